@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "crossover_run.h"
 #include "files.h"
 #include "report/doctor_report.h"
 #include "report/progress.h"
@@ -14,7 +15,7 @@
 struct doctor_options {
     leat_texts set, fail_if;
     int64_t rounds, steps, threads;
-    const char *device, *json;
+    const char *device, *devices, *json;
     int32_t verify, quick, quiet, progress;
 };
 
@@ -32,6 +33,9 @@ static const leat_option options[] = {
     LEAT_ROW_THREADS(struct doctor_options),
     LEAT_OPTION_STRING(struct doctor_options, device, NULL,
                        "train on this device instead of train.device"),
+    LEAT_OPTION_STRING(struct doctor_options, devices, NULL,
+                       "instead, compare two devices: from which batch size on which is faster; "
+                       "such as cpu,cuda:0 or cpu,sim:h200"),
     LEAT_ROW_SET(struct doctor_options),
     LEAT_ROW_QUIET(struct doctor_options),
     LEAT_ROW_PROGRESS(struct doctor_options),
@@ -144,6 +148,24 @@ static int judge(const leat_texts *texts, const leat_doctor_result *r)
     return code;
 }
 
+/* --- --devices ---------------------------------------------------------------------------------*/
+
+static int compare_devices(const struct doctor_options *o, const char *path,
+                           const leat_config *config, leat_error *err)
+{
+    const leat_crossover_run run = { .path = path,
+                                     .devices = o->devices,
+                                     .rounds = o->rounds,
+                                     .steps = o->steps,
+                                     .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                     .json = o->json };
+    if (o->device || o->verify || o->quick || o->fail_if.n)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--devices compares two devices and gives no verdict, so --device, "
+                         "--verify, --quick and --fail-if do not go with it");
+    return leat_crossover_run_devices(&run, config, err);
+}
+
 /* --- the run -----------------------------------------------------------------------------------*/
 
 static void show_progress(void *user, int done, int total, const char *what)
@@ -190,7 +212,8 @@ static int run(const leat_call *call)
         (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
         (rc = leat_setup_threads(config, o->threads, &err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = examine(o, path, config, result, &err);
+        rc = o->devices ? compare_devices(o, path, config, &err)
+                        : examine(o, path, config, result, &err);
     const int code = rc == LEAT_OK ? judge(&o->fail_if, result) : leat_command_fail("doctor", &err);
     leat_config_close(&config);
     free(result);
@@ -215,11 +238,16 @@ const leat_command leat_command_doctor = {
         "the best suggestion), cores_taken. If one of them holds, the exit code names the verdict: "
         "10 input-bound, 11 transfer-bound, 12 launch-bound, 13 sync-bound, 14 shared-cores, 15 "
         "compute-bound, 16 warm-up, 20 environment, 21 inconclusive. Otherwise it is 0; 1 and 2 "
-        "are errors.",
+        "are errors.\n\n"
+        "--devices A,B measures the step alone on two devices at several batch sizes and prints "
+        "the size from which on the other one is faster, checked at half and twice that size, "
+        "and after how many steps a more expensive start has paid. One device may be faster at "
+        "all sizes.",
     .example =
         "  leat doctor examples/cifar10.yaml\n"
         "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
-        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%' --json doctor.json",
+        "  leat doctor examples/mlp.yaml --devices 'cpu,sim:h200 {host: eager}'\n"
+        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct doctor_options),

@@ -69,6 +69,7 @@ struct leat_command {
     X(whatif)                                                                                      \
     X(experiment)                                                                                  \
     X(report)                                                                                      \
+    X(tune)                                                                                        \
     X(ops)                                                                                         \
     X(devices)                                                                                     \
     X(help)

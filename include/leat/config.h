@@ -40,6 +40,14 @@ LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_e
 LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
                              leat_error *err);
 
+/* The whole config as YAML for a file, with keys in their order and without comments.
+ * text     cut to fit, ends with 0; NULL if size is 0
+ * length   of the whole text
+ * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_UNSUPPORTED: leat_config_set() has added an option to a bare
+ *          value (`batch: 128`), and the name of that value is not known here */
+LEAT_API int leat_config_text(const leat_config *config, char *text, size_t size, size_t *length,
+                              leat_error *err);
+
 /* A deep copy. Its values keep their file, line and column for messages.
  * out      owned by the caller: leat_config_close()
  * returns  LEAT_OK, LEAT_E_NOMEM */

@@ -24,6 +24,7 @@
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"
+#include "leat/tune.h"
 #include "leat/whatif.h"
 
 #endif

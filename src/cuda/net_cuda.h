@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
- * kernels, arenas and tables; net_plan.c compiles programs into calls, net_update.c adds the calls after the
- * backward pass; net_graph.c records steps as CUDA graphs.
+ * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
+ * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
@@ -193,9 +193,12 @@ void leat_net_calls_close(leat_net_calls *calls);
 /* The plan for a number of rows, of which some may not count; a new one replaces the one unused for longest. */
 int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
                       leat_net_plan **out, leat_error *err);
-/* Room that partial sums of a program need, in doubles, and that leat_net.fixed needs, in floats. */
-void leat_net_plan_room(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed);
 unsigned leat_net_blocks(int64_t n);
+
+/* --- net_make.c -------------------------------------------------------------------------------- */
+
+/* Room that partial sums of a program need, in doubles, and that leat_net.fixed needs, in floats. */
+void leat_net_make_room(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed);
 
 /* --- net_update.c ------------------------------------------------------------------------------ */
 

@@ -241,7 +241,8 @@ static bool is_warm(const leat_arm *arm, size_t warm)
 {
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
-    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS || ns >= WARM_MAX_NS;
+    return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS ||
+           ns >= (arm->warmup_ns ? arm->warmup_ns : WARM_MAX_NS);
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */

@@ -37,6 +37,7 @@ typedef struct leat_arm_once {
 } leat_arm_once;
 
 typedef struct leat_arm {
+    int64_t warmup_ns; /* longest warm-up, set by the caller; 0: 3 s */
     leat_compare_arm *out;
     leat_config *config;
     leat_plan *plan;

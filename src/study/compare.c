@@ -101,6 +101,7 @@ static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error
 
 static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 {
+    arm->warmup_ns = (int64_t)study->options.warmup_ms * 1000000;
     const int rc = leat_arm_warm_up(arm, study->options.steps, err);
     if (rc == LEAT_OK)
         report(study);
@@ -129,6 +130,8 @@ static int check(const leat_compare_options *options, leat_error *err)
 {
     if (options->rounds < 0 || options->rounds > LEAT_BOOTSTRAP_MAX)
         return leat_fail(err, LEAT_E_ARGUMENT, "rounds must be within 1 … %d", LEAT_BOOTSTRAP_MAX);
+    if (options->warmup_ms < 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "warmup_ms must be 0 or more");
     if (options->steps < 0 || options->steps > STEPS_LIMIT)
         return leat_fail(err, LEAT_E_ARGUMENT, "steps must be within 1 … %d", STEPS_LIMIT);
     return LEAT_OK;

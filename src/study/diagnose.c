@@ -56,10 +56,11 @@ static double beyond_step(const leat_facts *f)
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-/* CPUs that the workers could use. */
+/* CPUs that others leave to the workers. Competition may give them more, but when they use less than half of
+ * this, they do not want more. */
 static double worker_cores(const leat_facts *f)
 {
-    const double cores = leat_forecast_cores(f);
+    const double left = f->cores - f->taken, cores = left > 0.2 ? left : 0.2;
     return f->threads > 0 && f->threads < cores ? f->threads : cores;
 }
 
@@ -72,10 +73,14 @@ static const leat_stage_fact *slowest_stage(const leat_facts *f)
     return slowest;
 }
 
-/* On a busy machine waiting for a core does not count. */
+/* On a busy machine waiting for a core does not count: with their share of the cores, workers that compute
+ * would be on a CPU for at least half of that share. */
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
-    return stage->cpu_ns < 0.5 * stage->wall_ns && f->loader_cores < 0.5 * worker_cores(f);
+    const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
+    return stage->cpu_ns < 0.5 * stage->wall_ns &&
+           (f->loader_cores < 0.5 * cores ||
+            (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));
 }
 
 static const char *manner_of(const leat_facts *f, const leat_stage_fact *stage)
@@ -96,7 +101,7 @@ static void label_input(const leat_facts *f, char label[48])
     label[0] = 0;
     if (!stage)
         return;
-    const bool idle = f->asleep >= 0.5;
+    const bool idle = f->asleep >= 0.5 && f->loader_cores < 0.5 * worker_cores(f);
     const bool read = strcmp(stage->name, "read") == 0 && waits_inside(f, stage);
     if (read || (idle && f->reads_in_flight >= 0.5))
         snprintf(label, 48, "storage");

@@ -195,7 +195,8 @@ static const struct {
     { "input-bound",
       "The device waits for its input: batches come slower than it could use them." },
     { "transfer-bound", "The device waits for copies of batches from the host's memory." },
-    { "compute-bound", "The device computes all the time. There is nothing to fix in the input." },
+    { "compute-bound", "The step itself takes the time, and batches keep up. There is nothing to "
+                       "fix in the input." },
     { "launch-bound", "The device waits for the host, which launches many short kernels." },
     { "sync-bound", "The device waits while the host waits for its results." },
     { "shared-cores",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer.c: opening a trainer, its steps and their times.
+ * trainer.c: the steps of a trainer and their times.
  *
  * DESIGN: on a device with memory of its own a step is only enqueued: wait for the batch's copy,
  * start event, kernels, end event, give the batch back in stream order. The host runs ahead by as
@@ -299,7 +299,7 @@ static int sync_if_due(leat_trainer *trainer, leat_error *err)
                : LEAT_OK;
 }
 
-static void give_back(leat_trainer *trainer, leat_batch *batch)
+void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch)
 {
     if (trainer->stream)
         leat_batch_release_on(batch, trainer->stream);
@@ -319,7 +319,7 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
             rc = trainer->stream ? step_there(trainer, batch, &rows, err)
                                  : step_here(trainer, batch, &rows, err);
     }
-    give_back(trainer, batch); /* also after a failure: the trainer owns it */
+    leat_trainer_give_back(trainer, batch); /* also after a failure: the trainer owns it */
     return rc == LEAT_OK ? sync_if_due(trainer, err) : rc;
 }
 
@@ -346,124 +346,4 @@ int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err)
 int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
 {
     return leat_trainer_repeat(trainer, batch, 1, err);
-}
-
-/* --- metrics --------------------------------------------------------------------------------- */
-
-static leat_net_sums add(leat_net_sums a, leat_net_sums b)
-{
-    return (leat_net_sums){ a.samples + b.samples, a.loss + b.loss, a.right + b.right };
-}
-
-static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
-{
-    const double n = (double)sums.samples;
-    return (leat_metrics){
-        .samples = sums.samples,
-        .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* never -NaN */
-        .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
-    };
-}
-
-static int take_sums(leat_trainer *trainer, leat_net_sums *out, leat_error *err)
-{
-    const int rc = leat_trainer_sync(trainer, err);
-    return rc < 0 ? rc : trainer->backend->sums(trainer->net, true, out, err);
-}
-
-int leat_trainer_metrics(leat_trainer *trainer, leat_metrics *out, leat_error *err)
-{
-    if (!trainer || !out)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_metrics: trainer and out must be given");
-    leat_net_sums sums;
-    const int rc = take_sums(trainer, &sums, err);
-    if (rc < 0)
-        return rc;
-    *out = means(trainer, add(trainer->carried, sums));
-    trainer->carried = (leat_net_sums){ 0 };
-    return LEAT_OK;
-}
-
-void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)
-{
-    if (!out)
-        return;
-    *out = (leat_metrics){ .loss = NAN, .accuracy = NAN };
-    if (!trainer)
-        return;
-    leat_net_sums sums = { 0, NAN, NAN };
-    if (!trainer->stream && trainer->backend->sums(trainer->net, false, &sums, NULL) == LEAT_OK)
-        sums = add(trainer->carried, sums);
-    *out = means(trainer, sums);
-}
-
-static int evaluate_rows(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
-{
-    const int rc = check_rows(trainer, rows, err);
-    if (rc < 0 || trainer->views == LEAT_VIEWS_NONE || rows->n_valid == 0)
-        return rc < 0 ? rc : leat_trainer_step_rows(trainer, rows, false, err);
-    return leat_views_evaluate(&trainer->model, trainer->backend, trainer->net, trainer->views,
-                               rows, &trainer->view_sums, err);
-}
-
-static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)
-{
-    const leat_net_rows rows = rows_of(trainer, batch);
-    int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
-    if (rc == LEAT_OK && rows.rows > 0)
-        rc = evaluate_rows(trainer, &rows, err);
-    give_back(trainer, batch);
-    return rc;
-}
-
-static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
-                        void *user, leat_error *err)
-{
-    leat_batch *batch;
-    for (;;) {
-        if (stop && stop(user))
-            return leat_fail(err, LEAT_E_CANCELED, "the evaluation was stopped");
-        int rc = leat_loader_next(loader, &batch, err);
-        if (rc == LEAT_OK)
-            rc = evaluate_batch(trainer, batch, err);
-        if (rc < 0)
-            return rc == LEAT_E_END ? LEAT_OK : rc;
-    }
-}
-
-static int swap_average(leat_trainer *trainer, leat_error *err)
-{
-    return leat_average_swap(&trainer->average, trainer->backend, trainer->net, err);
-}
-
-int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
-                          leat_error *err)
-{
-    return leat_trainer_evaluate_until(trainer, loader, NULL, NULL, out, err);
-}
-
-/* Keeps the sums of training for the next leat_trainer_metrics(). */
-int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
-                                void *user, leat_metrics *out, leat_error *err)
-{
-    if (!trainer || !loader || !out)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_evaluate: trainer, loader and out must be given");
-    leat_net_sums sums = { 0 };
-    int rc = take_sums(trainer, &sums, err);
-    if (rc < 0)
-        return rc;
-    trainer->carried = add(trainer->carried, sums);
-    if ((rc = swap_average(trainer, err)) < 0)
-        return rc;
-    trainer->view_sums = (leat_net_sums){ 0 };
-    rc = evaluate_all(trainer, loader, stop, user, err);
-    int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
-    if (trainer->views != LEAT_VIEWS_NONE)
-        sums = trainer->view_sums;
-    *out = means(trainer, sums);
-    const int back = swap_average(trainer, rc == LEAT_OK && after == LEAT_OK ? err : NULL);
-    after = after < 0 ? after : back;
-    return rc < 0 ? rc : after;
 }

@@ -87,6 +87,13 @@ typedef struct leat_trainer_feed {
     uint64_t seed;     /* if train.seed is not given */
 } leat_trainer_feed;
 
+/* trainer_options.c: read `train` (*node), and two of its parts, which may be missing (NULL). */
+int leat_trainer_options(const leat_config *config, leat_train_options *out, const leat_node **node,
+                         leat_error *err);
+int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_options *out,
+                                    leat_error *err);
+int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err);
+
 /* leat_trainer_open() without a plan. */
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
@@ -102,6 +109,9 @@ int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const lea
 /* The rows of a batch; LEAT_E_ARGUMENT if it is of another plan or has none. */
 int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,
                          leat_error *err);
+
+/* Releases a batch, behind the steps enqueued before where the device has memory of its own. */
+void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch);
 
 /* Waits for all steps and stores their times. */
 int leat_trainer_sync(leat_trainer *trainer, leat_error *err);

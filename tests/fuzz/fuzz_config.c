@@ -74,6 +74,21 @@ static void read_back(const leat_config *config)
     leat_config_close(&copy);
 }
 
+/* So does its file. */
+static void read_file_back(const leat_config *config)
+{
+    static char text[TEXT_BYTES], again[TEXT_BYTES], file[2 * TEXT_BYTES];
+    leat_config *copy;
+    size_t length;
+    if (leat_node_text(leat_config_root(config), text, sizeof text) >= sizeof text ||
+        leat_config_text(config, file, sizeof file, &length, NULL) < 0 || length >= sizeof file)
+        return;
+    EXPECT(leat_config_parse(file, "file", &copy, NULL) == LEAT_OK);
+    leat_node_text(leat_config_root(copy), again, sizeof again);
+    EXPECT(!strcmp(text, again));
+    leat_config_close(&copy);
+}
+
 static void assign(leat_config *config, char *assignment)
 {
     static char before[TEXT_BYTES], after[TEXT_BYTES];
@@ -112,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc == LEAT_OK) {
         use(leat_config_root(config));
         read_back(config);
+        read_file_back(config);
         for (char *next; sets; sets = next) {
             next = strchr(sets, '\n');
             if (next)

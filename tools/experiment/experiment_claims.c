@@ -66,8 +66,8 @@ static void check(leat_experiment_run *run, const leat_experiment_claim *claim, 
     const double unit = b ? 1 : 100;
     leat_experiment_finding(run, leat_experiment_holds(x.low, x.high, claim->low, claim->high),
                             "%s%s%s%s: %.3g%s (%.3g-%.3g)", claim->text, *on ? ", on " : "", on,
-                            *on && a->simulated ? " (simulated)" : "", x.value * unit,
-                            b ? " times" : " %", x.low * unit, x.high * unit);
+                            *on && (a->simulated || (b && b->simulated)) ? " (simulated)" : "",
+                            x.value * unit, b ? " times" : " %", x.low * unit, x.high * unit);
 }
 
 void leat_experiment_check_claims(leat_experiment_run *run)

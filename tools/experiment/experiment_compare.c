@@ -8,7 +8,7 @@
 #include "experiment_rows.h"
 #include "files.h"
 
-enum { QUICK_ROUNDS = 5, ROUNDS = 10 };
+enum { QUICK_ROUNDS = 5, ROUNDS = 10, TINY_WARMUP_MS = 10, QUICK_WARMUP_MS = 500 };
 static const char device_axis[] = "train.device=";
 
 static void show(void *user, int done, int total)
@@ -115,6 +115,9 @@ int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part
                   : run->quick ? QUICK_ROUNDS
                                : ROUNDS,
         .steps = run->steps,
+        .warmup_ms = run->steps   ? TINY_WARMUP_MS
+                     : run->quick ? QUICK_WARMUP_MS
+                                  : 0,
         .progress = show,
         .user = run,
     };

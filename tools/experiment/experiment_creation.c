@@ -8,7 +8,6 @@
 
 #include "experiment_rows.h"
 #include "files.h"
-#include "report/json.h"
 
 enum { ROWS = 64, WIDTH = 100, HIDDEN = 128, BATCH = 10, STEPS = 50, PROCESSES = 5, N_TIMES = 4 };
 static const char *const times[N_TIMES] = { "device_ms", "creation_ms", "first_step_ms",

@@ -162,13 +162,14 @@ static void say_half(leat_experiment_run *run, const leat_series *series)
         return;
     const leat_estimate share = leat_sweep_ratio(last, first);
     const double scale = first->x / last->x;
+    char text[48];
+    snprintf(text, sizeof text, "%.3g bytes on", at.x);
     leat_experiment_finding(
         run, leat_experiment_holds(share.low * scale, share.high * scale, 0, 0.5),
-        "%s%s: a copy of %.0f bytes reaches %.2g %% of the %.1f GB/s of the largest one; half of "
-        "it "
-        "from %.3g bytes on",
+        "Small copies are slow, %s%s: %.0f bytes reach %.3g %% of the %.3g GB/s of the largest "
+        "copy%s%s",
         series->name, series->simulated ? " (simulated)" : "", first->x, share.value * scale * 100,
-        last->x / last->y * 1e-6, at.found ? at.x : first->x);
+        last->x / last->y * 1e-6, at.found ? ", half of it from " : "", at.found ? text : "");
 }
 
 static void say_copies(leat_experiment_run *run, const char *device)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cpu_prims.c: the table of primitives on the CPU, and those that are not in a file of their own. prim.h has
- * the contracts; net_cpu.c calls the table. */
+ * the contracts; cpu_step.c calls the table. */
 #include <string.h>
 
 #include "base/check.h"

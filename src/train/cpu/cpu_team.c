@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_team.c: the functions of cpu_team.h, which describes them. net_cpu.c calls them. */
+ * cpu_team.c: the functions of cpu_team.h, which describes them. net_cpu.c and cpu_step.c call them. */
 #include "cpu_team.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_update.c: sums the gradients of all shards and updates the weights. net_cpu.c calls it at the end of a
+ * cpu_update.c: sums the gradients of all shards and updates the weights. cpu_step.c calls it at the end of a
  * training step, on all threads.
  *
  * DESIGN: the sum over shards is a fixed tree, split at the largest power of two: with four shards

@@ -1,253 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_cpu.c: training on the CPU: opens nets and runs steps. See net_cpu.h for the design. */
+ * net_cpu.c: training on the CPU: opens nets, and reads and writes their values. See net_cpu.h for the design. */
 #include "net_cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/check.h"
-
-/* --- a thread's part of a step --------------------------------------------------------------- */
-
-static int64_t shard_rows(const leat_net *net, int32_t shard, int64_t *first)
-{
-    const int64_t rows = net->job.batch->rows, n = net->job.n_shards;
-    *first = rows * shard / n;
-    return rows * (shard + 1) / n - *first;
-}
-
-static int64_t count_valid(const uint8_t *valid, int64_t rows)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; valid && i < rows; i++)
-        n += valid[i] != 0;
-    return valid ? n : rows;
-}
-
-static leat_cpu_plan *plan_of(const leat_net *net, int64_t rows)
-{
-    leat_cpu_program *p = net->job.program;
-    for (int i = 0; i < LEAT_CPU_MAX_PLANS; i++)
-        if (p->plans[i].rows == rows)
-            return &p->plans[i];
-    return NULL;
-}
-
-static char *memory_of(const leat_net *net, int32_t shard, int32_t thread)
-{
-    return net->memory[net->job.how->train && !net->by_thread ? shard : thread];
-}
-
-static void *address(const leat_cpu_call *call, int32_t tensor)
-{
-    const leat_net *net = call->net;
-    if (tensor == 0) {
-        const leat_view *x = &net->job.batch->x;
-        const size_t row = (size_t)leat_shape_bytes(&net->model->input);
-        return (char *)x->data + (size_t)call->first_row * row;
-    }
-    return memory_of(net, call->shard, call->thread) +
-           net->job.program->program->tensors[tensor].at;
-}
-
-static void set_op(leat_cpu_call *call, int32_t i)
-{
-    const leat_program *program = call->net->job.program->program;
-    const leat_prim_op *op = &program->ops[i];
-    call->op = op;
-    call->layer = op->layer >= 0 ? &call->net->model->layers[op->layer] : NULL;
-    call->conv = call->plan->convs[i];
-    for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)
-        if (op->in[k] >= 0) {
-            call->in_spec[k] = &program->tensors[op->in[k]];
-            call->in[k] = address(call, op->in[k]);
-        }
-    for (int k = 0; k < LEAT_PRIM_MAX_OUT; k++)
-        if (op->out[k] >= 0) {
-            call->out_spec[k] = &program->tensors[op->out[k]];
-            call->out[k] = address(call, op->out[k]);
-        }
-}
-
-/* Hands the model's output to who wants it, and in evaluation sums the losses. */
-static void finish_shard(const leat_cpu_call *call)
-{
-    const leat_net *net = call->net;
-    const leat_cpu_job *job = &net->job;
-    const int64_t n = net->model->layers[net->model->n_layers - 1].out.dims[0];
-    float *logits = address(call, job->program->program->logits);
-    if (job->how->logits)
-        memcpy(job->how->logits + call->first_row * n, logits,
-               (size_t)(call->rows * n) * sizeof *logits);
-    if (!job->how->train)
-        leat_cpu_loss_sums(call, logits, NULL);
-}
-
-/* One segment of one shard. */
-static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *err)
-{
-    const leat_cpu_program *p = net->job.program;
-    const leat_cpu_segment *now = &p->segments[net->segment];
-    leat_cpu_call call = { .net = net, .shard = shard, .thread = thread, .err = err };
-    const int32_t end = now->meets >= 0 ? now->meets + 1 : p->program->n_ops;
-    call.rows = shard_rows(net, shard, &call.first_row);
-    if (call.rows == 0) {
-        if (net->job.how->train && net->segment == 0)
-            memset(net->grads[shard], 0, net->n_grad_floats * sizeof(float));
-        return LEAT_OK;
-    }
-    call.valid = net->job.batch->valid ? net->job.batch->valid + call.first_row : NULL;
-    call.n_valid = count_valid(call.valid, call.rows);
-    call.plan = plan_of(net, call.rows);
-    for (int32_t i = now->first; i < end; i++) {
-        set_op(&call, i);
-        const leat_cpu_prim *prim = &leat_cpu_prims[call.op->prim];
-        const bool second = i == now->first && net->segment > 0;
-        const int rc = second ? prim->finish(&call) : prim->run(&call);
-        if (rc < 0)
-            return call.layer ? leat_fail_in(err, rc, "%s: ", call.layer->name) : rc;
-        if (net->job.inspect)
-            leat_cpu_inspect(&call, i);
-    }
-    if (now->meets < 0)
-        finish_shard(&call);
-    return LEAT_OK;
-}
-
-static void end_segment(void *owner)
-{
-    leat_net *net = owner;
-    const leat_cpu_program *p = net->job.program;
-    const int32_t meets = p->segments[net->segment].meets;
-    if (meets < 0)
-        return;
-    const leat_prim_op *op = &p->program->ops[meets];
-    leat_cpu_prims[op->prim].combine(net, op);
-    net->segment++;
-}
-
-static void renew_packs(leat_net *net, int32_t thread)
-{
-    leat_cpu_scratch *mine = &net->scratch[thread];
-    for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->n_packs;) {
-        const leat_cpu_pack *pack = &net->packs[i];
-        const float *from = net->slots[LEAT_SLOT_WEIGHT] + net->model->params[pack->param].at;
-        if (mine->rc == LEAT_OK)
-            mine->rc =
-                leat_dn_copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
-    }
-    leat_cpu_team_meet(&net->team, NULL);
-}
-
-static bool all_well(const leat_net *net)
-{
-    for (int32_t i = 0; i < net->team.n_at_work; i++)
-        if (net->scratch[i].rc < 0)
-            return false;
-    return true;
-}
-
-static void work(void *owner, int32_t thread)
-{
-    leat_net *net = owner;
-    leat_cpu_scratch *mine = &net->scratch[thread];
-    const int was = leat_dn_enter(net->dn);
-    mine->rc = LEAT_OK;
-    if (net->packs_stale)
-        renew_packs(net, thread);
-    for (int32_t segment = 0; segment < net->job.program->n_segments; segment++) {
-        for (int32_t shard; (shard = leat_cpu_team_claim(&net->team)) < net->job.n_shards;)
-            if (mine->rc == LEAT_OK)
-                mine->rc = run_shard(net, shard, thread, &mine->error);
-        leat_cpu_team_meet(&net->team, end_segment);
-    }
-    if (net->job.how->train && !net->job.inspect && all_well(net) && leat_cpu_loss_is_finite(net))
-        leat_cpu_update(net, thread);
-    leat_dn_leave(net->dn, was);
-}
-
-/* --- steps ----------------------------------------------------------------------------------- */
-
-/* Everything that allocates memory, before the threads begin. */
-static int prepare(leat_net *net, leat_error *err)
-{
-    const leat_cpu_job *job = &net->job;
-    leat_cpu_plan *plan;
-    int64_t first;
-    for (int32_t i = 0; i < job->n_shards; i++) {
-        const int64_t rows = shard_rows(net, i, &first);
-        const int rc = rows ? leat_cpu_plan_for(net, job->program, rows, &plan, err) : LEAT_OK;
-        if (rc < 0)
-            return rc;
-    }
-    return LEAT_OK;
-}
-
-static void add_sums(leat_net *net)
-{
-    for (int32_t i = 0; i < net->job.n_shards; i++) {
-        net->sums.samples += net->shard_sums[i].samples;
-        net->sums.loss += net->shard_sums[i].loss;
-        net->sums.right += net->shard_sums[i].right;
-    }
-}
-
-/* Shards of a training batch are the model's; of another as many as fit the memory. */
-static int32_t count_shards(const leat_net *net, const leat_cpu_program *p, int64_t rows,
-                            bool train)
-{
-    return train ? net->model->shards : (int32_t)((rows + p->most_rows - 1) / p->most_rows);
-}
-
-static int grow_shard_sums(leat_net *net, int32_t n, leat_error *err)
-{
-    leat_net_sums *sums = realloc(net->shard_sums, (size_t)n * sizeof *sums);
-    if (!sums)
-        return leat_cpu_no_memory(err, (size_t)n * sizeof *sums);
-    net->shard_sums = sums;
-    memset(sums, 0, (size_t)n * sizeof *sums);
-    return LEAT_OK;
-}
-
-static int cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
-                    const leat_net_step *how, int64_t *busy_ns, leat_error *err)
-{
-    const leat_model *model = net->model;
-    const leat_loss_rows targets = { .target = &batch->y,
-                                     .valid = batch->valid,
-                                     .rows = batch->rows };
-    leat_cpu_program *program = how->train ? &net->train : &net->even;
-    (void)stream;
-    *busy_ns = 0;
-    int rc = model->loss->check_targets(model->loss_options,
-                                        &model->layers[model->n_layers - 1].out, &targets, err);
-    if (rc < 0)
-        return rc;
-    net->job = (leat_cpu_job){ batch, how, program,
-                               count_shards(net, program, batch->rows, how->train), false };
-    net->segment = 0;
-    net->grad_scale = how->share;
-    if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
-        return rc;
-    const int was = leat_dn_enter(net->dn);
-    rc = prepare(net, err);
-    leat_dn_leave(net->dn, was);
-    if (rc < 0)
-        return rc;
-    leat_cpu_team_run(&net->team, net->job.n_shards);
-    for (int32_t i = 0; i < net->team.n_at_work; i++)
-        if (net->scratch[i].rc < 0)
-            return leat_fail(err, net->scratch[i].rc, "%s", net->scratch[i].error.message);
-    if (how->train && !leat_cpu_loss_is_finite(net)) {
-        net->packs_stale = false;
-        return leat_cpu_find_bad(net, err);
-    }
-    net->packs_stale = how->train && how->last;
-    net->updates += how->train && how->last;
-    add_sums(net);
-    return LEAT_OK;
-}
+/* --- values ---------------------------------------------------------------------------------- */
 
 static int cpu_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)
 {
@@ -257,8 +16,6 @@ static int cpu_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *er
         net->sums = (leat_net_sums){ 0 };
     return LEAT_OK;
 }
-
-/* --- values ---------------------------------------------------------------------------------- */
 
 /* The arena of a slot, made at its first use. */
 static int arena_of(leat_net *net, leat_slot slot, float **out, leat_error *err)
@@ -519,7 +276,9 @@ static int open_all(leat_net *net, leat_error *err)
     const leat_model *model = net->model;
     const int64_t most = (model->batch_size + model->shards - 1) / model->shards;
     int rc = leat_dn_open(count_threads(model), &net->dn, err);
-    if (rc < 0 || (rc = leat_cpu_team_open(&net->team, count_threads(model), work, net, err)) < 0 ||
+    if (rc < 0 ||
+        (rc = leat_cpu_team_open(&net->team, count_threads(model), leat_cpu_step_work, net, err)) <
+            0 ||
         (rc = leat_cpu_program_open(net, &net->train, true, most, err)) < 0 ||
         (rc = leat_cpu_program_open(net, &net->even, false, most, err)) < 0 ||
         (rc = open_memory(net, err)) < 0 || (rc = open_saved(net, err)) < 0 ||
@@ -559,7 +318,7 @@ const leat_backend leat_backend_cpu = {
     .kind = "cpu",
     .open = cpu_open,
     .close = cpu_close,
-    .step = cpu_step,
+    .step = leat_cpu_step,
     .sums = cpu_sums,
     .read = cpu_read,
     .write = cpu_write,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_cpu.h: inside of the CPU backend. net_cpu.c runs steps, cpu_team.c has the threads, cpu_plan.c compiles
- * programs, cpu_prims.c, cpu_norm.c and cpu_pool.c are the primitives, cpu_update.c sums gradients and updates
- * weights.
+ * net_cpu.h: inside of the CPU backend. net_cpu.c opens nets, cpu_step.c runs steps, cpu_team.c has the threads,
+ * cpu_plan.c compiles programs, cpu_prims.c, cpu_norm.c and cpu_pool.c are the primitives, cpu_update.c sums
+ * gradients and updates weights.
  *
  * DESIGN: a training batch is cut into shards of rows, whose number belongs to the model and not to the
  * machine. A thread takes a shard and runs ops over it; its oneDNN work stays on that thread. The gradient
@@ -196,6 +196,14 @@ int leat_cpu_max_pool(const leat_cpu_call *call);
 int leat_cpu_max_pool_grad(const leat_cpu_call *call);
 int leat_cpu_avg_pool(const leat_cpu_call *call);
 int leat_cpu_avg_pool_grad(const leat_cpu_call *call);
+
+/* --- cpu_step.c ------------------------------------------------------------------------------ */
+
+/* See leat_backend.step. */
+int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
+                  const leat_net_step *how, int64_t *busy_ns, leat_error *err);
+/* A thread's part of leat_net.job; owner: the net. */
+void leat_cpu_step_work(void *owner, int32_t thread);
 
 /* --- cpu_plan.c ------------------------------------------------------------------------------ */
 

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * race.c: successive halving with intervals in place of halves. tune_search.c calls it. */
+#include "race.h"
+
+#include <stdlib.h>
+
+#include "bootstrap.h"
+
+static const double FAR = 2. / 3;  /* of the leader: out after two rounds */
+static const double COUNTS = 1.02; /* a gain that is worth a line of config */
+
+static const double LARGE = 1.2; /* a gain that few rounds show */
+enum { SURE_ROUNDS = LEAT_RACE_MIN_ROUNDS + 2 };
+
+struct pair {
+    const leat_race *race;
+    size_t arm, base;
+};
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, ascending);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+static double ratio_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct pair *p = arg;
+    double values[LEAT_RACE_ROUNDS];
+    for (size_t i = 0; i < n; i++)
+        values[i] = p->race->rates[p->arm][rounds[i]] / p->race->rates[p->base][rounds[i]];
+    return median(values, n);
+}
+
+static double rate_of(const void *arg, const size_t *rounds, size_t n)
+{
+    const struct pair *p = arg;
+    double values[LEAT_RACE_ROUNDS];
+    for (size_t i = 0; i < n; i++)
+        values[i] = p->race->rates[p->arm][rounds[i]];
+    return median(values, n);
+}
+
+static leat_estimate estimate(leat_statistic *statistic, const struct pair *p, size_t n)
+{
+    size_t all[LEAT_RACE_ROUNDS];
+    if (!n)
+        return (leat_estimate){ 0, 0, 0 };
+    for (size_t i = 0; i < n; i++)
+        all[i] = i;
+    const leat_interval interval = leat_bootstrap_interval(statistic, p, n);
+    return (leat_estimate){ statistic(p, all, n), interval.low, interval.high };
+}
+
+leat_estimate leat_race_rate(const leat_race *race, size_t arm)
+{
+    return estimate(rate_of, &(struct pair){ race, arm, arm }, race->done[arm]);
+}
+
+leat_estimate leat_race_ratio(const leat_race *race, size_t arm, size_t base)
+{
+    const size_t a = race->done[arm], b = race->done[base];
+    return estimate(ratio_of, &(struct pair){ race, arm, base }, a < b ? a : b);
+}
+
+/* Without an interval, which costs more. */
+static double plain_ratio(const leat_race *race, size_t arm, size_t base)
+{
+    const struct pair p = { race, arm, base };
+    const size_t a = race->done[arm], b = race->done[base], n = a < b ? a : b;
+    size_t all[LEAT_RACE_ROUNDS];
+    for (size_t i = 0; i < n; i++)
+        all[i] = i;
+    return n ? ratio_of(&p, all, n) : 0;
+}
+
+size_t leat_race_leader(const leat_race *race)
+{
+    size_t leader = 0;
+    for (size_t i = 1; i < race->n_arms; i++)
+        if (!race->out[i] && plain_ratio(race, i, 0) > plain_ratio(race, leader, 0))
+            leader = i;
+    return leader;
+}
+
+static bool far_behind(const leat_race *race, size_t arm, size_t leader)
+{
+    for (size_t r = 0; r < race->n_rounds; r++)
+        if (race->rates[arm][r] > FAR * race->rates[leader][r])
+            return false;
+    return race->n_rounds >= 2;
+}
+
+bool leat_race_settle(leat_race *race)
+{
+    const size_t leader = leat_race_leader(race);
+    const bool enough = race->n_rounds >= LEAT_RACE_MIN_ROUNDS;
+    bool over = true;
+    for (size_t i = 0; i < race->n_arms; i++) {
+        if (i == leader || race->out[i])
+            continue;
+        const leat_estimate of =
+            enough ? leat_race_ratio(race, i, leader) : (leat_estimate){ 1, 0, 2 };
+        /* Arm 0 stays, because the winner is compared with it. */
+        race->out[i] = i != 0 && (far_behind(race, i, leader) || of.high < 1);
+        const bool behind = race->out[i] || of.high < 1;
+        const bool even = of.low > 1 / COUNTS && of.high < COUNTS;
+        over &= behind || even;
+    }
+    return over && enough &&
+           (!leader || race->n_rounds >= SURE_ROUNDS ||
+            leat_race_ratio(race, leader, 0).low > LARGE);
+}
+
+/* Faster than arm 0 by half in each of two rounds or more. */
+static bool far_ahead(const leat_race *race, size_t arm)
+{
+    for (size_t r = 0; r < race->done[arm]; r++)
+        if (FAR * race->rates[arm][r] < race->rates[0][r])
+            return false;
+    return race->done[arm] >= 2;
+}
+
+size_t leat_race_winner(const leat_race *race)
+{
+    const size_t leader = leat_race_leader(race);
+    if (leader && far_ahead(race, leader))
+        return leader;
+    if (!leader || race->done[leader] < LEAT_RACE_MIN_ROUNDS)
+        return 0;
+    const leat_estimate gain = leat_race_ratio(race, leader, 0);
+    if (race->done[leader] < SURE_ROUNDS && gain.low <= LARGE)
+        return 0;
+    return gain.low > 1 && gain.value >= COUNTS ? leader : 0;
+}

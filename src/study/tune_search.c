@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune_search.c: leat_tune() looks for faster settings within a limit of time.
+ *
+ * DESIGN: options are tried one after the other (coordinate descent), because most of them matter alone,
+ * and all combinations would take hours. The values of an option race against the best settings so far, see
+ * race.h; so most of the time goes to values that are hard to tell apart. A second pass finds what the first
+ * missed because a later option changed. The chance of a false winner grows with the number of values, so
+ * nothing is claimed before the last comparison: the config against the winner, alone, in new rounds. */
+#include "leat/tune.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arm.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "neighbours.h"
+#include "race.h"
+
+enum {
+    VALUES = LEAT_RACE_ARMS,
+    PASSES = 2,
+    RUN_NS = 120000000,
+    MIN_RUN_NS = 20000000,
+    RUNS = 500, /* in all the time, about: a short time has short runs */
+    MIN_STEPS = 5,
+    MOST_STEPS = 2000,
+    LAST_ROUNDS = 12,
+    MIN_LAST_ROUNDS = 5,
+    PATH = 96,
+};
+static const double DEFAULT_SECONDS = 60;
+static const double LAST_SHARE = 0.2; /* of the time, for the last comparison */
+
+/* The options that may be tuned, most important first. Add a row to tune more. */
+static const struct {
+    leat_tune_option option;
+    const char *values[VALUES];
+    double of_cores[VALUES]; /* numbers of threads as multiples of the cores, at least 1 */
+    const char *initial;     /* what the config means if it does not say; "cores": their number */
+    const char *needs;       /* what the config must have; NULL: nothing */
+} rows[] = {
+    { .option = { "engine.threads", "", "worker threads; more than cores help if samples wait" },
+      .of_cores = { 0.01, 0.5, 1, 1.5, 2, 4, 8 },
+      .initial = "cores" },
+    { .option = { "train.threads", "cpu",
+                  "threads of the step, which shares its cores with workers" },
+      .of_cores = { 0.01, 0.5, 0.75, 1 },
+      .initial = "" },
+    { .option = { "pipeline.prefetch.batches", "", "full batches that stand ready" },
+      .values = { "0", "1", "2", "4", "8" },
+      .initial = "" },
+    { .option = { "pipeline.map.device", "gpu", "where ops run: the cut between CPU and GPU" },
+      .values = { "cpu", "auto", "gpu" },
+      .initial = "" },
+    { .option = { "pipeline.map.ops.decode_jpeg.device_share", "gpu",
+                  "share of nvJPEG in decoding" },
+      .values = { "0", "0.25", "0.5", "0.75", "1" },
+      .initial = "",
+      .needs = "pipeline.map.ops.decode_jpeg" },
+    { .option = { "pipeline.prefetch.pinned", "device", "memory that batches are copied from" },
+      .values = { "true", "false" },
+      .initial = "true" },
+    { .option = { "engine.jpeg_index", "", "index of JPEG files, where there is one" },
+      .values = { "auto", "off" },
+      .initial = "auto",
+      .needs = "pipeline.map.ops.decode_jpeg" },
+    { .option = { "engine.read_bytes", "", "memory for reads in flight" },
+      .values = { "4MiB", "16MiB", "64MiB" },
+      .initial = "" },
+    { .option = { "engine.reader", "", "how files are read" },
+      .values = { "io_uring", "pread" },
+      .initial = "io_uring" },
+};
+enum { N_OPTIONS = sizeof rows / sizeof *rows };
+
+const leat_tune_option *leat_tune_option_at(size_t i)
+{
+    return i < N_OPTIONS ? &rows[i].option : NULL;
+}
+
+/* Settings: the i-th option has the value that is not "". */
+typedef struct settings {
+    char values[N_OPTIONS][32];
+} settings;
+
+struct study {
+    const leat_config *config;
+    leat_tune_options options;
+    leat_tune_result *out;
+    int64_t start_ns;
+    settings best;
+    leat_compare_arm *outs; /* of the arms of a race */
+    leat_arm arms[LEAT_RACE_ARMS];
+    settings of[LEAT_RACE_ARMS];
+    leat_race race;
+};
+
+/* --- settings -------------------------------------------------------------------------------- */
+
+static double seconds(const struct study *study)
+{
+    return (double)(leat_clock_ns() - study->start_ns) * 1e-9;
+}
+
+/* A stage that has a bare value becomes a map, so that a file can hold its options: `prefetch: 2`. */
+static int set(leat_config *config, const char *path, const char *value, leat_error *err)
+{
+    char text[160], now[64] = "";
+    const char *stage = "pipeline.prefetch";
+    if (!strncmp(path, stage, strlen(stage))) {
+        const int rc = leat_config_get(config, stage, now, sizeof now, NULL);
+        leat_text(text, sizeof text, "%s={batches: %s}", stage,
+                  rc < 0 || !now[0] || now[0] == '{' ? "auto" : now);
+        if (now[0] != '{' || now[1] == '}') /* "{}": a bare `prefetch` */
+            (void)leat_config_set(config, text, NULL);
+    }
+    leat_text(text, sizeof text, "%s=%s", path, value);
+    return leat_config_set(config, text, err);
+}
+
+static int apply(const settings *s, leat_config *config, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < N_OPTIONS && rc == LEAT_OK; i++)
+        if (s->values[i][0])
+            rc = set(config, rows[i].option.path, s->values[i], err);
+    return rc;
+}
+
+static void describe(const settings *s, char *text, size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if (s->values[i][0])
+            leat_text(text + strlen(text), size - strlen(text), "%s%s=%s", text[0] ? "; " : "",
+                      rows[i].option.path, s->values[i]);
+}
+
+/* Whether the option means something for this device. */
+static bool applies(const struct study *study, size_t option)
+{
+    const char *when = rows[option].option.when, *device = study->out->device;
+    char text[32];
+    if (rows[option].needs &&
+        leat_config_get(study->config, rows[option].needs, text, sizeof text, NULL) < 0)
+        return false;
+    const bool cpu = !strcmp(device, "cpu");
+    return !when[0] || (!strcmp(when, "cpu") && cpu) || (!strcmp(when, "device") && !cpu) ||
+           (!strcmp(when, "gpu") && !cpu && !study->out->simulated);
+}
+
+/* The value now, as far as it can be known. */
+static void value_now(const struct study *study, size_t option, char text[32])
+{
+    if (study->best.values[option][0])
+        snprintf(text, 32, "%s", study->best.values[option]);
+    else if (leat_config_get(study->config, rows[option].option.path, text, 32, NULL) < 0 ||
+             !strcmp(text, "auto"))
+        snprintf(text, 32, "%s", rows[option].initial);
+    if (!strcmp(text, "cores"))
+        leat_text(text, 32, "%d", study->out->cores);
+}
+
+/* The values to try, without the present one. */
+static size_t values_of(const struct study *study, size_t option, char values[VALUES][32])
+{
+    char now[32];
+    size_t n = 0;
+    value_now(study, option, now);
+    for (size_t i = 0; i < VALUES; i++) {
+        char text[32] = "";
+        if (rows[option].values[i])
+            snprintf(text, sizeof text, "%s", rows[option].values[i]);
+        else if (rows[option].of_cores[i] > 0)
+            leat_text(text, sizeof text, "%.0f",
+                      fmax(1, floor(rows[option].of_cores[i] * study->out->cores)));
+        bool fresh = text[0] && strcmp(text, now) != 0;
+        for (size_t k = 0; k < n; k++)
+            fresh = fresh && strcmp(values[k], text) != 0;
+        if (fresh)
+            snprintf(values[n++], 32, "%s", text);
+    }
+    return n;
+}
+
+/* --- a race ---------------------------------------------------------------------------------- */
+
+static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out, const settings *s,
+                    leat_error *err)
+{
+    int rc;
+    memset(out, 0, sizeof *out);
+    out->steps = MIN_STEPS;
+    if ((rc = leat_arm_init(arm, out, LEAT_RACE_ROUNDS, err)) < 0 ||
+        (rc = leat_config_copy(study->config, &arm->config, err)) < 0 ||
+        (study->options.device &&
+         (rc = set(arm->config, "train.device", study->options.device, err)) < 0) ||
+        (rc = apply(s, arm->config, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0)
+        return rc;
+    return LEAT_OK;
+}
+
+/* A run tells how many steps fill the next one. */
+static int run_arm(const struct study *study, leat_arm *arm, size_t round, leat_error *err)
+{
+    const int rc = leat_arm_run(arm, (int32_t)round, err);
+    if (rc < 0)
+        return rc;
+    const int64_t step_ns = arm->runs[round].step_p50_ns > 0 ? arm->runs[round].step_p50_ns : 1;
+    const int64_t share_ns = (int64_t)(study->options.seconds * 1e9 / RUNS);
+    const int64_t run_ns = share_ns < MIN_RUN_NS ? MIN_RUN_NS
+                           : share_ns > RUN_NS   ? RUN_NS
+                                                 : share_ns;
+    const int64_t n = run_ns / step_ns;
+    arm->out->steps = (int32_t)(n < MIN_STEPS ? MIN_STEPS : n > MOST_STEPS ? MOST_STEPS : n);
+    return LEAT_OK;
+}
+
+static void close_arm(leat_arm *arm)
+{
+    leat_arm_close(arm);
+    memset(arm, 0, sizeof *arm);
+}
+
+static void close_race(struct study *study)
+{
+    for (size_t i = 0; i < LEAT_RACE_ARMS; i++)
+        close_arm(&study->arms[i]);
+}
+
+/* Adds an arm. Settings that cannot be are left out; only those of arm 0 are an error. */
+static int enter(struct study *study, const settings *s, leat_error *err)
+{
+    leat_race *race = &study->race;
+    const size_t i = race->n_arms;
+    const int rc = open_arm(study, &study->arms[i], &study->outs[i], s, i ? NULL : err);
+    if (rc < 0) {
+        close_arm(&study->arms[i]);
+        return i ? LEAT_OK : rc;
+    }
+    study->of[i] = *s;
+    race->n_arms++;
+    return LEAT_OK;
+}
+
+/* Every arm that is not out runs once. *in_time is 0 when the time was over before. */
+static int run_round(struct study *study, double until, bool *in_time, leat_error *err)
+{
+    leat_race *race = &study->race;
+    const size_t round = race->n_rounds;
+    for (size_t turn = 0; turn < race->n_arms; turn++) {
+        const size_t i = round % 2 ? race->n_arms - 1 - turn : turn;
+        *in_time = seconds(study) < until;
+        if (!*in_time)
+            return LEAT_OK;
+        if (race->out[i])
+            continue;
+        const int rc = run_arm(study, &study->arms[i], round, err);
+        if (rc < 0)
+            return rc;
+        race->rates[i][round] = study->arms[i].runs[round].samples_per_s;
+        if (study->options.progress)
+            study->options.progress(study->options.user, seconds(study), study->options.seconds);
+    }
+    for (size_t i = 0; i < race->n_arms; i++)
+        race->done[i] += !race->out[i];
+    race->n_rounds++;
+    return LEAT_OK;
+}
+
+static void note(struct study *study)
+{
+    leat_tune_result *out = study->out;
+    for (size_t i = 0; i < study->race.n_arms && out->n_tried < LEAT_TUNE_TRIED; i++) {
+        if (!study->race.done[i])
+            continue;
+        leat_tune_try *try = &out->tried[out->n_tried++];
+        describe(&study->of[i], try->set, sizeof try->set);
+        try->samples_per_s = leat_race_rate(&study->race, i);
+        try->speedup = leat_race_ratio(&study->race, i, 0);
+        try->rounds = (int32_t)study->race.done[i];
+    }
+}
+
+/* Runs rounds until one arm has won, or the time is over. */
+static int run_race(struct study *study, size_t most_rounds, double until, bool *in_time,
+                    leat_error *err)
+{
+    bool over = study->race.n_arms < 2;
+    int rc = LEAT_OK;
+    while (!over && *in_time && rc == LEAT_OK && study->race.n_rounds < most_rounds) {
+        rc = run_round(study, until, in_time, err);
+        if (rc == LEAT_OK && *in_time)
+            over = leat_race_settle(&study->race);
+    }
+    note(study);
+    return rc;
+}
+
+/* Races the values of one option against the best settings so far. */
+static int try_option(struct study *study, size_t option, double until, bool *changed,
+                      leat_error *err)
+{
+    char values[VALUES][32];
+    const size_t n = values_of(study, option, values);
+    bool in_time = true;
+    memset(&study->race, 0, sizeof study->race);
+    int rc = enter(study, &study->best, err);
+    for (size_t i = 0; i < n && study->race.n_arms < LEAT_RACE_ARMS && rc == LEAT_OK; i++) {
+        settings s = study->best;
+        snprintf(s.values[option], sizeof s.values[option], "%s", values[i]);
+        if (seconds(study) < until)
+            rc = enter(study, &s, err);
+    }
+    if (rc == LEAT_OK)
+        rc = run_race(study, 8, until, &in_time, err);
+    if (rc == LEAT_OK) {
+        const size_t winner = leat_race_winner(&study->race);
+        *changed |= winner > 0;
+        study->best = study->of[winner];
+    }
+    close_race(study);
+    return rc;
+}
+
+/* --- the search ------------------------------------------------------------------------------ */
+
+static int learn_device(struct study *study, leat_error *err)
+{
+    leat_tune_result *out = study->out;
+    leat_compare_arm *arm_out = &study->outs[0];
+    leat_arm arm = { .n_times = 0 };
+    const int rc = open_arm(study, &arm, arm_out, &study->best, err);
+    snprintf(out->device, sizeof out->device, "%s", arm_out->device);
+    out->simulated = arm_out->simulated;
+    leat_arm_close(&arm);
+    return rc;
+}
+
+static int search(struct study *study, leat_error *err)
+{
+    const double end = study->options.seconds * (1 - LAST_SHARE);
+    bool changed = true;
+    int rc = LEAT_OK;
+    study->out->complete = 1;
+    for (int pass = 0; pass < PASSES && changed && rc == LEAT_OK; pass++) {
+        changed = false;
+        for (size_t i = 0; i < N_OPTIONS && rc == LEAT_OK; i++) {
+            const double now = seconds(study);
+            /* A first pass leaves time for the options after this one, the second one does not. */
+            const double share = pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(N_OPTIONS - i));
+            if (!applies(study, i))
+                continue;
+            if (now >= end) {
+                study->out->complete = pass > 0; /* all were tried at least once */
+                continue;
+            }
+            rc = try_option(study, i, now + (end - now) * share, &changed, err);
+        }
+    }
+    return rc;
+}
+
+static bool same(const settings *a, const settings *b)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if (strcmp(a->values[i], b->values[i]) != 0)
+            return false;
+    return true;
+}
+
+/* The config against the winner. */
+static int last_race(struct study *study, leat_error *err)
+{
+    const settings none = { { "" } };
+    leat_tune_result *out = study->out;
+    bool in_time = true;
+    size_t rounds = 0;
+    int rc;
+    memset(&study->race, 0, sizeof study->race);
+    if ((rc = enter(study, &none, err)) < 0)
+        goto done;
+    if (!same(&none, &study->best) && (rc = enter(study, &study->best, err)) < 0)
+        goto done;
+    for (; rounds < LAST_ROUNDS && rc == LEAT_OK; rounds++) {
+        /* The claim needs some rounds, even if they take longer than asked for. */
+        const double until = rounds < MIN_LAST_ROUNDS ? INFINITY : study->options.seconds;
+        rc = run_round(study, until, &in_time, err);
+        if (!in_time)
+            break;
+    }
+    out->baseline = out->samples_per_s = leat_race_rate(&study->race, 0);
+    out->speedup = (leat_estimate){ 1, 1, 1 };
+    if (rc < 0 || study->race.n_arms < 2)
+        goto done;
+    const leat_estimate gain = leat_race_ratio(&study->race, 1, 0);
+    if (gain.low <= 1)
+        goto done;
+    out->speedup = gain;
+    out->samples_per_s = leat_race_rate(&study->race, 1);
+    for (size_t i = 0; i < N_OPTIONS && out->n_set < LEAT_TUNE_SET; i++)
+        if (study->best.values[i][0])
+            leat_text(out->set[out->n_set++], sizeof out->set[0], "%s=%s", rows[i].option.path,
+                      study->best.values[i]);
+done:
+    close_race(study);
+    return rc;
+}
+
+static void say(leat_tune_result *out)
+{
+    const char *simulated = out->simulated ? " (simulated)" : "";
+    const char *rest = out->complete ? "" : "; the time was over before all options were tried";
+    if (out->n_set)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "these settings make training %.2f times as fast as the config (95 %% interval "
+                  "%.2f to %.2f)%s%s",
+                  out->speedup.value, out->speedup.low, out->speedup.high, simulated, rest);
+    else
+        leat_text(out->sentence, sizeof out->sentence,
+                  "nothing that was tried is faster than the config beyond noise; leave it as it "
+                  "is%s%s",
+                  simulated, rest);
+}
+
+static int tune(struct study *study, leat_error *err)
+{
+    leat_neighbours before, after;
+    int rc;
+    leat_neighbours_look("", &before);
+    study->out->cores = before.n_cpus;
+    if ((rc = learn_device(study, err)) < 0 || (rc = search(study, err)) < 0 ||
+        (rc = last_race(study, err)) < 0)
+        return rc;
+    leat_neighbours_look("", &after);
+    study->out->cores_taken = leat_neighbours_taken(&before, &after);
+    study->out->seconds = seconds(study);
+    say(study->out);
+    return LEAT_OK;
+}
+
+int leat_tune(const leat_config *config, const leat_tune_options *options, leat_tune_result *out,
+              leat_error *err)
+{
+    if (!config || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_tune: config and out must be given");
+    if (options && !(options->seconds >= 0 && options->seconds <= 86400))
+        return leat_fail(err, LEAT_E_ARGUMENT, "seconds must be within 0 … 86400");
+    memset(out, 0, sizeof *out);
+    struct study *study = calloc(1, sizeof *study);
+    leat_compare_arm *outs = calloc(LEAT_RACE_ARMS, sizeof *outs);
+    int rc = study && outs ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a study");
+    if (rc == LEAT_OK) {
+        study->config = config;
+        study->out = out;
+        study->outs = outs;
+        study->start_ns = leat_clock_ns();
+        if (options)
+            study->options = *options;
+        if (study->options.seconds <= 0)
+            study->options.seconds = DEFAULT_SECONDS;
+        rc = tune(study, err);
+        close_race(study);
+    }
+    free(outs);
+    free(study);
+    return rc;
+}
+
+int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (!result || !config)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_tune_apply: result and config must be given");
+    for (int32_t i = 0; i < result->n_set && rc == LEAT_OK; i++) {
+        char path[128];
+        const char *equals = strchr(result->set[i], '=');
+        if (!equals)
+            return leat_fail(err, LEAT_E_ARGUMENT, "'%s' sets nothing", result->set[i]);
+        snprintf(path, sizeof path, "%.*s", (int)(equals - result->set[i]), result->set[i]);
+        rc = set(config, path, equals + 1, err);
+    }
+    return rc;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trainer_options.c: the rows of `train`, `train.checkpoint` and `train.cuda`. */
+#include "leat/checkpoint.h"
+#include "trainer.h"
+
+static const char *const autos[] = { "auto", NULL };
+static const char *const view_names[] = {
+#define VIEWS(name, text) text,
+    LEAT_VIEWS_LIST(VIEWS) NULL
+#undef VIEWS
+};
+static const char *const precisions[] = {
+#define PRECISION(name, text) text,
+    LEAT_PRECISION_LIST(PRECISION) NULL
+#undef PRECISION
+};
+
+static const char *const graphs[] = {
+#define GRAPH(name, text) text,
+    LEAT_GRAPH_LIST(GRAPH) NULL
+#undef GRAPH
+};
+
+static const leat_option train_table[] = {
+    LEAT_OPTION_STRING(leat_train_options, device, "cpu", "cpu, cuda:N or sim:NAME"),
+    LEAT_OPTION_I64(leat_train_options, epochs, "1", 1, 1e9, "passes over the pipeline"),
+    LEAT_OPTION_NODE(leat_train_options, model, NULL,
+                     "list of layers, in order, or a ready-made model"),
+    LEAT_OPTION_NODE(leat_train_options, loss, NULL, "loss function to minimise"),
+    LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights are updated; default: sgd"),
+    LEAT_OPTION_NODE(leat_train_options, schedule, "",
+                     "how the learning rate changes during the run; default: constant"),
+    LEAT_OPTION_NODE(leat_train_options, average, "",
+                     "averages of the weights over updates; default: none"),
+    LEAT_OPTION_NODE(leat_train_options, multipliers, "",
+                     "factors of the learning rate of single parameters, such as "
+                     "{bias: 2, batch_norm.shift: 64, fc.weight: 0.1}"),
+    LEAT_OPTION_STRINGS(leat_train_options, no_decay, "[]",
+                        "parameters without weight decay, such as [bias, batch_norm.scale]"),
+    LEAT_OPTION_STRING(leat_train_options, input, "",
+                       "tensor that the model reads; default: image, or the first tensor"),
+    LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
+    LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, LEAT_OPTION_I64_MAX, autos,
+                       "seed of initial weights and dropout; auto: the config's seed"),
+    LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
+                       "compute threads on the CPU; auto: OMP_NUM_THREADS, else one per 50 million "
+                       "operations of a step, up to all CPUs"),
+    LEAT_OPTION_I64_OR(leat_train_options, micro_shards, "auto", 1, 256, autos,
+                       "parts of a batch whose gradients are summed in a fixed order, so that "
+                       "weights do not depend on threads; at most so many threads compute; auto: "
+                       "one per 32 rows, up to 16"),
+    LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
+                     "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
+                     "is for GPUs"),
+    LEAT_OPTION_ENUM(
+        leat_train_options, graph, "auto", graphs,
+        "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
+        "is possible"),
+    LEAT_OPTION_NODE(leat_train_options, cuda, "",
+                     "on a GPU: how cuDNN's plans are chosen and kept; default: by its heuristics, "
+                     "anew in each run"),
+    LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
+                    "batches whose mean gradient makes one update"),
+    LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
+                     "views of each image whose outputs are averaged in evaluation (CPU); mirror: "
+                     "and its mirror image; mirror_shift: and both moved by a pixel, six in all"),
+    LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
+                    "longest length of the whole gradient; longer ones are shortened; 0: any"),
+    LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
+                    "wait for the device every so many steps, as reading the loss does; 0: never"),
+    LEAT_OPTION_NODE(
+        leat_train_options, checkpoint, "",
+        "where and how often all that a run needs to go on is saved; default: nowhere"),
+    LEAT_OPTION_END
+};
+
+static const leat_option checkpoint_table[] = {
+    LEAT_OPTION_STRING(leat_checkpoint_options, dir, NULL,
+                       "folder of the checkpoints, which is created"),
+    LEAT_OPTION_I64(leat_checkpoint_options, every_steps, "0", 0, 1e12,
+                    "save after so many steps, beside after each epoch and at the end; 0: not"),
+    LEAT_OPTION_F64(leat_checkpoint_options, every_minutes, "0", 0, 1e6,
+                    "save after so many minutes, too; 0: not"),
+    LEAT_OPTION_I64(leat_checkpoint_options, keep, "3", 0, 1e9,
+                    "newest checkpoints that are kept, older ones are deleted; 0: all"),
+    LEAT_OPTION_END
+};
+
+static const char *const plan_choices[] = { "heuristic", "measure", NULL };
+
+static const leat_option cuda_table[] = {
+    LEAT_OPTION_ENUM(
+        leat_cuda_options, plans, "heuristic", plan_choices,
+        "how cuDNN's plan of each layer is chosen; measure: by the time that the first "
+        "few of its heuristics take, so that results can differ between runs"),
+    LEAT_OPTION_STRING(leat_cuda_options, plan_cache, "",
+                       "folder that keeps cuDNN's plans for later runs, which then open sooner; "
+                       "default: none"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_cuda_kind(size_t i)
+{
+    static const leat_kind kind = { "cuda", "training on a GPU", cuda_table };
+    return i == 0 ? &kind : NULL;
+}
+
+const leat_kind *leat_checkpoint_kind(size_t i)
+{
+    static const leat_kind kind = { "checkpoint", "where and how often a run is saved",
+                                    checkpoint_table };
+    return i == 0 ? &kind : NULL;
+}
+
+const leat_kind *leat_train_kind(size_t i)
+{
+    static const leat_kind kind = { "train", "the model and how it is trained", train_table };
+    return i == 0 ? &kind : NULL;
+}
+
+int leat_trainer_options(const leat_config *config, leat_train_options *out, const leat_node **node,
+                         leat_error *err)
+{
+    const leat_node *root = leat_config_root(config);
+    *node = leat_node_find(root, "train");
+    if (leat_node_is_null(*node))
+        return leat_node_fail(root, err, LEAT_E_CONFIG,
+                              "the config has no `train` part with a model and a loss");
+    return leat_node_options(*node, *node, "train", train_table, out, err);
+}
+
+int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_options *out,
+                                    leat_error *err)
+{
+    return leat_node_is_null(node)
+               ? LEAT_OK
+               : leat_node_options(node, node, "train.checkpoint", checkpoint_table, out, err);
+}
+
+int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err)
+{
+    return leat_node_options(node, node, "train.cuda", cuda_table, out, err);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_work.c: work of a known size: the CPU's kernels compute what they say, a simulated device takes at least the
+ * modelled time, and every device refuses what makes no sense. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "device/device_cpu_work.h"
+#include "leat/experiment.h"
+
+/* Times of this device are sums that are easy to check; nothing of it depends on the machine. */
+#define SIM                                                                                        \
+    "sim:{peak_flops: 1e9, memory_bytes_per_s: 1e9, launch_ns: 100000, kernel_min_ns: 50000, "     \
+    "copy_bytes_per_s: 1e9, pageable_bytes_per_s: 5e8, copy_latency_ns: 20000}"
+
+static leat_device *device_named(const char *name)
+{
+    leat_device *device;
+    leat_error err;
+    assert_int_equal(leat_device_open(name, &device, &err), LEAT_OK);
+    return device;
+}
+
+static int64_t time_of(const char *name, leat_work_options options)
+{
+    leat_device *device = device_named(name);
+    leat_work *work;
+    leat_error err;
+    int64_t ns = -1;
+    assert_int_equal(leat_work_open(device, &options, &work, &err), LEAT_OK);
+    assert_int_equal(leat_work_run(work, &ns, &err), LEAT_OK);
+    leat_work_close(&work);
+    assert_null(work);
+    leat_device_close(&device);
+    return ns;
+}
+
+static void cpu_kernels_compute(void **state)
+{
+    (void)state;
+    enum { N = 13, ROWS = 5 };
+    float a[N * N], b[N * N], c[N * N];
+    for (int i = 0; i < N * N; i++) {
+        a[i] = (float)(i % 11) - 5;
+        b[i] = (float)(i % 7) - 3;
+    }
+    assert_int_equal(leat_device_cpu_matmul(NULL, a, b, c, ROWS, N), LEAT_OK);
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < N; j++) {
+            float sum = 0;
+            for (int k = 0; k < N; k++)
+                sum += a[i * N + k] * b[k * N + j];
+            assert_true(fabsf(c[i * N + j] - sum) < 1e-3f);
+        }
+    assert_int_equal(leat_device_cpu_add(NULL, a, b, c, N * N), LEAT_OK);
+    for (int i = 0; i < N * N; i++)
+        assert_true(c[i] == a[i] + b[i]);
+}
+
+/* Every kind, size, cut and detour runs on both devices. */
+static void all_work_runs_everywhere(void **state)
+{
+    (void)state;
+    static const char *const devices[] = { "cpu", "sim:{launch_ns: 0, kernel_min_ns: 0}" };
+    for (size_t d = 0; d < 2; d++)
+        for (int kind = LEAT_WORK_MATMUL; kind <= LEAT_WORK_COPY; kind++)
+            for (int64_t n = 1; n <= 33; n += 8)
+                for (int32_t how = 0; how < 8; how++) {
+                    const leat_work_options options = { .kind = (leat_work_kind)kind,
+                                                        .n = n,
+                                                        .parts = n < 3 ? 1 : 3,
+                                                        .repeats = 4,
+                                                        .copies = how & 1,
+                                                        .pageable = how >> 1 & 1,
+                                                        .on_host = how >> 2 & 1 };
+                    assert_true(time_of(devices[d], options) >= 0);
+                }
+}
+
+/* Lower bounds, which hold under any load. */
+static void a_simulated_device_takes_its_time(void **state)
+{
+    (void)state;
+    enum { LAUNCH = 100000, LATENCY = 20000 };
+    const leat_work_options product = { .kind = LEAT_WORK_MATMUL, .n = 100 };
+    leat_work_options o = product;
+    assert_true(time_of(SIM, o) >= LAUNCH + 2000000); /* 2 MFLOP at 1 GFLOP/s */
+    o.n = 4;
+    o.repeats = 50; /* tiny: a launch each, and the last kernel */
+    assert_true(time_of(SIM, o) >= 50 * LAUNCH + 50000);
+    o.repeats = 1;
+    o.parts = 4;
+    assert_true(time_of(SIM, o) >= 4 * LAUNCH + 50000);
+    o = product;
+    o.copies = 1; /* three arrays of 40 kB at 1 GB/s */
+    assert_true(time_of(SIM, o) >= 2000000 + 3 * (40000 + LATENCY));
+    o = (leat_work_options){ .kind = LEAT_WORK_COPY, .n = 1000000 };
+    assert_true(time_of(SIM, o) >= 1000000 + LATENCY);
+    o.pageable = 1;
+    assert_true(time_of(SIM, o) >= 2000000 + LATENCY);
+    o = (leat_work_options){ .kind = LEAT_WORK_ADD, .n = 250000 }; /* 3 MB at 1 GB/s */
+    assert_true(time_of(SIM, o) >= LAUNCH + 3000000);
+    o.repeats = 8;
+    o.on_host = 4; /* of 8: four stay; four are two copies of 1 MB each */
+    assert_true(time_of(SIM, o) >= 4 * 3000000 + 4 * 2 * (1000000 + LATENCY));
+}
+
+static void what_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    static const leat_work_options wrong[] = {
+        { .n = 0 },
+        { .n = -1 },
+        { .n = 3, .parts = 4 },
+        { .n = 3, .parts = -1 },
+        { .n = 3, .repeats = -1 },
+        { .n = 3, .on_host = 2 },
+        { .n = 3, .repeats = 4, .on_host = 5 },
+        { .n = INT64_C(1) << 40 },
+    };
+    leat_device *device = device_named("cpu");
+    leat_work *work;
+    leat_error err;
+    int64_t ns;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(leat_work_open(device, &wrong[i], &work, &err), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_work_open(NULL, &wrong[0], &work, &err), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_work_run(NULL, &ns, &err), LEAT_E_ARGUMENT);
+    leat_work_close(NULL);
+    const leat_work_options huge = { .kind = LEAT_WORK_COPY, .n = INT64_C(1) << 40 };
+    const int rc = leat_work_open(device, &huge, &work, &err);
+    assert_true(rc == LEAT_E_NOMEM);
+    assert_null(work);
+    leat_device_close(&device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpu_kernels_compute),
+        cmocka_unit_test(all_work_runs_everywhere),
+        cmocka_unit_test(a_simulated_device_takes_its_time),
+        cmocka_unit_test(what_makes_no_sense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_tune.c: tuning finds what was planted: samples that sleep, on a simulated device. */
+#include <math.h>
+#include <unistd.h>
+
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
+#include "leat/tune.h"
+
+enum { N_RECORDS = 64, BATCH = 8 };
+
+static int make_file(void **state)
+{
+    (void)state;
+    return make_record_file(N_RECORDS, 0);
+}
+
+static leat_config *make_config(const char *sleep_ms, const char *threads, const char *prefetch)
+{
+    char text[1024];
+    leat_config *config;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
+             "engine: {threads: %s}\n"
+             "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: %s}]}}, {batch: %d}%s]\n"
+             "train:\n  device: 'sim:{kernel_min_ns: 300000, launch_ns: 0}'\n"
+             "  input: x\n  target: id\n  model: [{dense: %d}]\n"
+             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
+             path, threads, sleep_ms, BATCH, prefetch, N_RECORDS);
+    check(leat_config_parse(text, "tune.yaml", &config, &err), &err);
+    return config;
+}
+
+static leat_tune_result result;
+
+static void tune(const leat_config *config, double seconds)
+{
+    const leat_tune_options options = { .seconds = seconds };
+    leat_error err;
+    check(leat_tune(config, &options, &result, &err), &err);
+    assert_int_equal(result.simulated, 1);
+    if (getenv("LEAT_TEST_SAY"))
+        for (int32_t i = 0; i < result.n_tried; i++)
+            print_message("%.0f %.2f (%.2f-%.2f) %d %s\n", result.tried[i].samples_per_s.value,
+                          result.tried[i].speedup.value, result.tried[i].speedup.low,
+                          result.tried[i].speedup.high, result.tried[i].rounds,
+                          result.tried[i].set);
+    assert_true(result.n_tried > 1 && result.seconds > 0 && result.baseline.value > 0);
+    for (int32_t i = 0; i < result.n_tried; i++) {
+        const leat_tune_try *try = &result.tried[i];
+        assert_true(try->rounds > 0 && try->samples_per_s.low <= try->samples_per_s.high);
+    }
+}
+
+static bool has(const char *line)
+{
+    for (int32_t i = 0; i < result.n_set; i++)
+        if (!strncmp(result.set[i], line, strlen(line)))
+            return true;
+    return false;
+}
+
+/* One worker sleeps 8 ms per batch; many of them sleep at the same time. */
+static void sleeping_samples_get_more_threads(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("1", "1", ", {prefetch: 2}");
+    leat_error err;
+    char text[32];
+    tune(config, 20);
+    assert_true(result.n_set >= 1);
+    assert_true(has("engine.threads="));
+    assert_true(result.speedup.low > 1.5);
+    assert_non_null(strstr(result.sentence, "times as fast"));
+    assert_non_null(strstr(result.sentence, "simulated"));
+    check(leat_tune_apply(&result, config, &err), &err);
+    check(leat_config_get(config, "engine.threads", text, sizeof text, &err), &err);
+    assert_true(atoi(text) > 1);
+    leat_config_close(&config);
+}
+
+/* Without prefetch, the input of 4 ms and the step of a millisecond come one after the other. */
+static void prefetch_is_found(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("0.5", "1", ", {prefetch: 0}");
+    tune(config, 20);
+    assert_true(has("pipeline.prefetch.batches=") || has("engine.threads="));
+    assert_true(result.speedup.low > 1.1);
+    leat_config_close(&config);
+}
+
+/* Nothing makes a step of some kernels of 2 ms shorter when the input takes nothing. */
+static void noise_is_no_gain(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("0", "2", ", {prefetch: 2}");
+    check(leat_config_set(config, "train.device=sim:{kernel_min_ns: 2000000, launch_ns: 0}", NULL),
+          &(leat_error){ 0 });
+    tune(config, 10);
+    /* A busy machine may make the config's own arm slow; that is no gain of a third. */
+    assert_true(result.n_set == 0 ? result.speedup.value == 1 : result.speedup.low < 1.3);
+    if (!result.n_set)
+        assert_non_null(strstr(result.sentence, "leave it as it is"));
+    leat_config_close(&config);
+}
+
+/* What is set in a file must be a map. */
+static void a_bare_prefetch_gets_its_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stage, *now;
+    } cases[] = { { ", {prefetch: 2}", "2" },
+                  { ", prefetch", "auto" },
+                  { ", {prefetch: {batches: 3}}", "3" },
+                  { ", {prefetch: auto}", "auto" } };
+    leat_tune_result won = { .n_set = 2,
+                             .set = { "pipeline.prefetch.pinned=false", "engine.threads=3" } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_config *config = make_config("1", "1", cases[i].stage);
+        char text[32];
+        size_t length;
+        leat_error err;
+        check(leat_tune_apply(&won, config, &err), &err);
+        check(leat_config_get(config, "pipeline.prefetch.batches", text, sizeof text, &err), &err);
+        assert_string_equal(text, cases[i].now);
+        check(leat_config_get(config, "pipeline.prefetch.pinned", text, sizeof text, &err), &err);
+        assert_string_equal(text, "false");
+        check(leat_config_text(config, NULL, 0, &length, &err), &err);
+        leat_config_close(&config);
+    }
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("1", "1", "");
+    leat_error err = { 0 };
+    const double bad[] = { -1, 1e9, NAN };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(
+            leat_tune(config, &(leat_tune_options){ .seconds = bad[i] }, &result, &err),
+            LEAT_E_ARGUMENT);
+    assert_int_equal(leat_tune(NULL, NULL, &result, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_tune(config, NULL, NULL, NULL), LEAT_E_ARGUMENT);
+    assert_int_equal(leat_tune(config, &(leat_tune_options){ .device = "sim:no" }, &result, &err),
+                     LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "sim"));
+    assert_int_equal(leat_tune_apply(NULL, config, NULL), LEAT_E_ARGUMENT);
+    leat_tune_result odd = { .n_set = 1, .set = { "engine.threads" } };
+    assert_int_equal(leat_tune_apply(&odd, config, NULL), LEAT_E_ARGUMENT);
+    leat_config_close(&config);
+    assert_non_null(leat_tune_option_at(0));
+    size_t n = 0;
+    for (; leat_tune_option_at(n); n++)
+        assert_true(leat_tune_option_at(n)->path && leat_tune_option_at(n)->help &&
+                    leat_tune_option_at(n)->when);
+    assert_true(n >= 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sleeping_samples_get_more_threads),
+        cmocka_unit_test(prefetch_is_found),
+        cmocka_unit_test(noise_is_no_gain),
+        cmocka_unit_test(a_bare_prefetch_gets_its_name),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
