@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "study/vary.h"
-#include "tools/experiment/experiment.h"
+#include "tools/experiment/experiment_rows.h"
 
 enum { MAX_ARMS = 200 };
 static const char *const kinds[] = { "cpu", "sim:h200", "cuda:0" };
