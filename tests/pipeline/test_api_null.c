@@ -459,11 +459,17 @@ static void no_function_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),   cmocka_unit_test(lists),
-        cmocka_unit_test(builders), cmocka_unit_test(configs_and_devices),
-        cmocka_unit_test(plans),    cmocka_unit_test(loaders),
-        cmocka_unit_test(batches),  cmocka_unit_test(trained_models),
-        cmocka_unit_test(trainers), cmocka_unit_test(no_function_is_left_out),
+        cmocka_unit_test(values),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(builders),
+        cmocka_unit_test(configs_and_devices),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(loaders),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(trained_models),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(studies),
+        cmocka_unit_test(no_function_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
