@@ -46,7 +46,8 @@ LEAT_API int leat_work_open(leat_device *device, const leat_work_options *option
 /* Does the work once and waits for it.
  * ns       from the call until the device was done with all repeats, by the device's own clock: without
  *          the time that the host needs to wake up
- * returns  LEAT_OK, LEAT_E_DEVICE, LEAT_E_NOMEM
+ * returns  LEAT_OK; LEAT_E_DEVICE; LEAT_E_NOMEM; LEAT_E_UNSUPPORTED: a library that the device needs for it is
+ *          missing
  * threads  one at a time */
 LEAT_API int leat_work_run(leat_work *work, int64_t *ns, leat_error *err);
 /* Frees; before the device is closed. */

@@ -16,7 +16,8 @@ typedef struct leat_gpu {
     int number;        /* CUDA's; [const after open] */
     cudaStream_t side; /* for clock anchors; [const after open] */
     cudaLibrary_t plants;
-    const void *planter; /* kernel of gpu_plant.c, NULL before its first use [gpu_plant.c] */
+    const void *planter, *adder; /* kernels, NULL before their first use [gpu_plant.c] */
+    struct leat_gpu_work *work;  /* NULL before its first use [gpu_work.c] */
 
     pthread_mutex_t lock; /* guards what follows */
     leat_gpu_anchors anchors;
@@ -97,6 +98,14 @@ int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t i, const
 void leat_gpu_map_close(leat_device_map *map);
 int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
 void leat_gpu_plant_close(leat_gpu *gpu);
+/* The kernel of that name in *out, which is loaded at the first call and stored in *kept, NULL before. */
+int leat_gpu_plant_kernel(leat_gpu *gpu, const char *name, const void **kept, const void **out);
+
+/* --- gpu_work.c: see leat_device_table; one thread at a time ----------------------------------- */
+int leat_gpu_matmul(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
+                    int64_t n);
+int leat_gpu_add(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
+void leat_gpu_work_close(leat_gpu *gpu);
 
 /* --- gpu_record.c, gpu_nvml.c ------------------------------------------------------------------ */
 int leat_gpu_record_start(leat_device *device, leat_error *err);

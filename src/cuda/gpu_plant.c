@@ -11,21 +11,22 @@ extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); 
 
 static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 
-static int find(leat_gpu *gpu, const void **out)
+int leat_gpu_plant_kernel(leat_gpu *gpu, const char *name, const void **kept, const void **out)
 {
     cudaError_t rc = cudaSuccess;
     pthread_mutex_lock(&loading);
-    if (!gpu->planter) {
+    if (!*kept) {
         cudaKernel_t kernel;
-        rc = cudaLibraryLoadData(&gpu->plants, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0);
+        if (!gpu->plants)
+            rc = cudaLibraryLoadData(&gpu->plants, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0);
         if (rc == cudaSuccess)
-            rc = cudaLibraryGetKernel(&kernel, gpu->plants, "leat_plant");
+            rc = cudaLibraryGetKernel(&kernel, gpu->plants, name);
         if (rc == cudaSuccess)
-            memcpy(&gpu->planter, &kernel, sizeof gpu->planter);
+            memcpy(kept, &kernel, sizeof *kept);
     }
-    *out = gpu->planter;
+    *out = *kept;
     pthread_mutex_unlock(&loading);
-    return leat_gpu_code(gpu, rc, "loading the planted kernel");
+    return leat_gpu_code(gpu, rc, "loading a kernel");
 }
 
 int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes)
@@ -34,7 +35,7 @@ int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memo
     const void *kernel = NULL;
     int rc = leat_gpu_use(gpu);
     if (rc == LEAT_OK)
-        rc = find(gpu, &kernel);
+        rc = leat_gpu_plant_kernel(gpu, "leat_plant", &gpu->planter, &kernel);
     if (rc < 0)
         return rc;
     leat_plant_args args = { .ns = launches > 0 ? ns / launches : 0,

@@ -116,6 +116,7 @@ static void close_gpu(leat_device *device)
 {
     leat_gpu *const gpu = leat_gpu_of(device);
     cudaSetDevice(gpu->number);
+    leat_gpu_work_close(gpu);
     leat_gpu_plant_close(gpu);
     leat_gpu_clock_close(gpu);
     cudaGetLastError();
@@ -174,6 +175,8 @@ static const leat_device_table table = {
     .memory_info = leat_gpu_memory_info,
     .explain = leat_gpu_explain,
     .plant = leat_gpu_plant,
+    .matmul = leat_gpu_matmul,
+    .add = leat_gpu_add,
     .map_open = leat_gpu_map_open,
     .map_add = leat_gpu_map_add,
     .map_run = leat_gpu_map_run,

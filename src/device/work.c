@@ -218,8 +218,13 @@ int leat_work_run(leat_work *work, int64_t *ns, leat_error *err)
         rc = once(work, (i + 1) * o->on_host / o->repeats != i * o->on_host / o->repeats, err);
     if (rc == LEAT_OK && (rc = table->event_record(work->done, work->stream)) == LEAT_OK)
         rc = table->event_sync(work->done);
-    if (rc < 0)
-        return leat_fail(err, rc, "%s: %s", work->device->info.name, leat_code_text(rc));
+    if (rc < 0) {
+        char why[256] = "";
+        if (table->explain)
+            table->explain(work->device, why, sizeof why);
+        return leat_fail(err, rc, "%s: %s", work->device->info.name,
+                         *why ? why : leat_code_text(rc));
+    }
     *ns = table->event_ns(work->done) - start_ns;
     return LEAT_OK;
 }

@@ -277,6 +277,49 @@ static void planted_work_runs(void **state)
     check_fake(fake);
 }
 
+/* Products and sums for experiments, through the library of training and a kernel of ours. */
+static void measured_work_computes(void **state)
+{
+    enum { N = 16, ROWS = 8, FLOATS = N * N };
+    pair p;
+    leat_error err;
+    (void)state;
+    fake->reset(1);
+    check(open_pair(&p, &err), &err);
+    const leat_device_table *const t = p.device->table;
+    float *const host = t->pinned_alloc(p.device, 2 * FLOATS * sizeof(float));
+    float *const back = t->pinned_alloc(p.device, FLOATS * sizeof(float));
+    float *const a = t->device_alloc(p.device, 3 * FLOATS * sizeof(float));
+    assert_true(host && back && a);
+    float *const b = a + FLOATS, *const c = b + FLOATS;
+    for (int i = 0; i < 2 * FLOATS; i++)
+        host[i] = (float)(i % 13 - 6);
+    assert_int_equal(t->copy_to_device(p.in, a, host, 2 * FLOATS * sizeof(float), true), LEAT_OK);
+    assert_int_equal(t->matmul(p.in, a, b, c, ROWS, N), LEAT_OK);
+    assert_int_equal(t->matmul(p.in, a, b, c, N, N), LEAT_OK); /* another plan */
+    assert_int_equal(t->matmul(p.in, a, b, c, ROWS, N), LEAT_OK);
+    assert_int_equal(t->matmul(p.in, a + 1, b, c, ROWS, N),
+                     LEAT_E_UNSUPPORTED); /* no multiple of 64 */
+    assert_int_equal(t->copy_to_host(p.in, back, c, FLOATS * sizeof(float)), LEAT_OK);
+    assert_int_equal(t->stream_sync(p.in, &err), LEAT_OK);
+    for (int i = 0; i < FLOATS; i++) {
+        float sum = 0;
+        for (int k = 0; k < N; k++)
+            sum += host[i / N * N + k] * host[FLOATS + k * N + i % N];
+        assert_true(back[i] == sum); /* whole numbers */
+    }
+    assert_int_equal(t->add(p.in, a, b, c, FLOATS), LEAT_OK);
+    assert_int_equal(t->copy_to_host(p.in, back, c, FLOATS * sizeof(float)), LEAT_OK);
+    assert_int_equal(t->stream_sync(p.in, &err), LEAT_OK);
+    for (int i = 0; i < FLOATS; i++)
+        assert_true(back[i] == host[i] + host[FLOATS + i]);
+    t->pinned_free(p.device, host);
+    t->pinned_free(p.device, back);
+    t->device_free(p.device, a);
+    close_pair(&p);
+    check_fake(fake);
+}
+
 /* Without a driver, or without the library: a reason that names what is missing, and no record. */
 static void records_need_cupti(void **state)
 {
@@ -304,11 +347,11 @@ static void records_need_cupti(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_reasons),          cmocka_unit_test(lists_what_is_there),
-        cmocka_unit_test(streams_keep_their_order),   cmocka_unit_test(events_tell_the_time),
-        cmocka_unit_test(no_memory_says_how_much),    cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(planted_work_runs),          cmocka_unit_test(records_need_cupti),
-        cmocka_unit_test(a_lost_device_hangs_nobody),
+        cmocka_unit_test(names_and_reasons),        cmocka_unit_test(lists_what_is_there),
+        cmocka_unit_test(streams_keep_their_order), cmocka_unit_test(events_tell_the_time),
+        cmocka_unit_test(no_memory_says_how_much),  cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(planted_work_runs),        cmocka_unit_test(measured_work_computes),
+        cmocka_unit_test(records_need_cupti),       cmocka_unit_test(a_lost_device_hangs_nobody),
     };
     fake = open_fake();
     return cmocka_run_group_tests(tests, NULL, NULL);

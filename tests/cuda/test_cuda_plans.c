@@ -77,6 +77,8 @@ static void add_conv(specs *all, const leat_model *model, const leat_prim_op *op
         s.pad_high[i] = w->pad_high[i];
     }
     s.in[2] = layer->in.dims[2];
+    if (s.type == LEAT_PRECISION_BF16 && s.in[2] == 3)
+        s.in[2] = 8; /* as net_memory.c pads the input */
     s.out[2] = layer->out.dims[2];
     s.groups = ((const leat_conv2d_options *)layer->options)->groups;
     if (s.kind == LEAT_GPU_LIB_CONV) {

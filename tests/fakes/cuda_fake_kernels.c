@@ -6,6 +6,7 @@
 #include "cuda_fake.h"
 
 #include "cuda/kernels/kernel_list.h"
+#include "cuda/kernels/measure_add.h"
 #include "cuda/kernels/plant.h"
 #include "cuda/kernels/train_list.h"
 
@@ -26,6 +27,24 @@ static int plant_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
     out[0] = ((const leat_plant_args *)all)->words;
     return 1;
+}
+
+static void add_thread(const void *all)
+{
+    const leat_measure_add_args *const args = all;
+    const cuda_fake_place *const at = &cuda_fake_at;
+    for (int64_t i = (int64_t)at->block_x * at->threads + at->thread_x; i < args->n;
+         i += (int64_t)at->blocks_x * at->threads)
+        args->c[i] = args->a[i] + args->b[i];
+}
+
+static int add_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    const leat_measure_add_args *const args = all;
+    out[0] = args->a;
+    out[1] = args->b;
+    out[2] = args->c;
+    return 3;
 }
 
 static int op_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
@@ -87,5 +106,7 @@ const cuda_fake_kernel cuda_fake_kernels[] = {
 #define LEAT_TRAIN_BLOCKS(name, type, n_phases, call)                                              \
     { "leat_" #name, sizeof(type), leat_##name##_thread, type##_pointers, n_phases },
 #include "cuda/kernels/train_list.h"
-    { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers, 0 }, { 0 }
+    { "leat_measure_add", sizeof(leat_measure_add_args), add_thread, add_pointers, 0 },
+    { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers, 0 },
+    { 0 }
 };

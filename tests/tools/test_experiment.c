@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "experiment/experiment_rows.h"
 #include "study/vary.h"
-#include "tools/experiment/experiment.h"
 
 enum { MAX_ARMS = 200 };
 static const char *const kinds[] = { "cpu", "sim:h200", "cuda:0" };
@@ -134,6 +134,24 @@ static void an_interval_supports_contradicts_or_leaves_open(void **state)
     assert_int_equal(leat_experiment_holds(1.2, INFINITY, 0.9, 0), -1);
 }
 
+/* A figure without noise leaves the other's interval; equal noise widens it by the square root of two. */
+static void ratios_have_intervals(void **state)
+{
+    (void)state;
+    const leat_estimate sure = { 2, 2, 2 }, noisy = { 8, 4, 16 };
+    const leat_estimate one = leat_experiment_ratio(noisy, sure),
+                        two = leat_experiment_ratio(noisy, noisy);
+    assert_true(fabs(one.value - 4) < 1e-12 && fabs(one.low - 2) < 1e-12 &&
+                fabs(one.high - 8) < 1e-12);
+    assert_true(fabs(two.value - 1) < 1e-12);
+    assert_true(fabs(two.low - pow(2, -sqrt(2))) < 1e-12 &&
+                fabs(two.high - pow(2, sqrt(2))) < 1e-12);
+    const leat_estimate back = leat_experiment_ratio(sure, noisy);
+    assert_true(fabs(back.low * one.high - 1) < 1e-12 && fabs(back.high * one.low - 1) < 1e-12);
+    const bool known = isfinite(leat_experiment_ratio((leat_estimate){ 0, 0, 0 }, sure).low);
+    assert_true(!known);
+}
+
 static leat_compare_arm planted_arm(const char *name, double rate, double idle, bool simulated)
 {
     leat_compare_arm arm = { .idle = idle,
@@ -185,6 +203,7 @@ int main(void)
         cmocka_unit_test(every_row_has_config_and_page),
         cmocka_unit_test(every_claim_is_about_arms_that_run),
         cmocka_unit_test(an_interval_supports_contradicts_or_leaves_open),
+        cmocka_unit_test(ratios_have_intervals),
         cmocka_unit_test(findings_follow_the_arms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,16 @@ int32_t leat_experiment_holds(double low, double high, double least, double most
     return high < least || (most > 0 && low > most) ? 0 : -1;
 }
 
+/* In logarithms the distances to the limits of two independent figures add up as squares (the MOVER interval of a
+ * ratio). Arms that alternate share the machine's drift, so for them it is rather too wide. */
+leat_estimate leat_experiment_ratio(leat_estimate a, leat_estimate b)
+{
+    const double value = a.value / b.value;
+    const double down = hypot(log(a.value / a.low), log(b.high / b.value));
+    const double up = hypot(log(a.high / a.value), log(b.value / b.low));
+    return (leat_estimate){ value, value * exp(-down), value * exp(up) };
+}
+
 /* The name with '@' replaced by a device. */
 static void expand(const char *name, const char *device, char *out, size_t size)
 {
@@ -59,10 +69,8 @@ static void check(leat_experiment_run *run, const leat_experiment_claim *claim, 
         return;
     leat_estimate x = figure(a, claim->metric);
     const char *const on = device ? device : "";
-    if (b) {
-        const leat_estimate y = figure(b, claim->metric);
-        x = (leat_estimate){ x.value / y.value, x.low / y.high, x.high / y.low };
-    }
+    if (b)
+        x = leat_experiment_ratio(x, figure(b, claim->metric));
     const double unit = b ? 1 : 100;
     leat_experiment_finding(run, leat_experiment_holds(x.low, x.high, claim->low, claim->high),
                             "%s%s%s%s: %.3g%s (%.3g-%.3g)", claim->text, *on ? ", on " : "", on,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "experiment_rows.h"
+#include "experiment_sweep.h"
 #include "files.h"
 
 enum { ROWS = 64, WIDTH = 100, HIDDEN = 128, BATCH = 10, STEPS = 50, PROCESSES = 5, N_TIMES = 4 };
@@ -213,19 +213,23 @@ static int sweep_device(leat_experiment_run *run, const leat_experiment_device *
     return rc;
 }
 
+/* "TEXT, on DEVICE: A ms and B ms"; holds if a / b is `least` or more. */
+static void say_ratio(leat_experiment_run *run, const leat_series *series, const char *text,
+                      const leat_point *a, const leat_point *b, double least)
+{
+    const leat_estimate ratio = leat_sweep_ratio(a, b);
+    leat_experiment_finding(run, leat_experiment_holds(ratio.low, ratio.high, least, 0),
+                            "%s, on %s%s: %.3g ms and %.3g ms", text, series->device,
+                            series->simulated ? " (simulated)" : "", a->y, b->y);
+}
+
 static void say(leat_experiment_run *run, const leat_series *series)
 {
-    const leat_point *first = &series[2].points[0], *steady = &series[3].points[0];
-    const char *const simulated = series->simulated ? " (simulated)" : "";
-    leat_experiment_finding(
-        run, leat_experiment_holds(first->low / steady->high, first->high / steady->low, 2, 0),
-        "The first step takes at least twice as long as a steady one, on %s%s: %.3g ms and %.3g ms",
-        series->device, simulated, first->y, steady->y);
-    const leat_point *one = &series[1].points[0], *many = &series[1].points[series->n_points - 1];
-    leat_experiment_finding(
-        run, leat_experiment_holds(many->low / one->high, many->high / one->low, 1.5, 0),
-        "A model of %.0f layers takes longer to create than one of 1, on %s%s: %.3g ms and %.3g ms",
-        many->x, series->device, simulated, many->y, one->y);
+    say_ratio(run, &series[2], "The first step takes at least twice as long as a steady one",
+              &series[2].points[0], &series[3].points[0], 2);
+    say_ratio(run, &series[1],
+              "A model of 100 layers takes at least 1.5 times as long to create as one of 1",
+              &series[1].points[series->n_points - 1], &series[1].points[0], 1.5);
 }
 
 int leat_experiment_creation(leat_experiment_run *run, leat_error *err)

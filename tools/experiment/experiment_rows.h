@@ -96,7 +96,7 @@ struct leat_experiment_run {
 const leat_experiment *leat_experiment_at(size_t i);
 const leat_experiment *leat_experiment_find(const char *name);
 
-/* The text of examples/gpu-vs-cpu/NAME.yaml, which is part of the program; NULL: none of that name. */
+/* The text of the config NAME in examples/gpu-vs-cpu/, which is part of the program; NULL: none of that name. */
 const char *leat_experiment_config_text(const char *name);
 
 /* Makes data, runs parts and function, checks claims. Returns LEAT_OK or the first error; the results so far
@@ -123,6 +123,9 @@ int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part
 
 /* Checks all claims of the experiment and adds a finding for each whose arms ran. */
 void leat_experiment_check_claims(leat_experiment_run *run);
+
+/* a / b with its 95 % interval, from theirs. All must be above 0, else the limits are not numbers. */
+leat_estimate leat_experiment_ratio(leat_estimate a, leat_estimate b);
 
 /* 1 if [low, high] lies within least … most (0: no upper limit), 0 if outside, -1 if it overlaps a limit. */
 int32_t leat_experiment_holds(double low, double high, double least, double most);

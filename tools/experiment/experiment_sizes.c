@@ -219,7 +219,8 @@ int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err)
 
 /* --- fine-grained -------------------------------------------------------------------------------------- */
 
-static const double most_launches = 500;
+/* Parts of 512 x 512 begin at multiples of 64 bytes, as GPU libraries want it. */
+static const double most_launches = 512;
 
 static void say_ratio(leat_experiment_run *run, const char *text, const char *device,
                       const leat_point *a, const leat_point *b, double least, double most)
@@ -246,10 +247,10 @@ static void say_launches(leat_experiment_run *run, const char *device)
     say_ratio(run, "A product of 10 x 10 costs the same as an addition, among many", device,
               last_point(leat_sweep_series(run, device, "10 x 10 products")),
               last_point(leat_sweep_series(run, device, "10 x 10 additions")), 0.9, 1.1);
-    say_ratio(run, "500 launches take at least 10 times as long as one, for the same work", device,
+    say_ratio(run, "512 launches take at least 10 times as long as one, for the same work", device,
               leat_sweep_point(parts, most_launches), leat_sweep_point(parts, 1), 10, 0);
     say_ratio(
-        run, "Launches of 1 us instead of 4 us make 500 of them at least 1.5 times as fast", device,
+        run, "Launches of 1 us instead of 4 us make 512 of them at least 1.5 times as fast", device,
         leat_sweep_point(parts, most_launches),
         leat_sweep_point(leat_sweep_series(run, graph, "the same work in parts"), most_launches),
         1.5, 0);
@@ -259,11 +260,11 @@ int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err)
 {
     static const double quick[] = { 1, 10, 100, 1000, 10000, -1 };
     static const double full[] = { 1, 10, 100, 1000, 1e4, 1e5, 1e6, -1 };
-    static const double parts[] = { 1, 5, 50, 500, -1 };
+    static const double parts[] = { 1, 4, 32, 512, -1 };
     const double *const counts = run->quick ? quick : full;
     const leat_work_options product = { .kind = LEAT_WORK_MATMUL, .n = 10 },
                             sum = { .kind = LEAT_WORK_ADD, .n = 100 };
-    const leat_work_options large = { .kind = LEAT_WORK_MATMUL, .n = 500 };
+    const leat_work_options large = { .kind = LEAT_WORK_MATMUL, .n = 512 };
     const leat_sweep_line many[] = {
         { "10 x 10 products", LEAT_ON_ALL, NULL, product, LEAT_SWEEP_REPEATS, counts, true },
         { "10 x 10 additions", LEAT_ON_ALL, NULL, sum, LEAT_SWEEP_REPEATS, counts, true },

@@ -32,14 +32,16 @@ static leat_work_options options_of(const leat_sweep_line *line, double x)
 
 /* --- measure ------------------------------------------------------------------------------------ */
 
-/* Median of a few runs after a first one that does not count; a long run counts at once. */
-static int time_work(leat_work *work, double *ns, leat_error *err)
+/* Median of a few runs after a first one that does not count. On the CPU a long run counts at once; on another
+ * device it is then the libraries that start. */
+static int time_work(leat_work *work, bool on_cpu, double *ns, leat_error *err)
 {
     int64_t times[SHORT_RUNS], total = 0, one;
     int n = 0, rc = leat_work_run(work, &one, err);
     if (rc < 0)
         return rc;
-    for (times[0] = one; n < SHORT_RUNS && one < LONG_NS && total < ENOUGH_NS; n++) {
+    times[0] = one;
+    for (; n < SHORT_RUNS && total < ENOUGH_NS && !(on_cpu && one > LONG_NS); n++) {
         if ((rc = leat_work_run(work, &one, err)) < 0)
             return rc;
         total += one;
@@ -61,7 +63,7 @@ static int measure(void *user, int32_t series, int32_t point, double *y, leat_er
     double ns = 0;
     int rc = leat_work_open(curve->device, &o, &work, err);
     if (rc == LEAT_OK)
-        rc = time_work(work, &ns, err);
+        rc = time_work(work, !strcmp(leat_device_get_info(curve->device)->name, "cpu"), &ns, err);
     leat_work_close(&work);
     *y = (ns > 1 ? ns : 1) * 1e-6;
     if (curve->line->per_repeat && o.repeats > 1)
@@ -71,17 +73,19 @@ static int measure(void *user, int32_t series, int32_t point, double *y, leat_er
 
 /* --- lines --------------------------------------------------------------------------------------- */
 
-/* Opens the device and its smallest work. LEAT_E_UNSUPPORTED: the device has no such kernel. */
+/* Opens the device and runs its smallest work. LEAT_E_UNSUPPORTED: the device has no such kernel. */
 static int try_line(struct sweep *sweep, const leat_sweep_line *line, const char *name,
                     leat_error *err)
 {
     struct curve *curve = &sweep->curves[sweep->n];
     const leat_work_options o = options_of(line, line->xs[0]);
     leat_work *work = NULL;
+    int64_t ns;
     *curve = (struct curve){ .line = line };
     int rc = leat_device_open(name, &curve->device, err);
     if (rc == LEAT_OK && (rc = leat_work_open(curve->device, &o, &work, err)) == LEAT_OK)
-        leat_work_close(&work);
+        rc = leat_work_run(work, &ns, err);
+    leat_work_close(&work);
     if (rc < 0)
         leat_device_close(&curve->device);
     return rc;
@@ -176,7 +180,8 @@ leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b)
 {
     if (!a || !b)
         return (leat_estimate){ 0, 0, 0 };
-    return (leat_estimate){ a->y / b->y, a->low / b->high, a->high / b->low };
+    return leat_experiment_ratio((leat_estimate){ a->y, a->low, a->high },
+                                 (leat_estimate){ b->y, b->low, b->high });
 }
 
 static const char *x_text(double x, char text[32])

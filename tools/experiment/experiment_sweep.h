@@ -36,7 +36,7 @@ const leat_series *leat_sweep_series(const leat_experiment_run *run, const char 
 /* Its point at x; NULL if there is none. */
 const leat_point *leat_sweep_point(const leat_series *series, double x);
 
-/* a / b with the interval that their intervals allow; all 0 if one is NULL. */
+/* leat_experiment_ratio() of two points; all 0 if one is NULL. */
 leat_estimate leat_sweep_ratio(const leat_point *a, const leat_point *b);
 
 /* Adds a finding that tells from which x on `device`'s line is faster than the line of the CPU. */

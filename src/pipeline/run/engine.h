@@ -146,13 +146,13 @@ struct leat_batch {
 };
 
 /* What tune.c measures. [engine lock] */
-typedef struct leat_tune {
+typedef struct leat_tuning {
     double slowest, slowest_before; /* row, ns: of this group of batches and the last */
     double group_ns, mean_before;
     uint64_t group_rows, group_batches;
     uint64_t n_timed;   /* tasks */
     uint64_t n_starved; /* a worker waited for the window, the consumer for a batch */
-} leat_tune;
+} leat_tuning;
 
 struct leat_loader {
     /* --- Plan, device and range. [const after open] ------------------------------------------ */
@@ -245,7 +245,7 @@ struct leat_loader {
     int64_t prefetch;   /* current number of batches ahead; 0 stays 0 */
     uint64_t task_rows; /* current number of rows per task */
     double sample_ns;   /* running median of a row's cost; 0: unknown */
-    leat_tune tune;
+    leat_tuning tune;
     size_t n_decisions; /* of all decisions; the ring has the last ones */
     leat_decision decisions[LEAT_DECISIONS];
 

@@ -96,7 +96,7 @@ static void tune_task_locked(leat_loader *loader)
 
 void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
-    leat_tune *const t = &loader->tune;
+    leat_tuning *const t = &loader->tune;
     if (n == 0) /* this rank has no row of a small batch */
         return;
     const double one = (double)ns / (double)n;
@@ -123,7 +123,7 @@ static int64_t prefetch_for(const leat_loader *loader, double slowest, double me
                                                : (int64_t)n;
 }
 
-static void next_group(leat_tune *t)
+static void next_group(leat_tuning *t)
 {
     t->slowest_before = t->slowest;
     t->mean_before = t->group_ns / (double)(t->group_rows ? t->group_rows : 1);
@@ -134,7 +134,7 @@ static void next_group(leat_tune *t)
 
 static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
 {
-    leat_tune *const t = &loader->tune;
+    leat_tuning *const t = &loader->tune;
     const double slowest = t->slowest > t->slowest_before ? t->slowest : t->slowest_before;
     const double mean = t->group_rows ? t->group_ns / (double)t->group_rows : t->mean_before;
     const int64_t now = loader->prefetch, enough = prefetch_for(loader, slowest, mean);
@@ -240,7 +240,7 @@ void leat_tune_idle_locked(leat_loader *loader)
 
 void leat_tune_batch_locked(leat_loader *loader)
 {
-    leat_tune *const t = &loader->tune;
+    leat_tuning *const t = &loader->tune;
     const bool turn = ++t->group_batches >= GROUP_BATCHES;
     if (loader->plan->prefetch_auto)
         tune_prefetch_locked(loader, turn);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest_try.c: measures a job with a change, in turns with the job as it is. suggest.c calls it. */
+#include <stdlib.h>
+
+#include "forecast.h"
+#include "suggest.h"
+#include "trial.h"
+
+enum { TRIAL_ROUNDS = 3 };
+
+/* Rates of the job and of its variant, taken in turns. On the CPU loader and step share the cores, so both run
+ * together at their split; elsewhere each part runs alone. */
+struct pair {
+    leat_trial *trial;
+    double before_rows, before_ns, after_rows, after_ns, after_steps; /* together */
+    double loader, step; /* of the job, sums of samples/s */
+};
+
+static void add_rows(const leat_meter *m, double *n, double *ns)
+{
+    *n += m->samples_per_s * (double)m->wall_ns;
+    *ns += (double)m->wall_ns;
+}
+
+static int run_together(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int i = 0; i < 2 && rc == LEAT_OK; i++) {
+        const bool before = (i + round) % 2 == 0;
+        leat_arm *arm = before ? about->arm : &p->trial->arm;
+        rc = leat_arm_run(arm, 0, err);
+        if (rc < 0)
+            return rc;
+        add_rows(&arm->runs[0], before ? &p->before_rows : &p->after_rows,
+                 before ? &p->before_ns : &p->after_ns);
+        p->after_steps += before ? 0 : (double)arm->runs[0].n_steps;
+    }
+    return rc;
+}
+
+static int run_parts(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+{
+    int rc = round % 2 ? leat_trial_round(p->trial, err) : LEAT_OK;
+    if (rc == LEAT_OK && (rc = leat_arm_run_loader(about->arm, 0, err)) == LEAT_OK)
+        rc = leat_arm_run_step(about->arm, 0, err);
+    if (rc < 0)
+        return rc;
+    p->loader += about->arm->loader[0].samples_per_s;
+    p->step += about->arm->step[0].samples_per_s;
+    return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
+}
+
+/* The job's own forecast, from its parts as fast as they were during the trial. */
+static double forecast_before(const leat_facts *facts, const struct pair *p)
+{
+    leat_facts now = *facts;
+    const double faster = p->step / TRIAL_ROUNDS / facts->step.value;
+    now.loader.value = p->loader / TRIAL_ROUNDS;
+    now.step.value *= faster;
+    now.step_free *= faster;
+    return leat_forecast_of(&now).predicted;
+}
+
+/* The variant's step takes as long as the forecasts say, relative to the measured time of the job. */
+static void predict(const leat_suggest_about *about, const struct pair *p,
+                    leat_doctor_suggestion *s)
+{
+    const leat_facts *before = about->facts;
+    leat_facts after;
+    double faster;
+    if (p->after_ns > 0) {
+        faster = p->after_rows / p->after_ns / (p->before_rows / p->before_ns);
+        after.rows = p->after_rows * 1e-9 / p->after_steps;
+    } else {
+        leat_trial_facts(p->trial, before, &after);
+        const double now = forecast_before(before, p) / before->rows;
+        faster = now / (leat_forecast_of(&after).predicted / after.rows);
+    }
+    s->gain = faster - 1;
+    s->predicted_samples_per_s = before->run.value * faster;
+    s->predicted_step_ms = after.rows / s->predicted_samples_per_s * 1e3;
+}
+
+int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
+{
+    const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
+    struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
+    int rc = pair.trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
+    for (int32_t i = 0; i < s->n_set; i++)
+        set[i] = s->set[i];
+    if (rc == LEAT_OK)
+        rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps,
+                             err);
+    for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
+        rc = pair.trial->result.on_host && pair.trial->result.overlaps
+                 ? run_together(about, &pair, i, err)
+                 : run_parts(about, &pair, i, err);
+    if (rc == LEAT_OK)
+        predict(about, &pair, s);
+    if (pair.trial)
+        leat_trial_close(pair.trial);
+    free(pair.trial);
+    return rc;
+}
