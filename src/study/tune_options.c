@@ -42,6 +42,7 @@ const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
       .values = { "io_uring", "pread" },
       .initial = "io_uring" },
 };
+
 const leat_tune_option *leat_tune_option_at(size_t i)
 {
     return i < LEAT_TUNE_OPTIONS ? &leat_tune_rows[i].option : NULL;
