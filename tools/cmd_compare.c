@@ -24,7 +24,8 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(struct compare_options, vary, NULL,
                         "values to compare; if given more than once, all combinations"),
     LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
-                  "number of rounds; every arm runs once per round; auto: 6"),
+                  "number of rounds; every arm runs once per round; auto: 5 to 10, until "
+                  "every speed-up is clear"),
     LEAT_ROW_STEPS(struct compare_options),
     LEAT_ROW_THREADS(struct compare_options),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,

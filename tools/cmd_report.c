@@ -157,11 +157,10 @@ const leat_command leat_command_report = {
         "bench wrote, of which a timeline of a few typical steps is drawn. Traces stand below each "
         "other on one scale, under the names of their files; so do the curves of logs.\n\n"
         "The page depends on the files alone: the same files give the same page.",
-    .example =
-        "  leat compare examples/demo.yaml --vary pipeline.prefetch.batches=0,2 --json a.json\n"
-        "  leat train examples/demo.yaml --device sim --trace t.json --log runs/a\n"
-        "  leat report a.json t.json runs/a -o report.html\n"
-        "  leat report a.json --svg pictures",
+    .example = "  leat compare examples/demo.yaml --vary engine.threads=1,2 --json a.json\n"
+               "  leat train examples/demo.yaml --device sim --trace t.json --log runs/a\n"
+               "  leat report a.json t.json runs/a -o report.html\n"
+               "  leat report a.json --svg pictures",
     .n_min = 1,
     .n_max = LEAT_PAGE_INPUTS_MOST,
     .options_size = sizeof(struct report_options),

@@ -2,6 +2,7 @@
 #include "word_list.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,10 +35,11 @@ int leat_word_list_init(leat_word_list *list, const char *what, const char *text
         char *const end = end_of(at);
         const char last = *end;
         const char *word = trimmed(at, end);
-        if (!*word || list->n == LEAT_WORD_LIST_MAX) {
+        const bool empty = !*word;
+        if (empty || list->n == LEAT_WORD_LIST_MAX) {
             leat_word_list_fini(list);
             return leat_fail(err, LEAT_E_ARGUMENT,
-                             *word ? "%s '%s': too many values" : "%s '%s': a value is empty", what,
+                             empty ? "%s '%s': a value is empty" : "%s '%s': too many values", what,
                              text);
         }
         list->words[list->n++] = word;

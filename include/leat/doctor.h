@@ -120,6 +120,7 @@ LEAT_API int leat_doctor(const leat_config *config, const leat_doctor_options *o
                          leat_doctor_result *out, leat_error *err);
 
 /* A guess from the shares of a run alone, without the capacities of its parts: one sentence that says so.
+ * meter    NULL: the text is ""
  * on_host  the device is the CPU
  * Returns text. Any thread. */
 LEAT_API char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size);

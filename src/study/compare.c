@@ -20,7 +20,8 @@
 #include "verdict.h"
 
 enum {
-    DEFAULT_ROUNDS = 6,
+    LEAST_ROUNDS = 5, /* when the number of rounds is not given */
+    MOST_ROUNDS = 10,
     RUNS_PER_ROUND = 3,  /* of an arm: as configured, the loader alone, the step alone */
     STEPS_LIMIT = 60000, /* steps whose times a trainer keeps, minus those for settling */
 };
@@ -151,7 +152,7 @@ static int plan_arms(struct study *study, const char *const *vary, size_t n_vary
     if ((rc = leat_vary_count(study->varies, n_vary, LEAT_COMPARE_MAX_ARMS, &n_arms, err)) < 0)
         return rc;
     study->result->n_arms = (int32_t)n_arms;
-    study->result->rounds = study->options.rounds ? study->options.rounds : DEFAULT_ROUNDS;
+    study->result->rounds = study->options.rounds ? study->options.rounds : MOST_ROUNDS;
     for (size_t i = 0; i < n_arms; i++) {
         rc = leat_arm_init(&study->arms[i], &study->result->arms[i], study->result->rounds, err);
         if (rc < 0)
@@ -182,17 +183,32 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
     return rc;
 }
 
+/* Whether more rounds would hardly change what can be said. The base counts only if it is the only arm. */
+static bool is_settled(const struct study *study, int32_t n_rounds)
+{
+    const int32_t n = study->result->n_arms;
+    if (study->options.rounds || n_rounds < LEAST_ROUNDS)
+        return false;
+    for (int32_t i = n > 1; i < n; i++)
+        if (!leat_rounds_settled(study->arms[i].runs, study->arms[0].runs, (size_t)n_rounds))
+            return false;
+    return true;
+}
+
 static int run_rounds(struct study *study, leat_error *err)
 {
     const size_t n = (size_t)study->result->n_arms;
     leat_neighbours before, after;
     int rc = LEAT_OK;
     leat_neighbours_look("", &before);
-    for (int32_t round = 0; round < study->result->rounds; round++)
+    for (int32_t round = 0; round < study->result->rounds && rc == LEAT_OK; round++) {
         for (size_t turn = 0; turn < n && rc == LEAT_OK; turn++) {
             const size_t i = round % 2 ? n - 1 - turn : turn;
             rc = in_arm(study, i, run_arm(study, &study->arms[i], round, err), err);
         }
+        if (is_settled(study, round + 1))
+            study->result->rounds = round + 1;
+    }
     leat_neighbours_look("", &after);
     study->result->cores = after.n_cpus;
     study->result->cores_taken = leat_neighbours_taken(&before, &after);

@@ -274,6 +274,10 @@ void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int3
 
 char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size)
 {
+    if (size)
+        text[0] = 0;
+    if (!meter || !size)
+        return text;
     const struct {
         const char *verdict, *what;
         double share;

@@ -6,6 +6,8 @@
 #include "bootstrap.h"
 #include "median.h"
 
+static const double APART = 0.02;
+
 static double idle_of(const void *arg, const size_t *rounds, size_t n)
 {
     const leat_meter *meters = arg;
@@ -85,6 +87,15 @@ static leat_estimate ratio(const leat_meter *arm, const leat_meter *base, size_t
     const leat_interval interval = leat_bootstrap_interval(speedup_of, &pair, n);
     return (leat_estimate){ pool(arm, n).samples_per_s / pool(base, n).samples_per_s, interval.low,
                             interval.high };
+}
+
+bool leat_rounds_settled(const leat_meter *run, const leat_meter *base, size_t n)
+{
+    const leat_estimate value = run == base ? rate(run, n) : ratio(run, base, n);
+    const double scale = run == base ? value.value : 1;
+    if (run != base && (value.low > 1 + APART || value.high < 1 - APART))
+        return true;
+    return value.high - value.low <= 2 * APART * scale;
 }
 
 static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm *out)

@@ -19,9 +19,9 @@
 #include "base/text.h"
 #include "neighbours.h"
 #include "race.h"
+#include "tune_options.h"
 
 enum {
-    VALUES = LEAT_RACE_ARMS,
     PASSES = 2,
     RUN_NS = 120000000,
     MIN_RUN_NS = 20000000,
@@ -30,72 +30,19 @@ enum {
     MOST_STEPS = 2000,
     LAST_ROUNDS = 12,
     MIN_LAST_ROUNDS = 5,
-    PATH = 96,
 };
 static const double DEFAULT_SECONDS = 60;
 static const double LAST_SHARE = 0.2; /* of the time, for the last comparison */
-
-/* The options that may be tuned, most important first. Add a row to tune more. */
-static const struct {
-    leat_tune_option option;
-    const char *values[VALUES];
-    double of_cores[VALUES]; /* numbers of threads as multiples of the cores, at least 1 */
-    const char *initial;     /* what the config means if it does not say; "cores": their number */
-    const char *needs;       /* what the config must have; NULL: nothing */
-} rows[] = {
-    { .option = { "engine.threads", "", "worker threads; more than cores help if samples wait" },
-      .of_cores = { 0.01, 0.5, 1, 1.5, 2, 4, 8 },
-      .initial = "cores" },
-    { .option = { "train.threads", "cpu",
-                  "threads of the step, which shares its cores with workers" },
-      .of_cores = { 0.01, 0.5, 0.75, 1 },
-      .initial = "" },
-    { .option = { "pipeline.prefetch.batches", "", "full batches that stand ready" },
-      .values = { "0", "1", "2", "4", "8" },
-      .initial = "" },
-    { .option = { "pipeline.map.device", "gpu", "where ops run: the cut between CPU and GPU" },
-      .values = { "cpu", "auto", "gpu" },
-      .initial = "" },
-    { .option = { "pipeline.map.ops.decode_jpeg.device_share", "gpu",
-                  "share of nvJPEG in decoding" },
-      .values = { "0", "0.25", "0.5", "0.75", "1" },
-      .initial = "",
-      .needs = "pipeline.map.ops.decode_jpeg" },
-    { .option = { "pipeline.prefetch.pinned", "device", "memory that batches are copied from" },
-      .values = { "true", "false" },
-      .initial = "true" },
-    { .option = { "engine.jpeg_index", "", "index of JPEG files, where there is one" },
-      .values = { "auto", "off" },
-      .initial = "auto",
-      .needs = "pipeline.map.ops.decode_jpeg" },
-    { .option = { "engine.read_bytes", "", "memory for reads in flight" },
-      .values = { "4MiB", "16MiB", "64MiB" },
-      .initial = "" },
-    { .option = { "engine.reader", "", "how files are read" },
-      .values = { "io_uring", "pread" },
-      .initial = "io_uring" },
-};
-enum { N_OPTIONS = sizeof rows / sizeof *rows };
-
-const leat_tune_option *leat_tune_option_at(size_t i)
-{
-    return i < N_OPTIONS ? &rows[i].option : NULL;
-}
-
-/* Settings: the i-th option has the value that is not "". */
-typedef struct settings {
-    char values[N_OPTIONS][32];
-} settings;
 
 struct study {
     const leat_config *config;
     leat_tune_options options;
     leat_tune_result *out;
     int64_t start_ns;
-    settings best;
+    leat_tune_settings best;
     leat_compare_arm *outs; /* of the arms of a race */
     leat_arm arms[LEAT_RACE_ARMS];
-    settings of[LEAT_RACE_ARMS];
+    leat_tune_settings of[LEAT_RACE_ARMS];
     leat_race race;
 };
 
@@ -106,47 +53,13 @@ static double seconds(const struct study *study)
     return (double)(leat_clock_ns() - study->start_ns) * 1e-9;
 }
 
-/* A stage that has a bare value becomes a map, so that a file can hold its options: `prefetch: 2`. */
-static int set(leat_config *config, const char *path, const char *value, leat_error *err)
-{
-    char text[160], now[64] = "";
-    const char *stage = "pipeline.prefetch";
-    if (!strncmp(path, stage, strlen(stage))) {
-        const int rc = leat_config_get(config, stage, now, sizeof now, NULL);
-        leat_text(text, sizeof text, "%s={batches: %s}", stage,
-                  rc < 0 || !now[0] || now[0] == '{' ? "auto" : now);
-        if (now[0] != '{' || now[1] == '}') /* "{}": a bare `prefetch` */
-            (void)leat_config_set(config, text, NULL);
-    }
-    leat_text(text, sizeof text, "%s=%s", path, value);
-    return leat_config_set(config, text, err);
-}
-
-static int apply(const settings *s, leat_config *config, leat_error *err)
-{
-    int rc = LEAT_OK;
-    for (size_t i = 0; i < N_OPTIONS && rc == LEAT_OK; i++)
-        if (s->values[i][0])
-            rc = set(config, rows[i].option.path, s->values[i], err);
-    return rc;
-}
-
-static void describe(const settings *s, char *text, size_t size)
-{
-    text[0] = 0;
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if (s->values[i][0])
-            leat_text(text + strlen(text), size - strlen(text), "%s%s=%s", text[0] ? "; " : "",
-                      rows[i].option.path, s->values[i]);
-}
-
 /* Whether the option means something for this device. */
 static bool applies(const struct study *study, size_t option)
 {
-    const char *when = rows[option].option.when, *device = study->out->device;
+    const char *when = leat_tune_rows[option].option.when, *device = study->out->device;
     char text[32];
-    if (rows[option].needs &&
-        leat_config_get(study->config, rows[option].needs, text, sizeof text, NULL) < 0)
+    if (leat_tune_rows[option].needs &&
+        leat_config_get(study->config, leat_tune_rows[option].needs, text, sizeof text, NULL) < 0)
         return false;
     const bool cpu = !strcmp(device, "cpu");
     return !when[0] || (!strcmp(when, "cpu") && cpu) || (!strcmp(when, "device") && !cpu) ||
@@ -158,26 +71,27 @@ static void value_now(const struct study *study, size_t option, char text[32])
 {
     if (study->best.values[option][0])
         snprintf(text, 32, "%s", study->best.values[option]);
-    else if (leat_config_get(study->config, rows[option].option.path, text, 32, NULL) < 0 ||
+    else if (leat_config_get(study->config, leat_tune_rows[option].option.path, text, 32, NULL) <
+                 0 ||
              !strcmp(text, "auto"))
-        snprintf(text, 32, "%s", rows[option].initial);
+        snprintf(text, 32, "%s", leat_tune_rows[option].initial);
     if (!strcmp(text, "cores"))
         leat_text(text, 32, "%d", study->out->cores);
 }
 
 /* The values to try, without the present one. */
-static size_t values_of(const struct study *study, size_t option, char values[VALUES][32])
+static size_t values_of(const struct study *study, size_t option, char values[LEAT_TUNE_VALUES][32])
 {
     char now[32];
     size_t n = 0;
     value_now(study, option, now);
-    for (size_t i = 0; i < VALUES; i++) {
+    for (size_t i = 0; i < LEAT_TUNE_VALUES; i++) {
         char text[32] = "";
-        if (rows[option].values[i])
-            snprintf(text, sizeof text, "%s", rows[option].values[i]);
-        else if (rows[option].of_cores[i] > 0)
+        if (leat_tune_rows[option].values[i])
+            snprintf(text, sizeof text, "%s", leat_tune_rows[option].values[i]);
+        else if (leat_tune_rows[option].of_cores[i] > 0)
             leat_text(text, sizeof text, "%.0f",
-                      fmax(1, floor(rows[option].of_cores[i] * study->out->cores)));
+                      fmax(1, floor(leat_tune_rows[option].of_cores[i] * study->out->cores)));
         bool fresh = text[0] && strcmp(text, now) != 0;
         for (size_t k = 0; k < n; k++)
             fresh = fresh && strcmp(values[k], text) != 0;
@@ -189,17 +103,18 @@ static size_t values_of(const struct study *study, size_t option, char values[VA
 
 /* --- a race ---------------------------------------------------------------------------------- */
 
-static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out, const settings *s,
-                    leat_error *err)
+static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
+                    const leat_tune_settings *s, leat_error *err)
 {
     int rc;
     memset(out, 0, sizeof *out);
     out->steps = MIN_STEPS;
     if ((rc = leat_arm_init(arm, out, LEAT_RACE_ROUNDS, err)) < 0 ||
         (rc = leat_config_copy(study->config, &arm->config, err)) < 0 ||
-        (study->options.device &&
-         (rc = set(arm->config, "train.device", study->options.device, err)) < 0) ||
-        (rc = apply(s, arm->config, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0)
+        (study->options.device && (rc = leat_tune_settings_set(arm->config, "train.device",
+                                                               study->options.device, err)) < 0) ||
+        (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
+        (rc = leat_arm_open(arm, err)) < 0)
         return rc;
     return LEAT_OK;
 }
@@ -233,7 +148,7 @@ static void close_race(struct study *study)
 }
 
 /* Adds an arm. Settings that cannot be are left out; only those of arm 0 are an error. */
-static int enter(struct study *study, const settings *s, leat_error *err)
+static int enter(struct study *study, const leat_tune_settings *s, leat_error *err)
 {
     leat_race *race = &study->race;
     const size_t i = race->n_arms;
@@ -279,7 +194,7 @@ static void note(struct study *study)
         if (!study->race.done[i])
             continue;
         leat_tune_try *try = &out->tried[out->n_tried++];
-        describe(&study->of[i], try->set, sizeof try->set);
+        leat_tune_settings_text(&study->of[i], try->set, sizeof try->set);
         try->samples_per_s = leat_race_rate(&study->race, i);
         try->speedup = leat_race_ratio(&study->race, i, 0);
         try->rounds = (int32_t)study->race.done[i];
@@ -305,13 +220,13 @@ static int run_race(struct study *study, size_t most_rounds, double until, bool 
 static int try_option(struct study *study, size_t option, double until, bool *changed,
                       leat_error *err)
 {
-    char values[VALUES][32];
+    char values[LEAT_TUNE_VALUES][32];
     const size_t n = values_of(study, option, values);
     bool in_time = true;
     memset(&study->race, 0, sizeof study->race);
     int rc = enter(study, &study->best, err);
     for (size_t i = 0; i < n && study->race.n_arms < LEAT_RACE_ARMS && rc == LEAT_OK; i++) {
-        settings s = study->best;
+        leat_tune_settings s = study->best;
         snprintf(s.values[option], sizeof s.values[option], "%s", values[i]);
         if (seconds(study) < until)
             rc = enter(study, &s, err);
@@ -349,10 +264,11 @@ static int search(struct study *study, leat_error *err)
     study->out->complete = 1;
     for (int pass = 0; pass < PASSES && changed && rc == LEAT_OK; pass++) {
         changed = false;
-        for (size_t i = 0; i < N_OPTIONS && rc == LEAT_OK; i++) {
+        for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++) {
             const double now = seconds(study);
             /* A first pass leaves time for the options after this one, the second one does not. */
-            const double share = pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(N_OPTIONS - i));
+            const double share =
+                pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(LEAT_TUNE_OPTIONS - i));
             if (!applies(study, i))
                 continue;
             if (now >= end) {
@@ -365,9 +281,9 @@ static int search(struct study *study, leat_error *err)
     return rc;
 }
 
-static bool same(const settings *a, const settings *b)
+static bool same(const leat_tune_settings *a, const leat_tune_settings *b)
 {
-    for (size_t i = 0; i < N_OPTIONS; i++)
+    for (size_t i = 0; i < LEAT_TUNE_OPTIONS; i++)
         if (strcmp(a->values[i], b->values[i]) != 0)
             return false;
     return true;
@@ -376,7 +292,7 @@ static bool same(const settings *a, const settings *b)
 /* The config against the winner. */
 static int last_race(struct study *study, leat_error *err)
 {
-    const settings none = { { "" } };
+    const leat_tune_settings none = { { "" } };
     leat_tune_result *out = study->out;
     bool in_time = true;
     size_t rounds = 0;
@@ -402,10 +318,10 @@ static int last_race(struct study *study, leat_error *err)
         goto done;
     out->speedup = gain;
     out->samples_per_s = leat_race_rate(&study->race, 1);
-    for (size_t i = 0; i < N_OPTIONS && out->n_set < LEAT_TUNE_SET; i++)
+    for (size_t i = 0; i < LEAT_TUNE_OPTIONS && out->n_set < LEAT_TUNE_SET; i++)
         if (study->best.values[i][0])
-            leat_text(out->set[out->n_set++], sizeof out->set[0], "%s=%s", rows[i].option.path,
-                      study->best.values[i]);
+            leat_text(out->set[out->n_set++], sizeof out->set[0], "%s=%s",
+                      leat_tune_rows[i].option.path, study->best.values[i]);
 done:
     close_race(study);
     return rc;
@@ -468,21 +384,5 @@ int leat_tune(const leat_config *config, const leat_tune_options *options, leat_
     }
     free(outs);
     free(study);
-    return rc;
-}
-
-int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_error *err)
-{
-    int rc = LEAT_OK;
-    if (!result || !config)
-        return leat_fail(err, LEAT_E_ARGUMENT, "leat_tune_apply: result and config must be given");
-    for (int32_t i = 0; i < result->n_set && rc == LEAT_OK; i++) {
-        char path[128];
-        const char *equals = strchr(result->set[i], '=');
-        if (!equals)
-            return leat_fail(err, LEAT_E_ARGUMENT, "'%s' sets nothing", result->set[i]);
-        snprintf(path, sizeof path, "%.*s", (int)(equals - result->set[i]), result->set[i]);
-        rc = set(config, path, equals + 1, err);
-    }
     return rc;
 }

@@ -20,14 +20,13 @@
 #include "bootstrap.h"
 #include "median.h"
 #include "neighbours.h"
+#include "whatif_feed.h"
 #include "whatif_model.h"
 
 enum {
     DEFAULT_ROUNDS = 6,
     MIN_ROUNDS = 3,
     STEP_ROUNDS = 3,
-    RUN_NS = 150000000,
-    MIN_BATCHES = 5,
     MOST_STEPS = 2000,
     FEEDS = LEAT_WHATIF_THREADS * 2 + LEAT_WHATIF_TRIALS,
     MOST_WAITING = 64, /* threads that are measured on any machine if they wait */
@@ -36,25 +35,11 @@ static const double WAITS = 0.3; /* CPU time of stages over their time: below it
 
 static const double SATURATED = 0.85; /* of the cores, by this process and others */
 
-/* The loader with a number of threads, or with other options. */
-struct feed {
-    int32_t threads;
-    int trial; /* index in trials; -1: the config as it is */
-    leat_config *config;
-    leat_plan *plan;
-    double *rates;   /* by round */
-    double *per_cpu; /* samples per second of CPU time, by round */
-    double cores;    /* average number of busy cores of this process, last round */
-    double on_cpu;   /* share of the stages' time */
-    double decode;   /* share of the stages' time that goes to decoding; 0: not known */
-    double bytes_out;
-};
-
 struct study {
     const leat_config *config;
     leat_whatif_options options;
     leat_whatif_result *out;
-    struct feed feeds[FEEDS];
+    leat_whatif_feed feeds[FEEDS];
     size_t n_feeds;
     int n_done, n_runs;
 };
@@ -70,42 +55,22 @@ enum { N_WAYS = sizeof ways / sizeof *ways };
 
 /* --- feeds ------------------------------------------------------------------------------------ */
 
-static int set_threads(leat_config *config, int32_t threads, leat_error *err)
-{
-    char text[64];
-    leat_text(text, sizeof text, "engine.threads=%d", threads);
-    return leat_config_set(config, text, err);
-}
-
-static int add_feed(struct study *study, int32_t threads, int trial, struct feed **out,
+static int add_feed(struct study *study, int32_t threads, int trial, leat_whatif_feed **out,
                     leat_error *err)
 {
-    struct feed *feed = &study->feeds[study->n_feeds];
-    int rc;
-    *feed = (struct feed){ .threads = threads, .trial = trial };
-    feed->rates = calloc(2 * (size_t)study->options.rounds, sizeof *feed->rates);
-    feed->per_cpu = feed->rates + study->options.rounds;
-    if (!feed->rates)
-        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", study->options.rounds);
-    study->n_feeds++;
-    if ((rc = leat_config_copy(study->config, &feed->config, err)) < 0 ||
-        (rc = set_threads(feed->config, threads, err)) < 0)
-        return rc;
-    *out = feed;
-    return LEAT_OK;
+    *out = &study->feeds[study->n_feeds++];
+    (*out)->trial = trial;
+    return leat_whatif_feed_open(*out, study->config, threads, study->options.rounds, err);
 }
 
 static void drop_last_feed(struct study *study)
 {
-    struct feed *feed = &study->feeds[--study->n_feeds];
-    leat_plan_close(&feed->plan);
-    leat_config_close(&feed->config);
-    free(feed->rates);
+    leat_whatif_feed_close(&study->feeds[--study->n_feeds]);
 }
 
 static int add_threads(struct study *study, int32_t threads, leat_error *err)
 {
-    struct feed *feed;
+    leat_whatif_feed *feed;
     for (size_t i = 0; i < study->n_feeds; i++)
         if (study->feeds[i].threads == threads)
             return LEAT_OK;
@@ -118,7 +83,7 @@ static int add_ways(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
     for (size_t w = 0; w < N_WAYS; w++) {
-        struct feed *feed;
+        leat_whatif_feed *feed;
         bool fits = true;
         char *set = out->trials[out->n_trials].set;
         const size_t size = sizeof out->trials->set;
@@ -141,67 +106,6 @@ static int add_ways(struct study *study, leat_error *err)
     return LEAT_OK;
 }
 
-/* Takes one batch; its time and rows. */
-static int take(leat_loader *loader, int64_t *ns, int64_t *rows, leat_error *err)
-{
-    leat_batch *batch;
-    const int rc = leat_loader_next(loader, &batch, err);
-    if (rc < 0)
-        return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch") : rc;
-    const leat_batch_info *info = leat_batch_get_info(batch);
-    *ns = info->got_ns;
-    *rows = info->rows;
-    leat_batch_release(batch);
-    return LEAT_OK;
-}
-
-static void note_stages(struct feed *feed, leat_loader *loader)
-{
-    leat_loader_stats_info stats;
-    double busy = 0, cpu = 0, decode = 0;
-    leat_loader_stats(loader, &stats);
-    for (int32_t i = 0; i < stats.n_stages; i++) {
-        const leat_stage_stats *s = &stats.stages[i];
-        busy += (double)s->busy_ns;
-        cpu += (double)(s->cpu_ns >= 0 ? s->cpu_ns : s->busy_ns);
-        /* Ops that run as one with the decoder have no time of their own. */
-        if (strstr(s->name, "decode_") && !strpbrk(strstr(s->name, "decode_"), "+, "))
-            decode += (double)s->busy_ns;
-    }
-    feed->on_cpu = busy > 0 ? cpu / busy : 1;
-    feed->decode = busy > 0 ? decode / busy : 0;
-    feed->bytes_out = stats.samples ? (double)stats.bytes_out / (double)stats.samples : 0;
-}
-
-/* A new loader settles, then runs for about 0.15 s. */
-static int run_feed(struct feed *feed, int32_t round, leat_error *err)
-{
-    const leat_loader_options options = { .epochs = -1 };
-    const int64_t prefetch = leat_plan_get_info(feed->plan)->prefetch;
-    const int64_t settle = (prefetch < 1000 ? prefetch : 1000) + 3;
-    leat_loader *loader = NULL;
-    int64_t from = 0, to = 0, rows = 0, more;
-    leat_neighbours before, after;
-    int rc = leat_loader_open(feed->plan, &options, &loader, err);
-    for (int64_t i = 0; i < settle && rc == LEAT_OK; i++)
-        rc = take(loader, &from, &more, err);
-    leat_neighbours_look("", &before);
-    for (int64_t n = 0; rc == LEAT_OK && (n < MIN_BATCHES || to - from < RUN_NS); n++)
-        if ((rc = take(loader, &to, &more, err)) == LEAT_OK)
-            rows += more;
-    leat_neighbours_look("", &after);
-    if (rc == LEAT_OK) {
-        const double ns = (double)(to > from ? to - from : 1);
-        const double cpu_ns = fmax((double)(after.own_ns - before.own_ns), 1);
-        feed->rates[round] = (double)rows * 1e9 / ns;
-        feed->per_cpu[round] = (double)rows * 1e9 / cpu_ns;
-        feed->cores = cpu_ns / ns;
-        note_stages(feed, loader);
-    }
-    leat_loader_close(&loader);
-    return rc;
-}
-
 static void report(struct study *study)
 {
     study->n_done++;
@@ -217,7 +121,8 @@ static int run_rounds(struct study *study, leat_error *err)
     leat_neighbours_look("", &before);
     for (int32_t round = 0; round < study->options.rounds && rc == LEAT_OK; round++)
         for (size_t turn = 0; turn < study->n_feeds && rc == LEAT_OK; turn++) {
-            rc = run_feed(&study->feeds[round % 2 ? study->n_feeds - 1 - turn : turn], round, err);
+            rc = leat_whatif_feed_run(&study->feeds[round % 2 ? study->n_feeds - 1 - turn : turn],
+                                      round, err);
             report(study);
         }
     leat_neighbours_look("", &after);
@@ -234,7 +139,8 @@ static int choose_feeds(struct study *study, leat_error *err)
     int rc;
     leat_neighbours_look("", &now);
     out->cores = most = now.n_cpus;
-    if ((rc = add_threads(study, 1, err)) < 0 || (rc = run_feed(&study->feeds[0], 0, err)) < 0)
+    if ((rc = add_threads(study, 1, err)) < 0 ||
+        (rc = leat_whatif_feed_run(&study->feeds[0], 0, err)) < 0)
         return rc;
     out->waits = study->feeds[0].on_cpu < WAITS;
     if (out->waits && most < MOST_WAITING)
@@ -328,38 +234,11 @@ static int fill_rows(struct study *study, const leat_whatif_rates *rates, leat_e
 
 /* --- results --------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const double *rates = arg;
-    double values[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        values[i] = rates[rounds[i]];
-    qsort(values, n, sizeof *values, by_value);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-/* Median over the rounds. */
-static leat_estimate estimate(const struct study *study, const double *rates)
-{
-    const size_t n = (size_t)study->options.rounds;
-    size_t all[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        all[i] = i;
-    const leat_interval interval = leat_bootstrap_interval(median_of, rates, n);
-    return (leat_estimate){ median_of(rates, all, n), interval.low, interval.high };
-}
-
 /* Rates of the config as it is, by growing numbers of threads. */
 static void collect(const struct study *study, leat_whatif_rates *rates)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
-        const struct feed *feed = &study->feeds[i];
+        const leat_whatif_feed *feed = &study->feeds[i];
         size_t at = rates->n;
         if (feed->trial >= 0)
             continue;
@@ -368,7 +247,7 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
             rates->rates[at] = rates->rates[at - 1];
         }
         rates->threads[at] = feed->threads;
-        rates->rates[at] = estimate(study, feed->rates);
+        rates->rates[at] = leat_whatif_feed_median(study->options.rounds, feed->rates);
         rates->n++;
     }
 }
@@ -377,7 +256,7 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
 static void predict_raw(struct study *study, leat_estimate now)
 {
     leat_whatif_result *out = study->out;
-    const struct feed *one = &study->feeds[0];
+    const leat_whatif_feed *one = &study->feeds[0];
     if (one->decode <= 0 || one->decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
         return;
     const double gain = 1 / (1 - one->decode);
@@ -394,11 +273,11 @@ static void predict_raw(struct study *study, leat_estimate now)
 static void conclude_trials(struct study *study, leat_estimate now)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
-        const struct feed *feed = &study->feeds[i];
+        const leat_whatif_feed *feed = &study->feeds[i];
         if (feed->trial < 0)
             continue;
         leat_whatif_trial *trial = &study->out->trials[feed->trial];
-        trial->loader = estimate(study, feed->rates);
+        trial->loader = leat_whatif_feed_median(study->options.rounds, feed->rates);
         trial->speedup = trial->loader.value / now.value;
     }
     predict_raw(study, now);
@@ -424,9 +303,9 @@ static void say(leat_whatif_result *out)
             row->device, simulated, row->threads_needed, row->cores_needed, out->cores);
 }
 
-static const struct feed *feed_of(const struct study *study, int32_t threads)
+static const leat_whatif_feed *feed_of(const struct study *study, int32_t threads)
 {
-    const struct feed *feed = study->feeds;
+    const leat_whatif_feed *feed = study->feeds;
     while (feed->threads != threads || feed->trial >= 0)
         feed++;
     return feed;
@@ -441,12 +320,17 @@ static leat_estimate divided(leat_estimate rate, double by)
 static void conclude_threads(struct study *study, leat_whatif_rates *rates)
 {
     leat_whatif_result *out = study->out;
-    const struct feed *one = feed_of(study, 1), *all = feed_of(study, out->cores);
+    const leat_whatif_feed *one = feed_of(study, 1), *all = feed_of(study, out->cores);
     out->cpu_bound = !out->waits && all->cores + out->cores_taken >= SATURATED * out->cores;
-    out->per_thread = estimate(study, out->cpu_bound ? one->per_cpu : one->rates);
-    rates->per_thread = out->cpu_bound ? estimate(study, all->per_cpu)
-                                       : divided(estimate(study, all->rates), out->cores);
-    rates->per_core = out->waits ? estimate(study, all->per_cpu).value : rates->per_thread.value;
+    out->per_thread =
+        leat_whatif_feed_median(study->options.rounds, out->cpu_bound ? one->per_cpu : one->rates);
+    rates->per_thread =
+        out->cpu_bound
+            ? leat_whatif_feed_median(study->options.rounds, all->per_cpu)
+            : divided(leat_whatif_feed_median(study->options.rounds, all->rates), out->cores);
+    rates->per_core = out->waits
+                          ? leat_whatif_feed_median(study->options.rounds, all->per_cpu).value
+                          : rates->per_thread.value;
     out->efficiency = rates->per_thread.value / out->per_thread.value;
 }
 

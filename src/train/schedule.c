@@ -134,13 +134,15 @@ typedef struct peak_options {
     double peak, start, end;
 } peak_options;
 
-static const leat_option one_cycle_table[] = {
-    LEAT_OPTION_F64(peak_options, peak, "0.3", 0, 1,
-                    "where the full rate is, as a share of the length"),
-    LEAT_OPTION_F64(peak_options, start, "0.04", 0, 1e6, "factor of the rate at the first update"),
-    LEAT_OPTION_F64(peak_options, end, "4e-6", 0, 1e6, "factor of the rate at the last update"),
-    COMMON(peak_options)
-};
+#define PEAK(peak_, start_, end_, end_is)                                                          \
+    LEAT_OPTION_F64(peak_options, peak, peak_, 0, 1,                                               \
+                    "where the full rate is, as a share of the length"),                           \
+        LEAT_OPTION_F64(peak_options, start, start_, 0, 1e6,                                       \
+                        "factor of the rate at the first update"),                                 \
+        LEAT_OPTION_F64(peak_options, end, end_, 0, 1e6, end_is), COMMON(peak_options)
+
+static const leat_option one_cycle_table[] = { PEAK("0.3", "0.04", "4e-6",
+                                                    "factor of the rate at the last update") };
 
 /* As in PyTorch: the peak is the update peak × all - 1, the end the last update, not the one after. */
 static double one_cycle_factor(const leat_schedule *s, double u, double all)
@@ -152,13 +154,8 @@ static double one_cycle_factor(const leat_schedule *s, double u, double all)
     return all - 1 > top ? cosine_between(1, o->end, (u - top) / (all - 1 - top)) : 1;
 }
 
-static const leat_option triangular_table[] = {
-    LEAT_OPTION_F64(peak_options, peak, "0.23", 0, 1,
-                    "where the full rate is, as a share of the length"),
-    LEAT_OPTION_F64(peak_options, start, "0.2", 0, 1e6, "factor of the rate at the first update"),
-    LEAT_OPTION_F64(peak_options, end, "0.07", 0, 1e6, "factor of the rate at the end"),
-    COMMON(peak_options)
-};
+static const leat_option triangular_table[] = { PEAK("0.23", "0.2", "0.07",
+                                                     "factor of the rate at the end") };
 
 static double triangular_factor(const leat_schedule *s, double u, double all)
 {

@@ -319,6 +319,41 @@ static void trainers(void **state)
     REFUSED(leat_jpeg_make_table(NULL, 0, 0, NULL, &table, &n, &err));
 }
 
+static void studies(void **state)
+{
+    static leat_doctor_result doctor;
+    static leat_tune_result tune;
+    static leat_whatif_result whatif;
+    static leat_crossover_result crossover;
+    const char *const devices[2] = { "cpu", NULL };
+    const leat_sweep_options sweep = { 0 };
+    leat_work *work = NULL;
+    leat_crossing crossing;
+    leat_device_launches launches;
+    leat_series series;
+    leat_error err;
+    char text[200];
+    size_t length;
+    int64_t ns;
+    (void)state;
+    REFUSED(leat_doctor(NULL, NULL, &doctor, &err));
+    assert_string_equal(leat_doctor_guess(NULL, 0, text, sizeof text), "");
+    REFUSED(leat_tune(NULL, NULL, &tune, &err));
+    REFUSED(leat_tune_apply(NULL, NULL, &err));
+    assert_null(leat_tune_option_at(SIZE_MAX));
+    REFUSED(leat_whatif(NULL, NULL, &whatif, &err));
+    REFUSED(leat_crossover(NULL, devices, NULL, &crossover, &err));
+    REFUSED(leat_work_open(NULL, NULL, &work, &err));
+    REFUSED(leat_work_run(NULL, &ns, &err));
+    leat_work_close(&work);
+    leat_work_close(NULL);
+    REFUSED(leat_sweep(NULL, 1, &sweep, NULL, NULL, &err));
+    REFUSED(leat_sweep(&series, 1, NULL, NULL, NULL, &err));
+    REFUSED(leat_crossing_find(NULL, NULL, &crossing, &err));
+    REFUSED(leat_device_get_launches(NULL, &launches));
+    REFUSED(leat_config_text(NULL, text, sizeof text, &length, &err));
+}
+
 static void trained_models(void **state)
 {
     leat_loader_state at = { 0 };
@@ -424,11 +459,17 @@ static void no_function_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),   cmocka_unit_test(lists),
-        cmocka_unit_test(builders), cmocka_unit_test(configs_and_devices),
-        cmocka_unit_test(plans),    cmocka_unit_test(loaders),
-        cmocka_unit_test(batches),  cmocka_unit_test(trained_models),
-        cmocka_unit_test(trainers), cmocka_unit_test(no_function_is_left_out),
+        cmocka_unit_test(values),
+        cmocka_unit_test(lists),
+        cmocka_unit_test(builders),
+        cmocka_unit_test(configs_and_devices),
+        cmocka_unit_test(plans),
+        cmocka_unit_test(loaders),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(trained_models),
+        cmocka_unit_test(trainers),
+        cmocka_unit_test(studies),
+        cmocka_unit_test(no_function_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,12 +99,33 @@ static void noise_is_rarely_a_difference(void **state)
     assert_in_range(n_claims, 1, 200 * 20 / 100); /* about 12 % with 7 rounds */
 }
 
+static void arms_are_settled_when_clear_or_narrow(void **state)
+{
+    (void)state;
+    leat_meter base[N], twice[N], same[N], noisy[N];
+    leat_rng rng = leat_rng_make(1, 2, 3, 4);
+    for (int i = 0; i < N; i++) {
+        const double r = 0.8 + 0.4 * (double)leat_rng_f32(&rng);
+        base[i] = round_of(1000, 0.5, 0.1, 100);
+        twice[i] = round_of(1000, 0.5, 0.1, 200 * r);
+        same[i] = round_of(1000, 0.5, 0.1, 100 + 0.01 * i);
+        noisy[i] = round_of(1000, 0.5, 0.1, 100 * r);
+    }
+    assert_true(leat_rounds_settled(twice, base, N));
+    assert_true(leat_rounds_settled(base, twice, N));
+    assert_true(leat_rounds_settled(same, base, N));
+    assert_false(leat_rounds_settled(noisy, base, N));
+    assert_true(leat_rounds_settled(base, base, N));
+    assert_false(leat_rounds_settled(noisy, noisy, N));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_are_of_the_sum_of_times),
         cmocka_unit_test(pairs_see_through_drift),
         cmocka_unit_test(noise_is_rarely_a_difference),
+        cmocka_unit_test(arms_are_settled_when_clear_or_narrow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,6 +296,26 @@ static void a_crossover_stands_between_its_points(void **state)
     free(text);
 }
 
+/* As `leat doctor --devices` writes it: below a key of its own. */
+static void a_crossover_of_the_doctor_is_one_too(void **state)
+{
+    leat_input input;
+    leat_error err = { 0 };
+    (void)state;
+    put_text("devices.json",
+             "{\"leat\": \"0\", \"command\": \"doctor\", \"config\": \"a.yaml\", \"crossover\": "
+             "{\"crossover_batch\": 10, \"faster_below\": \"b\", \"devices\": [{\"name\": \"a\", "
+             "\"points\": [{\"batch\": 1, \"step_ms\": 1}]}, {\"name\": \"b\", \"points\": []}]}}");
+    if (leat_input_read(in_folder("devices.json"), &input, &err) != LEAT_OK)
+        fail_msg("%s", err.message);
+    char *const text = write_page(&input, 1);
+    expect(text, "a is faster than b from batch 10 on");
+    assert_int_equal(page.n_charts, 1);
+    free(text);
+    leat_page_close(&page);
+    leat_input_close(&input);
+}
+
 static void a_step_is_compared_with_capacities(void **state)
 {
     (void)state;
@@ -436,6 +456,7 @@ int main(void)
         cmocka_unit_test(bars_of_a_waterfall_follow_each_other),
         cmocka_unit_test(spans_of_a_timeline_stand_at_their_times),
         cmocka_unit_test(a_crossover_stands_between_its_points),
+        cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
         cmocka_unit_test(a_step_is_compared_with_capacities),
         cmocka_unit_test(hostile_texts_are_text),
         cmocka_unit_test(any_value_may_be_wrong),

@@ -38,6 +38,7 @@ static void words_are_split(void **state)
         for (int w = 0; w < list.n; w++)
             assert_string_equal(list.words[w], cases[i].words[w]);
         assert_int_equal(rc < 0, strstr(err.message, "--device") != NULL);
+        assert_int_equal(rc < 0, strstr(err.message, "a value is empty") != NULL);
         leat_word_list_fini(&list);
         leat_word_list_fini(&list);
     }

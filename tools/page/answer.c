@@ -25,6 +25,7 @@ static const struct {
     { "shared-cores", LEAT_ANSWER_WARN, "loader and training share the cores" },
     { "too-small-for-gpu", LEAT_ANSWER_WARN, "the CPU is the right device" },
     { "placement", LEAT_ANSWER_WARN, "data cross between host and device too often" },
+    { "warm-up", LEAT_ANSWER_WARN, "what is paid once makes up much of the run" },
     { "environment", LEAT_ANSWER_OPEN, "other programs used this machine meanwhile" },
     { "inconclusive", LEAT_ANSWER_OPEN, "too short or too noisy to tell" },
 };

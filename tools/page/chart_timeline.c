@@ -2,6 +2,7 @@
 #include "chart_timeline.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "plot/svg.h"
@@ -30,9 +31,9 @@ static const char *colour_of(int32_t kind)
 /* --- the window ------------------------------------------------------------------------------------*/
 
 typedef struct steps {
-    double first, last, middle; /* of all; the start of the step in the middle */
+    double first, last, middle; /* of all; the first start of those that count */
     size_t n;
-    double busy; /* ms, in the second half */
+    double busy; /* ms, of those that count */
 } steps;
 
 /* Steps of a trace, or what the consumer asked for where it has no steps. */
@@ -45,8 +46,10 @@ static steps steps_of(const leat_spans *s, int32_t kind)
             all.last = fmax(all.last, s->spans[i].end_ms);
             all.n++;
         }
+    /* In the first half of a run not all is steady; a short trace was cut out of a longer one. */
+    const double from = all.n < 3 * STEPS ? all.first : (all.first + all.last) / 2;
     for (size_t i = 0; i < s->n; i++)
-        if (s->spans[i].kind == kind && s->spans[i].start_ms >= (all.first + all.last) / 2) {
+        if (s->spans[i].kind == kind && s->spans[i].start_ms >= from) {
             all.middle = fmin(all.middle, s->spans[i].start_ms);
             all.busy += s->spans[i].end_ms - s->spans[i].start_ms;
         }
@@ -109,7 +112,8 @@ void leat_timeline_choose(leat_timeline *t)
 {
     for (int i = 0; i < t->n; i++) {
         const steps all = steps_or_batches(t->runs[i].spans);
-        t->window_ms = fmax(t->window_ms, (all.last - all.first) / (double)all.n * STEPS);
+        const double window = (all.last - all.first) / (double)all.n * STEPS;
+        t->window_ms = fmax(t->window_ms, fmin(window, all.last - all.first));
     }
     for (int i = 0; i < t->n; i++)
         choose_window(&t->runs[i], t->window_ms);
@@ -194,13 +198,32 @@ static double put_run(FILE *out, const leat_timeline *t, const struct leat_timel
     return y + GAP;
 }
 
+/* The keys of what is drawn. */
+static int used_keys(const leat_timeline *t, leat_chart_key *used)
+{
+    box boxes[BOXES_MOST];
+    bool seen[sizeof keys / sizeof *keys] = { false };
+    int n_used = 0;
+    for (int i = 0; i < t->n; i++)
+        for (int lane = 0; lane < t->runs[i].spans->n_lanes; lane++)
+            for (int b = boxes_of(t, &t->runs[i], lane, boxes) - 1; b >= 0; b--)
+                for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+                    seen[k] |= !strcmp(colour_of(boxes[b].kind), keys[k].kind);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        if (seen[k])
+            used[n_used++] = keys[k];
+    return n_used;
+}
+
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_timeline *const t = data;
+    leat_chart_key used[sizeof keys / sizeof *keys];
+    const int n_used = used_keys(t, used);
     const double at = width > 500 ? 92 : 80;
     const leat_axis x =
         leat_axis_linear(0, t->window_ms, false, at, width - at, width > 500 ? 8 : 4);
-    double y = leat_chart_keys(out, keys, sizeof keys / sizeof *keys, width, 0) + 6;
+    double y = leat_chart_keys(out, used, n_used, width, 0) + 6;
     for (int i = 0; i < t->n; i++)
         y = put_run(out, t, &t->runs[i], &x, y);
     leat_chart_axis(out, &x, y - GAP, y - GAP, "milliseconds");

@@ -112,7 +112,11 @@ void leat_page_crossover_answer(const json_t *json, leat_answer *out)
     for (size_t i = 0; i < json_array_size(devices); i++)
         out->simulated |= leat_fields_true(json_array_get(devices, i), "simulated");
     if (isnan(batch)) {
-        snprintf(out->verdict, sizeof out->verdict, "%.80s and %.80s do not cross", a, b);
+        if (leat_fields_text(json, "faster_below"))
+            snprintf(out->verdict, sizeof out->verdict,
+                     "%.80s is faster than %.80s at all batch sizes that were measured", a, b);
+        else
+            snprintf(out->verdict, sizeof out->verdict, "%.80s and %.80s do not cross", a, b);
         return;
     }
     snprintf(out->verdict, sizeof out->verdict, "%.80s is faster than %.80s from batch %s on", b, a,

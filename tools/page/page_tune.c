@@ -21,7 +21,7 @@ static const char *set_text(const json_t *one, char text[300])
         used += (size_t)snprintf(text + used, 300 - used, "%s%.120s", used ? ", " : "",
                                  set ? set : "?");
     }
-    return *text ? text : strcpy(text, "as the config says");
+    return *text ? text : strcpy(text, "?");
 }
 
 void leat_page_tune_answer(const json_t *json, leat_answer *out)
@@ -55,30 +55,32 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
 }
 
+/* Rates of different minutes say little about each other, so each is shown against the config in the same rounds. */
 int leat_page_tune_section(leat_page *page, const json_t *json)
 {
     const json_t *const tried = leat_fields_list(json, "tried");
     char names[LEAT_BARS_MOST][300];
-    leat_bars data = {
-        .id = "tune",
-        .title = "What was tried",
-        .about = "Longer is faster. Where intervals overlap, the difference may be chance.",
-        .axis = "samples per second",
-        .unit = "",
-        .names = "settings"
-    };
+    leat_bars data = { .id = "tune",
+                       .title = "What was tried",
+                       .simulated = leat_fields_true(json, "simulated"),
+                       .about = "Speed against the config as it is. Where an interval holds 1, the "
+                                "difference may be chance.",
+                       .axis = "times as fast as the config",
+                       .unit = "×",
+                       .names = "settings" };
     for (size_t i = 0; i < json_array_size(tried) && data.n < LEAT_BARS_MOST; i++) {
         const json_t *const one = json_array_get(tried, i);
+        if (json_array_size(json_object_get(one, "set")) == 0)
+            continue; /* the config itself */
         leat_bar bar = { .name = set_text(one, names[data.n]),
                          .kind = "input_wait",
-                         .value = leat_fields_number(one, "samples_per_s") };
-        leat_fields_interval(one, "interval", &bar.low, &bar.high);
+                         .value = leat_fields_number(one, "speedup") };
+        leat_fields_interval(one, "speedup_interval", &bar.low, &bar.high);
         leat_bars_add(&data, bar);
     }
-    leat_bars_wall(&data, "before",
-                   leat_fields_number(json_object_get(json, "baseline"), "samples_per_s"));
     if (data.n == 0)
         return LEAT_OK;
+    leat_bars_wall(&data, "as it is:", 1);
     const leat_chart chart = leat_chart_bars(&data);
     return leat_page_chart(page, &chart);
 }

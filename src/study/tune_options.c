@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune_options.c: the options that leat_tune() may change. tune_search.c calls it. Add a row to tune more, and
+ * count it in tune_options.h. */
+#include "tune_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
+    { .option = { "engine.threads", "", "worker threads; more than cores help if samples wait" },
+      .of_cores = { 0.01, 0.5, 1, 1.5, 2, 4, 8 },
+      .initial = "cores" },
+    { .option = { "train.threads", "cpu",
+                  "threads of the step, which shares its cores with workers" },
+      .of_cores = { 0.01, 0.5, 0.75, 1 },
+      .initial = "" },
+    { .option = { "pipeline.prefetch.batches", "", "full batches that stand ready" },
+      .values = { "0", "1", "2", "4", "8" },
+      .initial = "" },
+    { .option = { "pipeline.map.device", "gpu", "where ops run: the cut between CPU and GPU" },
+      .values = { "cpu", "auto", "gpu" },
+      .initial = "" },
+    { .option = { "pipeline.map.ops.decode_jpeg.device_share", "gpu",
+                  "share of nvJPEG in decoding" },
+      .values = { "0", "0.25", "0.5", "0.75", "1" },
+      .initial = "",
+      .needs = "pipeline.map.ops.decode_jpeg" },
+    { .option = { "pipeline.prefetch.pinned", "device", "memory that batches are copied from" },
+      .values = { "true", "false" },
+      .initial = "true" },
+    { .option = { "engine.jpeg_index", "", "index of JPEG files, where there is one" },
+      .values = { "auto", "off" },
+      .initial = "auto",
+      .needs = "pipeline.map.ops.decode_jpeg" },
+    { .option = { "engine.read_bytes", "", "memory for reads in flight" },
+      .values = { "4MiB", "16MiB", "64MiB" },
+      .initial = "" },
+    { .option = { "engine.reader", "", "how files are read" },
+      .values = { "io_uring", "pread" },
+      .initial = "io_uring" },
+};
+
+const leat_tune_option *leat_tune_option_at(size_t i)
+{
+    return i < LEAT_TUNE_OPTIONS ? &leat_tune_rows[i].option : NULL;
+}
+
+int leat_tune_settings_set(leat_config *config, const char *path, const char *value,
+                           leat_error *err)
+{
+    char text[160], now[64] = "";
+    const char *stage = "pipeline.prefetch";
+    if (!strncmp(path, stage, strlen(stage))) {
+        const int rc = leat_config_get(config, stage, now, sizeof now, NULL);
+        leat_text(text, sizeof text, "%s={batches: %s}", stage,
+                  rc < 0 || !now[0] || now[0] == '{' ? "auto" : now);
+        if (now[0] != '{' || now[1] == '}') /* "{}": a bare `prefetch` */
+            (void)leat_config_set(config, text, NULL);
+    }
+    leat_text(text, sizeof text, "%s=%s", path, value);
+    return leat_config_set(config, text, err);
+}
+
+int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++)
+        if (s->values[i][0])
+            rc = leat_tune_settings_set(config, leat_tune_rows[i].option.path, s->values[i], err);
+    return rc;
+}
+
+void leat_tune_settings_text(const leat_tune_settings *s, char *text, size_t size)
+{
+    text[0] = 0;
+    for (size_t i = 0; i < LEAT_TUNE_OPTIONS; i++)
+        if (s->values[i][0])
+            leat_text(text + strlen(text), size - strlen(text), "%s%s=%s", text[0] ? "; " : "",
+                      leat_tune_rows[i].option.path, s->values[i]);
+}
+
+int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (!result || !config)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_tune_apply: result and config must be given");
+    for (int32_t i = 0; i < result->n_set && rc == LEAT_OK; i++) {
+        char path[128];
+        const char *equals = strchr(result->set[i], '=');
+        if (!equals)
+            return leat_fail(err, LEAT_E_ARGUMENT, "'%s' sets nothing", result->set[i]);
+        snprintf(path, sizeof path, "%.*s", (int)(equals - result->set[i]), result->set[i]);
+        rc = leat_tune_settings_set(config, path, equals + 1, err);
+    }
+    return rc;
+}

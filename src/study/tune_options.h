@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tune_options.h: the table of options that may be tuned, and settings of them. */
+#ifndef LEAT_TUNE_OPTIONS_H
+#define LEAT_TUNE_OPTIONS_H
+
+#include "leat/tune.h"
+
+enum { LEAT_TUNE_OPTIONS = 9, LEAT_TUNE_VALUES = 8 };
+
+/* An option. Its values are texts, or numbers of threads. */
+typedef struct leat_tune_row {
+    leat_tune_option option;
+    const char *values[LEAT_TUNE_VALUES];
+    double
+        of_cores[LEAT_TUNE_VALUES]; /* numbers of threads as multiples of the cores, at least 1 */
+    const char *initial; /* what the config means if it does not say; "cores": their number */
+    const char *needs;   /* what the config must have; NULL: nothing */
+} leat_tune_row;
+
+/* Most important first. */
+extern const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS];
+
+/* The i-th option has values[i]; "": as the config says. */
+typedef struct leat_tune_settings {
+    char values[LEAT_TUNE_OPTIONS][32];
+} leat_tune_settings;
+
+/* Sets one value. A stage that has a bare value becomes a map, so that a file can hold its options:
+ * `prefetch: 2`. */
+int leat_tune_settings_set(leat_config *config, const char *path, const char *value,
+                           leat_error *err);
+int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, leat_error *err);
+/* "engine.threads=2; pipeline.prefetch.batches=4" */
+void leat_tune_settings_text(const leat_tune_settings *s, char *text, size_t size);
+
+#endif
