@@ -373,10 +373,7 @@ int leat_feature_floats(const leat_feature *feature, float *out, uint64_t n_max,
         return rc;
     while (n_max && next_values(&s, &f)) {
         const uint64_t there = f.size / 4, n = there < n_max ? there : n_max;
-        for (uint64_t i = 0; i < n; i++) {
-            const uint32_t bits = leat_load_u32(f.data + 4 * i);
-            memcpy(&out[i], &bits, sizeof bits);
-        }
+        leat_load_u32s(out, f.data, (size_t)n);
         out += n;
         n_max -= n;
     }

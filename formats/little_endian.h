@@ -29,6 +29,19 @@ static inline uint64_t leat_load_u64(const uint8_t *from)
     return le64toh(value);
 }
 
+/* Loads n values of four bytes, of any type. */
+static inline void leat_load_u32s(void *to, const uint8_t *from, size_t n)
+{
+#if __BYTE_ORDER == __LITTLE_ENDIAN
+    memcpy(to, from, 4 * n);
+#else
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t value = leat_load_u32(from + 4 * i);
+        memcpy((uint8_t *)to + 4 * i, &value, sizeof value);
+    }
+#endif
+}
+
 static inline void leat_store_u16(uint8_t *to, uint16_t value)
 {
     value = htole16(value);

@@ -61,6 +61,7 @@ typedef struct leat_budget {
     int64_t room_bytes;  /* limit for the extra memory of all large samples together; a sample that
                                 needs more than this runs alone */
     int64_t cache_bytes; /* of samples in a cache in memory */
+    int64_t kept_bytes;  /* of files of small records, kept in memory; 0: they are not */
     int64_t scratch_reserve; /* address space per thread */
 } leat_budget;
 

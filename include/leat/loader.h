@@ -176,11 +176,12 @@ typedef struct leat_loader_stats_info {
     uint64_t n_masked, n_replaced; /* bad records among these samples, see `on_error` */
     /* Bytes of damaged files without a readable record; with `on_error` each such place is a bad record. */
     uint64_t lost_bytes;
-    uint64_t bytes_read; /* as stored */
-    uint64_t bytes_out;  /* of delivered batches */
-    int64_t wait_ns;     /* time the consumer was blocked in leat_loader_next */
-    int32_t threads;     /* workers */
-    char reader[16]; /* now: "io_uring", "pread"; "direct": the source reads its records itself */
+    uint64_t bytes_read;     /* as stored */
+    uint64_t bytes_out;      /* of delivered batches */
+    int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
+    int32_t threads;         /* workers */
+    char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
+                        "direct": the source reads its records itself */
     char reader_reason[160]; /* why this reader; "" when it is the requested one */
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* planned in all, see leat/budget.h */

@@ -171,7 +171,7 @@ static const row *find_row(const row rows[ROWS_MAX], const char *name)
 
 static void a_row_per_thread_and_spans_nest(void **state)
 {
-    static const char *const readers[] = { "pread", "auto" };
+    static const char *const readers[] = { "pread", "auto, read_bytes: 4 MiB" };
     (void)state;
     for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)
         for (int threads = 0; threads <= 3; threads++) {
@@ -217,7 +217,7 @@ static void copies_have_a_row(void **state)
     leat_loader_stats_info stats;
     (void)state;
     check(leat_device_open("sim", &device, &err), &err);
-    leat_plan *plan = plan_of("{threads: 1, spans: 65536}");
+    leat_plan *plan = plan_of("{threads: 1, spans: 65536, read_bytes: 4 MiB}");
     const leat_loader_options options = { .device = device, .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
     take(loader, 100);

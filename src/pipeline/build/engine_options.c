@@ -17,8 +17,10 @@ const leat_option leat_engine_option_table[] = {
     LEAT_OPTION_ROW(leat_engine_options, memory, BYTES, "auto", 1, 0x1p50, autos,
                     "memory limit of a loader, for host, pinned and device memory; auto: a quarter "
                     "of the memory that is available and allowed, more if the pipeline needs it"),
-    LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
-                     "how files are read; auto: io_uring, or pread if io_uring is refused"),
+    LEAT_OPTION_ENUM(
+        leat_engine_options, reader, "auto", readers,
+        "how files are read; auto: io_uring, or pread if io_uring is refused; files of "
+        "small records are kept in memory if they fit in half of the limit"),
     LEAT_OPTION_BYTES(
         leat_engine_options, read_bytes, "0", 0, 0x1p40,
         "memory for reads in flight; 0: two windows of average records, 4 to 64 MiB, less if the "

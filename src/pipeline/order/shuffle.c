@@ -8,6 +8,8 @@
  * from before the other shuffles existed stay the same. */
 enum { BLOCKS = 1 << 28, IN_WINDOW = 2 << 28, FIRST_PASS = 3 << 28, SECOND_PASS = 4 << 28 };
 
+#define BLOCKS_AT_ONCE 64 /* blocks of a window whose places are computed together */
+
 /* One shuffle of n elements in one epoch. */
 typedef struct mixing {
     const leat_shuffle *shuffle;
@@ -92,13 +94,38 @@ uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpo
     return one_pass(&m, FIRST_PASS, window, p);
 }
 
+/* As in_blocks(), for positions of one window from p on, many at a time. Few blocks come from many positions. */
+static void blocks_span(const mixing *m, uint64_t p, uint64_t n_out, uint64_t *out)
+{
+    const uint64_t block = m->shuffle->block, window = m->shuffle->window;
+    const uint64_t n_blocks = m->n / block + (m->n % block != 0);
+    const uint64_t w = p / window, first = w * (window / block);
+    const uint64_t n_here = lesser(window / block, n_blocks - first);
+    uint64_t starts[BLOCKS_AT_ONCE];
+    if (n_here > BLOCKS_AT_ONCE) {
+        for (uint64_t i = 0; i < n_out; i++)
+            out[i] = in_blocks(m, p + i);
+        return;
+    }
+    leat_perm_span(perm_of(m, 0, BLOCKS, 0, n_blocks), first, n_here, starts);
+    leat_perm_span(perm_of(m, slot_of(w), IN_WINDOW, w, n_here * block), p % window, n_out, out);
+    for (uint64_t i = 0; i < n_out; i++) {
+        const uint64_t at = starts[out[i] / block] * block + out[i] % block;
+        out[i] = at < m->n ? at : in_blocks(m, p + i);
+    }
+}
+
 void leat_shuffle_span(const leat_shuffle *shuffle, uint64_t n, uint32_t purpose, uint64_t epoch,
                        leat_shuffle_cache *cache, uint64_t p, uint64_t n_out, uint64_t *out)
 {
     const mixing m = { shuffle, n, epoch, purpose, cache };
     if (is_global(shuffle, n))
         leat_perm_span(perm_of(&m, 0, 0, 0, n), p, n_out, out);
-    else
-        for (uint64_t i = 0; i < n_out; i++)
+    for (uint64_t i = 0, run; i < n_out && !is_global(shuffle, n); i += run) {
+        run = shuffle->block ? lesser(n_out - i, shuffle->window - (p + i) % shuffle->window) : 1;
+        if (shuffle->block)
+            blocks_span(&m, p + i, run, out + i);
+        else
             out[i] = leat_shuffle_at(shuffle, n, purpose, epoch, cache, p + i);
+    }
 }

@@ -24,8 +24,12 @@
 #define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
 #define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
 #define READ_LEAST    ((int64_t)64 << 10) /* it works with this much */
-#define SCRATCH_SHARE 4                   /* all scratch is 1 / SCRATCH_SHARE of a short limit */
-#define RESERVE_MOST  ((int64_t)4 << 30)  /* of address space, for a thread's scratch */
+#define KEEP_RECORD   16384       /* bytes: reading a larger record costs little beside using it */
+#define KEEP_PART     4           /* a pass needs 1 / KEEP_PART of all records */
+#define KEEP_BORDERS  (144 << 10) /* of a block: what its pieces hold of its neighbours */
+#define KEEP_SHARE    2           /* kept files take at most 1 / KEEP_SHARE of the limit */
+#define SCRATCH_SHARE 4           /* all scratch is 1 / SCRATCH_SHARE of a short limit */
+#define RESERVE_MOST  ((int64_t)4 << 30) /* of address space, for a thread's scratch */
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
@@ -90,6 +94,9 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     leat_budget *const b = d->out;
     if (!plan->source->table->locate)
         decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
+    else if (b->kept_bytes)
+        decide(b, "reader", 0, "",
+               "memory: records are small, so all files are read once and kept");
     else if (!b->read_bytes)
         decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
@@ -210,6 +217,47 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
         leat_budget_rows_fill(d, prefetch, read, limit);
     }
     b->room_bytes = b->large_bytes + (b->total_bytes < limit ? limit - b->total_bytes : 0);
+}
+
+/* Whether it would help to keep files in memory: records are small, a pass needs many of them, and nothing else
+ * says how to read. */
+static bool would_keep(const leat_plan *plan)
+{
+    const leat_order *const order = &plan->order;
+    return plan->source->keep_bytes && plan->probe.mean_bytes < KEEP_RECORD &&
+           plan->engine.reader == LEAT_READER_AUTO && plan->engine.io != LEAT_IO_DIRECT &&
+           !plan->engine.read_bytes && !plan->cache && !plan->caches_on_device &&
+           order->n_samples / order->ranks >= order->n_records / KEEP_PART;
+}
+
+/* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: another order. Two windows, because
+ * batches of two are under way, and for every block what its pieces hold of its neighbours. */
+static int64_t parts_bytes(const leat_plan *plan)
+{
+    const leat_order *const order = &plan->order;
+    for (int32_t i = 0; i < order->n_before; i++) {
+        const leat_shuffle *const shuffle = &order->before[i].shuffle;
+        if (order->before[i].kind != LEAT_ORDER_SHUFFLE || !shuffle->block)
+            continue;
+        const double bytes = 2.0 * (double)shuffle->window * (double)(plan->probe.mean_bytes + 1) +
+                             2.0 * (double)(shuffle->window / shuffle->block + 1) * KEEP_BORDERS;
+        return bytes < 0x1p50 ? leat_budget_round_up((int64_t)bytes) : 0;
+    }
+    return 0;
+}
+
+/* Keeps files in memory where that takes no more than a part of the limit, and nothing from others. */
+static void fit_files(const leat_budget_division *d)
+{
+    leat_budget *const b = d->out;
+    const int64_t all = leat_budget_round_up((int64_t)d->plan->source->keep_bytes);
+    const int64_t rest = b->limit_bytes - (b->total_bytes - b->read_bytes);
+    const int64_t share = b->limit_bytes / KEEP_SHARE, most = share < rest ? share : rest;
+    const int64_t bytes = all <= most ? all : parts_bytes(d->plan);
+    if (!would_keep(d->plan) || bytes > most || !bytes)
+        return;
+    b->kept_bytes = bytes;
+    fit(d, b->limit_bytes, 0);
 }
 
 static void set_limit(const leat_budget_division *d)
@@ -335,6 +383,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     if (out->least_bytes > out->limit_bytes)
         return refuse(&d, err);
     fit(&d, out->limit_bytes, wanted);
+    fit_files(&d);
     set_reserve(&d);
     decide_all(&d, wanted);
     return LEAT_OK;

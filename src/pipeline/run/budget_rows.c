@@ -143,6 +143,10 @@ static void add_plan(const leat_budget_division *d)
     add_row(
         b, "source", LEAT_MEMORY_HOST, (int64_t)source->memory_bytes,
         "of the plan: file names, decompressed files, labels, and indexes that are not in files");
+    add_row(b, "files", LEAT_MEMORY_HOST, b->kept_bytes,
+            "of the plan: %s, because their records are small",
+            b->kept_bytes < (int64_t)source->keep_bytes ? "the parts of files that a shuffle needs"
+                                                        : "all files, read once");
     add_row(b, "index", LEAT_MEMORY_MAPPED, (int64_t)source->index_bytes,
             "start of each record: mapped files; counts pages in use");
     add_row(b, "JPEG index", LEAT_MEMORY_MAPPED, (int64_t)source->seek_bytes,

@@ -213,13 +213,10 @@ struct leat_loader {
     bool short_of_memory; /* an allocation failed: the loader continues with those it has */
 
     /* --- Stages of a batch: each cursor moves in batch order. -------------------------------- */
-    leat_readahead readahead; /* unused when workers read the records */
+    leat_readahead readahead; /* which rows come next, and their bytes */
     char reader_reason
         [160]; /* why another reader is in use than the config asks for; "": it is not */
-    int64_t reserve_batch; /* the first batch without a slot */
-    int64_t claim_batch;   /* the next rows to compute when there is no read-ahead */
-    uint64_t claim_row;
-    leat_order_cache claim_order;
+    int64_t reserve_batch;  /* the first batch without a slot */
     int64_t n_in_batch_ops; /* slots in that state */
     int64_t ship_batch;     /* the next to copy */
     bool shipping;          /* a thread copies, or notes copies in the trace */

@@ -33,8 +33,6 @@ bool leat_readahead_can_locked(const leat_loader *loader);
 /* readahead_group.c: claims tasks and submits their reads. Takes the read-ahead token, and
  * releases the lock meanwhile. */
 void leat_readahead_group_locked(leat_loader *loader);
-/* How far the head of the ring of tasks may go now. */
-uint64_t leat_readahead_head_limit_locked(const leat_loader *loader);
 /* Ends all reads that the kernel has not taken, as failed. */
 void leat_readahead_drop_locked(leat_loader *loader);
 /* Books finished reads. */

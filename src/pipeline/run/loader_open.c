@@ -45,8 +45,7 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
         end = INT64_MAX;
     loader->end_batch = (int64_t)end;
     loader->first_batch = o->state ? o->state->next_batch : o->first_batch;
-    loader->next_batch = loader->asked = loader->claim_batch = loader->reserve_batch =
-        loader->first_batch;
+    loader->next_batch = loader->asked = loader->reserve_batch = loader->first_batch;
 }
 
 static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)

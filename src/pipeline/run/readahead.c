@@ -38,7 +38,11 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     if (plan->engine.io == LEAT_IO_DIRECT && can_locate)
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "io: direct needs reader: io_uring");
-    if (!can_locate || plan->engine.reader == LEAT_READER_PREAD)
+    const uint64_t kept = (uint64_t)loader->budget.kept_bytes;
+    if (kept && plan->source->table->keep(plan->source, kept, err) < 0)
+        snprintf(loader->reader_reason, sizeof loader->reader_reason,
+                 "the files are not kept in memory: %.100s", err ? err->message : "no memory");
+    if (!can_locate || !loader->budget.read_bytes)
         return LEAT_OK;
     a->n_settle = LEAT_SETTLE;
     a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
@@ -139,17 +143,6 @@ void leat_readahead_close(leat_loader *loader)
     a->tasks = NULL;
 }
 
-/* How far the head may go. While workers read, not far, so that read-ahead starts soon if the
- * page cache loses the files; but far enough that a slow task at the tail does not leave other
- * threads without work. */
-uint64_t leat_readahead_head_limit_locked(const leat_loader *loader)
-{
-    const leat_readahead *const a = &loader->readahead;
-    const uint64_t most = a->tail + LEAT_TASKS;
-    const uint64_t near = a->tail + a->n_done + 4 * (uint64_t)loader->n_threads + 4;
-    return a->in_worker && near < most ? near : most;
-}
-
 bool leat_readahead_can_locked(const leat_loader *loader)
 {
     const leat_readahead *const a = &loader->readahead;
@@ -157,6 +150,8 @@ bool leat_readahead_can_locked(const leat_loader *loader)
         return false;
     if (a->unsubmitted)
         return true;
+    if (leat_readahead_is_off(a))
+        return false;
     if (a->batch >= loader->end_batch || (loader->plan->prefetch == 0 && a->batch >= loader->asked))
         return false;
     const uint64_t open = a->head - a->tail;
@@ -166,8 +161,7 @@ bool leat_readahead_can_locked(const leat_loader *loader)
      * a quarter of the memory, and up to another quarter is lost at the end of the ring. */
     if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
         return open == 0;
-    const uint64_t stop = leat_readahead_head_limit_locked(loader);
-    return a->head + (stop - a->tail - a->n_done) / 4 <= stop;
+    return open + (LEAT_TASKS - a->n_done) / 4 <= LEAT_TASKS;
 }
 
 leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only)

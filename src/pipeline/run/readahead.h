@@ -45,7 +45,7 @@ typedef struct leat_task {
 
 typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 
-/* reader == NULL: workers read by themselves, and nothing else here is used. */
+/* Without a reader, only batch, row and order are used. */
 typedef struct leat_readahead {
     leat_reader *reader; /* [const after open] */
     leat_task *tasks;    /* ring of LEAT_TASKS [const after open] */
@@ -58,9 +58,10 @@ typedef struct leat_readahead {
     uint64_t used_to, used_from; /* read memory in use */
     uint32_t in_flight;          /* reads */
 
-    /* What is prepared next. [token to read; engine lock too to change, where marked] */
+    /* What is prepared next, or claimed by a worker that reads by itself. [token to read; engine
+     * lock too to change, where marked; without a token: engine lock] */
     bool preparing; /* a thread holds the token [engine lock] */
-    int64_t batch;  /* of the next row to read [engine lock to change] */
+    int64_t batch;  /* of the next row [engine lock to change] */
     uint64_t row;
     leat_order_cache order;
     leat_coalesce coalesce;
@@ -74,13 +75,20 @@ typedef struct leat_readahead {
     double latency_ns; /* from the end of a submission to a task's last read */
     uint64_t n_timed;  /* tasks in latency_ns */
     uint64_t n_settle; /* reads to measure before in_worker is tried again */
+    bool is_single;    /* in the last group of some size, few rows shared a read */
     bool in_worker;    /* the page cache has the files: the worker that runs a row reads it */
-    bool refused;      /* the kernel takes no more reads: in_worker for good */
+    bool refused;      /* the kernel takes no more reads: workers read for good */
 
     /* The leader is the thread that sleeps on the reader's eventfd. [engine lock] */
     leat_role leader;
     bool leader_called; /* it has been woken */
     int64_t reaped_ns;  /* time of the last reap that found finished reads; 0: it found none */
 } leat_readahead;
+
+/* Workers read the next rows by themselves. */
+static inline bool leat_readahead_is_off(const leat_readahead *a)
+{
+    return !a->reader || a->in_worker || a->refused;
+}
 
 #endif

@@ -50,16 +50,9 @@ static uint64_t cost_of(const leat_readahead *a, const leat_row_read *row)
 
 /* A copy of what other threads may change while a group is made. */
 typedef struct leat_readahead_limits {
-    uint64_t tail, stop, used_from, window, task_rows;
+    uint64_t tail, used_from, window, task_rows;
     uint32_t room; /* for reads */
-    bool in_worker, refused;
 } leat_readahead_limits;
-
-/* The worker that runs the row reads it. */
-static bool reads_itself(const leat_readahead_limits *now, const leat_row_read *row)
-{
-    return now->refused || (now->in_worker && !row->is_entry);
-}
 
 /* Fills the task at the head of the ring with the next rows, and where their bytes are. Its rows
  * take at most an eighth of the memory, unless it is a single row; with the gaps between them,
@@ -91,7 +84,7 @@ static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_l
             /* A cache's file is never registered: the ring of a killed process lives on for a
              * moment and would keep the file locked. */
             row->direct = !row->is_entry && leat_reader_is_direct(a->reader, at.fd);
-            const uint64_t cost = reads_itself(now, row) ? 0 : cost_of(a, row);
+            const uint64_t cost = cost_of(a, row);
             if (i && total + cost > a->bytes / 8)
                 break;
             if (!cost)
@@ -149,7 +142,7 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_readah
     leat_group g = { .head = a->head, .tail = now->tail };
     leat_task *before = NULL;
     uint64_t bytes = 0;
-    while (g.head < now->stop && g.n_reads < GROUP_READS &&
+    while (g.head < now->tail + LEAT_TASKS && g.n_reads < GROUP_READS &&
            g.n_reads + LEAT_TASK_ROWS <= now->room && a->batch < end && bytes < LEAT_GROUP_BYTES) {
         leat_task *const task = &a->tasks[g.head % LEAT_TASKS];
         if (!a->stashed)
@@ -186,6 +179,8 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
     a->head = g->head;
     a->used_to = a->coalesce.to;
     a->in_flight += g->n_reads;
+    if (g->n_reads >= GROUP_READS / 2)
+        a->is_single = g->n_rows < 2 * g->n_reads;
     loader->n_reads += g->n_reads;
     loader->n_reads_rows += g->n_rows;
     a->blocked = g->blocked;
@@ -200,8 +195,7 @@ static void give_up_locked(leat_loader *loader, int error)
     snprintf(loader->reader_reason, sizeof loader->reader_reason,
              "io_uring_enter is refused since batch %lld: %s", (long long)loader->next_batch,
              strerror(error));
-    a->refused = a->in_worker = true;
-    a->blocked = a->stashed = false; /* workers need no read memory */
+    a->refused = true;
     leat_readahead_drop_locked(loader);
 }
 
@@ -217,13 +211,10 @@ void leat_readahead_group_locked(leat_loader *loader)
     const uint64_t first = a->head;
     const leat_readahead_limits now = {
         .tail = a->tail,
-        .stop = leat_readahead_head_limit_locked(loader),
         .used_from = a->used_from,
         .window = a->window,
         .task_rows = loader->task_rows < LEAT_TASK_ROWS ? loader->task_rows : LEAT_TASK_ROWS,
         .room = LEAT_READER_DEPTH - a->in_flight,
-        .in_worker = a->in_worker,
-        .refused = a->refused,
     };
     leat_check(!a->preparing);
     a->preparing = true;

@@ -19,14 +19,18 @@ static bool may_compute_locked(const leat_loader *loader, int64_t only)
     return only < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
 }
 
+/* The next rows have no task, and can be computed. */
+static bool can_claim_locked(const leat_loader *loader, int64_t only)
+{
+    const leat_readahead *const a = &loader->readahead;
+    return leat_readahead_is_off(a) && !a->preparing && (only < 0 || a->batch == only) &&
+           leat_slot_can_claim_locked(loader, a->batch);
+}
+
 bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only)
 {
-    if (!may_compute_locked(loader, only))
-        return false;
-    if (loader->readahead.reader)
-        return leat_readahead_find_locked(loader, only) != NULL;
-    return (only < 0 || loader->claim_batch == only) &&
-           leat_slot_can_claim_locked(loader, loader->claim_batch);
+    return may_compute_locked(loader, only) &&
+           (leat_readahead_find_locked(loader, only) || can_claim_locked(loader, only));
 }
 
 bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only)
@@ -37,41 +41,37 @@ bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only)
 /* Without read-ahead: claims the next rows in order. */
 static void claim_next_locked(leat_loader *loader, leat_work *out)
 {
-    leat_check(!loader->readahead.reader);
-    const int64_t batch = loader->claim_batch;
-    if (loader->claim_row == 0) {
-        const leat_order_place place =
-            leat_order_find(&loader->plan->order, &loader->claim_order, (uint64_t)batch);
-        leat_slot_claim_locked(loader, batch, &place);
-    }
-    leat_slot *const slot = leat_loader_slot(loader, batch);
-    const uint64_t rest = slot->place.rows - loader->claim_row;
+    leat_readahead *const a = &loader->readahead;
     const leat_order *const order = &loader->plan->order;
-    const uint64_t n =
-        leat_order_whole_rows(order, leat_order_position(order, &slot->place, loader->claim_row),
-                              loader->task_rows, UINT64_MAX);
-    *out = (leat_work){ .slot = slot,
-                        .place = slot->place,
-                        .batch = batch,
-                        .row = loader->claim_row,
+    const leat_order_place place = leat_order_find(order, &a->order, (uint64_t)a->batch);
+    const uint64_t rest = place.rows - a->row;
+    const uint64_t n = leat_order_whole_rows(order, leat_order_position(order, &place, a->row),
+                                             loader->task_rows, UINT64_MAX);
+    *out = (leat_work){ .slot = leat_slot_claim_locked(loader, a->batch, &place),
+                        .place = place,
+                        .batch = a->batch,
+                        .row = a->row,
                         .n = rest < n ? rest : n };
-    loader->claim_row += out->n;
-    if (loader->claim_row == slot->place.rows) {
-        loader->claim_row = 0;
-        loader->claim_batch++;
+    a->stashed = false; /* it was made for these rows */
+    a->row += out->n;
+    if (a->row == place.rows) {
+        a->row = 0;
+        a->batch++;
     }
 }
 
 static bool take_work_locked(leat_loader *loader, int64_t only, leat_work *out)
 {
-    if (loader->stop || !leat_sched_can_compute_locked(loader, only))
+    if (loader->stop || !may_compute_locked(loader, only))
         return false;
-    if (!loader->readahead.reader) {
-        claim_next_locked(loader, out);
-        return true;
-    }
     leat_task *const task = leat_readahead_find_locked(loader, only);
-    leat_check(task && task->state == LEAT_TASK_READY);
+    if (!task) {
+        const bool can = can_claim_locked(loader, only);
+        if (can)
+            claim_next_locked(loader, out);
+        return can;
+    }
+    leat_check(task->state == LEAT_TASK_READY);
     task->state = LEAT_TASK_RUNNING;
     *out = (leat_work){ .task = task,
                         .slot = leat_slot_claim_locked(loader, task->batch, &task->place),

@@ -5,11 +5,9 @@
  * row costs.
  *
  * DESIGN. Records are looked up some rows ahead, then each row goes all the way through
- * sample.c. Rows that are copies of records take a shorter way (gather.c). Few enough samples are
+ * sample.c. Rows that are copies of records take a shorter way (task_gather.c). Few enough samples are
  * timed that timing costs less than one percent. */
 #include "task.h"
-
-#include <string.h>
 
 #include "base/clock.h"
 
@@ -18,8 +16,7 @@
 #define CPU_NS      400   /* cost of reading the thread's CPU time */
 #define CPU_SHARE   0.001 /* part of the time of samples that may be spent on that */
 
-#define LOOKAHEAD 16  /* rows whose records are looked up together */
-#define GATHERED  256 /* the same, where rows are copies of records */
+#define LOOKAHEAD 16 /* rows whose records are looked up together */
 
 typedef struct leat_row_id {
     uint64_t record, epoch;
@@ -47,8 +44,7 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work 
     }
 }
 
-/* Whether the next n rows are timed: if one of them is. */
-static leat_timing time_next(leat_worker *worker, const leat_sampling *rate, uint32_t n)
+leat_timing leat_task_time_next(leat_worker *worker, const leat_sampling *rate, uint32_t n)
 {
     if (worker->until_timed > n || rate->timed_every == UINT32_MAX) {
         worker->until_timed -= n;
@@ -58,49 +54,31 @@ static leat_timing time_next(leat_worker *worker, const leat_sampling *rate, uin
     return ++worker->n_timed % rate->cpu_every ? LEAT_TIMED : LEAT_TIMED_CPU;
 }
 
-/* Computes row i of the task; adds its digest, if one is wanted, to *digest. */
-static int compute_row(leat_loader *loader, leat_worker *worker, const leat_work *work, uint64_t i,
-                       const leat_row_id *id, const leat_sampling *rate, uint64_t *digest,
-                       leat_error *err)
+void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_work *work, uint64_t i,
+                   uint64_t record, uint64_t epoch, const leat_sampling *rate, leat_outcome *out)
 {
     const leat_plan *const plan = loader->plan;
     const leat_row_read *const read = work->task ? &work->task->rows[i] : NULL;
+    const uint64_t row = work->row + i;
     leat_stored stored = { 0 };
+    leat_error error;
     if (read && read->bytes && !read->failed)
         stored = (leat_stored){ read->bytes, read->size, read->is_entry };
-    const leat_timing timing = time_next(worker, rate, 1);
+    const leat_timing timing = leat_task_time_next(worker, rate, 1);
     worker->bucket = work->place.bucket;
     worker->first_row = work->place.first_row;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
-        work->slot->memory[plan->valid_offset + work->row + i] = 1;
-    int rc = leat_sample_run(plan, worker, id->record, id->epoch, &stored, work->slot->memory,
-                             work->row + i, timing, err);
+        work->slot->memory[plan->valid_offset + row] = 1;
+    int rc = leat_sample_run(plan, worker, record, epoch, &stored, work->slot->memory, row, timing,
+                             &error);
     if (rc < 0)
-        rc = leat_bad_rows_one(loader, worker, work->slot, work->row + i, id->record, id->epoch,
-                               err);
+        rc = leat_bad_rows_one(loader, worker, work->slot, row, record, epoch, &error);
     if (rc >= 0 && plan->engine.digest && !plan->n_batch_ops)
-        *digest += leat_slot_digest_row(plan, &work->place, work->slot->memory, work->row + i);
-    return rc;
-}
-
-/* Computes all rows as copies of their records. */
-static uint64_t gather(const leat_loader *loader, leat_worker *worker, const leat_work *work,
-                       const leat_sampling *rate, uint64_t *digest)
-{
-    const leat_plan *const plan = loader->plan;
-    uint64_t records[GATHERED], first_record = 0;
-    for (uint64_t i = 0; i < work->n; i += GATHERED) {
-        const uint64_t n = work->n - i < GATHERED ? work->n - i : GATHERED, row = work->row + i;
-        leat_order_rows(&plan->order, &worker->order, &work->place, row, n, records);
-        first_record = i ? first_record : records[0];
-        leat_gather_run(plan, worker, records, n, work->slot->memory, row,
-                        time_next(worker, rate, (uint32_t)n));
-        if (plan->on_error == LEAT_ON_ERROR_MASK)
-            memset(work->slot->memory + plan->valid_offset + row, 1, n);
-        for (uint64_t k = 0; k < n && plan->engine.digest && !plan->n_batch_ops; k++)
-            *digest += leat_slot_digest_row(plan, &work->place, work->slot->memory, row + k);
+        out->digest += leat_slot_digest_row(plan, &work->place, work->slot->memory, row);
+    if (rc < 0 && out->error.code == LEAT_OK) {
+        out->error = error;
+        out->bad_row = row;
     }
-    return first_record;
 }
 
 /* Computes the rows one by one. Returns the record of the first. */
@@ -109,18 +87,13 @@ static uint64_t compute_rows(leat_loader *loader, leat_worker *worker, const lea
 {
     leat_row_id ids[LOOKAHEAD];
     uint64_t first_record = 0;
-    leat_error error;
     for (uint64_t i = 0; i < work->n; i++) {
         if (i % LOOKAHEAD == 0)
             look_up(loader->plan, worker, work, i, ids);
         if (i == 0)
             first_record = leat_order_record(&loader->plan->order, ids[0].record);
-        if (compute_row(loader, worker, work, i, &ids[i % LOOKAHEAD], rate, &out->digest, &error) <
-                0 &&
-            out->error.code == LEAT_OK) {
-            out->error = error;
-            out->bad_row = work->row + i;
-        }
+        const leat_row_id *const id = &ids[i % LOOKAHEAD];
+        leat_task_row(loader, worker, work, i, id->record, id->epoch, rate, out);
     }
     return first_record;
 }
@@ -133,7 +106,7 @@ void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work
     out->digest = 0;
     out->error.code = LEAT_OK;
     const uint64_t first_record = !work->task && leat_gather_can(loader->plan, worker)
-                                      ? gather(loader, worker, work, rate, &out->digest)
+                                      ? leat_task_gather(loader, worker, work, rate, out)
                                       : compute_rows(loader, worker, work, rate, out);
     out->ns = leat_sched_trace(worker, LEAT_TRACE_ROWS, start, work->batch, work->row, work->n,
                                first_record) -

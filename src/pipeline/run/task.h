@@ -29,6 +29,14 @@ typedef struct leat_sampling {
     uint32_t timed_every, cpu_every;
 } leat_sampling;
 
+/* Whether the next n rows are timed: if one of them is. */
+leat_timing leat_task_time_next(leat_worker *worker, const leat_sampling *rate, uint32_t n);
+/* Computes row i of the task. Adds its digest, if one is wanted, or its error to *out. */
+void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_work *work, uint64_t i,
+                   uint64_t record, uint64_t epoch, const leat_sampling *rate, leat_outcome *out);
+/* task_gather.c: computes all rows, copies of their records. Returns the record of the first. */
+uint64_t leat_task_gather(leat_loader *loader, leat_worker *worker, const leat_work *work,
+                          const leat_sampling *rate, leat_outcome *out);
 leat_sampling leat_task_sampling_locked(const leat_loader *loader);
 /* Computes the rows, without the lock. After a row that failed it continues with the next. */
 void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work *work,

@@ -30,8 +30,8 @@
 #define GROUP_BATCHES 64    /* batches per group, for the slowest row */
 #define AT_ONCE_NS    5000  /* a faster read came from the page cache */
 #define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
-/* From this size on it is worth that the worker itself reads a record and finds it in its core's
- * cache. Smaller records cost more in system calls. */
+/* From this size on it is worth that the worker itself reads a record and finds it in its core's cache. So it is
+ * for smaller ones that share no reads; those that do cost more in system calls then. */
 #define IN_WORKER_BYTES 16384
 #define GROUP_ROWS      8 /* fewer rows are not worth a system call */
 #define STARVED         2 /* times that a worker waits for the window before it grows */
@@ -172,10 +172,10 @@ static void tune_reading_locked(leat_loader *loader)
     /* Reads from the page cache are done at submission. Read little ahead then, so that the
      * bytes are still in the core's cache when they are parsed. */
     const bool at_once = a->latency_ns < AT_ONCE_NS;
-    if (a->in_worker)
+    if (leat_readahead_is_off(a))
         return;
-    if (at_once && record >= IN_WORKER_BYTES && plan->engine.reader == LEAT_READER_AUTO &&
-        a->n_timed >= a->n_settle) {
+    if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && !plan->cache &&
+        plan->engine.reader == LEAT_READER_AUTO && a->n_timed >= a->n_settle) {
         a->in_worker = true;
         log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
                    "the files are in the page cache: the worker that parses a record of %.0f bytes "
@@ -200,7 +200,7 @@ static void tune_reading_locked(leat_loader *loader)
 void leat_tune_cache_miss_locked(leat_loader *loader)
 {
     leat_readahead *const a = &loader->readahead;
-    if (!a->in_worker || a->refused)
+    if (!a->in_worker)
         return;
     a->in_worker = false;
     a->n_timed = 0;
@@ -223,8 +223,8 @@ static bool window_blocks_locked(const leat_loader *loader)
     const leat_readahead *const a = &loader->readahead;
     if (limit >= loader->end_batch)
         return false;
-    if (!a->reader)
-        return loader->claim_batch >= limit;
+    if (leat_readahead_is_off(a))
+        return a->batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
         if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
             return a->tasks[i % LEAT_TASKS].batch >= limit;

@@ -65,10 +65,10 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     if (!leat_sched_can_compute_locked(loader, -1))
         return false;
-    if (loader->readahead.reader || loader->device || loader->deadline_near ||
+    if (!leat_readahead_is_off(&loader->readahead) || loader->device || loader->deadline_near ||
         loader->sample_ns <= 0)
         return true;
-    const int64_t n_open = leat_loader_window_end(loader) - loader->claim_batch;
+    const int64_t n_open = leat_loader_window_end(loader) - loader->readahead.batch;
     const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
     return rows * loader->sample_ns >= WAKE_NS;
 }

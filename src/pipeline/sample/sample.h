@@ -27,6 +27,7 @@ typedef struct leat_worker {
     const struct leat_device_cache *device_cache; /* cache: device; NULL: none */
     bool streams;         /* rows leave the CPU's caches before they are read [const after open] */
     bool read_waited;     /* a record that it read was not in the page cache */
+    uint32_t n_small;     /* small records that it read */
     int64_t batch;        /* whose rows it computes; for spans */
     uint32_t until_timed; /* samples until the next timed one */
     uint32_t n_timed;     /* timed samples, and timed tasks of batch ops */
@@ -63,9 +64,10 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
 
 /* gather.c: whether rows are copies of records, which are made many at a time. */
 bool leat_gather_can(const leat_plan *plan, const leat_worker *worker);
-/* Makes n >= 1 such rows from row `row` of a slot on. */
-void leat_gather_run(const leat_plan *plan, leat_worker *worker, const uint64_t *records,
-                     uint64_t n, uint8_t *slot, uint64_t row, leat_timing timing);
+/* Makes up to n such rows, 1 to LEAT_GATHER_ROWS, from row `row` of a slot on. Returns how many; the next one is for
+ * leat_sample_run(). */
+uint64_t leat_gather_run(const leat_plan *plan, leat_worker *worker, const uint64_t *records,
+                         uint64_t n, uint8_t *slot, uint64_t row, leat_timing timing);
 
 /* Call it after a task. Frees scratch beyond the first `bytes`. A kept record stays if it lies within them. */
 void leat_sample_trim(leat_worker *worker, size_t bytes);

@@ -46,6 +46,20 @@ struct leat_source_setting {
                    leat_error *err);
 };
 
+#define LEAT_GATHER_ROWS 256
+
+/* Rows to make at once, and where they go. */
+typedef struct leat_gather {
+    const uint64_t *records;
+    uint64_t n; /* 1 to LEAT_GATHER_ROWS */
+    int32_t n_tensors;
+    int32_t features[LEAT_MAX_FEATURES]; /* of each tensor */
+    uint8_t *rows[LEAT_MAX_FEATURES];    /* of each tensor: its n rows, one after another */
+    leat_scratch *scratch;
+    size_t n_read; /* out: bytes read */
+    bool waited;   /* out: the page cache did not have a record */
+} leat_gather;
+
 typedef struct leat_source_table {
     leat_kind kind; /* name, help, option table */
     size_t options_size;
@@ -75,10 +89,13 @@ typedef struct leat_source_table {
     /* Announces that this record is needed soon. NULL: the source does nothing with it. */
     void (*hint)(const leat_source *source, uint64_t record);
 
-    /* Writes a feature of n records, one after the other, if all records have it in one known shape, and
-     * nothing can fail. NULL: the source cannot. */
-    void (*gather)(const leat_source *source, int32_t feature, const uint64_t *records, uint64_t n,
-                   void *out);
+    /* Makes rows that are copies of features. Returns how many it has made, from the first on: a record that
+     * needs more than a copy, or is damaged, ends them. See `gathers`. NULL: the source cannot. */
+    uint64_t (*gather)(const leat_source *source, leat_gather *rows);
+
+    /* From now on keeps what it reads of its files in so much memory: `locate` gives fd = -1. Any thread; only
+     * the first call counts. See `keep_bytes`. LEAT_E_NOMEM: it keeps nothing, and all works as before. */
+    int (*keep)(const leat_source *source, uint64_t bytes, leat_error *err);
 
     /* Returns a digest of the sizes and times of its files, to detect changes. NULL: it has no files. */
     int (*stamp)(const leat_source *source, uint64_t *out, leat_error *err);
@@ -98,6 +115,8 @@ struct leat_source {
     uint64_t seek_bytes;   /* of JPEG indexes (leat_seek) */
     uint64_t memory_bytes; /* of file names, indexes and the like in memory */
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
+    uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
+    bool gathers;          /* all records have all features in one known shape: use `gather` */
     int32_t n_classes;     /* 0: unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];

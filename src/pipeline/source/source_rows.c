@@ -47,13 +47,9 @@ static void hint(const leat_source *base, uint64_t record)
 
 #define AHEAD 12 /* rows that are fetched into the cache while another one is copied */
 
-static void gather(const leat_source *base, int32_t feature, const uint64_t *records, uint64_t n,
-                   void *out)
+static void gather_tensor(const uint8_t *data, size_t size, const uint64_t *records, uint64_t n,
+                          uint8_t *to)
 {
-    const rows_source *const source = (const rows_source *)base;
-    const uint8_t *const data = source->data[feature];
-    const size_t size = source->row_bytes[feature];
-    uint8_t *to = out;
     for (uint64_t i = 0; i < n && i < AHEAD; i++)
         fetch(data + records[i] * size, size);
     for (uint64_t i = 0; i < n; i++, to += size) {
@@ -61,6 +57,15 @@ static void gather(const leat_source *base, int32_t feature, const uint64_t *rec
             fetch(data + records[i + AHEAD] * size, size);
         memcpy(to, data + records[i] * size, size);
     }
+}
+
+static uint64_t gather(const leat_source *base, leat_gather *g)
+{
+    const rows_source *const source = (const rows_source *)base;
+    for (int32_t i = 0; i < g->n_tensors; i++)
+        gather_tensor(source->data[g->features[i]], source->row_bytes[g->features[i]], g->records,
+                      g->n, g->rows[i]);
+    return g->n;
 }
 
 static void describe(const leat_source *source, uint64_t record, char *text, size_t size)
@@ -93,7 +98,9 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
     rows_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "rows: %zu bytes", sizeof *source);
-    source->base = (leat_source){ .table = &table, .n_records = n_records, .n_features = n_rows };
+    source->base = (leat_source){
+        .table = &table, .n_records = n_records, .n_features = n_rows, .gathers = true
+    };
     for (int32_t i = 0; i < n_rows; i++) {
         const int64_t bytes = leat_shape_bytes(&rows[i].shape);
         if (bytes < 0 || !rows[i].name || (!rows[i].data && n_records)) {

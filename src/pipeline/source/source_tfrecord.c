@@ -3,9 +3,8 @@
  * source_tfrecord.c: tf.train.Example messages in TFRecord files, found through their index files.
  *
  * DESIGN. The number of a record tells its shard; the index of the shard tells its place. So the engine
- * reads framed records far ahead. This file checks both CRCs; tfrecord_features.c reads the features.
- * A record of a compressed file has no bytes that the engine could read: `load` decompresses it
- * (source_inflated.c). */
+ * reads framed records far ahead. This file checks both CRCs; tfrecord_features.c reads the features. Records of
+ * kept files and of compressed ones have no bytes that the engine could read (tfrecord_load.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,10 @@
 #include <unistd.h>
 
 #include "base/bytes_text.h"
-#include "base/scratch.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
 #include "source_list.h"
-#include "tfrecord_features.h"
-#include "tfrecord_shard.h"
+#include "tfrecord_impl.h"
 
 #define DESCRIBE_TRIES 32 /* records to try in order to learn the features */
 
@@ -38,28 +35,19 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-typedef struct tfrecord_source {
-    leat_source base;
-    leat_tfrecord_shard *shards;
-    size_t n_shards;
-    leat_inflated *chunks; /* of compressed files; NULL: there are none */
-    bool lossy;            /* each place of damage counts as one record, see index.h */
-    char *notes;           /* the same as base.notes */
-    leat_tfrecord_features features;
-} tfrecord_source;
-
 static void close_tfrecord(leat_source *base)
 {
-    tfrecord_source *const source = (tfrecord_source *)base;
+    leat_tfrecord_source *const source = (leat_tfrecord_source *)base;
     for (size_t i = 0; i < source->n_shards; i++)
         leat_tfrecord_shard_close(&source->shards[i]);
     leat_inflated_close(&source->chunks);
+    leat_kept_files_close(&source->kept);
     free(source->shards);
     free(source->notes);
     free(source);
 }
 
-static leat_tfrecord_shard *shard_of(const tfrecord_source *source, uint64_t record)
+leat_tfrecord_shard *leat_tfrecord_shard_of(const leat_tfrecord_source *source, uint64_t record)
 {
     size_t low = 0, high = source->n_shards;
     while (high - low > 1) {
@@ -73,7 +61,7 @@ static leat_tfrecord_shard *shard_of(const tfrecord_source *source, uint64_t rec
 }
 
 /* Allocates the chunks of compressed files. */
-static int open_chunks(tfrecord_source *source, leat_error *err)
+static int open_chunks(leat_tfrecord_source *source, leat_error *err)
 {
     uint64_t n = 0, most = 0;
     const leat_tfrecord_shard *first = NULL;
@@ -107,7 +95,8 @@ static int open_chunks(tfrecord_source *source, leat_error *err)
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
-    leat_tfrecord_shard *const s = shard_of((const tfrecord_source *)base, record);
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
+    leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     uint64_t offset, size;
     leat_format_error inner;
     int rc = leat_file_watch_check(&s->watch, s->fd, "", err);
@@ -121,13 +110,15 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                          s->path, (unsigned long long)(record - s->first), s->path);
         return leat_tfrecord_features_fail(err, &inner);
     }
-    *out = (leat_extent){ s->compression ? -1 : s->fd, offset, (size_t)size };
+    const bool is_loaded = s->compression || leat_kept_files_started(source->kept);
+    *out = (leat_extent){ is_loaded ? -1 : s->fd, offset, (size_t)size };
     return LEAT_OK;
 }
 
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
-    const leat_tfrecord_shard *const s = shard_of((const tfrecord_source *)base, record);
+    const leat_tfrecord_shard *const s =
+        leat_tfrecord_shard_of((const leat_tfrecord_source *)base, record);
     uint64_t offset = 0, length = 0;
     leat_tfrecord_shard_extent(s, record - s->first, &offset, &length);
     snprintf(text, size, "%s, record %llu (byte %llu%s)", s->path,
@@ -135,56 +126,45 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
              s->compression ? " of the decompressed data" : "");
 }
 
-static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
-                 leat_scratch *scratch, leat_view *features, leat_error *err)
+int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes, size_t size,
+                       const uint8_t **payload, size_t *payload_size, leat_feature *found,
+                       leat_format_error *err)
 {
-    const tfrecord_source *const source = (const tfrecord_source *)base;
+    const int rc = leat_tfrecord_check(bytes, size, payload, payload_size, err);
+    if (rc < 0 || leat_example_layout_match(&source->layout, *payload, *payload_size, found))
+        return rc;
+    return leat_example_scan(*payload, *payload_size, source->features.keys,
+                             (size_t)source->base.n_features, found, err);
+}
+
+int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
+                        leat_scratch *scratch, leat_view *features, leat_error *err)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     const uint8_t *payload;
     size_t payload_size;
     leat_feature found[LEAT_MAX_FEATURES];
     leat_format_error inner;
-    if (leat_tfrecord_check(bytes, size, &payload, &payload_size, &inner) < 0 ||
-        leat_example_scan(payload, payload_size, source->features.keys, (size_t)base->n_features,
-                          found, &inner) < 0) {
+    if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, &inner) < 0) {
         /* If the file was changed while in use, report the change: it explains the error. */
-        leat_tfrecord_shard *const s = shard_of(source, record);
+        leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
         const int rc = leat_file_watch_check_now(&s->watch, s->fd, "", err);
         return rc < 0 ? rc : leat_tfrecord_features_fail(err, &inner);
     }
     const int rc = leat_tfrecord_features_view(&source->features, found, scratch, features, err);
     if (rc < 0)
         return rc;
-    const leat_tfrecord_shard *const s = shard_of(source, record);
+    const leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     if (s->seek.feature < 0)
         return LEAT_OK;
     return leat_jpeg_seek_add(&s->seek, record - s->first, payload, payload_size, scratch, features,
                               err);
 }
 
-/* Loads a record of a compressed file. */
-static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
-                leat_view *features, size_t *n_read, leat_error *err)
-{
-    const tfrecord_source *const source = (const tfrecord_source *)base;
-    leat_tfrecord_shard *const s = shard_of(source, record);
-    uint64_t offset, size;
-    leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
-    uint8_t *const bytes = leat_scratch_take(scratch, (size_t)size);
-    if (!bytes)
-        return leat_fail(err, LEAT_E_NOMEM, "a record of %llu bytes does not fit in scratch",
-                         (unsigned long long)size);
-    int rc = leat_inflated_read(source->chunks, &s->inflated, offset, (size_t)size, bytes, err);
-    if (rc <
-        0) { /* if the file was changed while in use, report the change: it explains the error */
-        const int changed = leat_file_watch_check_now(&s->watch, s->fd, "", err);
-        return changed < 0 ? changed : rc;
-    }
-    *n_read += (size_t)size;
-    return parse(base, record, bytes, (size_t)size, scratch, features, err);
-}
+/* --- open ------------------------------------------------------------------------------------------ */
 
 /* Sets names, types and shapes from one record. */
-static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint64_t number,
+static int describe_by(leat_tfrecord_source *source, const tfrecord_options *o, uint64_t number,
                        const leat_node *where, leat_error *err)
 {
     leat_extent at;
@@ -198,9 +178,10 @@ static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint6
     uint8_t *const bytes = malloc(at.size);
     if (!bytes)
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", name, at.size);
-    rc = at.fd < 0 ? leat_inflated_read(source->chunks, &shard_of(source, number)->inflated,
-                                        at.offset, at.size, bytes, err)
-                   : leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
+    rc = at.fd < 0
+             ? leat_inflated_read(source->chunks, &leat_tfrecord_shard_of(source, number)->inflated,
+                                  at.offset, at.size, bytes, err)
+             : leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
     if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &by.bytes, &by.size, &inner) < 0) {
         leat_tfrecord_features_fail(err, &inner);
         rc = leat_fail_in(err, LEAT_E_DATA, "%s: ", name);
@@ -209,6 +190,8 @@ static int describe_by(tfrecord_source *source, const tfrecord_options *o, uint6
                                          err);
         if (rc == LEAT_E_DATA)
             rc = leat_fail_in(err, rc, "%s: ", name);
+        leat_example_layout_make(by.bytes, by.size, source->features.keys,
+                                 (size_t)source->base.n_features, &source->layout);
     }
     free(bytes);
     return rc;
@@ -221,7 +204,7 @@ static bool is_of_record(int rc)
 
 /* Sets the features from the first record. If it is damaged and bad records do not stop the run, tries
  * some others. A readable record without a feature is a config error, so it ends the search. */
-static int describe_features(tfrecord_source *source, const tfrecord_options *o,
+static int describe_features(leat_tfrecord_source *source, const tfrecord_options *o,
                              const leat_node *where, bool lossy, leat_error *err)
 {
     const uint64_t n = source->base.n_records;
@@ -248,7 +231,7 @@ static int describe_features(tfrecord_source *source, const tfrecord_options *o,
 }
 
 /* Finds the feature of each JPEG index. */
-static void match_seeks(tfrecord_source *source)
+static void match_seeks(leat_tfrecord_source *source)
 {
     for (size_t k = 0; k < source->n_shards; k++) {
         leat_source_seek *const seek = &source->shards[k].seek;
@@ -260,7 +243,7 @@ static void match_seeks(tfrecord_source *source)
 }
 
 /* Notes something about n files. path: the first of them. */
-static int note_files(tfrecord_source *source, size_t n, const char *path, const char *one,
+static int note_files(leat_tfrecord_source *source, size_t n, const char *path, const char *one,
                       const char *more, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -273,6 +256,23 @@ static int note_files(tfrecord_source *source, size_t n, const char *path, const
     return rc;
 }
 
+/* Places plain files in the memory for files, and finds out whether rows can be copied. */
+static void set_ways(leat_tfrecord_source *source)
+{
+    bool all_plain = true, of_numbers = true;
+    for (size_t i = 0; i < source->n_shards; i++) {
+        leat_tfrecord_shard *const s = &source->shards[i];
+        all_plain &= !s->compression;
+        if (!s->compression)
+            leat_kept_files_add(source->kept, s->fd, s->bytes, &s->kept);
+    }
+    for (int32_t i = 0; i < source->base.n_features; i++)
+        of_numbers &= source->features.wanted[i].kind != LEAT_FEATURE_BYTES &&
+                      !source->features.wanted[i].varies;
+    source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
+    source->base.gathers = all_plain && of_numbers;
+}
+
 /* Called before and after opening the files: a conversion may replace them in between. */
 static int check_sets(char *const *paths, size_t n, leat_error *err)
 {
@@ -282,7 +282,7 @@ static int check_sets(char *const *paths, size_t n, leat_error *err)
 }
 
 /* Notes what a damaged file has lost. */
-static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
+static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
 {
     const leat_index *const index = &s->index;
     uint64_t offset = 0, size = 0;
@@ -302,7 +302,7 @@ static int note_damage(tfrecord_source *source, const leat_tfrecord_shard *s, le
 }
 
 /* paths: sorted. */
-static int open_shards(tfrecord_source *source, char *const *paths, leat_error *err)
+static int open_shards(leat_tfrecord_source *source, char *const *paths, leat_error *err)
 {
     size_t n_empty = 0, n_again = 0;
     const char *empty = NULL, *again = NULL;
@@ -329,7 +329,7 @@ static int open_shards(tfrecord_source *source, char *const *paths, leat_error *
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
-    const tfrecord_source *const source = (const tfrecord_source *)base;
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     *out = 0;
     for (size_t i = 0; i < source->n_shards; i++) {
         struct stat status;
@@ -346,14 +346,16 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
-    tfrecord_source *source = NULL;
+    leat_tfrecord_source *source = NULL;
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;
     source = calloc(1, sizeof *source);
-    if (source)
+    if (source) {
         source->shards = calloc(n_paths, sizeof *source->shards);
-    if (!source || !source->shards) {
+        source->kept = leat_kept_files_open();
+    }
+    if (!source || !source->shards || !source->kept) {
         rc = leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
         goto fail;
     }
@@ -371,15 +373,14 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     if ((rc = describe_features(source, o, where, setting->lossy, err)) < 0)
         goto fail;
     match_seeks(source);
+    set_ways(source);
     leat_source_free_paths(paths);
     *out = &source->base;
     return LEAT_OK;
 fail:
     leat_source_free_paths(paths);
-    if (source && source->shards)
+    if (source)
         close_tfrecord(&source->base);
-    else
-        free(source);
     return rc;
 }
 
@@ -389,8 +390,11 @@ const leat_source_table leat_source_tfrecord = {
     .open = open_tfrecord,
     .close = close_tfrecord,
     .locate = locate,
-    .parse = parse,
-    .load = load,
+    .parse = leat_tfrecord_parse,
+    .load = leat_tfrecord_load,
+    .hint = leat_tfrecord_hint,
+    .gather = leat_tfrecord_gather,
+    .keep = leat_tfrecord_keep,
     .stamp = stamp,
     .describe = describe,
 };

@@ -7,6 +7,7 @@
 #include "file_watch.h"
 #include "formats/index.h"
 #include "jpeg_seek.h"
+#include "kept_files.h"
 #include "source_inflated.h"
 
 typedef struct leat_tfrecord_shard {
@@ -17,9 +18,10 @@ typedef struct leat_tfrecord_shard {
     const char *compression; /* "GZIP" or "ZLIB": use `inflated`. NULL: use `index` */
     leat_inflated_file inflated;
     leat_source_seek seek;
-    uint64_t first;     /* number of its record 0 in the source */
-    uint64_t n_records; /* including places of damage */
-    uint64_t bytes;     /* as stored */
+    leat_kept_file kept; /* of a plain file */
+    uint64_t first;      /* number of its record 0 in the source */
+    uint64_t n_records;  /* including places of damage */
+    uint64_t bytes;      /* as stored */
 } leat_tfrecord_shard;
 
 /* Opens the next file of a source and adds its counts to the source.

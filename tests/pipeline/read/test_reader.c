@@ -101,7 +101,7 @@ static void readers_threads_prefetch_and_faults_agree(void **state)
         leat_reader_fault = faults[f];
         for (int threads = 0; threads <= 8; threads += threads < 3 ? 1 : 5)
             for (int prefetch = 0; prefetch <= 2; prefetch += 2)
-                assert_true(digest_with("auto", threads, prefetch) == want);
+                assert_true(digest_with("auto, read_bytes: 4 MiB", threads, prefetch) == want);
     }
     leat_reader_fault = (leat_reader_faults){ 0 };
 }
@@ -112,7 +112,7 @@ static void a_refused_ring_is_said(void **state)
     leat_error err;
     (void)state;
     leat_reader_fault = (leat_reader_faults){ .refuse_ring = true };
-    leat_plan *plan = plan_of("{reader: auto}", 2);
+    leat_plan *plan = plan_of("{reader: auto, read_bytes: 4 MiB}", 2);
     leat_loader *loader = open_loader(plan, NULL);
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.reader, "pread");
@@ -197,6 +197,7 @@ static void patch(const char *path, long offset, uint8_t with)
 static void damage_is_found_and_named(void **state)
 {
     static const char *const engines[] = { "{reader: pread}", "{reader: auto}",
+                                           "{reader: auto, read_bytes: 4 MiB}",
                                            "{reader: auto, threads: 0}" };
     char path[400], name[64];
     leat_error err;

@@ -61,7 +61,7 @@ static int make_files(void **state)
         return -1;
     write_records(in_folder("a.tfrecord"), 0, N_RECORDS, 2000);
     alarm(WATCHDOG);
-    digest_with("threads: 1", 2, &stats);
+    digest_with("threads: 1, read_bytes: 4 MiB", 2, &stats);
     has_ring = !strcmp(stats.reader, "io_uring");
     if (!has_ring)
         print_message("no io_uring here: only what reads without it is tested\n");

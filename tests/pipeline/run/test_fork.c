@@ -157,11 +157,11 @@ static void fork_meanwhile(const char *engine, int threads, const char *on)
 
 static void a_child_is_told_and_the_parent_goes_on(void **state)
 {
-    static const char *const engines[] = { "reader: auto", "reader: pread",
-                                           "read_bytes: 64 KiB, run: 2" };
+    static const char *const engines[] = { "reader: auto", "reader: auto, read_bytes: 4 MiB",
+                                           "reader: pread", "read_bytes: 64 KiB, run: 2" };
     (void)state;
     alarm(WATCHDOG);
-    for (size_t e = 0; e < 3; e++)
+    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
         for (int threads = 0; threads < 4; threads += 3) {
             fork_meanwhile(engines[e], threads, NULL);
             fork_meanwhile(engines[e], threads, "sim");

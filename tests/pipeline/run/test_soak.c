@@ -50,8 +50,8 @@ static void memory_does_not_grow(void **state)
         { "{threads: 2}", { 0 } },
         { "{threads: 3, reader: pread}", { 0 } },
         { "{threads: 0, read_bytes: 32 KiB}", { 0 } },
-        { "{threads: 2, run: 1}", { .error_every = 2 } },
-        { "{threads: 2, spans: 65536}", { .short_every = 3 } },
+        { "{threads: 2, run: 1, read_bytes: 4 MiB}", { .error_every = 2 } },
+        { "{threads: 2, spans: 65536, read_bytes: 4 MiB}", { .short_every = 3 } },
     };
     const leat_loader_options options = { .epochs = -1 };
     (void)state;

@@ -69,6 +69,7 @@ static void nothing_is_allocated_once_warm(void **state)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread}",
                                            "{threads: 2, reader: pread}", "{threads: 2}",
+                                           "{threads: 2, read_bytes: 4 MiB}",
                                            "{threads: 3, read_bytes: 32 KiB, digest: true}" };
     static const char *const sources[] = {
         "{tfrecord: '%s'}",

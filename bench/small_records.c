@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * small_records.c: rows of 100 floats from a TFRecord file in the page cache, batches of 1024 and 32, against two
+ * plain loops over the same order that check each record's CRC and copy its floats: one reads each record with
+ * pread, one has the file in memory and fetches records ahead. With one thread the figure is CPU time per row, with
+ * two it is elapsed time. The folder is TMPDIR or /tmp. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/perm.h"
+#include "bench_common.h"
+#include "formats/example.h"
+#include "formats/tfrecord.h"
+#include "leat/leat.h"
+
+#define N_RECORDS 100000
+#define FLOATS    100
+#define ROW       (FLOATS * sizeof(float))
+#define ROWS      (64 * 1024) /* per run */
+#define AHEAD     16
+#define BLOCK     256
+
+static char path[300];
+
+typedef struct job {
+    int64_t batch;
+    bool cpu; /* CPU time counts, not elapsed time */
+    /* of a loader */
+    leat_plan *plan;
+    leat_loader *loader;
+    /* of a plain loop */
+    int fd;
+    size_t record_bytes;
+    const uint8_t *file; /* NULL: read each record */
+    uint8_t *slot;
+} job;
+
+static void write_file(void)
+{
+    leat_tfrecord_writer *writer;
+    leat_example_builder *builder = leat_example_builder_open();
+    leat_format_error err;
+    float x[FLOATS];
+    int rc = leat_tfrecord_writer_open(&writer, path, &err);
+    for (int64_t r = 0; r < N_RECORDS && rc >= 0; r++) {
+        const uint8_t *bytes;
+        size_t size;
+        for (int i = 0; i < FLOATS; i++)
+            x[i] = (float)(r * FLOATS + i);
+        leat_example_builder_clear(builder);
+        if ((rc = leat_example_add_floats(builder, "x", x, FLOATS, &err)) >= 0 &&
+            (rc = leat_example_builder_pack(builder, &bytes, &size, &err)) >= 0)
+            rc = leat_tfrecord_writer_write(writer, bytes, size, &err);
+    }
+    if (rc < 0 || leat_tfrecord_writer_commit(writer, &err) < 0) {
+        fprintf(stderr, "%s: %s\n", path, err.text);
+        exit(1);
+    }
+    leat_tfrecord_writer_close(&writer);
+    leat_example_builder_close(&builder);
+}
+
+static int64_t now_ns(const job *j)
+{
+    struct timespec t;
+    clock_gettime(j->cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static int64_t loaded(void *arg)
+{
+    const job *const j = arg;
+    leat_batch *batch;
+    const int64_t start = now_ns(j);
+    for (int64_t i = 0; i < ROWS / j->batch; i++) {
+        if (leat_loader_next(j->loader, &batch, NULL) < 0)
+            return -1;
+        leat_batch_release(batch);
+    }
+    return now_ns(j) - start;
+}
+
+static bool take(const uint8_t *framed, size_t size, uint8_t *to)
+{
+    const uint8_t *payload;
+    size_t n;
+    if (leat_tfrecord_check(framed, size, &payload, &n, NULL) < 0)
+        return false;
+    memcpy(to, payload + n - ROW, ROW);
+    return true;
+}
+
+static int64_t plain(void *arg)
+{
+    const job *const j = arg;
+    const leat_perm perm = leat_perm_make(N_RECORDS, 1, 0, 0);
+    const size_t size = j->record_bytes;
+    uint64_t ids[BLOCK];
+    uint8_t record[4096];
+    const int64_t start = now_ns(j);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        if (i % BLOCK == 0)
+            leat_perm_span(&perm, i % (N_RECORDS - BLOCK), BLOCK, ids);
+        for (size_t at = 0; j->file && at < size && i % BLOCK + AHEAD < BLOCK; at += 64)
+            __builtin_prefetch(j->file + ids[i % BLOCK + AHEAD] * size + at);
+        if (!j->file && pread(j->fd, record, size, (off_t)(ids[i % BLOCK] * size)) != (ssize_t)size)
+            return -1;
+        if (!take(j->file ? j->file + ids[i % BLOCK] * size : record, size,
+                  j->slot + i % (uint64_t)j->batch * ROW))
+            return -1;
+    }
+    bench_keep(j->slot);
+    return now_ns(j) - start;
+}
+
+static void check(int rc, const leat_error *err)
+{
+    if (rc == LEAT_OK)
+        return;
+    leat_error_print(err, stderr);
+    exit(1);
+}
+
+static job open_loader(const job *base, int threads, const char *engine, const char *shuffle)
+{
+    job j = *base;
+    leat_error err;
+    char text[500];
+    const leat_loader_options options = { .epochs = -1 };
+    leat_builder *b = leat_builder_open();
+    snprintf(text, sizeof text, "{threads: %d, %s}", threads, engine);
+    leat_builder_engine(b, text);
+    snprintf(text, sizeof text, "{files: '%s', features: {x: {}}}", path);
+    leat_builder_source(b, "tfrecord", text);
+    if (shuffle)
+        leat_builder_stage(b, "shuffle", shuffle);
+    snprintf(text, sizeof text, "%lld", (long long)j.batch);
+    leat_builder_stage(b, "batch", text);
+    leat_builder_stage(b, "prefetch", NULL);
+    check(leat_builder_plan(b, &j.plan, &err), &err);
+    check(leat_loader_open(j.plan, &options, &j.loader, &err), &err);
+    leat_builder_close(&b);
+    return j;
+}
+
+static void compare(bench *b, int64_t batch, int threads, const uint8_t *file)
+{
+    char group[80];
+    job base = { .batch = batch, .cpu = threads == 1, .slot = malloc((size_t)batch * ROW) };
+    struct stat status;
+    base.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fstat(base.fd, &status) < 0)
+        exit(1);
+    base.record_bytes = (size_t)status.st_size / N_RECORDS;
+    job memory = base;
+    memory.file = file;
+    const char *const small = "memory: 64 MiB"; /* the file does not fit its share */
+    job jobs[] = {
+        open_loader(&base, threads, "reader: auto", "{}"),
+        open_loader(&base, threads, "reader: pread", "{}"),
+        open_loader(&base, threads, "reader: io_uring", "{}"),
+        open_loader(&base, threads, small, "{}"),
+        open_loader(&base, threads, small, "{block: 1000}"),
+        open_loader(&base, threads, small, NULL),
+    };
+    const bench_arm arms[] = {
+        { "plain loop, pread", plain, &base, ROWS, "rows" },
+        { "plain loop, in memory", plain, &memory, ROWS, "rows" },
+        { "auto", loaded, &jobs[0], ROWS, "rows" },
+        { "pread", loaded, &jobs[1], ROWS, "rows" },
+        { "io_uring", loaded, &jobs[2], ROWS, "rows" },
+        { "auto, does not fit", loaded, &jobs[3], ROWS, "rows" },
+        { "auto, does not fit, in blocks", loaded, &jobs[4], ROWS, "rows" },
+        { "auto, does not fit, in order", loaded, &jobs[5], ROWS, "rows" },
+    };
+    snprintf(group, sizeof group, "batch %lld, %d thread%s", (long long)batch, threads,
+             threads == 1 ? ", CPU time" : "s, elapsed time");
+    bench_group(b, group, arms, sizeof arms / sizeof *arms, "plain loop, pread");
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        leat_loader_close(&jobs[i].loader);
+        leat_plan_close(&jobs[i].plan);
+    }
+    close(base.fd);
+    free(base.slot);
+}
+
+/* The whole file; reading it also brings it into the page cache. */
+static uint8_t *read_file(void)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) < 0)
+        exit(1);
+    uint8_t *const bytes = malloc((size_t)status.st_size);
+    for (off_t at = 0, n = 1; at < status.st_size && n > 0; at += n)
+        if ((n = pread(fd, bytes + at, (size_t)(status.st_size - at), at)) <= 0)
+            exit(1);
+    close(fd);
+    return bytes;
+}
+
+int main(int argc, char **argv)
+{
+    char side[320];
+    bench *b = bench_open(argc, argv, "small_records");
+    const char *const folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%.200s/leat-bench-small-%d.tfrecord", folder ? folder : "/tmp",
+             (int)getpid());
+    write_file();
+    uint8_t *const file = read_file();
+    for (int threads = 1; threads <= 2; threads++) {
+        compare(b, 1024, threads, file);
+        compare(b, 32, threads, file);
+    }
+    free(file);
+    unlink(path);
+    snprintf(side, sizeof side, "%s.idx", path);
+    unlink(side);
+    return bench_close(&b);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kept_files.h: files of small records in memory: pieces of them are read when a record in one is first needed, and
+ * kept. The source `tfrecord` uses it where the loader's budget allows it (leat_source_table.keep).
+ *
+ * DESIGN. A file is cut into pieces; one atomic word per piece says whether its bytes are there. The thread that needs a missing piece reads it; no thread waits for
+ * another's: one that meets a piece being read, or one that could not be read, reads its record itself. So
+ * errors of a file stay those of its records.
+ *
+ * If the memory is for all files, they lie there one after another, and pieces stay for good. If it is for a part of
+ * them, as for a shuffle in blocks, it is cut into frames. A frame holds a piece and a little of the next, so that a
+ * record lies in one. The oldest piece that nobody uses gives its frame to a new one; so users are counted. */
+#ifndef LEAT_KEPT_FILES_H
+#define LEAT_KEPT_FILES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "leat/error.h"
+
+#define LEAT_KEPT_SHIFT 17 /* a piece is 128 KiB */
+
+/* What a piece's word says; users of a piece that is THERE are counted from LEAT_KEPT_USER on. */
+enum {
+    LEAT_KEPT_MISSING,
+    LEAT_KEPT_READING,
+    LEAT_KEPT_THERE,
+    LEAT_KEPT_REFUSED,
+    LEAT_KEPT_STATE = 3, /* bits */
+    LEAT_KEPT_USER = 4
+};
+
+typedef struct leat_kept_files {
+    uint64_t bytes, n_pieces; /* of all files [during open] */
+    pthread_mutex_t lock;
+    void *block; /* [lock] the mapping */
+    size_t block_bytes;
+    uint64_t n_most;           /* pieces that may be there; 0: all [const once memory is set] */
+    _Atomic(uint32_t) *pieces; /* [const once memory is set] */
+    uint64_t *queue;           /* ring of n_most pieces, the oldest at `first` [lock] */
+    uint32_t *frames;          /* which part of the memory a piece has [who fills it] */
+    uint64_t first, n_there;   /* [lock] */
+    _Atomic(uint8_t *) memory; /* NULL: nothing is kept yet */
+} leat_kept_files;
+
+/* A file's place. */
+typedef struct leat_kept_file {
+    int fd;
+    uint64_t bytes, at, first_piece;
+} leat_kept_file;
+
+/* NULL: out of memory. */
+leat_kept_files *leat_kept_files_open(void);
+void leat_kept_files_close(leat_kept_files **kept);
+/* Adds a file of so many bytes, during open. fd: must stay open. */
+void leat_kept_files_add(leat_kept_files *kept, int fd, uint64_t bytes, leat_kept_file *out);
+/* Memory for all files. */
+uint64_t leat_kept_files_memory(const leat_kept_files *kept);
+
+/* From now on, what is read is kept, within so many bytes. Any thread; only the first call counts.
+ * LEAT_E_NOMEM: nothing is kept, and another call may try again. */
+int leat_kept_files_start(leat_kept_files *kept, uint64_t bytes, leat_error *err);
+
+static inline bool leat_kept_files_started(const leat_kept_files *kept)
+{
+    return atomic_load_explicit(&kept->memory, memory_order_acquire) != NULL;
+}
+
+/* Whether bytes stay when they are given back. */
+static inline bool leat_kept_files_stay(const leat_kept_files *kept)
+{
+    return !kept->n_most;
+}
+
+/* Where a record is, or will be, if all files are kept; else NULL. For fetching it into the CPU's cache. */
+static inline const uint8_t *leat_kept_files_place(const leat_kept_files *kept,
+                                                   const leat_kept_file *file, uint64_t offset)
+{
+    const uint8_t *const memory = atomic_load_explicit(&kept->memory, memory_order_acquire);
+    return memory && leat_kept_files_stay(kept) ? memory + file->at + offset : NULL;
+}
+
+/* Returns the bytes of a record; reads missing pieces. NULL: the caller reads the record itself.
+ * Give them back with leat_kept_files_put(). *n_read += bytes read.
+ * size: at least 1; the whole range is inside the file as it was added. */
+const uint8_t *leat_kept_files_get(leat_kept_files *kept, const leat_kept_file *file,
+                                   uint64_t offset, size_t size, size_t *n_read);
+void leat_kept_files_put(leat_kept_files *kept, const leat_kept_file *file, uint64_t offset);
+
+#endif

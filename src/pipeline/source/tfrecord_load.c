@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tfrecord_load.c: records that the engine does not read: those of kept and compressed files; and rows that are
+ * copies of the numbers in their records, many at a time.
+ *
+ * DESIGN. For such rows, first the places of all records are looked up, so that these memory accesses overlap. Then each record is
+ * fetched into the CPU's cache some rows before it is copied. A record in no kept piece is read here. The first one
+ * that is damaged, or lacks a feature, ends the rows: the caller makes it in the usual way, which finds the error. */
+#include <string.h>
+
+#include "base/scratch.h"
+#include "formats/tfrecord.h"
+#include "tfrecord_impl.h"
+
+/* Returns the bytes of a record of a kept or compressed file; NULL: an error. */
+static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfrecord_shard *s,
+                                 uint64_t offset, size_t size, leat_scratch *scratch,
+                                 size_t *n_read, leat_error *err)
+{
+    const uint8_t *const kept =
+        s->compression ? NULL : leat_kept_files_get(source->kept, &s->kept, offset, size, n_read);
+    const bool stays = kept && leat_kept_files_stay(source->kept);
+    uint8_t *const bytes = stays ? NULL : leat_scratch_take(scratch, size);
+    if (stays)
+        return kept;
+    if (kept && bytes)
+        memcpy(bytes, kept, size);
+    if (kept)
+        leat_kept_files_put(source->kept, &s->kept, offset);
+    if (kept && bytes)
+        return bytes;
+    if (!bytes) {
+        leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch", size);
+        return NULL;
+    }
+    const int rc = s->compression
+                       ? leat_inflated_read(source->chunks, &s->inflated, offset, size, bytes, err)
+                       : leat_source_pread(s->fd, bytes, size, offset, NULL, err);
+    *n_read += rc < 0 ? 0 : size;
+    return rc < 0 ? NULL : bytes;
+}
+
+int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *scratch,
+                       leat_view *features, size_t *n_read, leat_error *err)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
+    leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
+    uint64_t offset, size;
+    leat_error why;
+    leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
+    const uint8_t *const bytes = load_bytes(source, s, offset, (size_t)size, scratch, n_read, &why);
+    if (bytes)
+        return leat_tfrecord_parse(base, record, bytes, (size_t)size, scratch, features, err);
+    /* if the file was changed while in use, report the change: it explains the error */
+    const int changed = s->compression ? leat_file_watch_check_now(&s->watch, s->fd, "", err) : 0;
+    return changed < 0 ? changed : leat_fail(err, why.code, "%s", why.message);
+}
+
+int leat_tfrecord_keep(const leat_source *base, uint64_t bytes, leat_error *err)
+{
+    return leat_kept_files_start(((const leat_tfrecord_source *)base)->kept, bytes, err);
+}
+
+/* --- many rows at once ---------------------------------------------------------------------------- */
+
+#define LINE        64   /* bytes of a cache line */
+#define FETCH_MOST  1024 /* bytes of a record; the hardware prefetcher does the rest */
+#define ASKED_EVERY 16   /* records of which one is asked whether the page cache has it */
+#define AHEAD       16   /* records that are fetched into the cache while another one is copied */
+
+/* Inline: compilers see no effect in it and drop calls. */
+__attribute__((always_inline)) static inline void fetch(const uint8_t *from, size_t n)
+{
+    const uint8_t *const end = from + (n < FETCH_MOST ? n : FETCH_MOST);
+    for (const uint8_t *at = from - (uintptr_t)from % LINE; from && at < end; at += LINE)
+        __builtin_prefetch(at);
+}
+
+void leat_tfrecord_hint(const leat_source *base, uint64_t record)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
+    leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
+    uint64_t offset, size;
+    if (!s->compression && leat_kept_files_started(source->kept) &&
+        leat_tfrecord_shard_extent(s, record - s->first, &offset, &size) == LEAT_FORMAT_OK)
+        fetch(leat_kept_files_place(source->kept, &s->kept, offset), (size_t)size);
+}
+
+/* A record to make a row of. */
+typedef struct record_place {
+    const uint8_t *kept; /* NULL: read it */
+    leat_tfrecord_shard *shard;
+    uint64_t offset, size;
+} record_place;
+
+/* Finds the records in files and in memory. Returns how many are there. */
+static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g, record_place *out)
+{
+    const leat_tfrecord_shard *checked = NULL;
+    for (uint64_t i = 0; i < g->n; i++) {
+        leat_tfrecord_shard *const s = out[i].shard = leat_tfrecord_shard_of(source, g->records[i]);
+        leat_index_fetch(&s->index, g->records[i] - s->first);
+    }
+    for (uint64_t i = 0; i < g->n; i++) {
+        record_place *const at = &out[i];
+        leat_tfrecord_shard *const s = at->shard;
+        if ((s != checked && leat_file_watch_check(&s->watch, s->fd, "", NULL) < 0) ||
+            leat_index_extent(&s->index, g->records[i] - s->first, &at->offset, &at->size) < 0)
+            return i;
+        checked = s;
+        at->kept =
+            leat_kept_files_get(source->kept, &s->kept, at->offset, (size_t)at->size, &g->n_read);
+    }
+    return g->n;
+}
+
+/* Copies the values of record i to its rows; false: it needs more than a copy, or is damaged. */
+static bool copy_values(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
+                        const uint8_t *bytes, size_t size)
+{
+    leat_feature found[LEAT_MAX_FEATURES];
+    const uint8_t *payload;
+    size_t payload_size;
+    if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, NULL) < 0)
+        return false;
+    for (int32_t k = 0; k < g->n_tensors; k++) {
+        const leat_tfrecord_wanted *const wanted = &source->features.wanted[g->features[k]];
+        const leat_feature *const f = &found[g->features[k]];
+        if (f->kind != wanted->kind || f->n != wanted->n)
+            return false;
+        if (f->kind == LEAT_FEATURE_FLOAT)
+            leat_feature_floats(f, (float *)(void *)g->rows[k] + i * f->n, f->n, NULL);
+        else
+            leat_feature_int64s(f, (int64_t *)(void *)g->rows[k] + i * f->n, f->n, NULL);
+    }
+    return true;
+}
+
+/* Reads a record into scratch; NULL: it cannot. asks: whether to note that the page cache does not have it. */
+static const uint8_t *read_record(leat_gather *g, const record_place *at, bool asks)
+{
+    const size_t size = (size_t)at->size;
+    uint8_t *const bytes = leat_scratch_take(g->scratch, size);
+    if (!bytes)
+        return NULL;
+    g->n_read += size;
+    if (asks && leat_source_pread_cached(at->shard->fd, bytes, size, at->offset))
+        return bytes;
+    g->waited |= asks;
+    return leat_source_pread(at->shard->fd, bytes, size, at->offset, NULL, NULL) < 0 ? NULL : bytes;
+}
+
+uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
+    record_place places[LEAT_GATHER_ROWS];
+    const uint64_t n = find_records(source, g, places);
+    const size_t mark = leat_scratch_mark(g->scratch);
+    uint64_t i = 0;
+    bool copied = true;
+    for (; i < n && i < AHEAD; i++)
+        fetch(places[i].kept, (size_t)places[i].size);
+    for (i = 0; i < n && copied; i += copied) {
+        const record_place *const at = &places[i];
+        if (i + AHEAD < n)
+            fetch(places[i + AHEAD].kept, (size_t)places[i + AHEAD].size);
+        const uint8_t *const bytes = at->kept ? at->kept : read_record(g, at, i % ASKED_EVERY == 0);
+        copied = bytes && copy_values(source, g, i, bytes, (size_t)at->size);
+        leat_scratch_rewind(g->scratch, mark);
+    }
+    for (uint64_t k = 0; k < n; k++)
+        if (places[k].kept)
+            leat_kept_files_put(source->kept, &places[k].shard->kept, places[k].offset);
+    return i;
+}

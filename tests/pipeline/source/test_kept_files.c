@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_kept_files.c: files of small records are kept in memory where the budget allows it, and batches are the
+ * same bytes as those of records that are read one by one: for every order, number of threads, kind of record, and
+ * whatever fails. Files that change in use: test_reader_faults.c. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
+#include "pipeline/plan/plan_impl.h"
+
+enum { N_FILES = 3, N = 3000 }; /* N records in each file */
+enum { DAMAGED = 1234, PIECES = 11 * N_FILES };
+
+/* --- calls that fail: the library's come here ----------------------------------------------------- */
+
+static atomic_bool no_large_reads, no_reserve;
+static atomic_int n_large;
+
+ssize_t pread(int fd, void *to, size_t size, off_t offset)
+{
+    if (size > 100000) {
+        atomic_fetch_add(&n_large, 1);
+        if (atomic_load(&no_large_reads)) {
+            errno = EIO;
+            return -1;
+        }
+    }
+    return syscall(SYS_pread64, fd, to, size, offset);
+}
+
+/* By its size, the memory for files. */
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (flags & MAP_NORESERVE && size > 4000000 && size < 7000000 && atomic_load(&no_reserve)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+
+/* --- data ------------------------------------------------------------------------------------------- */
+
+/* `x`: 100 floats; `id`: takes one to three bytes; `odd`: a third of the records lack it. */
+static void write_file(int f, bool damaged)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s-%d.tfrecord", damaged ? "bad" : "good", f);
+    record_writer to = open_records(in_folder(name));
+    for (int64_t r = 0; r < N; r++) {
+        const int64_t id = f * N + r, odd = -r;
+        float x[100];
+        for (int i = 0; i < 100; i++)
+            x[i] = (float)(id * 100 + i);
+        leat_example_add_floats(to.builder, "x", x, 100, NULL);
+        leat_example_add_int64s(to.builder, "id", &id, 1, NULL);
+        if (r % 3)
+            leat_example_add_int64s(to.builder, "odd", &odd, 1, NULL);
+        put_record(&to);
+    }
+    close_records(&to);
+    if (!damaged || f != 1)
+        return;
+    FILE *const file = fopen(in_folder(name), "r+");
+    assert_non_null(file);
+    for (long at = DAMAGED; at < 1000000; at += 300000) {
+        fseek(file, at, SEEK_SET);
+        fputc(0x55, file);
+    }
+    fclose(file);
+}
+
+static int make_files(void **state)
+{
+    if (make_folder(state) < 0)
+        return -1;
+    for (int f = 0; f < N_FILES; f++) {
+        write_file(f, false);
+        write_file(f, true);
+    }
+    alarm(240);
+    return 0;
+}
+
+/* --- runs ------------------------------------------------------------------------------------------- */
+
+static leat_plan *plan_of(const char *files, const char *features, const char *engine,
+                          const char *stages)
+{
+    char text[1500];
+    snprintf(text, sizeof text,
+             "source:\n  tfrecord: {files: '%s/%s-*.tfrecord', features: %s}\n"
+             "engine: {digest: true, %s}\n"
+             "pipeline:\n%s  - prefetch: 2\n",
+             test_folder, files, features, engine, stages);
+    return plan_of_text(text);
+}
+
+#define X    "{x: {}}"
+#define X_ID "{x: {}, id: {}}"
+#define ALL  "{id: {}, x: {shape: [10, 10]}, odd: {type: int64, shape: [], default: 7}}"
+
+static const struct {
+    const char *files, *features, *stages;
+} jobs[] = {
+    { "good", X, "  - shuffle\n  - batch: 100\n" },
+    { "good", X_ID, "  - shuffle\n  - batch: 700\n" },
+    { "good", ALL, "  - shuffle: {block: 50, window: 400}\n  - batch: 33\n" },
+    { "good", ALL, "  - batch: 128\n" },
+    { "good", X, "  - shuffle: {block: 100, window: 600}\n  - batch: 256\n" },
+    { "good", ALL,
+      "  - shuffle: {block: 300, window: 1200}\n  - map: {tensor: x, ops: [{scale: 2}]}\n  - "
+      "batch: 64\n" },
+    { "good", X_ID, "  - shuffle\n  - map: {tensor: x, ops: [{scale: 2}]}\n  - batch: 64\n" },
+    { "bad", ALL, "  - on_error: mask\n  - shuffle\n  - batch: 100\n" },
+    { "bad", X, "  - on_error: replace\n  - shuffle\n  - batch: 512\n" },
+};
+enum { N_JOBS = sizeof jobs / sizeof *jobs };
+
+static leat_plan *plan_of_job(size_t j, const char *engine)
+{
+    return plan_of(jobs[j].files, jobs[j].features, engine, jobs[j].stages);
+}
+
+static uint64_t kept_most; /* memory for files; 0: as the budget says */
+
+/* Digest of two epochs. reader: who reads, in the end. */
+static uint64_t digest_of(size_t j, const char *engine, const char *reader)
+{
+    const leat_loader_options options = { .epochs = 2 };
+    leat_loader_stats_info stats;
+    int64_t n;
+    leat_plan *plan = plan_of_job(j, engine);
+    if (kept_most) /* the first call counts */
+        check(plan->source->table->keep(plan->source, kept_most, NULL), NULL);
+    leat_loader *loader = open_loader(plan, &options);
+    const uint64_t digest = take_digest(loader, &n);
+    leat_loader_stats(loader, &stats);
+    if (strcmp(stats.reader, reader) != 0)
+        fail_msg("job %zu with %s: %s, not %s (%s)", j, engine, stats.reader, reader,
+                 stats.reader_reason);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return digest;
+}
+
+static uint64_t wanted(size_t j)
+{
+    return digest_of(j, "threads: 0, reader: pread", "pread");
+}
+
+static void batches_are_those_of_records_read_one_by_one(void **state)
+{
+    (void)state;
+    for (size_t j = 0; j < N_JOBS; j++) {
+        const uint64_t want = wanted(j);
+        for (int threads = 0; threads <= 4; threads += 2) {
+            char engine[64];
+            snprintf(engine, sizeof engine, "threads: %d", threads);
+            if (digest_of(j, engine, "memory") != want)
+                fail_msg("job %zu, %d threads", j, threads);
+        }
+    }
+}
+
+/* A shuffle in blocks, of files that do not fit: pieces come and go. So they do in a memory that is too small for the
+ * order, where some records are read alone. */
+static void parts_are_kept_while_they_are_needed(void **state)
+{
+    (void)state;
+    for (size_t j = 0; j < N_JOBS; j++) {
+        if (!strstr(jobs[j].stages, "block"))
+            continue;
+        const uint64_t want = wanted(j);
+        for (int threads = 0; threads <= 4; threads += 2)
+            for (int small = 0; small <= 1; small++) {
+                char engine[64];
+                snprintf(engine, sizeof engine, "threads: %d, memory: 8 MiB", threads);
+                kept_most = small ? 3 * 150000 : 0;
+                if (digest_of(j, engine, "memory") != want)
+                    fail_msg("job %zu, %d threads, %d", j, threads, small);
+                kept_most = 0;
+            }
+    }
+}
+
+/* A piece that cannot be read is asked for once; its records are read one by one. */
+static void pieces_that_cannot_be_read(void **state)
+{
+    (void)state;
+    for (size_t j = 0; j < N_JOBS; j++) {
+        const uint64_t want = wanted(j);
+        atomic_store(&no_large_reads, true);
+        atomic_store(&n_large, 0);
+        assert_true(digest_of(j, "threads: 3", "memory") == want);
+        assert_in_range(atomic_load(&n_large), N_FILES, PIECES);
+        atomic_store(&no_large_reads, false);
+    }
+}
+
+static void pieces_are_read_once(void **state)
+{
+    leat_plan *plan = plan_of_job(0, "threads: 2");
+    leat_loader_stats_info stats;
+    int64_t n;
+    (void)state;
+    atomic_store(&n_large, 0);
+    for (int i = 0; i < 3; i++) { /* the plan keeps them, for all its loaders */
+        leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
+        take_digest(loader, &n);
+        leat_loader_stats(loader, &stats);
+        if (i ? stats.bytes_read > 0 : stats.bytes_read < N_FILES * N * 400)
+            fail_msg("loader %d: %lld", i, (long long)stats.bytes_read);
+        leat_loader_close(&loader);
+    }
+    assert_in_range(atomic_load(&n_large), N_FILES, PIECES);
+    leat_plan_close(&plan);
+}
+
+static void two_loaders_share_them(void **state)
+{
+    leat_plan *plan = plan_of_job(1, "threads: 2");
+    leat_loader *a = open_loader(plan, NULL), *b = open_loader(plan, NULL);
+    leat_batch *one, *other;
+    int rc;
+    (void)state;
+    while ((rc = leat_loader_next(a, &one, NULL)) == LEAT_OK) {
+        assert_int_equal(leat_loader_next(b, &other, NULL), LEAT_OK);
+        assert_true(batch_digest(one) == batch_digest(other));
+        leat_batch_release(one);
+        leat_batch_release(other);
+    }
+    assert_int_equal(rc, LEAT_E_END);
+    leat_loader_close(&a);
+    leat_loader_close(&b);
+    leat_plan_close(&plan);
+}
+
+static void without_memory_workers_read(void **state)
+{
+    leat_loader_stats_info stats;
+    int64_t n;
+    (void)state;
+    const uint64_t want = wanted(1);
+    leat_plan *plan = plan_of_job(1, "threads: 2");
+    atomic_store(&no_reserve, true);
+    leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
+    assert_true(take_digest(loader, &n) == want);
+    leat_loader_stats(loader, &stats);
+    assert_string_equal(stats.reader, "pread");
+    assert_non_null(strstr(stats.reader_reason, "the files are not kept in memory"));
+    leat_loader_close(&loader);
+    atomic_store(&no_reserve, false);
+    loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 }); /* the next one may */
+    assert_true(take_digest(loader, &n) == want);
+    leat_loader_stats(loader, &stats);
+    assert_string_equal(stats.reader, "memory");
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
+/* The files take 4 MB. */
+static void only_a_share_of_the_budget_is_for_files(void **state)
+{
+    static const struct {
+        const char *engine, *stages;
+        bool keeps;
+    } cases[] = {
+        { "memory: 64 MiB", "  - shuffle\n  - batch: 10\n", true },
+        { "memory: 16 MiB", "  - shuffle\n  - batch: 10\n", true },
+        { "memory: 7 MiB", "  - shuffle\n  - batch: 10\n", false },
+        { "memory: 64 MiB, read_bytes: 1 MiB", "  - shuffle\n  - batch: 10\n", false },
+        { "memory: 64 MiB, io: direct", "  - shuffle\n  - batch: 10\n", false },
+        { "memory: 64 MiB, reader: pread", "  - shuffle\n  - batch: 10\n", false },
+        { "memory: 64 MiB", "  - take: 1000\n  - batch: 10\n", false }, /* few of the records */
+        { "memory: 64 MiB", "  - cache: memory\n  - shuffle\n  - batch: 10\n", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_plan *plan = plan_of("good", X, cases[i].engine, cases[i].stages);
+        leat_budget budget;
+        leat_error err;
+        check(leat_plan_budget(plan, NULL, &budget, &err), &err);
+        if ((budget.kept_bytes > 0) != cases[i].keeps)
+            fail_msg("case %zu: %lld", i, (long long)budget.kept_bytes);
+        assert_true(budget.total_bytes <= budget.limit_bytes);
+        assert_true(!budget.kept_bytes || budget.kept_bytes >= (int64_t)N_FILES * N * 434);
+        leat_plan_close(&plan);
+    }
+}
+
+/* A damaged record is named as ever, from memory too. */
+static void damage_is_named(void **state)
+{
+    static const char *const engines[] = { "threads: 2", "threads: 2, reader: pread" };
+    char first[sizeof((leat_error *)NULL)->message] = "";
+    (void)state;
+    for (size_t e = 0; e < 2; e++) {
+        leat_plan *plan = plan_of("bad", X_ID, engines[e], "  - shuffle\n  - batch: 50\n");
+        leat_loader *loader = open_loader(plan, NULL);
+        leat_batch *batch;
+        leat_error err;
+        int rc;
+        while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
+            leat_batch_release(batch);
+        assert_int_equal(rc, LEAT_E_DATA);
+        assert_non_null(strstr(err.message, "bad-1.tfrecord, record "));
+        if (e)
+            assert_string_equal(err.message, first);
+        snprintf(first, sizeof first, "%s", err.message);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_those_of_records_read_one_by_one),
+        cmocka_unit_test(parts_are_kept_while_they_are_needed),
+        cmocka_unit_test(pieces_that_cannot_be_read),
+        cmocka_unit_test(pieces_are_read_once),
+        cmocka_unit_test(two_loaders_share_them),
+        cmocka_unit_test(without_memory_workers_read),
+        cmocka_unit_test(only_a_share_of_the_budget_is_for_files),
+        cmocka_unit_test(damage_is_named),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_folder);
+}
