@@ -203,17 +203,16 @@ void leat_sweep_say_crossing(leat_experiment_run *run, const char *what, const l
     const leat_point *const last = &device->points[device->n_points - 1];
     if (isfinite(at.high))
         snprintf(high, sizeof high, "%s", x_text(at.high, low));
+    const char *const side = at.above < 0 ? "faster" : "slower";
+    const int32_t holds = at.above < 0; /* if the intervals allow no other answer */
     if (at.found)
-        leat_experiment_finding(run, at.above < 0 ? (isfinite(at.high) ? 1 : -1) : 0,
+        leat_experiment_finding(run, isfinite(at.high) ? holds : -1,
                                 "%s: %s%s is %s than the CPU beyond %s = %s (%s-%s)", what,
-                                device->device, simulated, at.above < 0 ? "faster" : "slower",
-                                device->x_unit, x_text(at.x, x), x_text(at.low, low), high);
+                                device->device, simulated, side, device->x_unit, x_text(at.x, x),
+                                x_text(at.low, low), high);
     else
-        leat_experiment_finding(run,
-                                at.above < 0   ? 1
-                                : at.above > 0 ? 0
-                                               : -1,
+        leat_experiment_finding(run, at.above && at.high == 0 ? holds : -1,
                                 "%s: %s%s is %s than the CPU at every size, up to %s = %s", what,
-                                device->device, simulated, at.above < 0 ? "faster" : "slower",
-                                device->x_unit, x_text(last->x, x));
+                                device->device, simulated, side, device->x_unit,
+                                x_text(last->x, x));
 }
