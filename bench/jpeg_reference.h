@@ -72,7 +72,9 @@ typedef struct reference_picture {
     int width, height, channels; /* 1: gray, 3: YCbCr, 4: CMYK */
     int h, v;                    /* luma's sampling; chroma has 1 × 1 */
     int quality, restart, is_optimized, is_progressive, is_arithmetic, is_rgb, is_split;
-    int has_long_codes; /* of 12 bits for the commonest DC symbol */
+    int has_long_codes;           /* of 12 bits for the commonest DC symbol */
+    const jpeg_scan_info *script; /* progressive: its scans; NULL: the usual ones */
+    int n_scans;
 } reference_picture;
 
 static inline void reference_lengthen(JHUFF_TBL *dc)
@@ -103,6 +105,10 @@ static inline void reference_set_up(struct jpeg_compress_struct *info, const ref
         reference_lengthen(info->dc_huff_tbl_ptrs[i]);
     if (p->is_progressive)
         jpeg_simple_progression(info);
+    if (p->script) {
+        info->scan_info = p->script;
+        info->num_scans = p->n_scans;
+    }
 }
 
 /* Compresses a drawn picture: gradients, edges and noise. Free *out with free(). */

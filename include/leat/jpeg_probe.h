@@ -17,13 +17,14 @@ extern "C" {
 typedef struct leat_jpeg_info {
     int32_t height, width; /* px, as stored */
     int32_t components;    /* as stored: 1 gray, 3 colour, 4 CMYK or YCCK */
-    /* 1: leat's own decoder reads it (8 bits, sequential, Huffman, gray or YCbCr). 0: libjpeg-turbo
-     * does; it also reads all damaged files. Both give the same pixels. */
+    /* 1: leat's own decoder reads it (8 bits, sequential or progressive, Huffman, gray or YCbCr). 0:
+     * libjpeg-turbo does; it also reads all damaged files. Both give the same pixels. */
     int32_t is_own;
-    /* MCUs between restart markers; 0: none, or not is_own. With markers, a crop is decoded
-     * without the rest of the file. */
+    /* MCUs between restart markers; 0: none, or not is_own, or is_progressive. With markers, a crop is
+     * decoded without the rest of the file. */
     uint32_t restart_mcus;
-    char why_not[64]; /* the reason why not is_own, such as "progressive"; else "" */
+    char why_not[64];       /* the reason why not is_own, such as "not YCbCr"; else "" */
+    int32_t is_progressive; /* and is_own: all of the file is needed for each crop */
 } leat_jpeg_info;
 
 /* Reads the header of a JPEG file in memory. It does not decode.

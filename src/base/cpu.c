@@ -26,7 +26,7 @@ static int has_f16c(void)
 }
 #endif
 
-int leat_cpu_best(void)
+static int ask_cpu(void)
 {
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -40,6 +40,17 @@ int leat_cpu_best(void)
 #else
     return LEAT_CPU_C;
 #endif
+}
+
+int leat_cpu_best(void)
+{
+    static atomic_int best = -1; /* asked once: a virtual machine may take microseconds to answer */
+    int level = atomic_load_explicit(&best, memory_order_relaxed);
+    if (level < 0) {
+        level = ask_cpu();
+        atomic_store_explicit(&best, level, memory_order_relaxed);
+    }
+    return level;
 }
 
 const char *leat_cpu_misnamed(void)

@@ -48,6 +48,14 @@ static int is_part(const leat_jpeg *jpeg, const leat_image_box *box, int channel
     return 1;
 }
 
+/* A box of a bad picture has the pixels that libjpeg-turbo gives for that place. */
+static int is_kept(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
+                   const uint8_t *data, size_t size)
+{
+    return reference_decode(data, size, channels, theirs, sizeof theirs) >= 0 &&
+           is_part(jpeg, box, channels);
+}
+
 static void check_whole(const leat_jpeg *jpeg, int channels, const uint8_t *data, size_t size,
                         const leat_image_box *box)
 {
@@ -63,6 +71,8 @@ static void check_whole(const leat_jpeg *jpeg, int channels, const uint8_t *data
     /* A box of a good picture is good; of a bad one, it may be. */
     const int rc_box = decode(*jpeg, 0, box, channels);
     if (!rc && (rc_box || !is_part(jpeg, box, channels)))
+        abort();
+    if (rc && !rc_box && !is_kept(jpeg, box, channels, data, size))
         abort();
     for (int level = 1; level <= 2; level++)
         if (leat_jpeg_dsp_at(level) && (decode(*jpeg, level, box, channels) != rc_box ||
@@ -136,21 +146,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* --- mutations that keep a file a JPEG file ------------------------------------------------------ */
 
-/* Segments of one kind in the header; 0xda also finds the scan's bytes. */
+/* The first marker from `at` on that is not part of a scan's bytes. */
+static size_t end_of_scan(const uint8_t *data, size_t size, size_t at)
+{
+    while (at + 1 < size && (data[at] != 0xff || !data[at + 1] || (data[at + 1] & 0xf8) == 0xd0))
+        at++;
+    return at;
+}
+
+/* Segment `skip` of one kind, else the last one; 0: none. */
 static size_t find_segment(const uint8_t *data, size_t size, int marker, unsigned skip)
 {
     size_t found = 0;
     for (size_t at = 2; at + 4 <= size && data[at] == 0xff;) {
+        const size_t next = at + 2 + ((size_t)data[at + 2] << 8 | data[at + 3]);
         if (data[at + 1] == marker) {
             found = at;
             if (!skip--)
                 break;
         }
-        if (data[at + 1] == 0xda)
-            break;
-        at += 2 + ((size_t)data[at + 2] << 8 | data[at + 3]);
+        at = data[at + 1] == 0xda ? end_of_scan(data, size, next) : next;
     }
     return found;
+}
+
+/* Where the bytes of a scan start; 0: nowhere. */
+static size_t find_scan(const uint8_t *data, size_t size, unsigned skip)
+{
+    const size_t at = find_segment(data, size, 0xda, skip);
+    const size_t n = at ? (size_t)data[at + 2] << 8 | data[at + 3] : 0;
+    return at && at + 2 + n < size ? at + 2 + n : 0;
 }
 
 static unsigned draw(unsigned *state, size_t below)
@@ -162,7 +187,7 @@ static unsigned draw(unsigned *state, size_t below)
 /* Another length for a code, or another symbol. */
 static void change_table(uint8_t *data, size_t size, unsigned *state)
 {
-    const size_t at = find_segment(data, size, 0xc4, draw(state, 4));
+    const size_t at = find_segment(data, size, 0xc4, draw(state, 12));
     const size_t n = at ? (size_t)data[at + 2] << 8 | data[at + 3] : 0;
     if (n < 19 || at + 2 + n > size)
         return;
@@ -181,7 +206,8 @@ static void change_table(uint8_t *data, size_t size, unsigned *state)
 static void change_frame(uint8_t *data, size_t size, unsigned *state)
 {
     static const uint8_t samplings[] = { 0x11, 0x21, 0x12, 0x22, 0x41 };
-    const size_t at = find_segment(data, size, 0xc0, 0);
+    const size_t sequential = find_segment(data, size, 0xc0, 0);
+    const size_t at = sequential ? sequential : find_segment(data, size, 0xc2, 0);
     if (!at || at + 13 > size)
         return;
     switch (draw(state, 4)) {
@@ -199,8 +225,8 @@ static void change_frame(uint8_t *data, size_t size, unsigned *state)
 
 static void change_scan(uint8_t *data, size_t size, unsigned *state)
 {
-    const size_t scan = find_segment(data, size, 0xda, 0) + 14;
-    if (scan < 30 || scan >= size)
+    const size_t scan = find_scan(data, size, draw(state, 12));
+    if (!scan)
         return;
     for (unsigned n = 1 + draw(state, 4); n; n--) {
         uint8_t *at = data + scan + draw(state, size - scan);
@@ -215,12 +241,12 @@ static void change_scan(uint8_t *data, size_t size, unsigned *state)
 static size_t change_restarts(uint8_t *data, size_t size, size_t max_size, unsigned *state)
 {
     const size_t interval = find_segment(data, size, 0xdd, 0);
-    const size_t scan = find_segment(data, size, 0xda, 0) + 14;
+    const size_t scan = find_scan(data, size, draw(state, 12));
     if (interval && interval + 6 <= size && draw(state, 2)) {
         data[interval + 5] = (uint8_t)draw(state, 9);
         return size;
     }
-    if (scan < 30 || scan >= size || size + 2 > max_size)
+    if (!scan || size + 2 > max_size)
         return size;
     const size_t at = scan + draw(state, size - scan);
     memmove(data + at + 2, data + at, size - at);
@@ -229,10 +255,43 @@ static size_t change_restarts(uint8_t *data, size_t size, size_t max_size, unsig
     return size + 2;
 }
 
+/* Another band, bit or component in the header of a scan. */
+static void change_progression(uint8_t *data, size_t size, unsigned *state)
+{
+    const size_t end = find_scan(data, size, draw(state, 12));
+    if (end < 10)
+        return;
+    uint8_t *at = data + end - 1 - draw(state, 6);
+    *at = draw(state, 2) ? (uint8_t)(*at + 1 - 2 * draw(state, 2)) : (uint8_t)draw(state, 64);
+}
+
+/* A scan twice, or taken out. */
+static size_t change_scans(uint8_t *data, size_t size, size_t max_size, unsigned *state)
+{
+    const size_t from = find_segment(data, size, 0xda, draw(state, 12));
+    const size_t to = from ? end_of_scan(data, size, from + 4) : 0;
+    if (!from || to + 1 >= size)
+        return size;
+    if (draw(state, 2)) {
+        memmove(data + from, data + to, size - to);
+        return size - (to - from);
+    }
+    if (size + (to - from) > max_size)
+        return size;
+    memmove(data + to + (to - from), data + to, size - to);
+    memcpy(data + to, data + from, to - from);
+    return size + (to - from);
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
 {
     unsigned state = seed;
-    switch (draw(&state, 7)) {
+    switch (draw(&state, 9)) {
+    case 7:
+        change_progression(data, size, &state);
+        return size;
+    case 8:
+        return change_scans(data, size, max_size, &state);
     case 0:
         change_table(data, size, &state);
         return size;

@@ -20,8 +20,15 @@ static const struct {
     { { .width = 40, .height = 24, .channels = 3, .h = 2, .v = 2 }, NULL },
     { { .width = 41, .height = 23, .channels = 3, .h = 2, .v = 1, .restart = 4 }, NULL },
     { { .width = 8, .height = 99, .channels = 1, .h = 1, .v = 1, .restart = 65535 }, NULL },
-    { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_progressive = 1 },
-      "progressive" },
+    { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_progressive = 1 }, NULL },
+    { { .width = 40,
+        .height = 24,
+        .channels = 3,
+        .h = 1,
+        .v = 1,
+        .is_progressive = 1,
+        .restart = 2 },
+      NULL },
     { { .width = 40, .height = 24, .channels = 3, .h = 4, .v = 1 }, "unusual sampling" },
     { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_rgb = 1 }, "not YCbCr" },
     { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_arithmetic = 1 },
@@ -46,7 +53,9 @@ static void every_kind(void **state)
         assert_int_equal(info.height, picture.height);
         assert_int_equal(info.components, picture.channels);
         assert_int_equal(info.is_own, kinds[i].why_not == NULL);
-        assert_int_equal(info.restart_mcus, kinds[i].why_not ? 0 : picture.restart);
+        assert_int_equal(info.is_progressive, picture.is_progressive);
+        assert_int_equal(info.restart_mcus,
+                         kinds[i].why_not || picture.is_progressive ? 0 : picture.restart);
         assert_string_equal(info.why_not, kinds[i].why_not ? kinds[i].why_not : "");
         free(bytes);
     }

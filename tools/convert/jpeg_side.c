@@ -77,8 +77,8 @@ static void count(side_maker *m, const uint8_t *jpeg, size_t size, size_t n)
     }
     side->neither++;
     side->none += !is_jpeg;
-    side->other += is_jpeg && !info.is_own;
-    side->small += is_jpeg && info.is_own;
+    side->other += is_jpeg && (!info.is_own || info.is_progressive);
+    side->small += is_jpeg && info.is_own && !info.is_progressive;
 }
 
 static int add_record(side_maker *m, const leat_jpeg_index_id *id, const uint8_t *jpeg, size_t size,

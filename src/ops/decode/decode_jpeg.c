@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * decode_jpeg: JPEG bytes to a uint8 image. The decoder in jpeg/ does most files. libjpeg-turbo does the
- * others (progressive, CMYK, damaged, …). The pixels are the same. */
+ * others (CMYK, damaged, …). The pixels are the same. */
 #include "base/cpu.h"
+#include "base/scratch.h"
 #include "decode.h"
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
@@ -108,9 +109,11 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
     if (rc != LEAT_OK)
         return rc;
     const int32_t scale = scale_of(o, size.height, size.width);
+    const size_t mark = leat_scratch_mark(scratch);
     rc = decode_common(in, out, scale, scratch, err);
     if (rc != LEAT_E_UNSUPPORTED)
         return rc;
+    leat_scratch_rewind(scratch, mark);
     return leat_jpeg_turbo_decode(in->data, (size_t)in->shape.dims[0], scale, o->lenient, out,
                                   scratch, err);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg.h: leat's own JPEG decoder. It gives the same bytes as libjpeg-turbo and is faster. It decodes the
- * common kinds of files: baseline and extended sequential, 8 bits, Huffman, one interleaved scan, gray or
- * YCbCr with chroma at full or half size in each direction, with or without restart markers.
+ * common kinds of files: 8 bits, Huffman, baseline and extended sequential in one interleaved scan or
+ * progressive, gray or YCbCr with chroma at full or half size in each direction, with or without restart
+ * markers.
  *
  * CONTRACT  LEAT_OK: the pixels are those of libjpeg-turbo, which would not have warned.
- * LEAT_E_UNSUPPORTED: the file is unusual (progressive, CMYK, …) or damaged. Then the caller asks
+ * LEAT_E_UNSUPPORTED: the file is unusual (CMYK, arithmetic coding, …) or damaged. Then the caller asks
  * libjpeg-turbo, so that only libjpeg-turbo decides what a damaged file becomes. */
 #ifndef LEAT_JPEG_H
 #define LEAT_JPEG_H
@@ -39,9 +40,11 @@ typedef struct leat_jpeg {
     int32_t mcu_width_px, mcu_height_px, mcus_x, mcus_y, blocks_per_mcu;
     int32_t chroma_h, chroma_v; /* 2 if chroma has half size across, down; else 1 */
     uint32_t restart_mcus;      /* MCUs between restart markers; 0: none */
-    int32_t is_baseline;        /* not extended sequential */
+    int32_t is_baseline;        /* not extended sequential or progressive */
+    int32_t is_progressive;
     leat_jpeg_component component[3];
-    const uint8_t *scan, *end;       /* start of the entropy-coded bytes, end of the file */
+    const uint8_t *scan,
+        *end; /* start of the entropy-coded bytes (progressive: of the file); end of the file */
     const struct leat_jpeg_dsp *dsp; /* kernels of this CPU */
     const leat_jpeg_mark *marks;     /* NULL, or see leat_jpeg_use_marks() */
     uint32_t mark_mcus;              /* MCUs from one mark to the next */
@@ -67,7 +70,7 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
 
 /* Decodes a part of the image to box->height × box->width × channels bytes, with the same pixels as in
  * the whole image. It decodes from the start to the end of the box, and with restart markers only the
- * segments that the box needs. It checks the markers of the rest of the file, so it notices a truncated
+ * segments that the box needs; of a progressive file, each scan. It checks the markers of the rest of the file, so it notices a truncated
  * file and missing, wrong or extra markers. It does not notice wrong bits between the other markers. The
  * box is then what libjpeg-turbo makes of that part of the file.
  *
@@ -75,8 +78,8 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,
                          uint8_t *out, leat_scratch *scratch, leat_error *err);
 
-/* Decodes the whole image at an eighth of its size, rounded up: each block becomes its mean. If chroma has full
- * size, the pixels are those of libjpeg-turbo at scale 1/8, else luma is. */
+/* Decodes the whole image at an eighth of its size, rounded up: each block becomes its mean. Refuses progressive
+ * files. If chroma has full size, the pixels are those of libjpeg-turbo at scale 1/8, else luma is. */
 int leat_jpeg_decode_eighth(const leat_jpeg *jpeg, int channels, uint8_t *out,
                             leat_scratch *scratch, leat_error *err);
 

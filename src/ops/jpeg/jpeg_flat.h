@@ -27,20 +27,9 @@
  * Values are stored in zigzag order, and negative values one too low. The bits of a value of s bits with
  * first bit b are then the number [~b, b, …] of s + 1 bits, which one arithmetic shift extracts for both
  * signs. For s = 0 it gives 0 or -1, which both mean 0. leat_jpeg_coefficient() corrects the values. */
-#include "jpeg_impl.h"
+#include "jpeg_bits.h"
 
 #include <stddef.h>
-#include <string.h>
-
-static inline uint64_t load_be64(const uint8_t *p)
-{
-    uint64_t word;
-    memcpy(&word, p, 8);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
 
 typedef struct flat_state {
     uint64_t word, n;
@@ -62,17 +51,6 @@ static inline void end_block(flat_state *s)
     s->table = s->node->next_dc;
     s->at = s->node->next;
     s->node = s->node->after;
-}
-
-/* Decodes the symbol at the start of word, and the length of its code; -1: no such code. */
-static inline int search_code(const leat_jpeg_table *table, uint64_t word, int *length)
-{
-    const int32_t code = (int32_t)(word >> 48);
-    int n = 1;
-    while (code >= table->limit[n])
-        n++;
-    *length = n;
-    return n > 16 ? -1 : table->symbols[table->offset[n] + (code >> (16 - n))];
 }
 
 /* Decodes one symbol of any kind. As in libjpeg, the value of a run that overshoots goes to the last place

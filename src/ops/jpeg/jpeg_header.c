@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_header.c: parses the markers before the scan. DESIGN: anything that libjpeg-turbo would refuse, warn
+ * jpeg_header.c: parses the markers before a scan. DESIGN: anything that libjpeg-turbo would refuse, warn
  * about or treat specially is LEAT_E_UNSUPPORTED here (see CONTRACT in jpeg.h). So the parser accepts only
  * regular files and repairs nothing. */
 #include "base/cpu.h"
@@ -16,15 +16,7 @@ const uint8_t leat_jpeg_natural[64] = {
 
 enum { MAX_DIMENSION = 65500, MAX_BLOCKS_PER_MCU = 10 }; /* the limits of libjpeg */
 
-/* The state of parsing. */
-typedef struct header {
-    leat_jpeg *jpeg;
-    const uint8_t *huffman[2][4]; /* [AC][index] */
-    const uint8_t *quant[4];      /* the byte of precision and index, then the values */
-    uint8_t id[3], quant_index[3], v_max, h_max;
-    uint8_t is_jfif, adobe; /* adobe: 1 + transform; 0: no Adobe marker */
-    leat_error *err;
-} header;
+typedef leat_jpeg_header header;
 
 static int refuse(const header *h, const char *why)
 {
@@ -47,6 +39,8 @@ static int read_app(header *h, int marker, const uint8_t *p, size_t n)
 
 static int read_quant(header *h, const uint8_t *p, size_t n)
 {
+    if (h->scan)
+        return refuse(h, "quantisation table between scans");
     while (n) {
         const size_t size = p[0] >> 4 ? 129 : 65;
         if (n < size || (p[0] & 15) > 3)
@@ -169,11 +163,12 @@ static void set_quant(leat_jpeg_component *c, const uint8_t *spec)
     }
 }
 
-static int read_scan(header *h, const uint8_t *p, size_t n)
+static int read_scan(header *h)
 {
     leat_jpeg *jpeg = h->jpeg;
+    const uint8_t *p = h->scan;
     const size_t n_components = (size_t)jpeg->n_components;
-    if (!n_components || n != 4 + 2 * n_components || p[0] != n_components)
+    if (!n_components || h->n_scan != 4 + 2 * n_components || p[0] != n_components)
         return refuse(h, "not one scan of all components");
     for (size_t i = 0; i < n_components; i++) {
         leat_jpeg_component *c = &jpeg->component[i];
@@ -182,14 +177,11 @@ static int read_scan(header *h, const uint8_t *p, size_t n)
             return refuse(h, "bad scan header");
         c->dc = h->huffman[0][spec[1] >> 4];
         c->ac = h->huffman[1][spec[1] & 3];
-        if (!c->dc || !c->ac || !h->quant[h->quant_index[i]])
+        if (!c->dc || !c->ac)
             return refuse(h, "table missing");
-        set_quant(c, h->quant[h->quant_index[i]]);
     }
     p += 1 + 2 * n_components;
-    if (p[0] != 0 || p[1] != 63 || p[2] != 0)
-        return refuse(h, "not sequential");
-    return check_colour(h);
+    return p[0] != 0 || p[1] != 63 || p[2] != 0 ? refuse(h, "not sequential") : LEAT_OK;
 }
 
 static int read_segment(header *h, int marker, const uint8_t *p, size_t n)
@@ -199,12 +191,16 @@ static int read_segment(header *h, int marker, const uint8_t *p, size_t n)
     switch (marker) {
     case 0xc0:
     case 0xc1:
+    case 0xc2:
         h->jpeg->is_baseline = marker == 0xc0;
+        h->jpeg->is_progressive = marker == 0xc2;
         return read_frame(h, p, n);
     case 0xc4:
         return read_huffman(h, p, n);
     case 0xda:
-        return read_scan(h, p, n);
+        h->scan = p;
+        h->n_scan = n;
+        return LEAT_OK;
     case 0xdb:
         return read_quant(h, p, n);
     case 0xdd:
@@ -213,38 +209,77 @@ static int read_segment(header *h, int marker, const uint8_t *p, size_t n)
         h->jpeg->restart_mcus = (uint32_t)(p[0] << 8 | p[1]);
         return LEAT_OK;
     default:
-        return refuse(h, marker == 0xc2 ? "progressive" : "unusual marker");
+        return refuse(h, "unusual marker");
     }
+}
+
+int leat_jpeg_header_open(leat_jpeg_header *h, leat_jpeg *jpeg, const uint8_t *data, size_t size,
+                          leat_error *err)
+{
+    *h = (header){ .jpeg = jpeg, .err = err };
+    memset(jpeg, 0, sizeof *jpeg);
+    if (size < 4 || data[0] != 0xff || data[1] != 0xd8)
+        return refuse(h, "does not start as a JPEG file");
+    h->at = data + 2;
+    h->end = data + size;
+    return LEAT_OK;
+}
+
+int leat_jpeg_header_next(leat_jpeg_header *h)
+{
+    for (h->marker = 0; h->marker != 0xda;) {
+        const uint8_t *p = h->at;
+        if (p >= h->end || *p != 0xff)
+            return refuse(h, "no marker where one is due");
+        while (p < h->end && *p == 0xff) /* skip fill bytes */
+            p++;
+        if (h->scan && p < h->end && *p == 0xd9) {
+            h->marker = *p;
+            return LEAT_OK;
+        }
+        if (h->end - p < 3)
+            return refuse(h, "ends in its header");
+        const size_t n = (size_t)(p[1] << 8 | p[2]);
+        if (n < 2 || n > (size_t)(h->end - p) - 1)
+            return refuse(h, "ends in its header");
+        h->marker = *p;
+        h->at = p + 1 + n;
+        const int rc = read_segment(h, h->marker, p + 3, n - 2);
+        if (rc)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+static int set_quants(header *h)
+{
+    for (int i = 0; i < h->jpeg->n_components; i++) {
+        const uint8_t *const spec = h->quant[h->quant_index[i]];
+        if (!spec)
+            return refuse(h, "table missing");
+        set_quant(&h->jpeg->component[i], spec);
+    }
+    return LEAT_OK;
 }
 
 int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error *err)
 {
-    header h = { .jpeg = jpeg, .err = err };
-    memset(jpeg, 0, sizeof *jpeg);
-    if (size < 4 || data[0] != 0xff || data[1] != 0xd8)
-        return refuse(&h, "does not start as a JPEG file");
-    for (size_t at = 2;;) {
-        if (at >= size || data[at] != 0xff)
-            return refuse(&h, "no marker where one is due");
-        while (at < size && data[at] == 0xff) /* skip fill bytes */
-            at++;
-        if (size - at < 3)
-            return refuse(&h, "ends in its header");
-        const int marker = data[at];
-        const size_t n = (size_t)(data[at + 1] << 8 | data[at + 2]);
-        if (n < 2 || n > size - at - 1)
-            return refuse(&h, "ends in its header");
-        const int rc = read_segment(&h, marker, data + at + 3, n - 2);
-        if (rc)
-            return rc;
-        at += 1 + n;
-        if (marker == 0xda) {
-            jpeg->scan = data + at;
-            jpeg->end = data + size;
-            jpeg->dsp = leat_jpeg_dsp_at(leat_cpu_level());
-            return LEAT_OK;
-        }
-    }
+    header h;
+    int rc = leat_jpeg_header_open(&h, jpeg, data, size, err);
+    if (!rc)
+        rc = leat_jpeg_header_next(&h);
+    if (!rc && !jpeg->is_progressive)
+        rc = read_scan(&h);
+    if (!rc)
+        rc = set_quants(&h);
+    if (!rc)
+        rc = check_colour(&h);
+    if (rc)
+        return rc;
+    jpeg->scan = jpeg->is_progressive ? data : h.at;
+    jpeg->end = data + size;
+    jpeg->dsp = leat_jpeg_dsp_at(leat_cpu_level());
+    return LEAT_OK;
 }
 
 bool leat_jpeg_is_plain(const uint8_t *data, size_t size)

@@ -10,11 +10,33 @@
 enum {
     LEAT_JPEG_PROBEUP_BITS = 10, /* longest code that one look-up finds */
     LEAT_JPEG_FAST_BITS = 18,    /* longest code with value that one look-up finds */
-    LEAT_JPEG_PAD = 64           /* readable bytes after a segment */
+    LEAT_JPEG_PAD = 64,          /* readable bytes after a segment */
+    LEAT_JPEG_BAND_PAD = 320     /* the same for bands: a block of the longest codes, 252 bytes */
 };
 
 /* Zigzag position to natural order. */
 extern const uint8_t leat_jpeg_natural[64];
+
+/* The state of parsing a file. */
+typedef struct leat_jpeg_header {
+    leat_jpeg *jpeg;
+    const uint8_t *huffman[2][4]; /* [AC][index] */
+    const uint8_t *quant[4];      /* the byte of precision and index, then the values */
+    uint8_t id[3], quant_index[3], v_max, h_max;
+    uint8_t is_jfif, adobe; /* adobe: 1 + transform; 0: no Adobe marker */
+    leat_error *err;
+    const uint8_t *at, *end; /* the rest of the file */
+    const uint8_t *scan;     /* the last scan's header of n_scan bytes; NULL: none yet */
+    size_t n_scan;
+    int marker; /* the last one */
+} leat_jpeg_header;
+
+/* Clears both. */
+int leat_jpeg_header_open(leat_jpeg_header *h, leat_jpeg *jpeg, const uint8_t *data, size_t size,
+                          leat_error *err);
+/* Reads the segments from `at` up to a scan header (marker DA), or after the first scan up to the end
+ * marker (D9), and sets `at` behind it. Returns LEAT_OK or LEAT_E_UNSUPPORTED. */
+int leat_jpeg_header_next(leat_jpeg_header *h);
 
 /* A Huffman table. An entry of `fast` holds one symbol or two, from the lowest bit:
  *   bits 0 … 5  length of all codes and values      24  2 × coefficients that the first advances
@@ -38,6 +60,13 @@ typedef struct leat_jpeg_table {
  * code of only ones), or if a DC symbol is above 15. */
 int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc,
                           const struct leat_jpeg_dsp *dsp);
+
+/* Only limits, offsets and symbols. Returns the number of symbols, or -1. */
+int leat_jpeg_table_codes(leat_jpeg_table *table, const uint8_t *spec);
+
+/* Builds `fast` for a band of AC coefficients of a progressive file; jpeg_bands.inc describes the entries.
+ * Returns -1 as leat_jpeg_table_build(). */
+int leat_jpeg_table_band(leat_jpeg_table *table, const uint8_t *spec, int is_refining, int shift);
 
 /* Makes a table for skipped blocks. It joins as many entries of `ac` as one look-up covers. Values are
  * then meaningless, but the end of a block is right. */
@@ -65,6 +94,24 @@ typedef struct leat_jpeg_bits {
 typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
                            const leat_jpeg_node *stop, int16_t *at, const uint64_t *dc);
 
+/* The state of decoding a scan of one band of AC coefficients, `first` to `last` in zigzag order. */
+typedef struct leat_jpeg_band {
+    leat_jpeg_bits bits; /* refining: the next bit is the lowest */
+    const leat_jpeg_table *table;
+    int32_t first, last;
+    int32_t shift;    /* of the bit that the scan gives */
+    uint32_t eob_run; /* blocks that have ended before they start */
+} leat_jpeg_band;
+
+/* Decodes a scan's part of n blocks side by side.
+ *
+ * masks    of each block, bit k is set if coefficient k is not 0
+ * blocks   the coefficients; the next block is `step` values on. 0: the blocks are not needed, only their
+ *          masks, and `blocks` is memory for one
+ * returns  0, or -1: no such code, a run beyond the band, or end of data */
+typedef int leat_jpeg_decode_band(leat_jpeg_band *band, uint64_t *masks, int16_t *blocks,
+                                  ptrdiff_t step, int32_t n);
+
 /* The horizontal pass of a resize, arranged for vectors of 16 sums. Group g has the output values
  * 16g … 16g + 15 of a row. For each pair of taps p it has 32 places, relative to
  * base[g * n_pairs + p], and 32 weights. If all places are below LEAT_JPEG_SAMPLER_NEAR, `place` has the
@@ -85,6 +132,8 @@ typedef struct leat_jpeg_dsp {
     const char *name;
     leat_jpeg_flat *flat; /* all coefficients */
     leat_jpeg_flat *skip; /* only DC differences, with tables of leat_jpeg_table_join() */
+    /* A band's first scan, and a later one, which adds a bit to each coefficient. */
+    leat_jpeg_decode_band *band, *refine;
     /* Joins each entry of `first` with the entry of `next` that follows it, if one look-up covers the
      * codes of both. Other entries are copied. */
     void (*join)(uint64_t *out, const uint64_t *first, const uint64_t *next);
@@ -157,6 +206,7 @@ typedef struct leat_jpeg_scan {
     uint64_t segment_stop; /* first MCU after the segment; `mcu` if no segment is open */
     uint32_t n_restarts;   /* markers passed */
     int32_t dc_sum[3];     /* predictors */
+    int16_t *planes[3];    /* progressive: the blocks of all rows of the window */
 } leat_jpeg_scan;
 
 /* Takes memory and builds the tables. It does not read the scan yet. */
@@ -169,6 +219,9 @@ int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err);
 /* Call it after the last row. Checks that the rest of the file has all segments with their markers and
  * the end marker, without decoding. With marks it checks nothing, because the caller knows the file. */
 int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err);
+/* The same for a progressive file. Opening decodes all scans. */
+int leat_jpeg_progressive_open(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *err);
+int leat_jpeg_progressive_row(leat_jpeg_scan *scan, int32_t row);
 /* Decodes only DC differences, from the next MCU to before `stop`, inside one row of MCUs. */
 int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err);
 

@@ -7,7 +7,9 @@
 uint64_t leat_jpeg_count_marks(const leat_jpeg *jpeg, uint32_t every_mcus)
 {
     const uint64_t n_mcus = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
-    return jpeg->restart_mcus || !every_mcus ? 0 : (n_mcus + every_mcus - 1) / every_mcus;
+    return jpeg->restart_mcus || jpeg->is_progressive || !every_mcus
+               ? 0
+               : (n_mcus + every_mcus - 1) / every_mcus;
 }
 
 /* Maps positions in the bytes without stuffed zeros to positions in the file. The decoder may be a few

@@ -26,7 +26,8 @@ int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out, leat_er
     out->components = stored.components;
     out->is_own = leat_jpeg_open(&own, bytes, size, &why) == LEAT_OK;
     if (out->is_own) {
-        out->restart_mcus = own.restart_mcus;
+        out->is_progressive = own.is_progressive;
+        out->restart_mcus = own.is_progressive ? 0 : own.restart_mcus;
         return LEAT_OK;
     }
     const char *colon = strchr(why.message, ':');

@@ -10,7 +10,7 @@
  * matter. Their nodes use tables with up to three symbols per entry. The same loop then runs faster, and
  * only the DC differences, which use the normal tables, are right. Whole segments outside of the window
  * are skipped from marker to marker. */
-#include "jpeg_impl.h"
+#include "jpeg_bits.h"
 
 #include <string.h>
 
@@ -127,6 +127,8 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
                         leat_scratch *scratch, leat_error *err)
 {
     *scan = (leat_jpeg_scan){ .jpeg = jpeg, .window = *window, .src = jpeg->scan };
+    if (jpeg->is_progressive)
+        return leat_jpeg_progressive_open(scan, scratch, err);
     const int rc = make_tables(scan, scratch, err);
     if (rc)
         return rc;
@@ -234,10 +236,9 @@ static int finish_segment(leat_jpeg_scan *scan, leat_error *err)
 {
     if (scan->jpeg->marks && scan->mcu < scan->n_mcus)
         return check_mark(scan, err);
-    const int64_t bits_left =
-        8 * (int64_t)(scan->segment_end - scan->bits.p) + (int64_t)(scan->bits.n & 63);
-    if (bits_left < 0 || bits_left > 7)
-        return refuse(err, bits_left < 0 ? "data ends early" : "data left at the end of a segment");
+    const int64_t left = bits_left(&scan->bits, scan->segment_end);
+    if (left < 0 || left > 7)
+        return refuse(err, left < 0 ? "data ends early" : "data left at the end of a segment");
     return pass_marker(scan, err);
 }
 
@@ -355,6 +356,8 @@ static void clear_beside(const leat_jpeg_scan *scan)
 
 int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
 {
+    if (scan->jpeg->is_progressive)
+        return leat_jpeg_progressive_row(scan, row);
     const uint64_t n_across = (uint64_t)scan->jpeg->mcus_x;
     const uint64_t row_start = (uint64_t)row * n_across;
     int rc = seek(scan, row_start + (uint64_t)scan->window.x0, err);
@@ -379,8 +382,10 @@ int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err)
 
 int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err)
 {
-    if (scan->jpeg->marks || scan->mcu == scan->n_mcus)
+    if (scan->jpeg->marks || scan->jpeg->is_progressive || scan->mcu == scan->n_mcus)
         return LEAT_OK;
+    if (scan->mcu < scan->segment_stop && bits_left(&scan->bits, scan->segment_end) < 0)
+        return refuse(err, "data ends early");
     const int rc = seek(scan, scan->n_mcus - 1, err);
     if (rc)
         return rc;

@@ -57,8 +57,7 @@ void leat_jpeg_join_c(uint64_t *out, const uint64_t *first, const uint64_t *next
         out[i] = join(first[i], i, next);
 }
 
-int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc,
-                          const leat_jpeg_dsp *dsp)
+int leat_jpeg_table_codes(leat_jpeg_table *table, const uint8_t *spec)
 {
     int32_t code = 0, n_symbols = 0;
     for (int length = 1; length <= 16; length++) {
@@ -72,11 +71,20 @@ int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc
         code <<= 1;
     }
     table->limit[17] = 1 << 16;
-    table->is_dc = is_dc;
     memcpy(table->symbols, spec + 16, (size_t)n_symbols);
+    return n_symbols;
+}
+
+int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc,
+                          const leat_jpeg_dsp *dsp)
+{
+    const int n_symbols = leat_jpeg_table_codes(table, spec);
+    table->is_dc = is_dc;
     for (int i = 0; is_dc && i < n_symbols; i++)
         if (table->symbols[i] > 15)
             return -1;
+    if (n_symbols < 0)
+        return -1;
     if (is_dc) {
         fill_single(table, table->fast, spec);
         return 0;
