@@ -243,11 +243,10 @@ const leat_command leat_command_doctor = {
         "the size from which on the other one is faster, checked at half and twice that size, "
         "and after how many steps a more expensive start has paid. One device may be faster at "
         "all sizes.",
-    .example =
-        "  leat doctor examples/cifar10.yaml\n"
-        "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
-        "  leat doctor examples/mlp.yaml --devices 'cpu,sim:h200 {host: eager}'\n"
-        "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
+    .example = "  leat doctor examples/cifar10.yaml\n"
+               "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
+               "  leat doctor examples/mlp.yaml --devices 'cpu,sim:h200 {host: eager}'\n"
+               "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
     .n_min = 1,
     .n_max = 1,
     .options_size = sizeof(struct doctor_options),

@@ -79,7 +79,8 @@ typedef struct leat_doctor_suggestion {
     int32_t is_verified;
     /* The whole with the change, in turns with the job as it is. */
     double verified_step_ms, before_step_ms, verified_gain;
-    int32_t right; /* the predicted step time, relative to the job's, is within 15 % of this */
+    double expected_step_ms; /* the prediction, as much faster or slower as the job was meanwhile */
+    int32_t right;           /* verified_step_ms is within 15 % of expected_step_ms */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {

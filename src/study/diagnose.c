@@ -54,6 +54,23 @@ static double beyond_step(const leat_facts *f)
     return f->of_step.value < 1 ? 1 - f->of_step.value : 0;
 }
 
+static void say_unclear(const leat_facts *f, leat_diagnosis *d)
+{
+    char why[160], share[32];
+    const bool stopped = f->throttled >= STOPPED_COUNTS;
+    if (stopped || (f->cores && f->taken >= TAKEN_COUNTS * f->cores)) {
+        leat_text(share, sizeof share, "%.0f %%",
+                  100 * (stopped ? f->throttled : f->taken / f->cores));
+        snprintf(why, sizeof why,
+                 stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
+                         : "other processes used %s of the CPUs; measure on a quiet machine",
+                 share);
+        say(d, "environment", stopped ? "cpu-limit" : "busy-neighbour", "moderate", why);
+    } else
+        say(d, "inconclusive", "", "none",
+            "the rounds differ too much, or nothing measured explains the rate; run longer");
+}
+
 /* --- input ----------------------------------------------------------------------------------- */
 
 /* CPUs that others leave to the workers. Competition may give them more, but when they use less than half of
@@ -133,6 +150,23 @@ static const char *transfer_label(const leat_facts *f)
                                                              : "bus-saturated";
 }
 
+static bool is_taken(const leat_facts *f)
+{
+    return f->throttled >= STOPPED_COUNTS || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
+}
+
+/* The workers compute, other processes take their cores, and with these cores the loader would keep up with the
+ * step: then the input is not the reason. On the CPU the neighbours slow the step, too. */
+static bool neighbours_bind(const leat_facts *f)
+{
+    const leat_stage_fact *stage = slowest_stage(f);
+    const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
+    const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
+    return !f->on_host && f->overlaps && stage && is_taken(f) && f->asleep < 0.5 &&
+           !waits_inside(f, stage) && f->loader_cpu_ns > 0 &&
+           f->loader_cpu_ns <= NEVER_BELOW * workers * step;
+}
+
 /* The loader limits the job. copies_bind: share of its time from which on copies are the reason. */
 static void say_input(const leat_facts *f, double copies_bind, const char *why, leat_diagnosis *d)
 {
@@ -145,29 +179,16 @@ static void say_input(const leat_facts *f, double copies_bind, const char *why, 
                   : "the device waits for copies of batches");
         return;
     }
+    if (neighbours_bind(f)) {
+        say_unclear(f, d);
+        return;
+    }
     label_input(f, label);
     say(d, "input-bound", f->overlaps ? label : "not-overlapped",
         severity_of(beyond_step(f), INPUT), why);
 }
 
 /* --- the others ------------------------------------------------------------------------------ */
-
-static void say_unclear(const leat_facts *f, leat_diagnosis *d)
-{
-    char why[160], share[32];
-    const bool stopped = f->throttled >= STOPPED_COUNTS;
-    if (stopped || (f->cores && f->taken >= TAKEN_COUNTS * f->cores)) {
-        leat_text(share, sizeof share, "%.0f %%",
-                  100 * (stopped ? f->throttled : f->taken / f->cores));
-        snprintf(why, sizeof why,
-                 stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
-                         : "other processes used %s of the CPUs; measure on a quiet machine",
-                 share);
-        say(d, "environment", stopped ? "cpu-limit" : "busy-neighbour", "moderate", why);
-    } else
-        say(d, "inconclusive", "", "none",
-            "the rounds differ too much, or nothing measured explains the rate; run longer");
-}
 
 static void say_step(const leat_facts *f, leat_diagnosis *d)
 {
@@ -199,11 +220,6 @@ static void say_alternating(const leat_facts *f, leat_diagnosis *d)
         say_step(f, d);
     else
         say_input(f, 0.5, "nothing overlaps (prefetch 0): each step waits for its batch", d);
-}
-
-static bool is_taken(const leat_facts *f)
-{
-    return f->throttled >= STOPPED_COUNTS || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
 }
 
 /* Loader and step fit the cores alone, but not together. */

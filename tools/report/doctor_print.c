@@ -145,9 +145,10 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
     }
     putchar('\n');
     if (s->is_verified)
-        printf("     verified: %s ms, %s without it, %+.0f %%: the prediction was %s\n",
-               ms_text(s->verified_step_ms, verified), ms_text(s->before_step_ms, from),
-               100 * s->verified_gain, s->right ? "right" : "wrong");
+        printf("     verified: %s ms, %s expected, %s without the change: %s\n",
+               ms_text(s->verified_step_ms, verified), ms_text(s->expected_step_ms, to),
+               ms_text(s->before_step_ms, from),
+               s->right ? "right within 15 %" : "not within 15 %");
 }
 
 static void print_suggestions(const leat_doctor_result *r)
