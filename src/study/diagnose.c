@@ -21,6 +21,7 @@ static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
 static const double CORES_FULL = 0.9;   /* of the CPUs that are free for us */
+static const double SMALL_STEP = 0.1;   /* of the loader's CPU time */
 static const double ONE_TIME = 0.5;     /* of the whole job */
 static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
 
@@ -288,6 +289,13 @@ static bool cores_suffice(const leat_facts *f)
     return m.shared > 0 && m.shared < NEAR_ENOUGH * m.loader && f->of_loader.value >= NEAR_ENOUGH;
 }
 
+/* On the CPU both use the cores, but the step hardly any of them. */
+static bool step_is_small(const leat_facts *f)
+{
+    return f->of_loader.value >= NEAR_ENOUGH && f->step.value >= 2 * f->loader.value &&
+           f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
+}
+
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_estimate slack = f->loader_of_step;
@@ -302,6 +310,8 @@ static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
         say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
     else if (f->on_host && input && cores_suffice(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
+    else if (f->on_host && input && step_is_small(f))
+        say_input(f, BUSY_ENOUGH, "the step waits for batches, and uses few of the cores", d);
     else if (f->on_host)
         say_shared(f, d);
     else if (input && f->of_loader.value >= NEAR_ENOUGH)

@@ -327,6 +327,7 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
         return rc;
     if (!d->options->no_trials && (rc = suggest(d, err)) < 0)
         return rc;
+    leat_suggest_advise(&d->facts, &d->diagnosis, out);
     return d->options->verify ? verify_first(d, err) : LEAT_OK;
 }
 

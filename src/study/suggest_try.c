@@ -14,7 +14,7 @@ enum { TRIAL_ROUNDS = 3 };
 struct pair {
     leat_trial *trial;
     double before_rows, before_ns, after_rows, after_ns, after_steps; /* together */
-    double loader, step; /* of the job, sums of samples/s */
+    double loader[TRIAL_ROUNDS], step[TRIAL_ROUNDS]; /* of the job, samples/s */
 };
 
 static void add_rows(const leat_meter *m, double *n, double *ns)
@@ -46,20 +46,39 @@ static int run_parts(const leat_suggest_about *about, struct pair *p, int round,
         rc = leat_arm_run_step(about->arm, 0, err);
     if (rc < 0)
         return rc;
-    p->loader += about->arm->loader[0].samples_per_s;
-    p->step += about->arm->step[0].samples_per_s;
+    p->loader[round] = about->arm->loader[0].samples_per_s;
+    p->step[round] = about->arm->step[0].samples_per_s;
     return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
 }
 
-/* The job's own forecast, from its parts as fast as they were during the trial. */
-static double forecast_before(const leat_facts *facts, const struct pair *p)
+/* A forecast from the parts as fast as they were in one round. */
+static double forecast_at(const leat_facts *facts, double loader, double step)
 {
     leat_facts now = *facts;
-    const double faster = p->step / TRIAL_ROUNDS / facts->step.value;
-    now.loader.value = p->loader / TRIAL_ROUNDS;
-    now.step.value *= faster;
+    const double faster = step / facts->step.value;
+    now.loader.value = loader;
+    now.step.value = step;
     now.step_free *= faster;
-    return leat_forecast_of(&now).predicted;
+    return leat_forecast_of(&now).predicted / facts->rows;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* How much faster the forecasts say that the variant is: the median of the rounds, since a round in which the
+ * machine was taken away says nothing. */
+static double faster_by_parts(const leat_facts *before, const struct pair *p, const leat_facts *after)
+{
+    double faster[TRIAL_ROUNDS];
+    const leat_arm *arm = &p->trial->arm;
+    for (int i = 0; i < TRIAL_ROUNDS; i++)
+        faster[i] = forecast_at(before, p->loader[i], p->step[i]) /
+                    forecast_at(after, arm->loader[i].samples_per_s, arm->step[i].samples_per_s);
+    qsort(faster, TRIAL_ROUNDS, sizeof *faster, compare_doubles);
+    return faster[TRIAL_ROUNDS / 2];
 }
 
 /* The variant's step takes as long as the forecasts say, relative to the measured time of the job. */
@@ -74,8 +93,7 @@ static void predict(const leat_suggest_about *about, const struct pair *p,
         after.rows = p->after_rows * 1e-9 / p->after_steps;
     } else {
         leat_trial_facts(p->trial, before, &after);
-        const double now = forecast_before(before, p) / before->rows;
-        faster = now / (leat_forecast_of(&after).predicted / after.rows);
+        faster = faster_by_parts(before, p, &after);
     }
     s->gain = faster - 1;
     s->predicted_samples_per_s = before->run.value * faster;

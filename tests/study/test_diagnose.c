@@ -212,6 +212,15 @@ static void cores_are_a_part_like_others(void **state)
     f.on_host = true;
     f.loader_cpu_ns = f.step_cpu_ns = 1e6 / ROWS;
     assert_verdict(&f, "input-bound", "", "high");
+    /* The loader computes, the step hardly does. */
+    f = facts_of(10, 8.5, 2);
+    f.on_host = true;
+    f.loader_cpu_ns = 34e6 / ROWS;
+    f.step_cpu_ns = 1e6 / ROWS;
+    f.taken = 1;
+    assert_verdict(&f, "input-bound", "", "high");
+    f.step_cpu_ns = 5e6 / ROWS;
+    assert_verdict(&f, "shared-cores", "cores-full", "high");
     /* A device whose driver thread gets no core. */
     f = facts_of(10, 5, 7.9);
     f.run_cores = 3.9;
@@ -238,6 +247,51 @@ static void what_is_not_certain_is_not_claimed(void **state)
     f = facts_of(10, 2, 10); /* certain, whatever the neighbours do */
     f.taken = 2;
     assert_verdict(&f, "compute-bound", "", "none");
+}
+
+/* Workers that compute are slow because others have their cores; with all cores the loader would keep up. */
+static void neighbours_are_not_the_input(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(20, 20, 10);
+    set_stage(&f, 0, "image: decode_jpeg", 2000, 1200);
+    f.loader_cores = 2;
+    f.taken = 2;
+    f.loader_cpu_ns = 35e6 / ROWS; /* 8.75 ms on 4 cores */
+    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    f.loader_cpu_ns = 39e6 / ROWS; /* not certain */
+    assert_verdict(&f, "input-bound", "decode: cpu-saturated", "high");
+    f.loader_cpu_ns = 35e6 / ROWS;
+    f.taken = 0.1; /* nobody took them: something else */
+    assert_verdict(&f, "input-bound", "decode", "high");
+    f.taken = 2;
+    f.threads = 1; /* no core was missing */
+    assert_verdict(&f, "input-bound", "decode: serial", "high");
+    f.threads = 4;
+    f.loader_cores = 0.2; /* it sleeps, whatever the others do */
+    set_stage(&f, 0, "image: sleep", 2000, 10);
+    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+}
+
+/* Events around a step see no gaps inside: what the parts say holds, and launching counts as computing. */
+static void without_records_of_kernels_verdicts_are_coarse(void **state)
+{
+    (void)state;
+    for (int coarse = 0; coarse < 2; coarse++) {
+        leat_facts f = facts_of(10, 2, 10);
+        f.step_busy = coarse ? 1 : 0.3;
+        assert_verdict(&f, coarse ? "compute-bound" : "launch-bound", "", coarse ? "none" : "high");
+        f = facts_of(10, 10, 5);
+        f.step_busy = coarse ? 1 : 0.3;
+        assert_verdict(&f, "input-bound", "", "high");
+        f.copying = 0.95;
+        assert_verdict(&f, "transfer-bound", "bus-saturated", "high");
+        f = facts_of(10, 2, 10);
+        f.sync_every = 1;
+        f.step_free = rate_of(4);
+        f.step_busy = coarse ? 1 : 0.9;
+        assert_verdict(&f, "sync-bound", "", "high");
+    }
 }
 
 static void short_jobs_are_mostly_one_time_cost(void **state)
@@ -384,6 +438,8 @@ int main(void)
         cmocka_unit_test(the_step_is_divided),
         cmocka_unit_test(cores_are_a_part_like_others),
         cmocka_unit_test(what_is_not_certain_is_not_claimed),
+        cmocka_unit_test(neighbours_are_not_the_input),
+        cmocka_unit_test(without_records_of_kernels_verdicts_are_coarse),
         cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
         cmocka_unit_test(two_parts_as_slow_are_both_named),
         cmocka_unit_test(the_slowest_part_is_the_forecast),
