@@ -15,11 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_NEIGHBOURS = 4, EACH = 16, READ_NS = 4000000, STRAGGLER_NS = 60000000 };
+enum { N_NEIGHBOURS = 2, EACH = 16, READ_NS = 4000000, STRAGGLER_NS = 60000000 };
 
 static _Atomic unsigned planted;
 static _Atomic unsigned n_sleeps;
-static pid_t neighbours[MOST_NEIGHBOURS];
+static pid_t neighbours[N_NEIGHBOURS];
 
 static int64_t now_ns(clockid_t clock)
 {
@@ -79,7 +79,7 @@ ssize_t preadv2(int fd, const struct iovec *parts, int n, off_t offset, int flag
 static void start_neighbours(void)
 {
     const pid_t parent = getpid();
-    for (int i = 0; i < MOST_NEIGHBOURS; i++) {
+    for (int i = 0; i < N_NEIGHBOURS; i++) {
         neighbours[i] = fork();
         while (neighbours[i] == 0)
             if (getppid() != parent)
@@ -89,7 +89,7 @@ static void start_neighbours(void)
 
 static void end_neighbours(void)
 {
-    for (int i = 0; i < MOST_NEIGHBOURS; i++)
+    for (int i = 0; i < N_NEIGHBOURS; i++)
         if (neighbours[i] > 0) {
             kill(neighbours[i], SIGKILL);
             waitpid(neighbours[i], NULL, 0);

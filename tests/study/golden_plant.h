@@ -9,7 +9,7 @@ enum {
     PLANT_SLOW_READS = 1, /* pread() takes 4 ms */
     PLANT_STRAGGLERS = 2, /* of the op `sleep`, each 16th pauses for 60 ms */
     PLANT_BURN = 4,       /* the op `sleep` computes for its time instead */
-    PLANT_NEIGHBOURS = 8, /* two processes per CPU compute without end */
+    PLANT_NEIGHBOURS = 8, /* two processes compute without end */
 };
 
 /* Starts these, and ends what was planted before. 0: ends it. */

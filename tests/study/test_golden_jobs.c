@@ -53,7 +53,7 @@ static void add_model(const golden_job *job, char *text, size_t size)
     for (int i = 0; i < job->layers - 1; i++)
         n += (size_t)snprintf(text + n, size - n, "{dense: 8}, ");
     if (job->layers < 0)
-        n += (size_t)snprintf(text + n, size - n, "{dense: 4096}, {dense: 2048}, ");
+        n += (size_t)snprintf(text + n, size - n, "{dense: 2048}, {dense: 1024}, ");
     snprintf(text + n, size - n, "{dense: %d}]\n", GOLDEN_RECORDS);
 }
 
@@ -169,7 +169,7 @@ static void print_run(const golden_job *job)
 static void verdicts_name_what_was_planted(void **state)
 {
     (void)state;
-    const leat_doctor_options options = { .rounds = 2, .steps = 10, .no_trials = 1 };
+    const leat_doctor_options options = { .rounds = 2, .steps = 8, .no_trials = 1 };
     for (int i = 0; i < golden_n_jobs; i++) {
         const golden_job *job = &golden_jobs[i];
         examine(job, 1, &options);
