@@ -20,10 +20,11 @@ static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
 static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
-static const double CORES_FULL = 0.9;   /* of the CPUs that are free for us */
-static const double SMALL_STEP = 0.1;   /* of the loader's CPU time */
-static const double ONE_TIME = 0.5;     /* of the whole job */
-static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
+static const double CORES_FULL = 0.9;    /* of the CPUs that are free for us */
+static const double SURELY_WAITS = 0.02; /* CPU time of a stage, of its time */
+static const double SMALL_STEP = 0.1;    /* of the loader's CPU time */
+static const double ONE_TIME = 0.5;      /* of the whole job */
+static const double SMALL_COPY = 65536;  /* bytes; below, latency is most of a copy */
 
 struct severity {
     double moderate, high;
@@ -96,6 +97,8 @@ static const leat_stage_fact *slowest_stage(const leat_facts *f)
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
     const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
+    if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns)
+        return true; /* nobody waits so long for a core */
     return stage->cpu_ns < 0.5 * stage->wall_ns &&
            (f->loader_cores < 0.5 * cores ||
             (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));

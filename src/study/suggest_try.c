@@ -120,6 +120,8 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     if (rc == LEAT_OK)
         rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps,
                              err);
+    if (rc == LEAT_OK) /* not measured: the page cache and other caches fill */
+        rc = leat_arm_run_loader(&pair.trial->arm, 0, err);
     for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
         rc = pair.trial->result.on_host && pair.trial->result.overlaps
                  ? run_together(about, &pair, i, err)

@@ -13,6 +13,7 @@
 
 #include "study/diagnose.h"
 #include "study/forecast.h"
+#include "study/suggest.h"
 
 enum { ROWS = 32 };
 
@@ -85,6 +86,10 @@ static void waiting_is_not_working(void **state)
     set_stage(&f, 0, "image: sleep", 1000, 10);
     assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
     assert_true(leat_diagnose_waits(&f));
+    f.taken = 3.8; /* whatever others do, a computing stage gets more than that */
+    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    f.taken = 0;
+    set_stage(&f, 0, "image: sleep", 1000, 25);
     f.loader_cores = 3.8; /* the stage waited for a core, which others had */
     assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
     assert_false(leat_diagnose_waits(&f));
@@ -346,6 +351,45 @@ static void the_slowest_part_is_the_forecast(void **state)
     assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
 }
 
+/* --- advice ------------------------------------------------------------------------------------ */
+
+static void advice_follows_from_the_parts(void **state)
+{
+    (void)state;
+    static leat_doctor_result out;
+    leat_diagnosis d;
+    leat_facts f = facts_of(10, 10, 2);
+    f.loader_cores = 3.9;
+    set_stage(&f, 0, "image: decode_jpeg", 900, 890);
+    set_stage(&f, 1, "image: normalize", 300, 295);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 2);
+    assert_true(fabs(leat_suggest_without_decoding(&f) - 2.5e6) < 1); /* a quarter remains */
+    assert_true(fabs(out.suggestions[0].predicted_step_ms - 2.5) < 1e-6);
+    assert_int_equal(out.suggestions[0].n_set, 0);
+    assert_true(fabs(out.suggestions[1].predicted_step_ms - 2) < 1e-6); /* the step */
+    assert_non_null(strstr(out.suggestions[1].title, "about 20 cores"));
+    f.step = within(rate_of(0.01), 0.01); /* no machine has so many cores */
+    out.n_suggestions = 0;
+    leat_suggest_advise(&f, &d, &out);
+    assert_non_null(strstr(out.suggestions[1].title, "1000 times less work"));
+
+    f = facts_of(10, 10, 2); /* it waits: neither helps */
+    f.loader_cores = 0.1;
+    set_stage(&f, 0, "image: sleep", 900, 1);
+    leat_diagnose(&f, &d);
+    out.n_suggestions = 0;
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 0);
+    assert_true(leat_suggest_without_decoding(&f) == 0);
+
+    f = facts_of(10, 2, 10);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 0);
+}
+
 static double sum(const double *shares)
 {
     double all = 0;
@@ -443,6 +487,7 @@ int main(void)
         cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
         cmocka_unit_test(two_parts_as_slow_are_both_named),
         cmocka_unit_test(the_slowest_part_is_the_forecast),
+        cmocka_unit_test(advice_follows_from_the_parts),
         cmocka_unit_test(shares_sum_to_one_whatever_is_known),
         cmocka_unit_test(idle_time_gets_the_name_of_its_cause),
     };
