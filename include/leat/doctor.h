@@ -26,7 +26,8 @@ typedef struct leat_doctor_options {
     int32_t steps;      /* measured steps per round; 0 = about 0.3 s */
     const char *device; /* overrides train.device; NULL: as the config says */
     int32_t verify;     /* 1: applies the first suggestion, and measures it */
-    int32_t no_trials;  /* 1: measures no suggestions, only the verdict */
+    int32_t
+        no_trials; /* 1: tries no changes; those predicted from the verdict's own figures remain */
     /* Called while it runs, with what it does; may be NULL. */
     void (*progress)(void *user, int done, int total, const char *what);
     void *user;
@@ -79,7 +80,8 @@ typedef struct leat_doctor_suggestion {
     int32_t is_verified;
     /* The whole with the change, in turns with the job as it is. */
     double verified_step_ms, before_step_ms, verified_gain;
-    int32_t right; /* the predicted step time, relative to the job's, is within 15 % of this */
+    double expected_step_ms; /* the prediction, as much faster or slower as the job was meanwhile */
+    int32_t right;           /* verified_step_ms is within 15 % of expected_step_ms */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {

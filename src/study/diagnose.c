@@ -20,9 +20,11 @@ static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
 static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
-static const double CORES_FULL = 0.9;   /* of the CPUs that are free for us */
-static const double ONE_TIME = 0.5;     /* of the whole job */
-static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
+static const double CORES_FULL = 0.9;    /* of the CPUs that are free for us */
+static const double SURELY_WAITS = 0.02; /* CPU time of a stage, of its time */
+static const double SMALL_STEP = 0.1;    /* of the loader's CPU time */
+static const double ONE_TIME = 0.5;      /* of the whole job */
+static const double SMALL_COPY = 65536;  /* bytes; below, latency is most of a copy */
 
 struct severity {
     double moderate, high;
@@ -54,6 +56,23 @@ static double beyond_step(const leat_facts *f)
     return f->of_step.value < 1 ? 1 - f->of_step.value : 0;
 }
 
+static void say_unclear(const leat_facts *f, leat_diagnosis *d)
+{
+    char why[160], share[32];
+    const bool stopped = f->throttled >= STOPPED_COUNTS;
+    if (stopped || (f->cores && f->taken >= TAKEN_COUNTS * f->cores)) {
+        leat_text(share, sizeof share, "%.0f %%",
+                  100 * (stopped ? f->throttled : f->taken / f->cores));
+        snprintf(why, sizeof why,
+                 stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
+                         : "other processes used %s of the CPUs; measure on a quiet machine",
+                 share);
+        say(d, "environment", stopped ? "cpu-limit" : "busy-neighbour", "moderate", why);
+    } else
+        say(d, "inconclusive", "", "none",
+            "the rounds differ too much, or nothing measured explains the rate; run longer");
+}
+
 /* --- input ----------------------------------------------------------------------------------- */
 
 /* CPUs that others leave to the workers. Competition may give them more, but when they use less than half of
@@ -78,6 +97,8 @@ static const leat_stage_fact *slowest_stage(const leat_facts *f)
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
     const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
+    if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns)
+        return true; /* nobody waits so long for a core */
     return stage->cpu_ns < 0.5 * stage->wall_ns &&
            (f->loader_cores < 0.5 * cores ||
             (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));
@@ -133,6 +154,23 @@ static const char *transfer_label(const leat_facts *f)
                                                              : "bus-saturated";
 }
 
+static bool is_taken(const leat_facts *f)
+{
+    return f->throttled >= STOPPED_COUNTS || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
+}
+
+/* The workers compute, other processes take their cores, and with these cores the loader would keep up with the
+ * step: then the input is not the reason. On the CPU the neighbours slow the step, too. */
+static bool neighbours_bind(const leat_facts *f)
+{
+    const leat_stage_fact *stage = slowest_stage(f);
+    const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
+    const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
+    return !f->on_host && f->overlaps && stage && is_taken(f) && f->asleep < 0.5 &&
+           !waits_inside(f, stage) && f->loader_cpu_ns > 0 &&
+           f->loader_cpu_ns <= NEVER_BELOW * workers * step;
+}
+
 /* The loader limits the job. copies_bind: share of its time from which on copies are the reason. */
 static void say_input(const leat_facts *f, double copies_bind, const char *why, leat_diagnosis *d)
 {
@@ -145,29 +183,16 @@ static void say_input(const leat_facts *f, double copies_bind, const char *why, 
                   : "the device waits for copies of batches");
         return;
     }
+    if (neighbours_bind(f)) {
+        say_unclear(f, d);
+        return;
+    }
     label_input(f, label);
     say(d, "input-bound", f->overlaps ? label : "not-overlapped",
         severity_of(beyond_step(f), INPUT), why);
 }
 
 /* --- the others ------------------------------------------------------------------------------ */
-
-static void say_unclear(const leat_facts *f, leat_diagnosis *d)
-{
-    char why[160], share[32];
-    const bool stopped = f->throttled >= STOPPED_COUNTS;
-    if (stopped || (f->cores && f->taken >= TAKEN_COUNTS * f->cores)) {
-        leat_text(share, sizeof share, "%.0f %%",
-                  100 * (stopped ? f->throttled : f->taken / f->cores));
-        snprintf(why, sizeof why,
-                 stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
-                         : "other processes used %s of the CPUs; measure on a quiet machine",
-                 share);
-        say(d, "environment", stopped ? "cpu-limit" : "busy-neighbour", "moderate", why);
-    } else
-        say(d, "inconclusive", "", "none",
-            "the rounds differ too much, or nothing measured explains the rate; run longer");
-}
 
 static void say_step(const leat_facts *f, leat_diagnosis *d)
 {
@@ -199,11 +224,6 @@ static void say_alternating(const leat_facts *f, leat_diagnosis *d)
         say_step(f, d);
     else
         say_input(f, 0.5, "nothing overlaps (prefetch 0): each step waits for its batch", d);
-}
-
-static bool is_taken(const leat_facts *f)
-{
-    return f->throttled >= STOPPED_COUNTS || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
 }
 
 /* Loader and step fit the cores alone, but not together. */
@@ -272,6 +292,13 @@ static bool cores_suffice(const leat_facts *f)
     return m.shared > 0 && m.shared < NEAR_ENOUGH * m.loader && f->of_loader.value >= NEAR_ENOUGH;
 }
 
+/* On the CPU both use the cores, but the step hardly any of them. */
+static bool step_is_small(const leat_facts *f)
+{
+    return f->of_loader.value >= NEAR_ENOUGH && f->step.value >= 2 * f->loader.value &&
+           f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
+}
+
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_estimate slack = f->loader_of_step;
@@ -286,6 +313,8 @@ static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
         say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
     else if (f->on_host && input && cores_suffice(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
+    else if (f->on_host && input && step_is_small(f))
+        say_input(f, BUSY_ENOUGH, "the step waits for batches, and uses few of the cores", d);
     else if (f->on_host)
         say_shared(f, d);
     else if (input && f->of_loader.value >= NEAR_ENOUGH)

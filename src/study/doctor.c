@@ -289,8 +289,10 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
         s->before_step_ms = mean_ms(before, VERIFY_ROUNDS);
         s->verified_gain =
             mean_rate(trial->arm.runs, VERIFY_ROUNDS) / mean_rate(before, VERIFY_ROUNDS) - 1;
-        /* Both against the job at that time, since the machine may be faster or slower by now. */
-        const double off = (1 + s->verified_gain) / (1 + s->gain) - 1;
+        /* The machine may be faster or slower by now; so is the job as it was. */
+        s->expected_step_ms =
+            s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;
+        const double off = s->verified_step_ms / s->expected_step_ms - 1;
         s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
     }
     if (trial)
@@ -325,6 +327,7 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
         return rc;
     if (!d->options->no_trials && (rc = suggest(d, err)) < 0)
         return rc;
+    leat_suggest_advise(&d->facts, &d->diagnosis, out);
     return d->options->verify ? verify_first(d, err) : LEAT_OK;
 }
 

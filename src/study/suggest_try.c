@@ -13,15 +13,10 @@ enum { TRIAL_ROUNDS = 3 };
  * together at their split; elsewhere each part runs alone. */
 struct pair {
     leat_trial *trial;
-    double before_rows, before_ns, after_rows, after_ns, after_steps; /* together */
-    double loader, step; /* of the job, sums of samples/s */
+    double before_rate[TRIAL_ROUNDS], after_rate[TRIAL_ROUNDS]; /* together, samples/s */
+    double after_rows;                                          /* per step; 0: not run together */
+    double loader[TRIAL_ROUNDS], step[TRIAL_ROUNDS];            /* of the job, samples/s */
 };
-
-static void add_rows(const leat_meter *m, double *n, double *ns)
-{
-    *n += m->samples_per_s * (double)m->wall_ns;
-    *ns += (double)m->wall_ns;
-}
 
 static int run_together(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
 {
@@ -32,9 +27,10 @@ static int run_together(const leat_suggest_about *about, struct pair *p, int rou
         rc = leat_arm_run(arm, 0, err);
         if (rc < 0)
             return rc;
-        add_rows(&arm->runs[0], before ? &p->before_rows : &p->after_rows,
-                 before ? &p->before_ns : &p->after_ns);
-        p->after_steps += before ? 0 : (double)arm->runs[0].n_steps;
+        const leat_meter *run = &arm->runs[0];
+        (before ? p->before_rate : p->after_rate)[round] = run->samples_per_s;
+        if (!before)
+            p->after_rows = run->samples_per_s * (double)run->wall_ns * 1e-9 / (double)run->n_steps;
     }
     return rc;
 }
@@ -46,20 +42,53 @@ static int run_parts(const leat_suggest_about *about, struct pair *p, int round,
         rc = leat_arm_run_step(about->arm, 0, err);
     if (rc < 0)
         return rc;
-    p->loader += about->arm->loader[0].samples_per_s;
-    p->step += about->arm->step[0].samples_per_s;
+    p->loader[round] = about->arm->loader[0].samples_per_s;
+    p->step[round] = about->arm->step[0].samples_per_s;
     return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
 }
 
-/* The job's own forecast, from its parts as fast as they were during the trial. */
-static double forecast_before(const leat_facts *facts, const struct pair *p)
+/* A forecast from the parts as fast as they were in one round. */
+static double forecast_at(const leat_facts *facts, double loader, double step)
 {
     leat_facts now = *facts;
-    const double faster = p->step / TRIAL_ROUNDS / facts->step.value;
-    now.loader.value = p->loader / TRIAL_ROUNDS;
-    now.step.value *= faster;
+    const double faster = step / facts->step.value;
+    now.loader.value = loader;
+    now.step.value = step;
     now.step_free *= faster;
-    return leat_forecast_of(&now).predicted;
+    return leat_forecast_of(&now).predicted / facts->rows;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the rounds, since one in which the machine was taken away, or the page cache was cold, says nothing. */
+static double median(double *values)
+{
+    qsort(values, TRIAL_ROUNDS, sizeof *values, compare_doubles);
+    return values[TRIAL_ROUNDS / 2];
+}
+
+/* How much faster the forecasts say that the variant is. */
+static double faster_by_parts(const leat_facts *before, const struct pair *p,
+                              const leat_facts *after)
+{
+    double faster[TRIAL_ROUNDS];
+    const leat_arm *arm = &p->trial->arm;
+    for (int i = 0; i < TRIAL_ROUNDS; i++)
+        faster[i] = forecast_at(before, p->loader[i], p->step[i]) /
+                    forecast_at(after, arm->loader[i].samples_per_s, arm->step[i].samples_per_s);
+    return median(faster);
+}
+
+static double faster_together(const struct pair *p)
+{
+    double faster[TRIAL_ROUNDS];
+    for (int i = 0; i < TRIAL_ROUNDS; i++)
+        faster[i] = p->after_rate[i] / p->before_rate[i];
+    return median(faster);
 }
 
 /* The variant's step takes as long as the forecasts say, relative to the measured time of the job. */
@@ -69,13 +98,12 @@ static void predict(const leat_suggest_about *about, const struct pair *p,
     const leat_facts *before = about->facts;
     leat_facts after;
     double faster;
-    if (p->after_ns > 0) {
-        faster = p->after_rows / p->after_ns / (p->before_rows / p->before_ns);
-        after.rows = p->after_rows * 1e-9 / p->after_steps;
+    if (p->after_rows > 0) {
+        faster = faster_together(p);
+        after.rows = p->after_rows;
     } else {
         leat_trial_facts(p->trial, before, &after);
-        const double now = forecast_before(before, p) / before->rows;
-        faster = now / (leat_forecast_of(&after).predicted / after.rows);
+        faster = faster_by_parts(before, p, &after);
     }
     s->gain = faster - 1;
     s->predicted_samples_per_s = before->run.value * faster;
@@ -92,6 +120,8 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     if (rc == LEAT_OK)
         rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps,
                              err);
+    if (rc == LEAT_OK) /* not measured: the page cache and other caches fill */
+        rc = leat_arm_run_loader(&pair.trial->arm, 0, err);
     for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
         rc = pair.trial->result.on_host && pair.trial->result.overlaps
                  ? run_together(about, &pair, i, err)

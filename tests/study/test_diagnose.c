@@ -13,6 +13,7 @@
 
 #include "study/diagnose.h"
 #include "study/forecast.h"
+#include "study/suggest.h"
 
 enum { ROWS = 32 };
 
@@ -85,6 +86,10 @@ static void waiting_is_not_working(void **state)
     set_stage(&f, 0, "image: sleep", 1000, 10);
     assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
     assert_true(leat_diagnose_waits(&f));
+    f.taken = 3.8; /* whatever others do, a computing stage gets more than that */
+    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    f.taken = 0;
+    set_stage(&f, 0, "image: sleep", 1000, 25);
     f.loader_cores = 3.8; /* the stage waited for a core, which others had */
     assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
     assert_false(leat_diagnose_waits(&f));
@@ -212,6 +217,15 @@ static void cores_are_a_part_like_others(void **state)
     f.on_host = true;
     f.loader_cpu_ns = f.step_cpu_ns = 1e6 / ROWS;
     assert_verdict(&f, "input-bound", "", "high");
+    /* The loader computes, the step hardly does. */
+    f = facts_of(10, 8.5, 2);
+    f.on_host = true;
+    f.loader_cpu_ns = 34e6 / ROWS;
+    f.step_cpu_ns = 1e6 / ROWS;
+    f.taken = 1;
+    assert_verdict(&f, "input-bound", "", "high");
+    f.step_cpu_ns = 5e6 / ROWS;
+    assert_verdict(&f, "shared-cores", "cores-full", "high");
     /* A device whose driver thread gets no core. */
     f = facts_of(10, 5, 7.9);
     f.run_cores = 3.9;
@@ -238,6 +252,51 @@ static void what_is_not_certain_is_not_claimed(void **state)
     f = facts_of(10, 2, 10); /* certain, whatever the neighbours do */
     f.taken = 2;
     assert_verdict(&f, "compute-bound", "", "none");
+}
+
+/* Workers that compute are slow because others have their cores; with all cores the loader would keep up. */
+static void neighbours_are_not_the_input(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(20, 20, 10);
+    set_stage(&f, 0, "image: decode_jpeg", 2000, 1200);
+    f.loader_cores = 2;
+    f.taken = 2;
+    f.loader_cpu_ns = 35e6 / ROWS; /* 8.75 ms on 4 cores */
+    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    f.loader_cpu_ns = 39e6 / ROWS; /* not certain */
+    assert_verdict(&f, "input-bound", "decode: cpu-saturated", "high");
+    f.loader_cpu_ns = 35e6 / ROWS;
+    f.taken = 0.1; /* nobody took them: something else */
+    assert_verdict(&f, "input-bound", "decode", "high");
+    f.taken = 2;
+    f.threads = 1; /* no core was missing */
+    assert_verdict(&f, "input-bound", "decode: serial", "high");
+    f.threads = 4;
+    f.loader_cores = 0.2; /* it sleeps, whatever the others do */
+    set_stage(&f, 0, "image: sleep", 2000, 10);
+    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+}
+
+/* Events around a step see no gaps inside: what the parts say holds, and launching counts as computing. */
+static void without_records_of_kernels_verdicts_are_coarse(void **state)
+{
+    (void)state;
+    for (int coarse = 0; coarse < 2; coarse++) {
+        leat_facts f = facts_of(10, 2, 10);
+        f.step_busy = coarse ? 1 : 0.3;
+        assert_verdict(&f, coarse ? "compute-bound" : "launch-bound", "", coarse ? "none" : "high");
+        f = facts_of(10, 10, 5);
+        f.step_busy = coarse ? 1 : 0.3;
+        assert_verdict(&f, "input-bound", "", "high");
+        f.copying = 0.95;
+        assert_verdict(&f, "transfer-bound", "bus-saturated", "high");
+        f = facts_of(10, 2, 10);
+        f.sync_every = 1;
+        f.step_free = rate_of(4);
+        f.step_busy = coarse ? 1 : 0.9;
+        assert_verdict(&f, "sync-bound", "", "high");
+    }
 }
 
 static void short_jobs_are_mostly_one_time_cost(void **state)
@@ -290,6 +349,45 @@ static void the_slowest_part_is_the_forecast(void **state)
     assert_true(fabs(leat_forecast_of(&f).predicted - 14e6) < 1);
     f.loader_cores = 4; /* although: we did get them */
     assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+}
+
+/* --- advice ------------------------------------------------------------------------------------ */
+
+static void advice_follows_from_the_parts(void **state)
+{
+    (void)state;
+    static leat_doctor_result out;
+    leat_diagnosis d;
+    leat_facts f = facts_of(10, 10, 2);
+    f.loader_cores = 3.9;
+    set_stage(&f, 0, "image: decode_jpeg", 900, 890);
+    set_stage(&f, 1, "image: normalize", 300, 295);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 2);
+    assert_true(fabs(leat_suggest_without_decoding(&f) - 2.5e6) < 1); /* a quarter remains */
+    assert_true(fabs(out.suggestions[0].predicted_step_ms - 2.5) < 1e-6);
+    assert_int_equal(out.suggestions[0].n_set, 0);
+    assert_true(fabs(out.suggestions[1].predicted_step_ms - 2) < 1e-6); /* the step */
+    assert_non_null(strstr(out.suggestions[1].title, "about 20 cores"));
+    f.step = within(rate_of(0.01), 0.01); /* no machine has so many cores */
+    out.n_suggestions = 0;
+    leat_suggest_advise(&f, &d, &out);
+    assert_non_null(strstr(out.suggestions[1].title, "1000 times less work"));
+
+    f = facts_of(10, 10, 2); /* it waits: neither helps */
+    f.loader_cores = 0.1;
+    set_stage(&f, 0, "image: sleep", 900, 1);
+    leat_diagnose(&f, &d);
+    out.n_suggestions = 0;
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 0);
+    assert_true(leat_suggest_without_decoding(&f) == 0);
+
+    f = facts_of(10, 2, 10);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 0);
 }
 
 static double sum(const double *shares)
@@ -384,9 +482,12 @@ int main(void)
         cmocka_unit_test(the_step_is_divided),
         cmocka_unit_test(cores_are_a_part_like_others),
         cmocka_unit_test(what_is_not_certain_is_not_claimed),
+        cmocka_unit_test(neighbours_are_not_the_input),
+        cmocka_unit_test(without_records_of_kernels_verdicts_are_coarse),
         cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
         cmocka_unit_test(two_parts_as_slow_are_both_named),
         cmocka_unit_test(the_slowest_part_is_the_forecast),
+        cmocka_unit_test(advice_follows_from_the_parts),
         cmocka_unit_test(shares_sum_to_one_whatever_is_known),
         cmocka_unit_test(idle_time_gets_the_name_of_its_cause),
     };

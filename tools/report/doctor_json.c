@@ -92,6 +92,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s)
     leat_json_real(one, "gain", s->gain);
     leat_json_real(one, "verified_step_ms", s->is_verified ? s->verified_step_ms : NAN);
     leat_json_real(one, "before_step_ms", s->is_verified ? s->before_step_ms : NAN);
+    leat_json_real(one, "expected_step_ms", s->is_verified ? s->expected_step_ms : NAN);
     leat_json_real(one, "verified_gain", s->is_verified ? s->verified_gain : NAN);
     leat_json_add(one, "right", s->is_verified ? json_boolean(s->right) : json_null());
     return one;

@@ -145,9 +145,10 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
     }
     putchar('\n');
     if (s->is_verified)
-        printf("     verified: %s ms, %s without it, %+.0f %%: the prediction was %s\n",
-               ms_text(s->verified_step_ms, verified), ms_text(s->before_step_ms, from),
-               100 * s->verified_gain, s->right ? "right" : "wrong");
+        printf("     verified: %s ms, %s expected, %s without the change: %s\n",
+               ms_text(s->verified_step_ms, verified), ms_text(s->expected_step_ms, to),
+               ms_text(s->before_step_ms, from),
+               s->right ? "right within 15 %" : "not within 15 %");
 }
 
 static void print_suggestions(const leat_doctor_result *r)
@@ -156,14 +157,18 @@ static void print_suggestions(const leat_doctor_result *r)
         printf("\nwhat to change: ");
         if (!strcmp(r->verdict.name, "compute-bound"))
             puts("nothing; the input keeps up with the device");
+        else if (!strcmp(r->verdict.name, "environment"))
+            puts("measure again when no other program uses the CPU");
         else if (r->n_tried)
             printf("%d change%s tried, none gains 3 %% or more\n", r->n_tried,
                    r->n_tried == 1 ? "" : "s");
         else
-            puts("no change was tried");
+            puts("no change applies, or --quick tried none");
         return;
     }
-    printf("\nwhat to change, best first; predicted from the parts, measured with the change\n");
+    printf(r->n_tried ? "\nwhat to change, best first; predicted from the parts, measured with the "
+                        "change\n"
+                      : "\nwhat to change; predicted from the parts (nothing was tried)\n");
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
         print_suggestion(&r->suggestions[i], i + 1, r->measured_step_ms);
     if (r->n_suggestions > SUGGESTIONS)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * golden_jobs.h: jobs whose limit is planted, and so known. One table; test_golden_jobs.c runs it.
+ *
+ * Not here, because nothing available expresses it: a kernel of one block with NVML at 100 % (needs a GPU; no
+ * verdict uses NVML). "No CUPTI" is a matter of facts only: test_diagnose.c. A CPU that is faster than a GPU
+ * is found by leat_crossover(): below the table in test_golden_jobs.c. */
+#ifndef GOLDEN_JOBS_H
+#define GOLDEN_JOBS_H
+
+#include <stdbool.h>
+
+#include "leat/doctor.h"
+
+enum { GOLDEN_BATCH = 4, GOLDEN_RECORDS = 64 };
+
+typedef struct golden_job {
+    const char *name;
+    const char *device, *engine, *ops, *prefetch, *train;
+    int layers;    /* 0: 1 */
+    bool pictures; /* decodes JPEG files */
+    unsigned plants;
+
+    /* The truth. */
+    const char *verdict;
+    const char *label;   /* NULL: any */
+    const char *also;    /* NULL: any; two verdicts of a tie may change places */
+    double busy_ms;      /* the device computes for so long per step; 0: not planted */
+    const char *idle[2]; /* the shares that hold the time in which it does not */
+    double step_ms;      /* a step takes at least this; 0: not planted */
+    const char *advice;  /* the first suggestion sets a value that begins with this; NULL: any */
+} golden_job;
+
+extern const golden_job golden_jobs[];
+extern const int golden_n_jobs;
+
+#endif
