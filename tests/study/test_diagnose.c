@@ -46,6 +46,12 @@ static void waiting_is_not_working(void **state)
     assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
     f.taken = 0;
     set_stage(&f, 0, "image: sleep", 1000, 25);
+    f.loader_cores = 1; /* neighbours leave a tenth of a core, but decoding got more */
+    f.taken = 3.9;
+    set_stage(&f, 1, "image: decode_jpeg", 200, 60);
+    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    f.n_stages = 1;
+    f.taken = 0;
     f.loader_cores = 3.8; /* the stage waited for a core, which others had */
     assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
     assert_false(leat_diagnose_waits(&f));
