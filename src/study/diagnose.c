@@ -309,7 +309,7 @@ static bool cores_suffice(const leat_facts *f)
 static bool step_is_small(const leat_facts *f)
 {
     return f->of_loader.value >= NEAR_ENOUGH && f->step.value >= 2 * f->loader.value &&
-           f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
+           f->loader_cpu_ns > 0 && f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
 }
 
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
