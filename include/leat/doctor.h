@@ -76,7 +76,9 @@ typedef struct leat_doctor_suggestion {
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     double predicted_step_ms;           /* from the capacities of the changed job */
     double predicted_samples_per_s;
-    double gain; /* samples/s: 0.25 is a quarter more */
+    double least_step_ms; /* the step alone with the change, which no load of the host makes
+                             shorter; 0: not known, or on the CPU */
+    double gain;          /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
     /* The whole with the change, in turns with the job as it is. */
     double verified_step_ms, before_step_ms, verified_gain;

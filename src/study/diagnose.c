@@ -92,12 +92,25 @@ static const leat_stage_fact *slowest_stage(const leat_facts *f)
     return slowest;
 }
 
+/* Competition for cores slows all stages alike, so one that is on a CPU far less than the others waits for
+ * something else. */
+static bool waits_unlike_others(const leat_facts *f, const leat_stage_fact *stage)
+{
+    double wall = 0, cpu = 0;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (&f->stages[i] != stage) {
+            wall += f->stages[i].wall_ns;
+            cpu += f->stages[i].cpu_ns;
+        }
+    return wall >= 0.1 * stage->wall_ns && stage->cpu_ns * wall < 0.2 * cpu * stage->wall_ns;
+}
+
 /* On a busy machine waiting for a core does not count: with their share of the cores, workers that compute
  * would be on a CPU for at least half of that share. */
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
     const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
-    if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns)
+    if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns || waits_unlike_others(f, stage))
         return true; /* nobody waits so long for a core */
     return stage->cpu_ns < 0.5 * stage->wall_ns &&
            (f->loader_cores < 0.5 * cores ||
@@ -296,7 +309,7 @@ static bool cores_suffice(const leat_facts *f)
 static bool step_is_small(const leat_facts *f)
 {
     return f->of_loader.value >= NEAR_ENOUGH && f->step.value >= 2 * f->loader.value &&
-           f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
+           f->loader_cpu_ns > 0 && f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
 }
 
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)

@@ -292,6 +292,8 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
         /* The machine may be faster or slower by now; so is the job as it was. */
         s->expected_step_ms =
             s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;
+        if (s->expected_step_ms < s->least_step_ms)
+            s->expected_step_ms = s->least_step_ms;
         const double off = s->verified_step_ms / s->expected_step_ms - 1;
         s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
     }

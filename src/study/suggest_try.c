@@ -104,7 +104,11 @@ static void predict(const leat_suggest_about *about, const struct pair *p,
     } else {
         leat_trial_facts(p->trial, before, &after);
         faster = faster_by_parts(before, p, &after);
+        s->least_step_ms = after.on_host ? 0 : leat_forecast_of(&after).step * 1e-6;
     }
+    const double least = after.rows > 0 ? s->least_step_ms / after.rows : 0;
+    if (least > 0 && faster * before->run.value > 1e3 / least)
+        faster = 1e3 / least / before->run.value;
     s->gain = faster - 1;
     s->predicted_samples_per_s = before->run.value * faster;
     s->predicted_step_ms = after.rows / s->predicted_samples_per_s * 1e3;

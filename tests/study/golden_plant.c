@@ -15,7 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N_NEIGHBOURS = 2, EACH = 16, READ_NS = 4000000, STRAGGLER_NS = 60000000 };
+enum {
+    N_NEIGHBOURS = 2,
+    EACH = 16,
+    READ_NS = 4000000,
+    STRAGGLER_NS = 60000000,
+    START_NS = 300000000
+};
 
 static _Atomic unsigned planted;
 static _Atomic unsigned n_sleeps;
@@ -45,16 +51,20 @@ static void burn(int64_t ns)
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                     struct timespec *remain)
 {
-    const unsigned plants = planted;
-    if (clock != CLOCK_MONOTONIC || flags != TIMER_ABSTIME ||
-        !(plants & (PLANT_BURN | PLANT_STRAGGLERS)))
+    const unsigned plants = planted & (PLANT_BURN | PLANT_STRAGGLERS | PLANT_SLOW_START);
+    if (clock != CLOCK_MONOTONIC || flags != TIMER_ABSTIME || !plants)
         return syscall(SYS_clock_nanosleep, clock, flags, time, remain) == 0 ? 0 : errno;
     const int64_t until = time->tv_sec * 1000000000LL + time->tv_nsec;
+    const unsigned n = ++n_sleeps;
     if (plants & PLANT_BURN) {
         burn(until - now_ns(clock));
         return 0;
     }
-    return pause_until(clock, (n_sleeps++ + 1) % EACH ? until : now_ns(clock) + STRAGGLER_NS);
+    if (plants & PLANT_STRAGGLERS && n % EACH == 0)
+        return pause_until(clock, now_ns(clock) + STRAGGLER_NS);
+    if (plants & PLANT_SLOW_START && n == 1)
+        return pause_until(clock, now_ns(clock) + START_NS);
+    return pause_until(clock, until);
 }
 
 ssize_t pread(int fd, void *to, size_t size, off_t offset)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_forecast.c: numbers into step times, shares and advice. */
+#include "study/facts_fixture.h"
+#include "study/suggest.h"
+
+/* --- forecasts and shares ---------------------------------------------------------------------- */
+
+static void the_slowest_part_is_the_forecast(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 4, 3);
+    assert_true(fabs(leat_forecast_of(&f).predicted - 4e6) < 1);
+    f.copy_ns = 6e6;
+    assert_true(fabs(leat_forecast_of(&f).predicted - 6e6) < 1);
+    f.loader_cpu_ns = 28e6 / ROWS;
+    assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+    f.taken = 2; /* half of the cores are gone */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 14e6) < 1);
+    f.loader_cores = 4; /* although: we did get them */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+}
+
+/* --- advice ------------------------------------------------------------------------------------ */
+
+static void advice_follows_from_the_parts(void **state)
+{
+    (void)state;
+    static leat_doctor_result out;
+    leat_diagnosis d;
+    leat_facts f = facts_of(10, 10, 2);
+    f.loader_cores = 3.9;
+    set_stage(&f, 0, "image: decode_jpeg", 900, 890);
+    set_stage(&f, 1, "image: normalize", 300, 295);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 2);
+    assert_true(fabs(leat_suggest_without_decoding(&f) - 2.5e6) < 1); /* a quarter remains */
+    assert_true(fabs(out.suggestions[0].predicted_step_ms - 2.5) < 1e-6);
+    assert_int_equal(out.suggestions[0].n_set, 0);
+    assert_true(fabs(out.suggestions[1].predicted_step_ms - 2) < 1e-6); /* the step */
+    assert_non_null(strstr(out.suggestions[1].title, "about 20 cores"));
+    f.step = within(rate_of(0.01), 0.01); /* no machine has so many cores */
+    out.n_suggestions = 0;
+    leat_suggest_advise(&f, &d, &out);
+    assert_non_null(strstr(out.suggestions[1].title, "1000 times less work"));
+
+    f = facts_of(10, 10, 2); /* it waits: neither helps */
+    f.loader_cores = 0.1;
+    set_stage(&f, 0, "image: sleep", 900, 1);
+    leat_diagnose(&f, &d);
+    out.n_suggestions = 0;
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 0);
+    assert_true(leat_suggest_without_decoding(&f) == 0);
+
+    f = facts_of(10, 2, 10);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&f, &d, &out);
+    assert_int_equal(out.n_suggestions, 0);
+}
+
+static double sum(const double *shares)
+{
+    double all = 0;
+    for (int i = 0; i < LEAT_N_SHARES; i++) {
+        assert_true(shares[i] >= -1e-12);
+        all += shares[i];
+    }
+    return all;
+}
+
+static void shares_sum_to_one_whatever_is_known(void **state)
+{
+    (void)state;
+    srand(1);
+    for (int i = 0; i < 20000; i++) {
+        double parts[7], all = 0, s[LEAT_N_SHARES];
+        for (int k = 0; k < 7; k++)
+            all += parts[k] = rand() % 4 ? rand() / (double)RAND_MAX : 0;
+        if (all == 0)
+            continue;
+        leat_facts f = facts_of(10, 1 + rand() % 12, 1 + rand() % 12);
+        f.on_host = rand() % 2;
+        f.step_busy = rand() % 2 ? 0.5 : 1;
+        f.step_free = rand() % 2 ? rate_of(5) : 0;
+        f.copy_ns = rand() % 2 ? 1e6 : 0;
+        f.run_cores = rand() % 5;
+        f.meter = (leat_meter){ .busy = parts[0] / all,
+                                .input_wait = parts[1] / all,
+                                .exposed_copy = parts[2] / all,
+                                .other_host = parts[3] / all,
+                                .other_send = parts[4] / all,
+                                .other_start = parts[5] / all,
+                                .other_inside = parts[6] / all };
+        leat_forecast_shares(&f, s);
+        assert_true(fabs(sum(s) - 1) < 1e-9);
+        if (f.on_host)
+            assert_true(s[LEAT_SHARE_LAUNCH] == 0 && s[LEAT_SHARE_SYNC] == 0 &&
+                        s[LEAT_SHARE_UNKNOWN] == 0);
+    }
+}
+
+static void idle_time_gets_the_name_of_its_cause(void **state)
+{
+    (void)state;
+    double s[LEAT_N_SHARES];
+    leat_facts f = facts_of(10, 2, 10); /* of 10 ms: 5 waits, 2 launches, 3 work */
+    f.sync_every = 1;
+    f.step_free = rate_of(5);
+    f.step_busy = 0.6;
+    f.meter =
+        (leat_meter){ .busy = 0.3, .other_inside = 0.2, .other_host = 0.4, .other_start = 0.1 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_BUSY] - 0.3) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_LAUNCH] - 0.2) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_SYNC] - 0.5) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_UNKNOWN]) < 1e-9);
+
+    f = facts_of(10, 2, 5); /* gaps inside the step that its runs alone do not have */
+    f.meter = (leat_meter){ .busy = 0.5, .other_inside = 0.5 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_UNKNOWN] - 0.5) < 1e-9);
+    f.run_cores = 3.9; /* the launching thread had no core */
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_OTHER_HOST] - 0.5) < 1e-9);
+
+    f = facts_of(10, 2, 5); /* a copy lasts 1 ms; the host was late to enqueue it */
+    f.copy_ns = 1e6;
+    f.meter = (leat_meter){ .busy = 0.5, .exposed_copy = 0.4, .input_wait = 0.1 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_EXPOSED_COPY] - 0.1) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_INPUT_WAIT] - 0.4) < 1e-9);
+
+    f = facts_of(10, 2, 5); /* on the CPU a step includes waits for a core */
+    f.on_host = true;
+    f.meter = (leat_meter){ .busy = 0.9, .other_host = 0.1 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_BUSY] - 0.5) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_OTHER_HOST] - 0.5) < 1e-9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_slowest_part_is_the_forecast),
+        cmocka_unit_test(advice_follows_from_the_parts),
+        cmocka_unit_test(shares_sum_to_one_whatever_is_known),
+        cmocka_unit_test(idle_time_gets_the_name_of_its_cause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
