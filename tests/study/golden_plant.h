@@ -10,7 +10,8 @@ enum {
     PLANT_STRAGGLERS = 2, /* of the op `sleep`, each 16th pauses for 60 ms */
     PLANT_BURN = 4,       /* the op `sleep` computes for its time instead */
     PLANT_NEIGHBOURS = 8, /* two processes compute without end */
-    PLANT_SLOW_START = 16 /* the first pause of `sleep` takes 0.3 s */
+    PLANT_SLOW_START = 16, /* the first pause of `sleep` takes 0.3 s */
+    PLANTS_THAT_COMPUTE = PLANT_BURN | PLANT_NEIGHBOURS
 };
 
 /* Starts these, and ends what was planted before. 0: ends it. */
