@@ -71,8 +71,10 @@ int leat_tfrecord_keep(const leat_source *base, uint64_t bytes, leat_error *err)
 /* Inline: compilers see no effect in it and drop calls. */
 __attribute__((always_inline)) static inline void fetch(const uint8_t *from, size_t n)
 {
+    if (!from)
+        return;
     const uint8_t *const end = from + (n < FETCH_MOST ? n : FETCH_MOST);
-    for (const uint8_t *at = from - (uintptr_t)from % LINE; from && at < end; at += LINE)
+    for (const uint8_t *at = from - (uintptr_t)from % LINE; at < end; at += LINE)
         __builtin_prefetch(at);
 }
 
