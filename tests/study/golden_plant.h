@@ -6,10 +6,10 @@
 #define GOLDEN_PLANT_H
 
 enum {
-    PLANT_SLOW_READS = 1, /* pread() takes 4 ms */
-    PLANT_STRAGGLERS = 2, /* of the op `sleep`, each 16th pauses for 60 ms */
-    PLANT_BURN = 4,       /* the op `sleep` computes for its time instead */
-    PLANT_NEIGHBOURS = 8, /* two processes compute without end */
+    PLANT_SLOW_READS = 1,  /* pread() takes 4 ms */
+    PLANT_STRAGGLERS = 2,  /* of the op `sleep`, each 16th pauses for 60 ms */
+    PLANT_BURN = 4,        /* the op `sleep` computes for its time instead */
+    PLANT_NEIGHBOURS = 8,  /* two processes compute without end */
     PLANT_SLOW_START = 16, /* the first pause of `sleep` takes 0.3 s */
     PLANTS_THAT_COMPUTE = PLANT_BURN | PLANT_NEIGHBOURS
 };
