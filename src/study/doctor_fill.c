@@ -63,8 +63,8 @@ static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *load
         add_capacity(f, f->pageable ? "copies (pageable)" : "copies (pinned)", "copy",
                      exactly(f->rows / f->copy_ns * 1e9), out);
     if (m.shared > 0)
-        add_capacity(f, "cores for loader and step", "shared", exactly(f->rows / m.shared * 1e9),
-                     out);
+        add_capacity(f, "CPU time of both, on these cores", "shared",
+                     exactly(f->rows / m.shared * 1e9), out);
     for (int32_t i = 0; i < f->n_stages; i++)
         add_capacity(f, f->stages[i].name, "stage", exactly(stage_rate(f, &f->stages[i])), out);
 }
@@ -105,7 +105,7 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
                         : copy && f->overlaps ? 0
                                               : loader },
         { "copies to the device", copy ? 0 : m.copy },
-        { "cores for loader and step", shared || input ? 0 : m.shared },
+        { "CPU time of both, on these cores", shared || input ? 0 : m.shared },
     };
     const struct wall *next = NULL;
     for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
@@ -190,29 +190,34 @@ static void fill_evidence(const leat_facts *f, const leat_doctor_loaders *loader
 
 /* What each verdict means to someone who reads it for the first time. */
 static const struct {
-    const char *name, *text;
+    const char *name, *label, *text; /* label NULL: any other */
 } meanings[] = {
-    { "input-bound",
+    { "input-bound", "not-overlapped", "Each batch is made after a step, not during it." },
+    { "transfer-bound", "not-overlapped", "Each batch is copied after a step, not during it." },
+    { "input-bound", NULL,
       "The device waits for its input: batches come slower than it could use them." },
-    { "transfer-bound", "The device waits for copies of batches from the host's memory." },
-    { "compute-bound", "The step itself takes the time, and batches keep up. There is nothing to "
-                       "fix in the input." },
-    { "launch-bound", "The device waits for the host, which launches many short kernels." },
-    { "sync-bound", "The device waits while the host waits for its results." },
-    { "shared-cores",
+    { "transfer-bound", NULL, "The device waits for copies of batches from the host's memory." },
+    { "compute-bound", NULL,
+      "The step itself takes the time, and batches keep up. There is nothing to "
+      "fix in the input." },
+    { "launch-bound", NULL, "The device waits for the host, which launches many short kernels." },
+    { "sync-bound", NULL, "The device waits while the host waits for its results." },
+    { "shared-cores", NULL,
       "Input and training need the same CPU cores, and take them from each other." },
-    { "warm-up",
+    { "warm-up", NULL,
       "Opening and warming up take half of this job or more. It is too short to judge." },
-    { "environment", "Something else took the CPU meanwhile. These figures say little." },
-    { "inconclusive", "The measurements do not explain the step time. Measure again, longer." },
+    { "environment", NULL, "Something else took the CPU meanwhile. These figures say little." },
+    { "inconclusive", NULL,
+      "The measurements do not explain the step time. Measure again, longer." },
 };
 
 static void fill_sentence(const leat_facts *f, const leat_diagnosis *d, leat_doctor_result *out)
 {
     const char *meaning = "";
     char also[80] = "";
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++)
-        if (!strcmp(meanings[i].name, d->name))
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !*meaning; i++)
+        if (!strcmp(meanings[i].name, d->name) &&
+            (!meanings[i].label || !strcmp(meanings[i].label, d->label)))
             meaning = meanings[i].text;
     if (d->also[0])
         snprintf(also, sizeof also,

@@ -72,7 +72,7 @@ static const struct {
     { "busy", "device computes" },
     { "input_wait", "waits for a batch" },
     { "exposed_copy", "waits for a copy" },
-    { "launch", "waits for launches" },
+    { "launch", "host is slow to launch" },
     { "sync", "host waits for a result" },
     { "other_host", "host does other things" },
     { "unknown", "not known" },
@@ -113,7 +113,7 @@ static void print_part(const char *name, double ms, double per_s)
 static void print_parts(const leat_doctor_result *r)
 {
     const leat_doctor_capacity *stage = NULL;
-    printf("\nwhat each part does alone, per step of %.4g samples\n", r->batch);
+    printf("\nwhat each part takes alone, per step of %.4g samples\n", r->batch);
     for (int32_t i = 0; i < r->n_capacities; i++) {
         const leat_doctor_capacity *c = &r->capacities[i];
         if (strcmp(c->kind, "stage") != 0)
@@ -133,20 +133,41 @@ static void print_parts(const leat_doctor_result *r)
 
 /* --- what to change ----------------------------------------------------------------------------*/
 
+/* "+31 %", or "2.5 times" as many samples per second. */
+static const char *gain_text(double gain, char text[32])
+{
+    snprintf(text, 32, gain < 1 ? "%+.0f %% samples/s" : "%.3g times the samples/s",
+             gain < 1 ? 100 * gain : 1 + gain);
+    return text;
+}
+
+/* "try --set path=value ...", for a shell. */
+static void lines_text(const leat_doctor_suggestion *s, char *text, size_t size)
+{
+    snprintf(text, size, s->n_set ? "try" : "by hand: no single setting does it");
+    for (int32_t i = 0; i < s->n_set; i++) {
+        const char *quote = strpbrk(s->set[i], " {[*") ? "'" : "";
+        const size_t n = strlen(text);
+        snprintf(text + n, size - n, " --set %s%s%s", quote, s->set[i], quote);
+    }
+}
+
 static void print_suggestion(const leat_doctor_suggestion *s, int number, double before_ms)
 {
-    char from[32], to[32], verified[32];
-    printf("  %d. %s: %+.0f %% samples/s\n     %s -> %s ms per step; ", number, s->title,
-           100 * s->gain, ms_text(before_ms, from), ms_text(s->predicted_step_ms, to));
-    fputs(s->n_set ? "write " : "no single value of the config", stdout);
-    for (int32_t i = 0; i < s->n_set; i++) {
-        const char *equals = strchr(s->set[i], '=');
-        printf("%s%.*s: %s", i ? ", " : "", (int)(equals - s->set[i]), s->set[i], equals + 1);
-    }
-    putchar('\n');
+    char from[32], to[32], text[32], title[256], lines[768], line[896];
+    snprintf(title, sizeof title, "%d. %s: %s", number, s->title, gain_text(s->gain, text));
+    fputs("  ", stdout);
+    leat_terminal_wrap(stdout, title, 2, 5);
+    fputs("     ", stdout);
+    leat_terminal_wrap(stdout, s->why, 5, 5);
+    lines_text(s, lines, sizeof lines);
+    snprintf(line, sizeof line, "%s -> %s ms per step; %s", ms_text(before_ms, from),
+             ms_text(s->predicted_step_ms, to), lines);
+    fputs("     ", stdout);
+    leat_terminal_wrap(stdout, line, 5, 5);
     if (s->is_verified)
         printf("     verified: %s ms, %s expected, %s without the change: %s\n",
-               ms_text(s->verified_step_ms, verified), ms_text(s->expected_step_ms, to),
+               ms_text(s->verified_step_ms, text), ms_text(s->expected_step_ms, to),
                ms_text(s->before_step_ms, from),
                s->right ? "right within 15 %" : "not within 15 %");
 }
@@ -166,9 +187,7 @@ static void print_suggestions(const leat_doctor_result *r)
             puts("no change applies, or --quick tried none");
         return;
     }
-    printf(r->n_tried ? "\nwhat to change, best first; predicted from the parts, measured with the "
-                        "change\n"
-                      : "\nwhat to change; predicted from the parts (nothing was tried)\n");
+    puts("\nwhat to change; step times are predictions, --verify runs the first one");
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
         print_suggestion(&r->suggestions[i], i + 1, r->measured_step_ms);
     if (r->n_suggestions > SUGGESTIONS)
@@ -180,8 +199,9 @@ static void print_costs(const leat_doctor_result *r)
     char text[256] = "", ms[32];
     for (int32_t i = 0; i < r->n_one_time; i++) {
         const size_t n = strlen(text);
-        snprintf(text + n, sizeof text - n, "%s%s %s", i ? ", " : "", r->one_time[i].name,
-                 ms_text(r->one_time[i].ms, ms));
+        if (r->one_time[i].ms > 0)
+            snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
+                     ms_text(r->one_time[i].ms, ms));
     }
     putchar('\n');
     leat_terminal_say(2, "paid once, ms: %s", text);
@@ -193,7 +213,8 @@ static void print_head(const leat_doctor_result *r, const char *config)
                       r->simulated ? " (simulated)" : "", r->batch, r->threads,
                       r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
     if (r->cores_taken >= 0.1 * r->cores)
-        printf("other programs used %.1f of these cores meanwhile\n", r->cores_taken);
+        printf("other programs used %.1f of them meanwhile: close them, and measure again\n",
+               r->cores_taken);
     putchar('\n');
 }
 
@@ -205,7 +226,7 @@ void leat_doctor_report_print(const leat_doctor_result *r, const char *config)
     print_shares(r);
     print_parts(r);
     if (r->next_wall[0])
-        printf("  next wall, when this one is gone: %s, %s ms\n", r->next_wall,
+        printf("  next limit behind it: %s, %s ms\n", r->next_wall,
                ms_text(r->next_wall_step_ms, ms));
     if (r->probe >= 0)
         printf("  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
