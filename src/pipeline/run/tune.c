@@ -224,7 +224,7 @@ static bool window_blocks_locked(const leat_loader *loader)
     if (limit >= loader->end_batch)
         return false;
     if (leat_readahead_is_off(a))
-        return a->batch >= limit;
+        return !a->preparing && a->batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
         if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
             return a->tasks[i % LEAT_TASKS].batch >= limit;

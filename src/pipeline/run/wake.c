@@ -65,10 +65,11 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     if (!leat_sched_can_compute_locked(loader, -1))
         return false;
-    if (!leat_readahead_is_off(&loader->readahead) || loader->device || loader->deadline_near ||
+    const leat_readahead *const a = &loader->readahead;
+    if (!leat_readahead_is_off(a) || a->preparing || loader->device || loader->deadline_near ||
         loader->sample_ns <= 0)
         return true;
-    const int64_t n_open = leat_loader_window_end(loader) - loader->readahead.batch;
+    const int64_t n_open = leat_loader_window_end(loader) - a->batch;
     const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
     return rows * loader->sample_ns >= WAKE_NS;
 }
