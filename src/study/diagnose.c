@@ -262,6 +262,12 @@ static double exposed_copies(const leat_facts *f)
     return f->meter.exposed_copy < longest ? f->meter.exposed_copy : longest;
 }
 
+/* The step mostly waits for the host, which also has to hand over batches. */
+static bool waits_for_host(const leat_facts *f)
+{
+    return f->of_step.value >= NEAR_ENOUGH && f->step_busy < 0.5;
+}
+
 /* The step is slower in the loop than alone, although the loader is fast enough. */
 static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
 {
@@ -277,6 +283,8 @@ static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
     else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
         say(d, "input-bound", "ordering", severity_of(wait, INPUT),
             "the loader keeps up on average, but batches come unevenly");
+    else if (waits_for_host(f))
+        say_step(f, d);
     else
         say_unclear(f, d);
 }

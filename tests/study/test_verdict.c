@@ -181,6 +181,12 @@ static void the_rest_of_a_step_is_named(void **state)
     assert_verdict(&arm, 0, "launch-bound", "launching kernels takes 40 % of the step itself");
     arm.step_busy = 0.9;
     assert_verdict(&arm, 0, "compute-bound", "nothing to fix");
+    /* Handing over batches makes such steps slower still; it does not hide what they wait for. */
+    arm = arm_of(85, 1000, 100, 0.01);
+    arm.step_busy = 0.2;
+    assert_verdict(&arm, 0, "launch-bound", "launching kernels takes 80 % of the step itself");
+    arm.step_busy = 0.6;
+    assert_verdict(&arm, 0, "inconclusive", "");
 }
 
 static void without_prefetch_both_count(void **state)
