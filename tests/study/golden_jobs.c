@@ -82,6 +82,7 @@ const golden_job golden_jobs[] = {
       .label = "not-overlapped",
       .busy_ms = 2,
       .idle = { "exposed_copy" },
+      .idle_ms = 8, /* the rest of the idle time makes the batch */
       .step_ms = 10,
       .advice = "pipeline.prefetch.batches=" },
     { .name = "single slot: a batch at a time, nothing overlaps",

@@ -27,6 +27,7 @@ typedef struct golden_job {
     const char *also;    /* NULL: any; two verdicts of a tie may change places */
     double busy_ms;      /* the device computes for so long per step; 0: not planted */
     const char *idle[2]; /* the shares that hold the time in which it does not */
+    double idle_ms;      /* how much of it per step was planted there; 0: all */
     double step_ms;      /* a step takes at least this; 0: not planted */
     const char *advice;  /* the first suggestion sets a value that begins with this; NULL: any */
 } golden_job;

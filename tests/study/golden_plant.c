@@ -4,10 +4,13 @@
 #include "study/golden_plant.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -48,11 +51,18 @@ static void burn(int64_t ns)
     }
 }
 
+/* The trainer's thread sleeps until the simulated device is done: that is no work of the pipeline. */
+static bool is_worker(void)
+{
+    char name[16] = "";
+    return pthread_getname_np(pthread_self(), name, sizeof name) == 0 && !strncmp(name, "leat-", 5);
+}
+
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
                     struct timespec *remain)
 {
     const unsigned plants = planted & (PLANT_BURN | PLANT_STRAGGLERS | PLANT_SLOW_START);
-    if (clock != CLOCK_MONOTONIC || flags != TIMER_ABSTIME || !plants)
+    if (clock != CLOCK_MONOTONIC || flags != TIMER_ABSTIME || !plants || !is_worker())
         return syscall(SYS_clock_nanosleep, clock, flags, time, remain) == 0 ? 0 : errno;
     const int64_t until = time->tv_sec * 1000000000LL + time->tv_nsec;
     const unsigned n = ++n_sleeps;

@@ -131,8 +131,9 @@ static bool shares_right(const golden_job *job)
 {
     const double busy = job->busy_ms > 0 ? job->busy_ms / r.measured_step_ms : share("busy");
     const double idle = share(job->idle[0]) + share(job->idle[1]);
+    const double planted_idle = job->idle_ms > 0 ? job->idle_ms / r.measured_step_ms : 1 - busy;
     return fabs(share("busy") - busy) <= SHARE_WITHIN &&
-           (!job->idle[0] || fabs(idle - (1 - busy)) <= SHARE_WITHIN);
+           (!job->idle[0] || fabs(idle - planted_idle) <= SHARE_WITHIN);
 }
 
 static bool step_right(void)
