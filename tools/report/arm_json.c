@@ -5,21 +5,13 @@
 
 #include "json.h"
 
-static void interval_json(json_t *object, const char *key, double low, double high)
-{
-    json_t *pair = json_array();
-    json_array_append_new(pair, json_real(low));
-    json_array_append_new(pair, json_real(high));
-    leat_json_add(object, key, pair);
-}
-
 /* KEY and KEY_interval. */
 static void estimate_json(json_t *object, const char *key, leat_estimate estimate)
 {
     char interval[32];
     snprintf(interval, sizeof interval, "%s_interval", key);
     leat_json_real(object, key, estimate.value);
-    interval_json(object, interval, estimate.low, estimate.high);
+    leat_json_interval(object, interval, &estimate);
 }
 
 json_t *leat_arm_json(const leat_compare_arm *arm)
@@ -30,12 +22,15 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_text(one, "device", arm->device);
     leat_json_bool(one, "simulated", arm->simulated);
     leat_json_real(one, "samples_per_s", meter->samples_per_s);
-    interval_json(one, "samples_per_s_interval", arm->samples_per_s_low, arm->samples_per_s_high);
+    leat_json_interval(
+        one, "samples_per_s_interval",
+        &(leat_estimate){ .low = arm->samples_per_s_low, .high = arm->samples_per_s_high });
     leat_json_real(one, "step_p50_ms", (double)meter->step_p50_ns * 1e-6);
     leat_json_real(one, "step_p95_ms", (double)meter->step_p95_ns * 1e-6);
     leat_json_real(one, "busy", meter->busy);
     leat_json_real(one, "idle", arm->idle);
-    interval_json(one, "idle_interval", arm->idle_low, arm->idle_high);
+    leat_json_interval(one, "idle_interval",
+                       &(leat_estimate){ .low = arm->idle_low, .high = arm->idle_high });
     leat_json_real(one, "input_wait", meter->input_wait);
     leat_json_real(one, "exposed_copy", meter->exposed_copy);
     leat_json_real(one, "other", meter->other);
@@ -43,7 +38,8 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_int(one, "warmup_steps", arm->warmup_steps);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
     leat_json_real(one, "speedup", arm->speedup);
-    interval_json(one, "speedup_interval", arm->speedup_low, arm->speedup_high);
+    leat_json_interval(one, "speedup_interval",
+                       &(leat_estimate){ .low = arm->speedup_low, .high = arm->speedup_high });
     estimate_json(one, "loader", arm->loader);
     estimate_json(one, "step", arm->step);
     estimate_json(one, "of_loader", arm->of_loader);

@@ -10,25 +10,12 @@
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static void interval_json(json_t *object, const char *key, leat_estimate estimate)
-{
-    json_t *pair = json_array();
-    json_array_append_new(pair, number_or_null(estimate.low));
-    json_array_append_new(pair, number_or_null(estimate.high));
-    leat_json_add(object, key, pair);
-}
-
 static json_t *point_json(const leat_crossover_point *point)
 {
     json_t *one = json_object();
     leat_json_int(one, "batch", point->batch);
     leat_json_real(one, "step_ms", point->step_ms.value);
-    interval_json(one, "interval", point->step_ms);
+    leat_json_interval(one, "interval", &point->step_ms);
     return one;
 }
 
@@ -38,9 +25,9 @@ static json_t *device_json(const leat_crossover_device *device)
     leat_json_text(one, "name", device->name);
     leat_json_bool(one, "simulated", device->simulated);
     leat_json_real(one, "alpha_ms", device->alpha_ms.value);
-    interval_json(one, "alpha_interval", device->alpha_ms);
+    leat_json_interval(one, "alpha_interval", &device->alpha_ms);
     leat_json_real(one, "beta_ms_per_sample", device->beta_ms_per_sample.value);
-    interval_json(one, "beta_interval", device->beta_ms_per_sample);
+    leat_json_interval(one, "beta_interval", &device->beta_ms_per_sample);
     leat_json_real(one, "one_time_ms", device->one_time_ms);
     leat_json_real(one, "open_ms", device->open_ms);
     leat_json_real(one, "first_step_ms", device->first_step_ms);
@@ -73,7 +60,7 @@ void leat_crossover_json(json_t *object, const leat_crossover_result *result)
     leat_json_add(object, "devices", devices);
     leat_json_int(object, "batch", result->batch);
     leat_json_real(object, "crossover_batch", result->crossover.value);
-    interval_json(object, "interval", result->crossover);
+    leat_json_interval(object, "interval", &result->crossover);
     leat_json_add(object, "faster_below", named(result, result->faster_below));
     leat_json_add(object, "faster_now", named(result, result->faster_now));
     leat_json_add(object, "checks", checks);

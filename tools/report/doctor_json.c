@@ -5,14 +5,6 @@
 
 #include "doctor_report.h"
 
-static json_t *interval(const leat_estimate *e)
-{
-    json_t *pair = json_array();
-    json_array_append_new(pair, json_real(e->low));
-    json_array_append_new(pair, json_real(e->high));
-    return pair;
-}
-
 static json_t *verdict_json(const leat_doctor_verdict *v)
 {
     json_t *json = json_object();
@@ -47,7 +39,7 @@ static json_t *capacities_json(const leat_doctor_result *r)
         leat_json_text(one, "name", c->name);
         leat_json_text(one, "kind", c->kind);
         leat_json_real(one, "samples_per_s", c->samples_per_s.value);
-        leat_json_add(one, "interval", interval(&c->samples_per_s));
+        leat_json_interval(one, "interval", &c->samples_per_s);
         leat_json_real(one, "step_ms", c->step_ms);
         json_array_append_new(list, one);
     }
@@ -144,7 +136,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
     leat_json_add(json, "capacities", capacities_json(r));
     leat_json_add(json, "waterfall", waterfall_json(r));
     leat_json_real(json, "samples_per_s", r->samples_per_s.value);
-    leat_json_add(json, "samples_per_s_interval", interval(&r->samples_per_s));
+    leat_json_interval(json, "samples_per_s_interval", &r->samples_per_s);
     leat_json_real(json, "predicted_step_ms", r->predicted_step_ms);
     leat_json_real(json, "measured_step_ms", r->measured_step_ms);
     leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);

@@ -43,6 +43,15 @@ void leat_json_real(json_t *object, const char *key, double value)
     leat_json_add(object, key, isfinite(value) ? json_real(value) : json_null());
 }
 
+void leat_json_interval(json_t *object, const char *key, const leat_estimate *estimate)
+{
+    const double ends[2] = { estimate->low, estimate->high };
+    json_t *pair = json_array();
+    for (int i = 0; i < 2; i++)
+        json_array_append_new(pair, isfinite(ends[i]) ? json_real(ends[i]) : json_null());
+    leat_json_add(object, key, pair);
+}
+
 void leat_json_hex(json_t *object, const char *key, uint64_t value)
 {
     char text[17];

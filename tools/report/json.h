@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "leat/error.h"
+#include "leat/study.h"
 
 /* A new object with "leat" (version) and "command"; NULL: out of memory. The setters below take
  * such a NULL, so that only leat_json_write() needs to check. */
@@ -19,6 +20,8 @@ void leat_json_int(json_t *object, const char *key, int64_t value);
 void leat_json_bool(json_t *object, const char *key, bool value);
 /* null if the value is not finite. */
 void leat_json_real(json_t *object, const char *key, double value);
+/* [low, high]; null for an end that is not finite. */
+void leat_json_interval(json_t *object, const char *key, const leat_estimate *estimate);
 /* 16 hexadecimal digits: JSON's numbers do not hold 64 bits. */
 void leat_json_hex(json_t *object, const char *key, uint64_t value);
 /* Takes ownership of `value`. */

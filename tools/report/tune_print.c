@@ -11,14 +11,6 @@
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static void interval_json(json_t *object, const char *key, leat_estimate estimate)
-{
-    json_t *pair = json_array();
-    json_array_append_new(pair, json_real(estimate.low));
-    json_array_append_new(pair, json_real(estimate.high));
-    leat_json_add(object, key, pair);
-}
-
 static json_t *lines_json(const char *lines)
 {
     json_t *list = json_array();
@@ -36,9 +28,9 @@ static json_t *try_json(const leat_tune_try *try)
     json_t *one = json_object();
     leat_json_add(one, "set", lines_json(try->set));
     leat_json_real(one, "samples_per_s", try->samples_per_s.value);
-    interval_json(one, "interval", try->samples_per_s);
+    leat_json_interval(one, "interval", &try->samples_per_s);
     leat_json_real(one, "speedup", try->speedup.value);
-    interval_json(one, "speedup_interval", try->speedup);
+    leat_json_interval(one, "speedup_interval", &try->speedup);
     leat_json_int(one, "rounds", try->rounds);
     return one;
 }
@@ -50,9 +42,9 @@ static json_t *best_json(const leat_tune_result *result)
         json_array_append_new(set, json_string(result->set[i]));
     leat_json_add(best, "set", set);
     leat_json_real(best, "samples_per_s", result->samples_per_s.value);
-    interval_json(best, "interval", result->samples_per_s);
+    leat_json_interval(best, "interval", &result->samples_per_s);
     leat_json_real(best, "speedup", result->speedup.value);
-    interval_json(best, "speedup_interval", result->speedup);
+    leat_json_interval(best, "speedup_interval", &result->speedup);
     return best;
 }
 
@@ -60,7 +52,7 @@ json_t *leat_tune_json(const leat_tune_result *result, const char *path)
 {
     json_t *json = leat_json_open("tune"), *baseline = json_object(), *tried = json_array();
     leat_json_real(baseline, "samples_per_s", result->baseline.value);
-    interval_json(baseline, "interval", result->baseline);
+    leat_json_interval(baseline, "interval", &result->baseline);
     for (int32_t i = 0; i < result->n_tried; i++)
         json_array_append_new(tried, try_json(&result->tried[i]));
     leat_json_text(json, "config", path);

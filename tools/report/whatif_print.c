@@ -12,14 +12,6 @@
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static void interval_json(json_t *object, const char *key, leat_estimate estimate)
-{
-    json_t *pair = json_array();
-    json_array_append_new(pair, json_real(estimate.low));
-    json_array_append_new(pair, json_real(estimate.high));
-    leat_json_add(object, key, pair);
-}
-
 static json_t *row_json(const leat_whatif_row *row)
 {
     json_t *one = json_object();
@@ -28,7 +20,7 @@ static json_t *row_json(const leat_whatif_row *row)
     leat_json_int(one, "threads", row->threads);
     leat_json_bool(one, "predicted", row->predicted);
     leat_json_real(one, "samples_per_s_loader", row->loader.value);
-    interval_json(one, "samples_per_s_loader_interval", row->loader);
+    leat_json_interval(one, "samples_per_s_loader_interval", &row->loader);
     leat_json_real(one, "samples_per_s_step", row->step);
     leat_json_real(one, "samples_per_s_copy", row->copy);
     leat_json_real(one, "idle", row->idle);
@@ -47,7 +39,7 @@ static json_t *trial_json(const leat_whatif_trial *trial)
     leat_json_text(one, "text", trial->text);
     leat_json_bool(one, "predicted", trial->predicted);
     leat_json_real(one, "samples_per_s_loader", trial->loader.value);
-    interval_json(one, "samples_per_s_loader_interval", trial->loader);
+    leat_json_interval(one, "samples_per_s_loader_interval", &trial->loader);
     leat_json_real(one, "speedup", trial->speedup);
     return one;
 }
@@ -64,7 +56,7 @@ json_t *leat_whatif_json(const leat_whatif_result *result, const char *path)
     leat_json_real(json, "cores_taken", result->cores_taken);
     leat_json_int(json, "threads_measured", result->threads);
     leat_json_real(json, "samples_per_s_per_thread", result->per_thread.value);
-    interval_json(json, "samples_per_s_per_thread_interval", result->per_thread);
+    leat_json_interval(json, "samples_per_s_per_thread_interval", &result->per_thread);
     leat_json_real(json, "efficiency", result->efficiency);
     leat_json_bool(json, "cpu_bound", result->cpu_bound);
     leat_json_bool(json, "waits", result->waits);
