@@ -61,8 +61,8 @@ typedef struct leat_arm {
 } leat_arm;
 
 enum {
-    LEAT_ARM_ALONE_NS = 100000000, /* a run of the loader or the step alone */
-    LEAT_ARM_ALONE_MIN = 5,        /* batches or steps of such a run */
+    LEAT_ARM_ALONE_NS = 100000000, /* a run of the step alone */
+    LEAT_ARM_ALONE_MIN = 5,        /* batches or steps of a run of the loader or the step alone */
 };
 
 /* What this process has used so far; and adds what it used since `from`. */
