@@ -14,7 +14,7 @@ typedef struct leat_suggest_about {
     const leat_facts *facts;
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;
-    int32_t steps;
+    int32_t steps; /* of each run; 0: as many as fill it */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;
