@@ -196,6 +196,8 @@ static const struct {
     { "whatif c.yaml --device sim,", { "--device 'sim,': a value is empty" } },
     { "tune c.yaml --seconds 0", { "seconds", "1" } },
     { "tune c.yaml --write no/such/folder/x.yaml", { "no/such/folder" } },
+    { "tune c.yaml --write c.yaml",
+      { "c.yaml: exists and is not a config that `leat tune` wrote", "choose another name" } },
     { "doctor c.yaml --devices cpu", { "--devices 'cpu': two devices" } },
     { "doctor c.yaml --devices cpu,cpu", { "both devices are cpu" } },
     { "doctor c.yaml --devices cpu,sim --verify", { "--verify", "do not go with it" } },
