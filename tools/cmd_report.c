@@ -94,7 +94,7 @@ static int write_json(const report *r, leat_error *err)
         json_array_append_new(answers, one);
     }
     for (int i = 0; i < r->page.n_pictures; i++)
-        json_array_append_new(pictures, json_string(r->page.pictures[i].name));
+        json_array_append_new(pictures, leat_json_string(r->page.pictures[i].name));
     leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
     leat_json_int(json, "charts", r->page.n_charts);
     leat_json_add(json, "answers", answers);

@@ -173,7 +173,9 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
     }
     if (rc < 0 || (rc = leat_arm_run_loader(arm, 0, err)) < 0)
         return rc;
-    const double rows = (double)leat_plan_get_info(arm->plan)->batch_size;
+    const leat_meter *any =
+        &arm->step[0]; /* all steps are on one batch, which may be a short one */
+    const double rows = any->samples_per_s * (double)any->wall_ns * 1e-9 / (double)any->n_steps;
     const double median = leat_median_of(ns, STEP_ROUNDS);
     *step = rows * 1e9 / fmax(median, 1);
     *copy = arm->loader[0].exposed_copy > 0
