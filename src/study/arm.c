@@ -31,6 +31,17 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
     return LEAT_OK;
 }
 
+int leat_arm_set_device(leat_config *config, const char *device, leat_error *err)
+{
+    char text[512];
+    if (leat_config_get(config, "train", text, sizeof text, NULL) < 0)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "the config has no `train` part with a model and a loss");
+    if ((size_t)snprintf(text, sizeof text, "train.device=%s", device) >= sizeof text)
+        return leat_fail(err, LEAT_E_CONFIG, "the name of the device is too long");
+    return leat_config_set(config, text, err);
+}
+
 /* Whether a value of the config has this text; false if it is absent. */
 static bool says(const leat_config *config, const char *path, const char *value)
 {

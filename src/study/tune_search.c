@@ -78,8 +78,8 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
     out->steps = MIN_STEPS;
     if ((rc = leat_arm_init(arm, out, LEAT_RACE_ROUNDS, err)) < 0 ||
         (rc = leat_config_copy(study->config, &arm->config, err)) < 0 ||
-        (study->options.device && (rc = leat_tune_settings_set(arm->config, "train.device",
-                                                               study->options.device, err)) < 0) ||
+        (study->options.device &&
+         (rc = leat_arm_set_device(arm->config, study->options.device, err)) < 0) ||
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0)
         return rc;

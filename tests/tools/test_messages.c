@@ -142,6 +142,9 @@ static const struct {
       "plan",
       { "tensor 'label'", "if it is text, take a number", "image/class/label" } },
     { "s/units: 10/units: 1/", "train", { "has 1 class (", "as many units as there are classes" } },
+    { "/^train:/,$d", "whatif", { "no `train` part with a model and a loss" } },
+    { "/^train:/,$d", "doctor --devices cpu,sim", { "no `train` part with a model and a loss" } },
+    { "/^train:/,$d", "tune --device sim", { "no `train` part with a model and a loss" } },
     /* numbers */
     { "s/seed: 1/seed: 99999999999999999999/",
       "plan",
@@ -192,6 +195,7 @@ static const struct {
     { "inspect data/t-00000-of-00001.tfrecord --label nope",
       { "--label nope: no record has such a feature" } },
     { "whatif c.yaml --device cpu --rounds 3 --threads 1", { "cpu: ", "leat compare" } },
+    { "whatif c.yaml --device sim,sim:h300", { "sim:h300: ", "did you mean 'h100'" } },
     { "whatif c.yaml --threads 2,x", { "--threads must be whole numbers", "'x'" } },
     { "whatif c.yaml --device sim,", { "--device 'sim,': a value is empty" } },
     { "tune c.yaml --seconds 0", { "seconds", "1" } },
