@@ -149,10 +149,9 @@ static int evaluate(leat_net *net, const leat_net_rows *all, const leat_net_step
 
 /* Targets are checked on the device; cuda_sums reports an impossible one. */
 static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                     const leat_net_step *how, int64_t *busy_ns, leat_error *err)
+                     const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const cudaStream_t cuda = leat_gpu_stream_cuda(stream);
-    *busy_ns = 0;
     int rc = leat_net_use(net, err);
     if (rc < 0)
         return rc;
@@ -161,7 +160,11 @@ static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *ro
     net->stream = cuda;
     if ((rc = renew_packs(net, cuda, err)) < 0)
         return rc;
-    return how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
+    rc = how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
+    times->launches = net->issued.launches;
+    times->kernels = net->issued.kernels;
+    net->issued = (leat_net_issued){ 0 };
+    return rc;
 }
 
 /* --- values ---------------------------------------------------------------------------------- */

@@ -99,11 +99,17 @@ typedef struct leat_net_program {
     leat_net_plan plans[LEAT_NET_PLANS];
 } leat_net_program;
 
+/* What the host issued. A graph is one launch of several kernels; a library's op counts as one kernel. */
+typedef struct leat_net_issued {
+    int64_t launches, kernels;
+} leat_net_issued;
+
 /* A recorded step. */
 typedef struct leat_net_graph {
     cudaGraph_t graph; /* owns the node */
     cudaGraphExec_t exec;
     cudaGraphNode_t ingest;
+    int64_t kernels;
     bool warm; /* the step has run call by call */
 } leat_net_graph;
 
@@ -128,6 +134,7 @@ struct leat_net {
     leat_net_calls update[LEAT_NET_GRAPHS]; /* after the backward pass; index: leat_net_variant */
     leat_net_graph graphs[LEAT_NET_GRAPHS];
     uint64_t uses;
+    leat_net_issued issued; /* since the last step */
     bool packs_stale, no_graphs;
     int64_t updates;
     int32_t loss, optimizer; /* the device's numbers for them */

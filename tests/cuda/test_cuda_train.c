@@ -136,6 +136,60 @@ static void graphs_change_no_bit(void **state)
     check_fake(fake);
 }
 
+/* The rows of a batch as views in the device's memory. */
+static leat_net_rows rows_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b)
+{
+    const leat_device_table *const t = f->device->table;
+    leat_net_rows rows = { .x = batch_view(&feed->input, b->rows, b->x),
+                           .y = batch_view(&feed->target, b->rows, b->y),
+                           .rows = b->rows,
+                           .n_valid = b->rows };
+    leat_view *const views[] = { &rows.x, &rows.y };
+    for (int k = 0; k < 2; k++) {
+        const size_t bytes = (size_t)leat_shape_bytes(&views[k]->shape);
+        void *const to = t->device_alloc(f->device, bytes);
+        assert_int_equal(t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false),
+                         LEAT_OK);
+        views[k]->data = to;
+    }
+    return rows;
+}
+
+/* A step's launches: one by one, and as a graph of as many kernels. */
+static void launches_are_counted(void **state)
+{
+    const model *const m = &gpu_whole_models[1];
+    const leat_trainer_feed feed = gpu_feed(m);
+    int64_t kernels = 0;
+    (void)state;
+    for (int graph = 0; graph < 2; graph++) {
+        fixture f;
+        fake->reset((uint64_t)graph);
+        open_gpu_net(&f, m, graph ? "graph: true, " : "graph: false, ", &feed);
+        for (int i = 0; i < 4; i++) {
+            batch b = gpu_batch_draw(&feed, (uint64_t)i, m->batch, false);
+            leat_step_times times = { 0 };
+            leat_net_rows rows = rows_on_gpu(&f, &feed, &b);
+            const leat_net_step how = { .train = true, .first = true, .last = true, .share = 1 };
+            assert_int_equal(f.trainer->backend->step(f.trainer->net, f.trainer->stream, &rows,
+                                                      &how, &times, NULL),
+                             LEAT_OK);
+            assert_int_equal(leat_trainer_sync(f.trainer, NULL), LEAT_OK);
+            f.device->table->device_free(f.device, rows.x.data);
+            f.device->table->device_free(f.device, rows.y.data);
+            gpu_batch_drop(&b);
+            if (!i) /* the first step also renews the packed copies */
+                continue;
+            kernels = kernels ? kernels : times.kernels;
+            assert_int_equal(times.kernels, kernels);
+            assert_int_equal(times.launches, graph ? 1 : kernels);
+        }
+        assert_true(kernels >= 10);
+        fixture_close(&f);
+    }
+    check_fake(fake);
+}
+
 /* --- around steps ---------------------------------------------------------------------------------- */
 
 /* Averages of weights use blend and swap between steps; whiten reads the first batch. */
@@ -154,25 +208,6 @@ static void averages_and_whitened_weights(void **state)
     (void)state;
     fake->reset(3);
     must_compare(&m, "", "", 10, 1e-4, 1e-3);
-}
-
-/* Two rows of views in the device's memory. */
-static leat_net_rows rows_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b)
-{
-    const leat_device_table *const t = f->device->table;
-    leat_net_rows rows = { .x = batch_view(&feed->input, b->rows, b->x),
-                           .y = batch_view(&feed->target, b->rows, b->y),
-                           .rows = b->rows,
-                           .n_valid = b->rows };
-    leat_view *const views[] = { &rows.x, &rows.y };
-    for (int k = 0; k < 2; k++) {
-        const size_t bytes = (size_t)leat_shape_bytes(&views[k]->shape);
-        void *const to = t->device_alloc(f->device, bytes);
-        assert_int_equal(t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false),
-                         LEAT_OK);
-        views[k]->data = to;
-    }
-    return rows;
 }
 
 /* The device stands still while the host enqueues steps with averages between them: nothing is waited for, and
@@ -277,8 +312,8 @@ static void logits_come_to_the_host(void **state)
                            .rows = ROWS,
                            .n_valid = ROWS };
     leat_net_step how = { .logits = logits[1] };
-    int64_t busy;
-    assert_int_equal(cpu.trainer->backend->step(cpu.trainer->net, NULL, &rows, &how, &busy, NULL),
+    leat_step_times times = { 0 };
+    assert_int_equal(cpu.trainer->backend->step(cpu.trainer->net, NULL, &rows, &how, &times, NULL),
                      0);
     leat_view *const views[] = { &rows.x, &rows.y };
     const leat_device_table *const t = gpu.device->table;
@@ -290,9 +325,9 @@ static void logits_come_to_the_host(void **state)
         views[k]->data = to;
     }
     how.logits = logits[0];
-    assert_int_equal(
-        gpu.trainer->backend->step(gpu.trainer->net, gpu.trainer->stream, &rows, &how, &busy, NULL),
-        0);
+    assert_int_equal(gpu.trainer->backend->step(gpu.trainer->net, gpu.trainer->stream, &rows, &how,
+                                                &times, NULL),
+                     0);
     assert_int_equal(leat_trainer_sync(gpu.trainer, NULL), LEAT_OK);
     for (int k = 0; k < 2; k++)
         t->device_free(gpu.device, views[k]->data);
@@ -457,6 +492,7 @@ int main(void)
         cmocka_unit_test(no_primitive_is_left_out),
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),
         cmocka_unit_test(graphs_change_no_bit),
+        cmocka_unit_test(launches_are_counted),
         cmocka_unit_test(averages_and_whitened_weights),
         cmocka_unit_test(steps_are_not_waited_for),
         cmocka_unit_test(values_move_to_another_net),
