@@ -91,7 +91,7 @@ static int train(leat_net *net, const leat_net_rows *rows, const leat_net_step *
     if (rc < 0)
         return rc;
     const leat_net_call ingest = ingest_call(net, &net->train, rows, how);
-    rc = leat_net_train_step(net, plan, &ingest, leat_net_variant(how), stream, err);
+    rc = leat_net_run_step(net, plan, &ingest, leat_net_variant(how), stream, err);
     net->updates += rc == LEAT_OK && how->last;
     return rc;
 }
@@ -120,9 +120,7 @@ static int evaluate_part(leat_net *net, const leat_net_rows *rows, const leat_ne
         return rc;
     const leat_net_call ingest = ingest_call(net, p, rows, how);
     const leat_program_tensor *const out = &p->program->tensors[p->program->logits];
-    rc = leat_net_run(net, &ingest, stream, err);
-    if (rc == LEAT_OK)
-        rc = leat_net_run_all(net, &plan->calls, stream, err);
+    rc = leat_net_run_step(net, plan, &ingest, LEAT_NET_EVEN, stream, err);
     if (rc < 0 || !logits)
         return rc;
     return leat_gpu_check(net->gpu,

@@ -6,8 +6,8 @@
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
- * writes the step's numbers (leat_train_step) to the device; the calls; the update. So everything but ingest's
- * arguments is the same in every step. The first step with full batches runs call by call, which loads
+ * writes the step's numbers (leat_train_step) to the device; the calls; in training the update. So everything but
+ * ingest's arguments is the same in every step. The first step with full batches runs call by call, which loads
  * every kernel; later ones are one graph, whose first node gets new arguments before each launch. Short
  * batches run call by call.
  *
@@ -88,7 +88,8 @@ typedef struct leat_net_plan {
     leat_net_calls calls;
 } leat_net_plan;
 
-enum { LEAT_NET_PLANS = 4, LEAT_NET_GRAPHS = 8 };
+/* EVEN: the variant of evaluation, which ends with no update; see leat_net_variant. */
+enum { LEAT_NET_PLANS = 4, LEAT_NET_EVEN = 8, LEAT_NET_GRAPHS };
 
 typedef struct leat_net_program {
     leat_program *program;
@@ -225,9 +226,9 @@ leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t
 int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err);
 int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
                      leat_error *err);
-/* A whole training step with full batches: as a graph where that is possible. */
-int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest,
-                        int variant, cudaStream_t stream, leat_error *err);
+/* A whole step: as a graph where that is possible. */
+int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
+                      cudaStream_t stream, leat_error *err);
 void leat_net_graphs_close(leat_net *net);
 
 /* --- net_cuda.c -------------------------------------------------------------------------------- */

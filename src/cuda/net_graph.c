@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_graph.c: runs calls, and records training steps as CUDA graphs. See net_cuda.h. */
+ * net_graph.c: runs calls, and records steps as CUDA graphs. See net_cuda.h. */
 #include <string.h>
 
 #include "net_cuda.h"
@@ -57,7 +57,7 @@ static void close_graph(leat_net_graph *g)
         cudaGraphExecDestroy(g->exec);
     if (g->graph)
         cudaGraphDestroy(g->graph);
-    *g = (leat_net_graph){ .warm = g->warm };
+    *g = (leat_net_graph){ .warm = false }; /* new ops may not be recorded before they have run */
 }
 
 /* The caller has waited for the work. */
@@ -134,8 +134,8 @@ static int replay(leat_net *net, const leat_net_graph *g, const leat_net_call *i
 }
 
 /* graph: auto goes on without graphs where recording fails, unless the device itself has failed. */
-int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest,
-                        int variant, cudaStream_t stream, leat_error *err)
+int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
+                      cudaStream_t stream, leat_error *err)
 {
     leat_net_graph *const g = &net->graphs[variant];
     const bool full = plan->rows == net->model->batch_size && !plan->own_norm;

@@ -204,7 +204,7 @@ int leat_net_update_open(leat_net *net, leat_error *err)
     if (rc < 0 || (rc = open_ranges(net, list_gradients, &net->unpack_ranges, err)) < 0 ||
         (rc = open_ranges(net, list_params, &net->update_ranges, err)) < 0)
         return rc;
-    for (int i = 0; i < LEAT_NET_GRAPHS && rc == LEAT_OK; i++)
+    for (int i = 0; i < LEAT_NET_EVEN && rc == LEAT_OK; i++)
         rc = open_variant(net, i, err);
     return rc;
 }

@@ -190,6 +190,56 @@ static void launches_are_counted(void **state)
     check_fake(fake);
 }
 
+/* One evaluation of a batch; gives its launches. */
+static int64_t evaluate_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b,
+                               float *logits)
+{
+    const leat_net_step how = { .logits = logits };
+    leat_step_times times = { 0 };
+    leat_net_rows rows = rows_on_gpu(f, feed, b);
+    assert_int_equal(
+        f->trainer->backend->step(f->trainer->net, f->trainer->stream, &rows, &how, &times, NULL),
+        LEAT_OK);
+    assert_int_equal(leat_trainer_sync(f->trainer, NULL), LEAT_OK);
+    f->device->table->device_free(f->device, rows.x.data);
+    f->device->table->device_free(f->device, rows.y.data);
+    return times.launches;
+}
+
+/* Full batches are graphs, between steps of training and after other sizes took the place of their plan, and
+ * give the same bits as call by call. */
+static void evaluation_is_a_graph_too(void **state)
+{
+    const model *const m = &gpu_whole_models[1];
+    const leat_trainer_feed feed = gpu_feed(m);
+    enum { CALLS = 12 };
+    static float logits[2][64 * 4];
+    fixture f[2];
+    (void)state;
+    fake->reset(11);
+    assert_true(m->batch <= 64);
+    open_gpu_net(&f[0], m, "graph: false, ", &feed);
+    open_gpu_net(&f[1], m, "graph: true, ", &feed);
+    for (int i = 0; i < CALLS; i++) {
+        const int64_t rows = i >= 4 && i < 9 ? i - 3 : m->batch; /* five short ones */
+        batch b = gpu_batch_draw(&feed, (uint64_t)i, rows, false);
+        int64_t launches[2];
+        for (int k = 0; k < 2; k++) {
+            memset(logits[k], 0, sizeof logits[k]);
+            launches[k] = evaluate_on_gpu(&f[k], &feed, &b, logits[k]);
+            if (i == 2)
+                step_on_gpu(&f[k], &feed, &b, true);
+        }
+        assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+        const bool graph = rows == m->batch && i != 0 && i != 9; /* its plan is new */
+        assert_true(graph ? launches[1] <= 2 && launches[0] > 5 : launches[1] == launches[0]);
+        gpu_batch_drop(&b);
+    }
+    fixture_close(&f[0]);
+    fixture_close(&f[1]);
+    check_fake(fake);
+}
+
 /* --- around steps ---------------------------------------------------------------------------------- */
 
 /* Averages of weights use blend and swap between steps; whiten reads the first batch. */
@@ -438,7 +488,7 @@ static int try_steps(const leat_trainer_feed *feed, const char *text, leat_error
         if (rc < 0)
             snprintf(f.err.message, sizeof f.err.message, "the test's own copy");
     }
-    for (int i = 0; i < 4 && rc == LEAT_OK; i++)
+    for (int i = 0; i < 6 && rc == LEAT_OK; i++)
         rc = leat_trainer_step_rows(f.trainer, &rows, i < 3, &f.err);
     leat_metrics metrics;
     if (rc == LEAT_OK)
@@ -493,6 +543,7 @@ int main(void)
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),
         cmocka_unit_test(graphs_change_no_bit),
         cmocka_unit_test(launches_are_counted),
+        cmocka_unit_test(evaluation_is_a_graph_too),
         cmocka_unit_test(averages_and_whitened_weights),
         cmocka_unit_test(steps_are_not_waited_for),
         cmocka_unit_test(values_move_to_another_net),
