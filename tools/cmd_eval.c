@@ -23,7 +23,7 @@ static const leat_option options[] = {
     LEAT_ROW_WEIGHTS(struct eval_options),
     LEAT_ROW_SECTION(struct eval_options),
     LEAT_OPTION_I64(struct eval_options, top, "5", 1, 10000,
-                    "count samples whose class is among so many best guesses, too"),
+                    "also report top-N accuracy: the class is among the N largest outputs"),
     LEAT_OPTION_STRING(struct eval_options, sheet, NULL,
                        "draw the images that were wrong with the highest probability, as SVG"),
     LEAT_ROW_LABELS(struct eval_options),

@@ -228,7 +228,7 @@ static int suggest(struct doctor *d, leat_error *err)
         .diagnosis = &d->diagnosis,
         .prefetch = plan->prefetch,
         .batch_size = plan->batch_size,
-        .steps = d->out.steps,
+        .steps = d->options->steps,
         .is_cuda = strncmp(d->out.device, "cuda", 4) == 0,
         .progress = tried,
         .user = d,

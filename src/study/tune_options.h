@@ -14,8 +14,8 @@ typedef struct leat_tune_row {
     const char *values[LEAT_TUNE_VALUES];
     double
         of_cores[LEAT_TUNE_VALUES]; /* numbers of threads as multiples of the cores, at least 1 */
-    const char *initial; /* what the config means if it does not say; "cores": their number */
-    const char *needs;   /* what the config must have; NULL: nothing */
+    const char *initial;            /* value if the config does not set it; "cores": their number */
+    const char *needs;              /* what the config must have; NULL: nothing */
 } leat_tune_row;
 
 /* Most important first. */
