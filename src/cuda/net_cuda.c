@@ -30,7 +30,8 @@ static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows
                              .grad_scale = how->share,
                              .n_valid = rows->n_valid,
                              .updates = net->updates };
-    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW) {
+    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW ||
+        net->optimizer == LEAT_OPTIM_MUON) { /* their options begin alike */
         const leat_adam_options *const o = net->model->optimizer_options;
         step.left[0] = 1 - power((double)o->beta1, net->updates + 1);
         step.left[1] = 1 - power((double)o->beta2, net->updates + 1);

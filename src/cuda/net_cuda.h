@@ -2,7 +2,7 @@
  *
  * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
- * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
+ * make; net_update.c and net_muon.c add the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
@@ -53,6 +53,9 @@
     X(arena)                                                                                       \
     X(squares)                                                                                     \
     X(clip)                                                                                        \
+    X(momentum)                                                                                    \
+    X(unit)                                                                                        \
+    X(mix)                                                                                         \
     X(update)
 typedef enum leat_net_kernel {
 #define LEAT_NET_KERNEL_ENUM(name) LEAT_NET_##name,
@@ -72,6 +75,7 @@ typedef struct leat_net_call {
     } args;
     leat_gpu_lib_op *op; /* NULL: a kernel */
     leat_gpu_lib_args lib;
+    bool shared;   /* another call owns the op */
     int32_t layer; /* for messages; -1: none */
 } leat_net_call;
 
@@ -133,6 +137,7 @@ struct leat_net {
     leat_gpu_lib *lib;
     leat_net_program train, even;           /* even: evaluation */
     leat_net_calls update[LEAT_NET_GRAPHS]; /* after the backward pass; index: leat_net_variant */
+    leat_net_calls products;                /* of the optimizer muon; the updates share their ops */
     leat_net_graph graphs[LEAT_NET_GRAPHS];
     uint64_t uses;
     leat_net_issued issued; /* since the last step */
@@ -156,6 +161,7 @@ struct leat_net {
     size_t workspace_bytes;
     leat_train_pack *packs, *device_packs;
     int32_t n_packs;
+    float *squares[2], *product; /* of muon, for the largest matrix */
     uint8_t *copies, *grad_copies;
     leat_net_ranges pack_ranges, unpack_ranges, update_ranges;
     leat_train_step *step;
@@ -220,6 +226,11 @@ int leat_net_update_open(leat_net *net, leat_error *err);
 leat_net_call leat_net_pack_call(const leat_net *net);
 /* weight is changed by other, see train_update.h. */
 leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t mode, float share);
+
+/* --- net_muon.c -------------------------------------------------------------------------------- */
+
+/* Fills net->products, after the arenas and the libraries were opened. */
+int leat_net_muon_open(leat_net *net, leat_error *err);
 
 /* --- net_graph.c ------------------------------------------------------------------------------- */
 

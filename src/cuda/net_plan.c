@@ -31,7 +31,7 @@ leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_
 void leat_net_calls_close(leat_net_calls *calls)
 {
     for (int32_t i = 0; i < calls->n; i++)
-        if (calls->list[i].op)
+        if (calls->list[i].op && !calls->list[i].shared)
             leat_gpu_lib_functions.op_close(&calls->list[i].op);
     free(calls->list);
     *calls = (leat_net_calls){ .list = NULL };
