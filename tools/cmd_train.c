@@ -10,6 +10,7 @@
 #include "report/bad_list.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/speed.h"
 #include "report/summary.h"
 #include "report/terminal.h"
 #include "report/train_run.h"
@@ -102,10 +103,12 @@ static int open_plans(struct train *t, leat_error *err)
 
 static int open_trainer(struct train *t, leat_error *err)
 {
+    const int64_t start_ns = leat_files_now_ns();
     int rc;
     if ((rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
         (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
         return rc;
+    t->run.start.creation = (double)(leat_files_now_ns() - start_ns) * 1e-6;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
@@ -245,6 +248,14 @@ static void print_guess(const struct train *t)
                       info->simulated ? "simulated, " : "", text, t->path);
 }
 
+static void print_speed(const struct train *t)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
+    leat_speed_print_start(&t->run.start);
+    if (t->run.has_meter)
+        leat_speed_print("steady", &t->run.meter, info->flops_per_sample, info->simulated);
+}
+
 static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
@@ -262,6 +273,7 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->log)
         printf("; log in %s", t->o->log);
     putchar('\n');
+    print_speed(t);
     leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
@@ -296,6 +308,7 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_int(json, "steps", t->run.steps);
     leat_bad_list_json(json, &stats);
     leat_json_real(json, "seconds", seconds);
+    leat_speed_add_start(json, &t->run.start);
     leat_json_real(json, "best_eval_accuracy",
                    t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->run.diverged);
@@ -351,6 +364,7 @@ static int run(const leat_call *call)
                                 .talks = !leat_json_to_stdout(o->json),
                                 .progress_when = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                 .best_accuracy = -1,
+                                .start = { NAN, NAN, NAN },
                                 .list = json_array() } };
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();

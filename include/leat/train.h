@@ -14,8 +14,8 @@
  * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
  * threads.
  *
- * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step is only enqueued, as one CUDA graph
- * where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
+ * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step, also of evaluation, is only enqueued, as one
+ * CUDA graph where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
  * same bits. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H

@@ -47,9 +47,21 @@ static int32_t list_gradients(const leat_net *net, leat_train_range *to)
     return n;
 }
 
+/* Of a matrix: how much wider than tall. */
+static float wide_of(const leat_model_param *p)
+{
+    const leat_shape *const s = &p->spec->shape;
+    const double columns = s->rank >= 2 ? (double)s->dims[s->rank - 1] : 1;
+    const double wide = columns * columns / (double)p->n;
+    return wide > 1 ? (float)wide : 1;
+}
+
 static int32_t list_params(const leat_net *net, leat_train_range *to)
 {
     const leat_rate_options *const o = net->model->optimizer_options;
+    const float vector_rate = net->optimizer == LEAT_OPTIM_MUON
+                                  ? ((const leat_muon_options *)(const void *)o)->vector_rate
+                                  : 1;
     int32_t n = 0;
     for (int32_t i = 0; i < net->model->n_params; i++) {
         const leat_model_param *const p = &net->model->params[i];
@@ -57,7 +69,8 @@ static int32_t list_params(const leat_net *net, leat_train_range *to)
             .first = n,
             .count = list_ranges(NULL, i, 0, (int64_t)p->n, NULL),
             .matrix = p->spec->shape.rank >= 2,
-            .rate = p->rate,
+            .wide = wide_of(p),
+            .rate = p->spec->shape.rank >= 2 ? p->rate : p->rate * vector_rate,
             .decay = p->decays ? o->weight_decay : 0,
         };
         if (p->spec->trained)
@@ -184,6 +197,24 @@ static int put_norms(leat_net *net, leat_net_calls *calls, bool clips, leat_erro
     return rc < 0 || !clips ? rc : put(calls, clip, err);
 }
 
+/* The gradients of matrices become directions. */
+static int put_muon(leat_net *net, leat_net_calls *calls, leat_error *err)
+{
+    const leat_muon_options *const o = net->model->optimizer_options;
+    leat_net_call momentum = ranged(net, LEAT_NET_momentum, &net->update_ranges);
+    momentum.args.update.momentum = o->momentum;
+    momentum.args.update.nesterov = o->nesterov;
+    int rc = put(calls, momentum, err);
+    if (rc == LEAT_OK)
+        rc = put(calls, ranged(net, LEAT_NET_unit, &net->update_ranges), err);
+    for (int32_t i = 0; i < net->products.n && rc == LEAT_OK; i++) {
+        leat_net_call one = net->products.list[i];
+        one.shared = true;
+        rc = put(calls, one, err);
+    }
+    return rc;
+}
+
 static int open_variant(leat_net *net, int variant, leat_error *err)
 {
     leat_net_calls *const calls = &net->update[variant];
@@ -193,6 +224,8 @@ static int open_variant(leat_net *net, int variant, leat_error *err)
     const bool clips = (variant & 4) != 0;
     if (net->update_ranges.n && (clips || net->model->optimizer->norms))
         rc = put_norms(net, calls, clips, err);
+    if (rc == LEAT_OK && net->update_ranges.n && net->optimizer == LEAT_OPTIM_MUON)
+        rc = put_muon(net, calls, err);
     if (rc == LEAT_OK && net->update_ranges.n)
         rc = put(calls, update_call(net), err);
     return rc == LEAT_OK && net->pack_ranges.n ? put(calls, leat_net_pack_call(net), err) : rc;
@@ -202,9 +235,10 @@ int leat_net_update_open(leat_net *net, leat_error *err)
 {
     int rc = open_ranges(net, list_packs, &net->pack_ranges, err);
     if (rc < 0 || (rc = open_ranges(net, list_gradients, &net->unpack_ranges, err)) < 0 ||
-        (rc = open_ranges(net, list_params, &net->update_ranges, err)) < 0)
+        (rc = open_ranges(net, list_params, &net->update_ranges, err)) < 0 ||
+        (net->optimizer == LEAT_OPTIM_MUON && (rc = leat_net_muon_open(net, err)) < 0))
         return rc;
-    for (int i = 0; i < LEAT_NET_GRAPHS && rc == LEAT_OK; i++)
+    for (int i = 0; i < LEAT_NET_EVEN && rc == LEAT_OK; i++)
         rc = open_variant(net, i, err);
     return rc;
 }
