@@ -220,7 +220,8 @@ const leat_command leat_command_compare = {
         "step runs alone, and the arm is bound by the one whose rate it matches. --steps is per "
         "arm and round; default: enough for about 0.3 s.\n\n"
         "Speed-ups compare samples/s with the first arm. Intervals are bootstrap 95 % intervals "
-        "over the rounds. On a simulated device times are modelled; the table says so.",
+        "over the rounds. On a simulated device times are modelled; the table says so. Last come "
+        "FLOP/s, launches per step with the host's time for them, and bytes copied, of each arm.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
                "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
                "      --vary engine.threads=1,2 --device sim --json result.json",

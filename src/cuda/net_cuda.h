@@ -2,7 +2,7 @@
  *
  * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
- * make; net_update.c and net_muon.c add the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
+ * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
@@ -226,11 +226,6 @@ int leat_net_update_open(leat_net *net, leat_error *err);
 leat_net_call leat_net_pack_call(const leat_net *net);
 /* weight is changed by other, see train_update.h. */
 leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t mode, float share);
-
-/* --- net_muon.c -------------------------------------------------------------------------------- */
-
-/* Fills net->products, after the arenas and the libraries were opened. */
-int leat_net_muon_open(leat_net *net, leat_error *err);
 
 /* --- net_graph.c ------------------------------------------------------------------------------- */
 
