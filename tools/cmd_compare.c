@@ -133,10 +133,10 @@ static void print_devices(const leat_compare_result *result)
         for (int32_t j = 0; j < i; j++)
             seen |= !strcmp(result->arms[i].device, result->arms[j].device);
         if (!seen)
-            printf("device %s%s\n", result->arms[i].device,
-                   result->arms[i].simulated
-                       ? ": simulated; times are modelled, no arithmetic is done"
-                       : "");
+            leat_terminal_say(2, "device %s%s", result->arms[i].device,
+                              result->arms[i].simulated
+                                  ? ": simulated; times are modelled, no arithmetic is done"
+                                  : "");
     }
 }
 

@@ -80,14 +80,23 @@ static const char *estimate_text(leat_estimate estimate, char text[112])
     return text;
 }
 
+/* The name of a device in 29 columns. */
+static const char *head_text(const leat_crossover_device *device, char text[32])
+{
+    snprintf(text, 32, device->simulated ? "%.17s (simulated)" : "%.29s", device->name);
+    return text;
+}
+
 static void print_points(const leat_crossover_result *result)
 {
     const leat_crossover_device *a = &result->devices[0], *b = &result->devices[1];
-    printf("%8s  %-29.29s  %-29.29s %8s\n", "batch", a->name, b->name, "times");
+    char heads[2][32];
+    printf("%7s  %-29s  %-29s %8s\n", "batch", head_text(a, heads[0]), head_text(b, heads[1]),
+           "times");
     for (int32_t i = 0; i < a->n_points; i++) {
         char text[2][112];
         const leat_estimate x = a->points[i].step_ms, y = b->points[i].step_ms;
-        printf("%8lld  %-29s  %-29s %8.2f%s\n", (long long)a->points[i].batch,
+        printf("%7lld  %-29s  %-29s %8.2f%s\n", (long long)a->points[i].batch,
                estimate_text(x, text[0]), estimate_text(y, text[1]), x.value / y.value,
                a->points[i].batch == result->batch ? " *" : "");
     }
