@@ -38,6 +38,7 @@ struct predict {
     int64_t n_outputs;
     int n; /* images so far */
     bool probabilities;
+    bool binary; /* the one output is the probability of class 1 of two */
     json_t *list;
 };
 
@@ -100,6 +101,7 @@ static int open_all(struct predict *p, leat_error *err)
                          "that drop or repeat some, and give only image files",
                          p->o->section, (long long)info->n_samples, p->folder.n);
     p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
+    p->binary = p->n_outputs == 1 && leat_trainer_get_info(p->t.trainer)->expect.classes == 2;
     p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), sizeof *p->outputs);
     if (!p->outputs)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -136,15 +138,18 @@ static json_t *guess_json(const struct predict *p, int64_t class, float value)
 static int add_image(struct predict *p, const char *file, const float *x, leat_error *err)
 {
     const bool talks = !leat_json_to_stdout(p->o->json);
-    bool *used = calloc((size_t)p->n_outputs, sizeof *used);
+    const float pair[2] = { 1 - *x, *x };
+    const int64_t n = p->binary ? 2 : p->n_outputs;
+    bool *used = calloc((size_t)n, sizeof *used);
     json_t *json = json_object(), *guesses = json_array();
     if (!used)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    x = p->binary ? pair : x;
     if (talks)
         printf("%s:", file);
-    for (int64_t k = 0; k < p->o->top && k < p->n_outputs; k++) {
+    for (int64_t k = 0; k < p->o->top && k < n; k++) {
         char name[24];
-        const int64_t class = take_largest(x, used, p->n_outputs);
+        const int64_t class = take_largest(x, used, n);
         if (talks && p->probabilities)
             printf("%s %s %.1f %%", k ? "," : "", leat_trained_class(&p->t, class, name),
                    (double)x[class] * 100);

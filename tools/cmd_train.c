@@ -163,15 +163,6 @@ static int check_outputs(const struct train *t, leat_error *err)
     return LEAT_OK;
 }
 
-/* The tensor that the model reads. */
-static int32_t input_tensor(const struct train *t)
-{
-    char name[LEAT_OPTION_STRING_MAX] = "image";
-    leat_config_get(t->config, "train.input", name, sizeof name, NULL);
-    const int32_t i = leat_plan_tensor_index(t->run.plan, name);
-    return i < 0 ? 0 : i;
-}
-
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */
 static int open_log(struct train *t, int64_t first_batch, leat_error *err)
 {
@@ -193,7 +184,7 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
     const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, err);
     return rc < 0
                ? rc
-               : leat_train_log_sheet(t->run.log, t->run.plan, input_tensor(t), first_batch, err);
+               : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
 }
 
 static int open_all(struct train *t, leat_error *err)
@@ -310,6 +301,7 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
 
 static void close_all(struct train *t)
 {
+    leat_train_keep_close(&t->run.keep);
     leat_loader_close(&t->run.loader);
     leat_trainer_close(&t->run.trainer);
     leat_device_close(&t->run.device);

@@ -37,6 +37,7 @@ typedef struct leat_trainer_info {
     int64_t n_outputs;       /* values that the model gives for a sample */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target: for leat_loader_options */
+    int32_t input;           /* index of the tensor that the model reads */
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;
@@ -144,7 +145,8 @@ LEAT_API int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, floa
                                   leat_error *err);
 
 /* Makes probabilities of rows of outputs, in place, as the loss means them: softmax or sigmoid. Returns 1;
- * 0 if the loss has no probabilities, and nothing changed. */
+ * 0 if the loss has no probabilities, and nothing changed. The one output of binary_cross_entropy becomes the
+ * probability of class 1. */
 LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs,
                                             int64_t rows);
 

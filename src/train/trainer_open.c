@@ -127,6 +127,7 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .n_outputs = leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
         .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
+        .input = trainer->input_at,
         .checkpoint_dir = *trainer->checkpoint.dir.text ? trainer->checkpoint.dir.text : NULL,
         .checkpoint_steps = trainer->checkpoint.every_steps,
         .checkpoint_minutes = trainer->checkpoint.every_minutes,

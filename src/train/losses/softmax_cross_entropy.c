@@ -226,10 +226,11 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
     }
 }
 
-static void probabilities(float *x, int64_t n)
+static void probabilities(const void *opts, float *x, int64_t n)
 {
     const float top = x[largest(x, n)];
     const double sum = exp_sum(x, n, top);
+    (void)opts;
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)((double)expf(x[i] - top) / sum);
 }
