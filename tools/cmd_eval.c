@@ -103,8 +103,8 @@ static void take_wrong(struct eval *e, leat_batch *batch)
                                    .row = i,
                                    .actual = e->actual[i],
                                    .predicted = e->predicted[i],
-                                   .probability = probability_of(e->outputs + i * n, n,
-                                                                 e->predicted[i]) };
+                                   .probability =
+                                       probability_of(e->outputs + i * n, n, e->predicted[i]) };
         if (wrong.actual >= 0 && wrong.actual != wrong.predicted)
             leat_wrong_sheet_add(&e->wrong, &wrong, &images);
     }

@@ -128,6 +128,8 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
+    if (*t->found.path && t->found.state.n_batches != per_epoch)
+        return LEAT_OK; /* of other data: the loader says so */
     if (*t->found.path && *out >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "%s is from the end of the run, which has %lld epochs: give more --epochs",
@@ -182,9 +184,8 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
     leat_json_int(line, "log_every", t->o->log_every);
     t->run.log_every = t->o->log_every;
     const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, err);
-    return rc < 0
-               ? rc
-               : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
+    return rc < 0 ? rc
+                  : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
 }
 
 static int open_all(struct train *t, leat_error *err)
@@ -203,7 +204,13 @@ static int open_all(struct train *t, leat_error *err)
     t->run.first = how.first_batch;
     if (!how.state && (rc = leat_trainer_start_at(t->run.trainer, how.first_batch, err)) < 0)
         return rc;
-    return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    if (rc == LEAT_E_ARGUMENT && how.state)
+        leat_fail_in(err, rc,
+                     "--resume: %s needs the data and the pipeline of its run (--restore takes its "
+                     "weights alone): ",
+                     t->found.path);
+    return rc;
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/

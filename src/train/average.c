@@ -115,8 +115,7 @@ int leat_average_before(leat_average *average, const leat_backend *backend, leat
 int leat_average_after(const leat_average *average, int64_t n_of_run, const leat_backend *backend,
                        leat_net *net, leat_error *err)
 {
-    const int64_t n =
-        average->mode == LEAT_AVERAGE_LOOKAHEAD ? n_of_run : backend->updates(net);
+    const int64_t n = average->mode == LEAT_AVERAGE_LOOKAHEAD ? n_of_run : backend->updates(net);
     int rc = LEAT_OK;
     if (!average->mode)
         return LEAT_OK;

@@ -96,11 +96,13 @@ static int add_input(leat_model *model, leat_model_layer *l, const leat_node *no
 }
 
 /* Names the last layer. Files of weights find parameters by these names. */
-static int name_layer(leat_model *model, leat_model_layer *l, const leat_node *node, leat_error *err)
+static int name_layer(leat_model *model, leat_model_layer *l, const leat_node *node,
+                      leat_error *err)
 {
     const char *const own = ((const leat_layer_common *)l->options)->name.text;
     const size_t first = strcspn(own, ".");
-    if ((first == 9 && !strncmp(own, "optimizer", 9)) || (first == 7 && !strncmp(own, "average", 7)))
+    if ((first == 9 && !strncmp(own, "optimizer", 9)) ||
+        (first == 7 && !strncmp(own, "average", 7)))
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "name: '%.63s' begins with '%.*s', as other values do in files of "
                               "checkpoints: take another name",
@@ -154,6 +156,10 @@ static int shape_layer(leat_model *model, leat_model_layer *l, const leat_shape 
     if (rc < 0)
         return rc;
     const int64_t bytes = leat_shape_bytes(&l->out);
+    if (l->layer == &leat_layer_conv2d && l->inputs[0] >= 0 &&
+        ((const leat_conv2d_options *)l->options)->init + LEAT_INIT_AUTO == LEAT_INIT_WHITEN)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "conv2d: init: whiten is for a layer that reads the model's input");
     if (bytes < 0 || bytes > INT64_C(1) << 40)
         return leat_fail(err, LEAT_E_CONFIG, "%s: its output would be larger than 1 TiB",
                          l->layer->kind.name);
@@ -217,10 +223,11 @@ static int check_readers(const leat_model *model, const leat_node *list, leat_er
     int32_t i = 0;
     for (const leat_node *node = list->first; node; node = node->next, i++)
         if (!is_read(model, i))
-            return leat_node_fail(node, err, LEAT_E_CONFIG,
-                                  "no layer reads the output of layer '%s': name it in the `from` of "
-                                  "a later one, or leave it out",
-                                  model->layers[i].name);
+            return leat_node_fail(
+                node, err, LEAT_E_CONFIG,
+                "no layer reads the output of layer '%s': name it in the `from` of "
+                "a later one, or leave it out",
+                model->layers[i].name);
     return LEAT_OK;
 }
 

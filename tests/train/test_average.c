@@ -168,8 +168,7 @@ static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
         step(&f, n);
         double *average = all_values(&f, LEAT_SLOT_AVERAGE, &count);
         double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
-        assert_int_equal(!memcmp(average, weights, count * sizeof *weights),
-                         n == 10 || n == STEPS);
+        assert_int_equal(!memcmp(average, weights, count * sizeof *weights), n == 10 || n == STEPS);
         free(average);
         free(weights);
     }

@@ -148,10 +148,9 @@ static void yes_or_no(const char *text, int64_t n_outputs, float middle)
     float bits[RECORDS * 3];
     for (int i = 0; i < RECORDS * 3; i++)
         bits[i] = (float)(labels[i % RECORDS] % 2);
-    const leat_rows rows[] = {
-        { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
-        { "label", leat_shape_make(LEAT_F32, n_outputs > 1, targets), bits }
-    };
+    const leat_rows rows[] = { { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
+                               { "label", leat_shape_make(LEAT_F32, n_outputs > 1, targets),
+                                 bits } };
     leat_plan *plan = open_rows(rows);
     leat_loader *loader = NULL;
     leat_score *score = NULL;

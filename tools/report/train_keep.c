@@ -30,8 +30,8 @@ static int lock(leat_train_keep *keep, leat_error *err)
 static int open_folder(leat_train_keep *keep, leat_error *err)
 {
     char *const file = leat_files_text("%s/.check", keep->folder);
-    int rc = file ? leat_files_make_parents(file, err)
-                  : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc =
+        file ? leat_files_make_parents(file, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
         rc = leat_files_check(file, err);
     free(file);
@@ -102,7 +102,10 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--resume: name the folder with --checkpoint DIR, or a checkpoint with "
                          "--resume=FILE");
+    const bool named = from != keep->folder;
     rc = leat_checkpoint_resume(trainer, from, found, err);
+    if (rc == LEAT_OK && named && !*found->path)
+        rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);
     if (rc < 0)
         return leat_fail_in(err, rc, "--resume: ");
     say_found(from, found);
