@@ -23,7 +23,7 @@ static const leat_option options[] = {
     LEAT_ROW_WEIGHTS(struct eval_options),
     LEAT_ROW_SECTION(struct eval_options),
     LEAT_OPTION_I64(struct eval_options, top, "5", 1, 10000,
-                    "count samples whose class is among so many best guesses, too"),
+                    "also report top-N accuracy: the class is among the N largest outputs"),
     LEAT_OPTION_STRING(struct eval_options, sheet, NULL,
                        "draw the images that were wrong with the highest probability, as SVG"),
     LEAT_ROW_LABELS(struct eval_options),
@@ -218,7 +218,7 @@ static json_t *classes_json(const struct eval *e)
         leat_score_get_class(e->score, i, &one);
         leat_json_int(json, "class", i);
         leat_json_add(json, "name",
-                      i < e->t.n_classes ? json_string(e->t.classes[i]) : json_null());
+                      i < e->t.n_classes ? leat_json_string(e->t.classes[i]) : json_null());
         leat_json_int(json, "samples", (int64_t)one.samples);
         leat_json_int(json, "predicted", (int64_t)one.predicted);
         leat_json_int(json, "right", (int64_t)one.right);

@@ -16,7 +16,7 @@ enum { LEAT_CROSSOVER_POINTS = 8 };
 typedef struct leat_crossover_options {
     int32_t rounds;        /* each measures every batch on both devices once; 0 = 6; at least 3 */
     int32_t steps;         /* of a run; 0: as many as last 0.1 s */
-    int64_t largest_batch; /* 0: as long as a step takes no more than 0.2 s, at most 4096 */
+    int64_t largest_batch; /* 0: the largest whose step takes at most 0.2 s, up to 4096 */
     /* Called after every run with the number of runs done and in all; may be NULL. */
     void (*progress)(void *user, int done, int total);
     void *user;

@@ -37,7 +37,7 @@ LEAT_API void leat_device_close(leat_device **device);
 /* Name and description; valid until the device is closed. Any thread. */
 LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device);
 
-/* What the host has spent on issuing kernels since the device was opened. */
+/* Host time spent on launching kernels since the device was opened. */
 typedef struct leat_device_launches {
     int64_t n;       /* kernels issued */
     int64_t each_ns; /* time of the host for one */

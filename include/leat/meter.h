@@ -53,7 +53,7 @@ LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size
                                 leat_meter *out);
 
 /* First steady step: the first (never before 10) from which on the running median of the last 10 step
- * times stays within 5 % of the median of the second half; n if there is none. */
+ * times stays within 5 % of the median of the second half; n if no step is steady. */
 LEAT_API size_t leat_meter_warm(const leat_step_times *steps, size_t n);
 
 #ifdef __cplusplus
