@@ -131,6 +131,8 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
+    if (*t->found.path && t->found.state.n_batches != per_epoch)
+        return LEAT_OK; /* of other data: the loader says so */
     if (*t->found.path && *out >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "%s is from the end of the run, which has %lld epochs: give more --epochs",
@@ -166,15 +168,6 @@ static int check_outputs(const struct train *t, leat_error *err)
     return LEAT_OK;
 }
 
-/* The tensor that the model reads. */
-static int32_t input_tensor(const struct train *t)
-{
-    char name[LEAT_OPTION_STRING_MAX] = "image";
-    leat_config_get(t->config, "train.input", name, sizeof name, NULL);
-    const int32_t i = leat_plan_tensor_index(t->run.plan, name);
-    return i < 0 ? 0 : i;
-}
-
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */
 static int open_log(struct train *t, int64_t first_batch, leat_error *err)
 {
@@ -194,9 +187,8 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
     leat_json_int(line, "log_every", t->o->log_every);
     t->run.log_every = t->o->log_every;
     const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, err);
-    return rc < 0
-               ? rc
-               : leat_train_log_sheet(t->run.log, t->run.plan, input_tensor(t), first_batch, err);
+    return rc < 0 ? rc
+                  : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
 }
 
 static int open_all(struct train *t, leat_error *err)
@@ -215,7 +207,13 @@ static int open_all(struct train *t, leat_error *err)
     t->run.first = how.first_batch;
     if (!how.state && (rc = leat_trainer_start_at(t->run.trainer, how.first_batch, err)) < 0)
         return rc;
-    return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    if (rc == LEAT_E_ARGUMENT && how.state)
+        leat_fail_in(err, rc,
+                     "--resume: %s needs the data and the pipeline of its run (--restore takes its "
+                     "weights alone): ",
+                     t->found.path);
+    return rc;
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/
@@ -323,6 +321,7 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
 
 static void close_all(struct train *t)
 {
+    leat_train_keep_close(&t->run.keep);
     leat_loader_close(&t->run.loader);
     leat_trainer_close(&t->run.trainer);
     leat_device_close(&t->run.device);

@@ -143,7 +143,7 @@ typedef struct leat_loss {
      * rows give to d(mean loss)/d logits of the batch: zeros for those that do not count. Any thread. */
     void (*eval)(const void *options, const leat_loss_rows *rows, double *loss_sum, double *right);
     /* Makes probabilities of the n logits of a row, in place. NULL: outputs are plain values. */
-    void (*probabilities)(float *logits, int64_t n);
+    void (*probabilities)(const void *options, float *logits, int64_t n);
 } leat_loss;
 
 /* --- optimisers ------------------------------------------------------------------------------ */

@@ -55,6 +55,6 @@ int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs, 
         return 0;
     const int64_t n = trainer->info.n_outputs;
     for (int64_t i = 0; i < rows; i++)
-        trainer->model.loss->probabilities(outputs + i * n, n);
+        trainer->model.loss->probabilities(trainer->model.loss_options, outputs + i * n, n);
     return 1;
 }

@@ -175,7 +175,9 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
     rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, times, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
     return rc == LEAT_OK && how.last
-               ? leat_average_after(&trainer->average, trainer->backend, trainer->net, err)
+               ? leat_average_after(&trainer->average,
+                                    trainer->n_accumulated / trainer->model.accumulate,
+                                    trainer->backend, trainer->net, err)
                : rc;
 }
 

@@ -34,6 +34,10 @@ static const struct {
       "filters: 4, padding: same}, add: {name: d, from: [b, c]}, concat: {from: [d, a, "
       "input]}, multiply: 0.5, flatten, dense: 3]",
       { 6, 5, 2 } },
+    { "names",
+      "[dense: {units: 4, name: output}, relu: {name: output.weight}, dense: {units: 3, name: "
+      "input_nchw}, multiply: {factor: 2, name: output.bias}]",
+      { 0, 0, 5 } },
     { "vector", "[dense: 7, relu, dense: 3]", { 0, 0, 9 } },
     { "resnet18", "{resnet18: {classes: 10}}", { 32, 32, 3 } },
     { "resnet18_large", "{resnet18: {classes: 10, stem: large}}", { 65, 64, 3 } },

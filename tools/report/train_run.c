@@ -222,6 +222,16 @@ static int save(leat_train_run *t, leat_error *err)
     return rc;
 }
 
+/* A disk that is full for a while does not end a run that can save again later. */
+static int save_epoch(leat_train_run *t, int64_t number, leat_error *err)
+{
+    const int rc = save(t, err);
+    if (rc != LEAT_E_IO || number + 1 >= t->epochs || t->steps == t->steps_most)
+        return rc;
+    fprintf(stderr, "leat train: cannot save the weights, the run goes on: %s\n", err->message);
+    return LEAT_OK;
+}
+
 /* Saves the weights of the last step, unless they are already saved or not finite. */
 static int stop(leat_train_run *t, leat_error *err)
 {
@@ -266,7 +276,7 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
     log_epoch(t, &e);
     rc = check_loss(t, &e, err);
     if (rc == LEAT_OK)
-        rc = save(t, err);
+        rc = save_epoch(t, number, err);
     begin_epoch(t);
     t->shown.at_ns += t->epoch_start_ns - end_ns; /* no steps were made in this time */
     return rc;
