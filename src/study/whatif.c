@@ -6,8 +6,8 @@
  * the number of cores and with the other ways to decode (alternating, forwards and backwards); the step on
  * each device; and the copies to it. Only the loader depends on this machine; on a simulated device the
  * other two are arithmetic. Where the loader uses all cores that other processes leave to it, the rate per
- * second of CPU time is what counts, because a busy neighbour hardly changes it. More threads than cores are measured too if the threads sleep most of the time,
- * because then they need no cores. */
+ * second of CPU time is what counts, because a busy neighbour hardly changes it. More threads than cores are
+ * measured too if the threads sleep most of the time, because then they need no cores. */
 #include "leat/whatif.h"
 
 #include <math.h>

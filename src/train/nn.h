@@ -253,9 +253,9 @@ typedef struct leat_model_nodes {
     const leat_node *layers, *loss, *optimizer;
 } leat_model_nodes;
 
-/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision are set, from
- * a config. leat_model_fini() takes half-built ones.
- * Returns LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_NOMEM. */
+/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision
+ * are set, from a config. leat_model_fini() takes half-built ones. Returns LEAT_OK, LEAT_E_CONFIG with the
+ * place and the shapes, LEAT_E_NOMEM. */
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
 
