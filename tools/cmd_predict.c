@@ -18,7 +18,7 @@ struct predict_options {
 static const leat_option options[] = {
     LEAT_ROW_WEIGHTS(struct predict_options),
     LEAT_ROW_SECTION(struct predict_options),
-    LEAT_OPTION_I64(struct predict_options, top, "3", 1, 10000, "best guesses shown of each image"),
+    LEAT_OPTION_I64(struct predict_options, top, "3", 1, 10000, "classes shown for each image"),
     LEAT_ROW_LABELS(struct predict_options),
     LEAT_OPTION_STRING(struct predict_options, device, NULL,
                        "compute on this device instead of train.device"),
@@ -225,8 +225,8 @@ const leat_command leat_command_predict = {
     .arguments = "CONFIG IMAGE...",
     .text = "Prepares image files as the config's `eval` part does, runs the model of its `train` "
             "part with trained weights, and prints the most probable classes of each image. Data "
-            "sets are not needed; names of classes are those of the data if they are there, or "
-            "of --labels.",
+            "sets are not needed; class names come from the data if these exist, or from "
+            "--labels.",
     .example = "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png",
     .n_min = 2,
     .n_max = -1,

@@ -91,7 +91,7 @@ const leat_command leat_command_whatif = {
     .arguments = "CONFIG",
     .text =
         "Runs the pipeline of a config on this machine into a consumer that does nothing, with 1 "
-        "thread to as many as there are cores, and the training step on each device, simulated "
+        "thread up to one per core, and the training step on each device, simulated "
         "or real. Prints for each number of threads how long the device would wait for input, and "
         "how many cores and which rate of stored bytes would keep it busy. Rates of more threads "
         "than this machine has cores are predicted: those of all cores, in proportion. So they "

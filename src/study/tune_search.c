@@ -25,7 +25,7 @@ enum {
     PASSES = 2,
     RUN_NS = 120000000,
     MIN_RUN_NS = 20000000,
-    RUNS = 500, /* in all the time, about: a short time has short runs */
+    RUNS = 500, /* in the whole time, approximately: a short time has short runs */
     MIN_STEPS = 5,
     MOST_STEPS = 2000,
     LAST_ROUNDS = 12,
@@ -66,7 +66,7 @@ static bool applies(const struct study *study, size_t option)
            (!strcmp(when, "gpu") && !cpu && !study->out->simulated);
 }
 
-/* The value now, as far as it can be known. */
+/* The current value, as far as it is known. */
 static void value_now(const struct study *study, size_t option, char text[32])
 {
     if (study->best.values[option][0])
@@ -79,7 +79,7 @@ static void value_now(const struct study *study, size_t option, char text[32])
         leat_text(text, 32, "%d", study->out->cores);
 }
 
-/* The values to try, without the present one. */
+/* The values to try, without the current one. */
 static size_t values_of(const struct study *study, size_t option, char values[LEAT_TUNE_VALUES][32])
 {
     char now[32];
@@ -147,7 +147,7 @@ static void close_race(struct study *study)
         close_arm(&study->arms[i]);
 }
 
-/* Adds an arm. Settings that cannot be are left out; only those of arm 0 are an error. */
+/* Adds an arm. Settings that cannot be set are left out; for arm 0 they are an error. */
 static int enter(struct study *study, const leat_tune_settings *s, leat_error *err)
 {
     leat_race *race = &study->race;
@@ -162,7 +162,7 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
     return LEAT_OK;
 }
 
-/* Every arm that is not out runs once. *in_time is 0 when the time was over before. */
+/* Every arm that is not out runs once. *in_time: 0 if the time was over before all had run. */
 static int run_round(struct study *study, double until, bool *in_time, leat_error *err)
 {
     leat_race *race = &study->race;
@@ -266,7 +266,7 @@ static int search(struct study *study, leat_error *err)
         changed = false;
         for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++) {
             const double now = seconds(study);
-            /* A first pass leaves time for the options after this one, the second one does not. */
+            /* The first pass leaves time for the options after this one, the second does not. */
             const double share =
                 pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(LEAT_TUNE_OPTIONS - i));
             if (!applies(study, i))
