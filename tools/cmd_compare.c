@@ -51,7 +51,7 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
 {
     json_t *json = leat_json_open("compare"), *varied = json_array(), *arms = json_array();
     for (int32_t i = 0; i < vary->n; i++)
-        json_array_append_new(varied, json_string(vary->values[i]));
+        json_array_append_new(varied, leat_json_string(vary->values[i]));
     for (int32_t i = 0; i < result->n_arms; i++)
         json_array_append_new(arms, leat_arm_json(&result->arms[i]));
     leat_json_text(json, "config", path);

@@ -223,7 +223,7 @@ static json_t *classes_json(const struct eval *e)
         leat_score_get_class(e->score, i, &one);
         leat_json_int(json, "class", i);
         leat_json_add(json, "name",
-                      i < e->t.n_classes ? json_string(e->t.classes[i]) : json_null());
+                      i < e->t.n_classes ? leat_json_string(e->t.classes[i]) : json_null());
         leat_json_int(json, "samples", (int64_t)one.samples);
         leat_json_int(json, "predicted", (int64_t)one.predicted);
         leat_json_int(json, "right", (int64_t)one.right);

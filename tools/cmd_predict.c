@@ -125,7 +125,7 @@ static json_t *guess_json(const struct predict *p, int64_t class, float value)
     json_t *json = json_object();
     leat_json_int(json, "class", class);
     leat_json_add(json, "name",
-                  class < p->t.n_classes ? json_string(p->t.classes[class]) : json_null());
+                  class < p->t.n_classes ? leat_json_string(p->t.classes[class]) : json_null());
     if (p->probabilities)
         leat_json_real(json, "probability", (double)value);
     else

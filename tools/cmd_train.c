@@ -302,10 +302,10 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_bool(json, "diverged", t->run.diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
     leat_json_add(json, "input", input_json(t));
-    leat_json_add(json, "resumed", *t->found.path ? json_string(t->found.path) : json_null());
+    leat_json_add(json, "resumed", *t->found.path ? leat_json_string(t->found.path) : json_null());
     leat_json_add(json, "checkpoint",
-                  *t->run.keep.path ? json_string(t->run.keep.path) : json_null());
-    leat_json_add(json, "saved", t->run.saved ? json_string(t->o->save) : json_null());
+                  *t->run.keep.path ? leat_json_string(t->run.keep.path) : json_null());
+    leat_json_add(json, "saved", t->run.saved ? leat_json_string(t->o->save) : json_null());
     return json;
 }
 

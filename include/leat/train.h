@@ -106,8 +106,9 @@ LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_er
  * returns  LEAT_OK; LEAT_E_ARGUMENT: batch < 0, or steps were made */
 LEAT_API int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err);
 
-/* n steps on one batch that stays on the device: measures the step without waiting for input. As
- * leat_trainer_step(), with times per step; the batch is released after the last one. */
+/* n steps on one batch that stays on the device, to measure them: as leat_trainer_step(), with times per step, but
+ * their learning rate is 0. So they cost as much, and no number of them changes a weight or lets the loss
+ * diverge. The batch is released after the last one. */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
                                  leat_error *err);
 

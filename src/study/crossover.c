@@ -53,19 +53,6 @@ static int set(leat_config *config, leat_error *err, const char *path, const cha
     return leat_config_set(config, text, err);
 }
 
-/* Repeated steps on one batch, at a size that the learning rate was not chosen for, may diverge. So the rate
- * is almost 0; this does not change the time. */
-static void hold_weights(leat_config *config)
-{
-    char text[256], path[128];
-    if (leat_config_get(config, "train.optimizer", text, sizeof text, NULL) < 0)
-        return;
-    const char *name = text + strspn(text, "{ ");
-    leat_text(path, sizeof path, "train.optimizer.%.*s.learning_rate", (int)strcspn(name, ":}{ "),
-              name);
-    (void)set(config, NULL, path, "1e-20");
-}
-
 /* A copy of the config for one device and batch size, without prefetch. */
 static int configure(const struct study *study, int device, int64_t batch, leat_config **out,
                      leat_error *err)
@@ -73,10 +60,9 @@ static int configure(const struct study *study, int device, int64_t batch, leat_
     char size[32];
     leat_text(size, sizeof size, "%lld", (long long)batch);
     int rc = leat_config_copy(study->config, out, err);
-    if (rc < 0 || (rc = set(*out, err, "train.device", study->devices[device])) < 0 ||
+    if (rc < 0 || (rc = leat_arm_set_device(*out, study->devices[device], err)) < 0 ||
         (rc = set(*out, err, "pipeline.batch.size", size)) < 0)
         return rc;
-    hold_weights(*out);
     (void)set(*out, NULL, "pipeline.prefetch.batches", "0"); /* it may have no such stage */
     return LEAT_OK;
 }
@@ -139,7 +125,7 @@ static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_
     leat_crossover_device *out = &study->out->devices[d];
     leat_arm arm = { .n_times = 0 };
     int rc = leat_config_copy(study->config, &arm.config, err);
-    if (rc < 0 || (rc = set(arm.config, err, "train.device", study->devices[d])) < 0 ||
+    if (rc < 0 || (rc = leat_arm_set_device(arm.config, study->devices[d], err)) < 0 ||
         (rc = leat_plan_open(arm.config, NULL, &arm.plan, err)) < 0)
         goto done;
     study->out->batch = leat_plan_get_info(arm.plan)->batch_size;

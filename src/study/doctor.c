@@ -55,16 +55,6 @@ static void report(struct doctor *d, const char *what)
 
 /* --- opening ----------------------------------------------------------------------------------- */
 
-static int set_device(struct doctor *d, leat_error *err)
-{
-    char text[512];
-    if (!d->options->device)
-        return LEAT_OK;
-    if ((size_t)snprintf(text, sizeof text, "train.device=%s", d->options->device) >= sizeof text)
-        return leat_fail(err, LEAT_E_ARGUMENT, "the name of the device is too long");
-    return leat_config_set(d->config, text, err);
-}
-
 /* A variant that the config does not allow is left out. */
 static int open_variant(struct doctor *d, leat_trial *trial, const char *set, bool *has,
                         leat_error *err)
@@ -84,7 +74,9 @@ static int open_variant(struct doctor *d, leat_trial *trial, const char *set, bo
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
 {
     int rc;
-    if ((rc = leat_config_copy(config, &d->config, err)) < 0 || (rc = set_device(d, err)) < 0 ||
+    if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
+        (d->options->device &&
+         (rc = leat_arm_set_device(d->config, d->options->device, err)) < 0) ||
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
         (rc = leat_arm_open(&d->arm, err)) < 0 ||

@@ -174,7 +174,9 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
     }
     if (rc < 0 || (rc = leat_arm_run_loader(arm, 0, err)) < 0)
         return rc;
-    const double rows = (double)leat_plan_get_info(arm->plan)->batch_size;
+    const leat_meter *any =
+        &arm->step[0]; /* all steps are on one batch, which may be a short one */
+    const double rows = any->samples_per_s * (double)any->wall_ns * 1e-9 / (double)any->n_steps;
     const double median = leat_median_of(ns, STEP_ROUNDS);
     *step = rows * 1e9 / fmax(median, 1);
     *copy = arm->loader[0].exposed_copy > 0
@@ -186,17 +188,15 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
 static int measure_device(struct study *study, const char *name, double *step, double *copy,
                           int32_t *simulated, leat_error *err)
 {
-    char text[512];
     leat_compare_arm *out = calloc(1, sizeof *out);
     leat_arm arm = { .n_times = 0 };
     int rc = out ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "an arm");
     if (rc < 0)
         return rc;
     out->steps = MOST_STEPS;
-    leat_text(text, sizeof text, "train.device=%s", name);
     if ((rc = leat_arm_init(&arm, out, STEP_ROUNDS, err)) == LEAT_OK &&
         (rc = leat_config_copy(study->config, &arm.config, err)) == LEAT_OK &&
-        (rc = leat_config_set(arm.config, text, err)) == LEAT_OK &&
+        (rc = leat_arm_set_device(arm.config, name, err)) == LEAT_OK &&
         (rc = leat_arm_open(&arm, err)) == LEAT_OK)
         rc = out->on_host
                  ? leat_fail(err, LEAT_E_ARGUMENT,
@@ -335,6 +335,19 @@ static void conclude_threads(struct study *study, leat_whatif_rates *rates)
     out->efficiency = rates->per_thread.value / out->per_thread.value;
 }
 
+/* Before anything is measured. */
+static int check_devices(const struct study *study, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t d = 0; d < study->options.n_devices && rc == LEAT_OK; d++) {
+        leat_config *config;
+        if ((rc = leat_config_copy(study->config, &config, err)) == LEAT_OK)
+            rc = leat_arm_set_device(config, study->options.devices[d], err);
+        leat_config_close(&config);
+    }
+    return rc;
+}
+
 static int measure(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
@@ -342,7 +355,8 @@ static int measure(struct study *study, leat_error *err)
     leat_source_info source;
     int32_t predicted;
     int rc;
-    if ((rc = choose_feeds(study, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+    if ((rc = check_devices(study, err)) < 0 || (rc = choose_feeds(study, err)) < 0 ||
+        (rc = run_rounds(study, err)) < 0)
         return rc;
     collect(study, &rates);
     leat_plan_source(study->feeds[0].plan, &source);

@@ -134,8 +134,10 @@ static leat_net_step next_step(const leat_trainer *trainer)
                             .last = at + 1 == model->accumulate,
                             .share = 1.0f / (float)model->accumulate,
                             .clip = trainer->clip,
-                            .rate = (double)o->learning_rate *
-                                    leat_schedule_factor(trainer->schedule, updates) };
+                            .rate = trainer->still
+                                        ? 0
+                                        : (double)o->learning_rate *
+                                              leat_schedule_factor(trainer->schedule, updates) };
 }
 
 /* Initial weights that the first batch decides. It is computed on the host. */
@@ -324,14 +326,29 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
     return rc == LEAT_OK ? sync_if_due(trainer, err) : rc;
 }
 
-int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
+static int make_steps(leat_trainer *trainer, leat_batch *batch, int64_t n, bool still,
+                      leat_error *err)
 {
     if (!trainer || !batch)
         return leat_fail(err, LEAT_E_ARGUMENT, "a step needs a trainer and a batch");
-    if (leat_batch_get_info(batch)->rows > 0 && n > 0)
-        return steps_on(trainer, batch, n, err);
-    leat_batch_release(batch); /* a rank without rows in a short batch: no step */
-    return LEAT_OK;
+    if (leat_batch_get_info(batch)->rows < 1 || n < 1) {
+        leat_batch_release(batch); /* a rank without rows in a short batch: no step */
+        return LEAT_OK;
+    }
+    trainer->still = still;
+    const int rc = steps_on(trainer, batch, n, err);
+    trainer->still = false;
+    return rc;
+}
+
+int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
+{
+    return make_steps(trainer, batch, 1, false, err);
+}
+
+int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
+{
+    return make_steps(trainer, batch, n, true, err);
 }
 
 int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err)
@@ -342,9 +359,4 @@ int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err)
             "leat_trainer_start_at: a trainer without steps, and a batch of 0 or more");
     trainer->n_accumulated = batch - batch % trainer->model.accumulate;
     return LEAT_OK;
-}
-
-int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err)
-{
-    return leat_trainer_repeat(trainer, batch, 1, err);
 }

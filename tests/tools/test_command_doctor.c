@@ -90,7 +90,7 @@ static void exit_codes_name_the_verdict(void **state)
     } cases[] = {
         { "step_ms>0", true },      { "step_ms>100000", false }, { "idle>=0%", true },
         { "busy<100.1%", true },    { "busy > 1", false },       { "samples_per_s<1", false },
-        { "unknown>101 %", false }, { "idle<-1", false },        { "gain<-5", false },
+        { "unknown>101 %", false }, { "idle<-1", false },        { "cores_taken<-5", false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int code = shell("$L doctor x.yaml --device sim --quick --rounds 1 --steps 6 -q "
@@ -102,9 +102,15 @@ static void exit_codes_name_the_verdict(void **state)
         } else
             expect_success(code);
     }
-    static const char *const wrong[] = { "idle", "idle>", "idle>x", "idle=3", ">3", "nothing>3" };
+    static const char *const wrong[] = { "idle",       "idle>",   "idle>x",        "idle=3",
+                                         ">3",         "idle==3", "nothing>3",     "gain>5%",
+                                         "idle>10",    "busy<80", "step_ms>20%",   "idle>10%%",
+                                         "idle>10%,3", "idle>",   "cores_taken>5%" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        expect_failure(shell("$L doctor x.yaml --fail-if '%s'", wrong[i]), 2, "--fail-if '");
+        expect_failure(shell("$L doctor x.yaml --quick --fail-if '%s'", wrong[i]), 2,
+                       "--fail-if '");
+    expect_failure(shell("$L doctor x.yaml --fail-if 'idle>10'"), 2, "write 10%, or 0.1");
+    expect_failure(shell("$L doctor x.yaml --quick --verify"), 2, "leave out one of them");
 }
 
 static void mistakes_are_told_before_anything_runs(void **state)

@@ -168,9 +168,9 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_add(json, "shards", leat_shard_names_json(c->o->prefix, n_shards_of(c)));
     leat_json_text(json, "labels", c->labels);
     for (size_t i = 0; i < c->scan.n_left_out; i++)
-        json_array_append_new(skipped, json_string(c->scan.left_out[i]));
+        json_array_append_new(skipped, leat_json_string(c->scan.left_out[i]));
     for (size_t i = 0; i < c->result.n_skipped; i++)
-        json_array_append_new(skipped, json_string(c->result.skipped[i].text));
+        json_array_append_new(skipped, leat_json_string(c->result.skipped[i].text));
     leat_json_add(json, "skipped", skipped);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
     leat_json_int(json, "empty_classes",

@@ -42,7 +42,7 @@ static json_t *device_json(const leat_crossover_device *device)
 /* Name of a device by index; null for -1. */
 static json_t *named(const leat_crossover_result *result, int32_t device)
 {
-    return device < 0 ? json_null() : json_string(result->devices[device].name);
+    return device < 0 ? json_null() : leat_json_string(result->devices[device].name);
 }
 
 void leat_crossover_json(json_t *object, const leat_crossover_result *result)
