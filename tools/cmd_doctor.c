@@ -162,7 +162,7 @@ static int check_limits(const struct doctor_options *o, leat_error *err)
     return rc;
 }
 
-/* The exit code; says on standard error what holds. */
+/* Returns the exit code, and prints the conditions that hold to standard error. */
 static int judge(const leat_texts *texts, const leat_doctor_result *r)
 {
     int code = LEAT_EXIT_OK;

@@ -77,7 +77,7 @@ static int read_runs(struct plot *p, leat_error *err)
 
 /* --- curves ----------------------------------------------------------------------------------------*/
 
-/* What a run has, for those who asked for something else. */
+/* The error of a missing key, with the keys that there are. */
 static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 {
     char list[400] = "";

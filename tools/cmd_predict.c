@@ -52,7 +52,7 @@ static int set(struct predict *p, const char *section, const char *what, leat_er
     return rc;
 }
 
-/* The classes of the data, if they are there; else those that have names. */
+/* The number of classes of the data, if these exist; else the number of class names. */
 static int64_t count_classes(const struct predict *p, const char *section)
 {
     leat_plan *plan = NULL;
@@ -109,7 +109,7 @@ static int open_all(struct predict *p, leat_error *err)
 
 /* --- results -----------------------------------------------------------------------------------*/
 
-/* Place of the largest output below `used`, which is marked. */
+/* Returns the index of the largest output that is not marked in `used`, and marks it. */
 static int64_t take_largest(const float *x, bool *used, int64_t n)
 {
     int64_t best = -1;

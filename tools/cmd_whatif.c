@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat whatif: the pipeline of a config as it runs here, in front of another device. */
+ * leat whatif: predicts how the pipeline of a config would feed another device. */
 #include <stdlib.h>
 
 #include "command.h"
