@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
+ * net_cuda.h: internals of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
  * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c
  * records steps as CUDA graphs.
