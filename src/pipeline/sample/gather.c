@@ -4,12 +4,13 @@
  * cache. task.c calls it. What a row costs is then mostly waiting for memory, so that records are known in
  * advance and fetched while others are copied. */
 #include "base/clock.h"
+#include "expect.h"
 #include "sample.h"
 
 bool leat_gather_can(const leat_plan *plan, const leat_worker *worker)
 {
     bool can = plan->source->gathers && !plan->cache && !plan->caches_on_device &&
-               !plan->unbatches && !worker->expect.classes && !worker->expect.finite;
+               !plan->unbatches && !leat_expect_any(&worker->expect);
     for (int32_t c = 0; c < plan->n_chains && can; c++)
         can = plan->chains[c].n_ops == 0 && !plan->chains[c].pad.on;
     return can;

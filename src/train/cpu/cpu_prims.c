@@ -380,11 +380,13 @@ void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *g
     y.shape.dims[0] = 1;
     y.data = (char *)y.data + call->first_row * leat_shape_bytes(&y.shape);
     y.shape.dims[0] = call->rows;
+    const float *weights = batch->weights.data;
     const leat_loss_rows rows = {
         .logits = logits,
         .n = model->layers[model->n_layers - 1].out.dims[0],
         .rows = call->rows,
         .target = &y,
+        .weights = weights ? weights + call->first_row : NULL,
         .valid = call->valid,
         .batch_rows = batch->n_valid,
         .grad = grad,
