@@ -46,14 +46,11 @@ struct plot {
 /* The name of a run in the picture: its path. SVG is UTF-8, which a path may not be. */
 static char *name_of(const char *path)
 {
-    char *const name = leat_files_text("%s", path);
-    json_t *const text = json_string(path);
+    json_t *const text = leat_json_string(path);
+    char *const name = text ? leat_files_text("%s", json_string_value(text)) : NULL;
     size_t n = name ? strlen(name) : 0;
     while (n > 1 && name[n - 1] == '/')
         name[--n] = 0;
-    for (size_t i = 0; !text && i < n; i++)
-        if (name[i] & 0x80)
-            name[i] = '?';
     json_decref(text);
     return name;
 }

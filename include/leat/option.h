@@ -74,7 +74,8 @@ typedef struct leat_option {
 #field, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial_, low_, high_,         \
             choices_, help_                                                                        \
     }
-/* Rows with the field's name as the option's name. `initial` is a string, NULL = required. */
+/* Rows with the field's name as the option's name. `initial` is a string, NULL = required. low and high do not
+ * limit words. high is a double: exact only up to 2^53. */
 #define LEAT_OPTION_BOOL(s, field, initial, help)                                                  \
     LEAT_OPTION_ROW(s, field, BOOL, initial, 0, 1, NULL, help)
 #define LEAT_OPTION_I64(s, field, initial, low, high, help)                                        \

@@ -14,7 +14,7 @@
 
 #include "arm.h"
 #include "bootstrap.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "rounds.h"
 #include "vary.h"
 #include "verdict.h"
@@ -59,10 +59,10 @@ static void name_value(leat_compare_arm *out, const leat_vary *vary, leat_vary_s
 static int configure(struct study *study, size_t i, const leat_config *config, leat_error *err)
 {
     leat_arm *arm = &study->arms[i];
-    const char *device = study->options.device, *path = "train.device";
+    const char *device = study->options.device;
     int rc = leat_config_copy(config, &arm->config, err);
     if (rc == LEAT_OK && device)
-        rc = set(arm, path, strlen(path), device, strlen(device), err);
+        rc = leat_arm_set_device(arm->config, device, err);
     for (size_t v = 0; v < study->n_varies && rc == LEAT_OK; v++) {
         const leat_vary *vary = &study->varies[v];
         const leat_vary_slice value = leat_vary_value(study->varies, study->n_varies, i, v);
@@ -198,9 +198,9 @@ static bool is_settled(const struct study *study, int32_t n_rounds)
 static int run_rounds(struct study *study, leat_error *err)
 {
     const size_t n = (size_t)study->result->n_arms;
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int rc = LEAT_OK;
-    leat_neighbours_look("", &before);
+    leat_other_processes_look("", &before);
     for (int32_t round = 0; round < study->result->rounds && rc == LEAT_OK; round++) {
         for (size_t turn = 0; turn < n && rc == LEAT_OK; turn++) {
             const size_t i = round % 2 ? n - 1 - turn : turn;
@@ -209,9 +209,9 @@ static int run_rounds(struct study *study, leat_error *err)
         if (is_settled(study, round + 1))
             study->result->rounds = round + 1;
     }
-    leat_neighbours_look("", &after);
+    leat_other_processes_look("", &after);
     study->result->cores = after.n_cpus;
-    study->result->cores_taken = leat_neighbours_taken(&before, &after);
+    study->result->cores_taken = leat_other_processes_taken(&before, &after);
     return rc;
 }
 

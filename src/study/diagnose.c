@@ -215,8 +215,9 @@ static void say_step(const leat_facts *f, leat_diagnosis *d)
     const double idle = f->on_host ? 0 : m.step > 0 ? 1 - m.queued / m.step : 1 - f->step_busy;
     if (idle <= 1 - BUSY_ENOUGH) {
         say(d, "compute-bound", "", "none",
-            f->overlaps ? "nothing to fix in the input"
-                        : "nothing overlaps (prefetch 0), but batches take little time");
+            f->overlaps  ? "nothing to fix in the input"
+            : f->threads ? "nothing overlaps (prefetch 0), but batches take little time"
+                         : "nothing overlaps (engine.threads 0), but batches take little time");
         return;
     }
     const bool waits = f->step_free > 0 ? sync >= idle - sync : f->sync_every == 1;
@@ -230,13 +231,16 @@ static void say_step(const leat_facts *f, leat_diagnosis *d)
     say(d, waits ? "sync-bound" : "launch-bound", "", severity_of(share, HOST), why);
 }
 
-/* With prefetch 0 each batch starts after the step, so both take their part of the time. */
+/* With prefetch 0, or without workers, each batch starts after the step, so both take their part of the time. */
 static void say_alternating(const leat_facts *f, leat_diagnosis *d)
 {
     if (reaches(f->of_step))
         say_step(f, d);
     else
-        say_input(f, 0.5, "nothing overlaps (prefetch 0): each step waits for its batch", d);
+        say_input(f, 0.5,
+                  f->threads ? "nothing overlaps (prefetch 0): each step waits for its batch"
+                             : "nothing overlaps (engine.threads 0): each step waits for its batch",
+                  d);
 }
 
 /* Loader and step fit the cores alone, but not together. */

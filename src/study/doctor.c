@@ -15,7 +15,7 @@
 #include "bootstrap.h"
 #include "doctor_fill.h"
 #include "forecast.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "rounds.h"
 #include "suggest.h"
 #include "trial.h"
@@ -41,7 +41,7 @@ struct doctor {
     leat_facts facts;
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int64_t rounds_ns;
     int n_done, n_total;
 };
@@ -54,16 +54,6 @@ static void report(struct doctor *d, const char *what)
 }
 
 /* --- opening ----------------------------------------------------------------------------------- */
-
-static int set_device(struct doctor *d, leat_error *err)
-{
-    char text[512];
-    if (!d->options->device)
-        return LEAT_OK;
-    if ((size_t)snprintf(text, sizeof text, "train.device=%s", d->options->device) >= sizeof text)
-        return leat_fail(err, LEAT_E_ARGUMENT, "the name of the device is too long");
-    return leat_config_set(d->config, text, err);
-}
 
 /* A variant that the config does not allow is left out. */
 static int open_variant(struct doctor *d, leat_trial *trial, const char *set, bool *has,
@@ -84,7 +74,9 @@ static int open_variant(struct doctor *d, leat_trial *trial, const char *set, bo
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
 {
     int rc;
-    if ((rc = leat_config_copy(config, &d->config, err)) < 0 || (rc = set_device(d, err)) < 0 ||
+    if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
+        (d->options->device &&
+         (rc = leat_arm_set_device(d->config, d->options->device, err)) < 0) ||
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
         (rc = leat_arm_open(&d->arm, err)) < 0 ||
@@ -122,7 +114,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
 {
     enum { N_PARTS = 5 };
     int rc = LEAT_OK;
-    leat_neighbours_look("", &d->before);
+    leat_other_processes_look("", &d->before);
     const int64_t from = leat_clock_ns();
     for (int32_t round = 0; round < d->result->rounds && rc == LEAT_OK; round++) {
         for (int i = 0; i < N_PARTS && rc == LEAT_OK; i++)
@@ -130,7 +122,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
         report(d, "measuring the parts");
     }
     d->rounds_ns = leat_clock_ns() - from;
-    leat_neighbours_look("", &d->after);
+    leat_other_processes_look("", &d->after);
     return rc;
 }
 
@@ -160,8 +152,8 @@ static void gather(struct doctor *d)
     leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
     leat_facts_of(&d->arm, f);
     f->cores = d->after.n_cpus;
-    f->taken = leat_neighbours_taken(&d->before, &d->after);
-    f->throttled = leat_neighbours_throttled(&d->before, &d->after) / f->cores;
+    f->taken = leat_other_processes_taken(&d->before, &d->after);
+    f->throttled = leat_other_processes_throttled(&d->before, &d->after) / f->cores;
     leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
     f->one_time_ns = ms_total(d->result) * 1e6;
     f->steps_of_job =
@@ -228,7 +220,7 @@ static int suggest(struct doctor *d, leat_error *err)
         .diagnosis = &d->diagnosis,
         .prefetch = plan->prefetch,
         .batch_size = plan->batch_size,
-        .steps = d->out.steps,
+        .steps = d->options->steps,
         .is_cuda = strncmp(d->out.device, "cuda", 4) == 0,
         .progress = tried,
         .user = d,

@@ -122,10 +122,10 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     for (int32_t i = 0; i < s->n_set; i++)
         set[i] = s->set[i];
     if (rc == LEAT_OK)
-        rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, about->steps,
-                             err);
-    if (rc == LEAT_OK) /* not measured: the page cache and other caches fill */
-        rc = leat_arm_run_loader(&pair.trial->arm, 0, err);
+        rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, 0, err);
+    /* A faster variant needs more steps to fill a run, and other caches. */
+    if (rc == LEAT_OK)
+        rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err);
     for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
         rc = pair.trial->result.on_host && pair.trial->result.overlaps
                  ? run_together(about, &pair, i, err)

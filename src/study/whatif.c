@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "bootstrap.h"
 #include "median.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "whatif_feed.h"
 #include "whatif_model.h"
 
@@ -115,18 +115,18 @@ static void report(struct study *study)
 
 static int run_rounds(struct study *study, leat_error *err)
 {
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int rc = LEAT_OK;
     study->n_runs = (int)study->n_feeds * study->options.rounds + (int)study->options.n_devices;
-    leat_neighbours_look("", &before);
+    leat_other_processes_look("", &before);
     for (int32_t round = 0; round < study->options.rounds && rc == LEAT_OK; round++)
         for (size_t turn = 0; turn < study->n_feeds && rc == LEAT_OK; turn++) {
             rc = leat_whatif_feed_run(&study->feeds[round % 2 ? study->n_feeds - 1 - turn : turn],
                                       round, err);
             report(study);
         }
-    leat_neighbours_look("", &after);
-    study->out->cores_taken = leat_neighbours_taken(&before, &after);
+    leat_other_processes_look("", &after);
+    study->out->cores_taken = leat_other_processes_taken(&before, &after);
     return rc;
 }
 
@@ -134,10 +134,10 @@ static int run_rounds(struct study *study, leat_error *err)
 static int choose_feeds(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
-    leat_neighbours now;
+    leat_other_processes now;
     int32_t most;
     int rc;
-    leat_neighbours_look("", &now);
+    leat_other_processes_look("", &now);
     out->cores = most = now.n_cpus;
     if ((rc = add_threads(study, 1, err)) < 0 ||
         (rc = leat_whatif_feed_run(&study->feeds[0], 0, err)) < 0)
@@ -173,7 +173,9 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
     }
     if (rc < 0 || (rc = leat_arm_run_loader(arm, 0, err)) < 0)
         return rc;
-    const double rows = (double)leat_plan_get_info(arm->plan)->batch_size;
+    const leat_meter *any =
+        &arm->step[0]; /* all steps are on one batch, which may be a short one */
+    const double rows = any->samples_per_s * (double)any->wall_ns * 1e-9 / (double)any->n_steps;
     const double median = leat_median_of(ns, STEP_ROUNDS);
     *step = rows * 1e9 / fmax(median, 1);
     *copy = arm->loader[0].exposed_copy > 0
@@ -185,17 +187,15 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
 static int measure_device(struct study *study, const char *name, double *step, double *copy,
                           int32_t *simulated, leat_error *err)
 {
-    char text[512];
     leat_compare_arm *out = calloc(1, sizeof *out);
     leat_arm arm = { .n_times = 0 };
     int rc = out ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "an arm");
     if (rc < 0)
         return rc;
     out->steps = MOST_STEPS;
-    leat_text(text, sizeof text, "train.device=%s", name);
     if ((rc = leat_arm_init(&arm, out, STEP_ROUNDS, err)) == LEAT_OK &&
         (rc = leat_config_copy(study->config, &arm.config, err)) == LEAT_OK &&
-        (rc = leat_config_set(arm.config, text, err)) == LEAT_OK &&
+        (rc = leat_arm_set_device(arm.config, name, err)) == LEAT_OK &&
         (rc = leat_arm_open(&arm, err)) == LEAT_OK)
         rc = out->on_host
                  ? leat_fail(err, LEAT_E_ARGUMENT,
@@ -334,6 +334,19 @@ static void conclude_threads(struct study *study, leat_whatif_rates *rates)
     out->efficiency = rates->per_thread.value / out->per_thread.value;
 }
 
+/* Before anything is measured. */
+static int check_devices(const struct study *study, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t d = 0; d < study->options.n_devices && rc == LEAT_OK; d++) {
+        leat_config *config;
+        if ((rc = leat_config_copy(study->config, &config, err)) == LEAT_OK)
+            rc = leat_arm_set_device(config, study->options.devices[d], err);
+        leat_config_close(&config);
+    }
+    return rc;
+}
+
 static int measure(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
@@ -341,7 +354,8 @@ static int measure(struct study *study, leat_error *err)
     leat_source_info source;
     int32_t predicted;
     int rc;
-    if ((rc = choose_feeds(study, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+    if ((rc = check_devices(study, err)) < 0 || (rc = choose_feeds(study, err)) < 0 ||
+        (rc = run_rounds(study, err)) < 0)
         return rc;
     collect(study, &rates);
     leat_plan_source(study->feeds[0].plan, &source);

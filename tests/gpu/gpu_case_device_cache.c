@@ -82,7 +82,7 @@ static gpu_verdict compare(gpu_run *run, const keep_case *c, leat_loader *host, 
         else if (n_want != n_got || memcmp(want, got, n_want))
             verdict = gpu_say(run, GPU_FAILED, "batch %lld of '%s', cache, '%s' differs",
                               (long long)leat_batch_get_info(b)->number, c->before, c->after);
-        *last_bytes = b->copied_bytes;
+        *last_bytes = (size_t)leat_batch_get_info(b)->copied_bytes;
         leat_batch_release(a);
         leat_batch_release_on(b, stream);
     }
@@ -105,7 +105,7 @@ static gpu_verdict check_counts(gpu_run *run, const keep_case *c, leat_loader *g
         verdict = gpu_say(run, GPU_FAILED, "%llu rows were there, %llu were not, %llu are",
                           (unsigned long long)hits, (unsigned long long)misses,
                           (unsigned long long)stats->cache.entries);
-    else if (last != gpu->plan->wire_bytes - gpu->plan->rows_bytes)
+    else if (last != gpu->plan->copy_bytes - gpu->plan->rows_bytes)
         verdict = gpu_say(run, GPU_FAILED, "%zu bytes were copied of the last batch", last);
     free(stats);
     return verdict;

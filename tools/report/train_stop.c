@@ -101,7 +101,7 @@ json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
     json_t *json = json_object();
     leat_json_int(json, "epoch", per_epoch ? at / per_epoch : 0);
     leat_json_int(json, "batch", per_epoch ? at % per_epoch : at);
-    leat_json_add(json, "go_on", command ? json_string(command) : json_null());
+    leat_json_add(json, "go_on", command ? leat_json_string(command) : json_null());
     free(command);
     return json;
 }

@@ -70,30 +70,27 @@ static uint64_t digest_of(const leat_node *node, uint64_t digest)
     return digest;
 }
 
-static bool is_stage(const leat_node *entry, const char *name)
-{
-    return !strcmp(entry->kind == LEAT_NODE_MAP ? entry->first->key : entry->text, name);
-}
-
-/* A digest of what decides the content of batches: records, seed, and stages except prefetch. A cache counts
- * only if an op before it is random. on_error counts with its policy but not its limit, so that a run that
+/* A digest of what decides the content of batches: records, seed, and stages. A cache counts only if an op
+ * before it is random. on_error counts with its policy but not its limit, so that a run that
  * has reached its limit may resume with a higher one. */
-static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
+static uint64_t plan_digest(const leat_plan *plan, const leat_config_sections *sections,
+                            const leat_node *cache)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
     digest = leat_digest_chain(digest, plan->seed);
-    if (parts->source && parts->source->first)
-        digest = digest_of(parts->source, digest);
-    for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
-        if (is_stage(stage, "cache"))
+    if (sections->source && sections->source->first)
+        digest = digest_of(sections->source, digest);
+    for (const leat_node *stage = sections->pipeline->first; stage; stage = stage->next)
+        if (stage == cache)
             digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
-        else if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
+        else if (!(leat_stage_flags(stage) & LEAT_STAGE_NO_DIGEST))
             digest = digest_of(stage, digest);
     return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
 }
 
-static void fill_info(leat_plan *plan, const leat_parts *parts)
+static void fill_info(const leat_build *build, const leat_config_sections *sections)
 {
+    leat_plan *const plan = build->plan;
     plan->info = (leat_plan_info){
         .n_records = plan->source->n_records,
         .n_samples = plan->order.n_samples > INT64_MAX ? -1 : (int64_t)plan->order.n_samples,
@@ -105,26 +102,8 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
         .n_tensors = plan->n_tensors,
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
-        .digest = plan_digest(plan, parts),
+        .digest = plan_digest(plan, sections, build->cache),
     };
-}
-
-static const char *name_of(const leat_node *entry)
-{
-    if (entry->kind == LEAT_NODE_SCALAR)
-        return entry->text;
-    return entry->kind == LEAT_NODE_MAP && entry->first ? entry->first->key : "";
-}
-
-/* Whether one of these stages makes batches. */
-static bool has_batch(const leat_node *entry)
-{
-    static const char *const names[] = { "batch", "padded_batch", "bucket_by_length" };
-    for (; entry; entry = entry->next)
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (!strcmp(name_of(entry), names[i]))
-                return true;
-    return false;
 }
 
 static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
@@ -134,7 +113,8 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
         return leat_node_fail(
             pipeline, err, LEAT_E_CONFIG,
             "pipeline must be a list of stages, each behind a dash: `- batch: 32`");
-    build->has_batch = has_batch(pipeline->first);
+    for (const leat_node *entry = pipeline->first; entry; entry = entry->next)
+        build->has_batch |= (leat_stage_flags(entry) & LEAT_STAGE_BATCHES) != 0;
     for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
         rc = leat_stage_add(build, entry, err);
     if (rc >= 0 && !build->batch)
@@ -180,41 +160,43 @@ static void take_notes(leat_build *build)
         leat_note_add(build->plan, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
+int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err)
 {
     leat_plan *const plan = build->plan;
     if (leat_cpu_misnamed())
         return leat_fail(err, LEAT_E_CONFIG,
                          "LEAT_CPU is '%s'; it is c, avx2 or avx512, or not set",
                          leat_cpu_misnamed());
-    plan->seed = (uint64_t)parts->seed;
-    int rc = read_engine(plan, parts->engine, err);
+    plan->seed = (uint64_t)sections->seed;
+    int rc = read_engine(plan, sections->engine, err);
     if (rc < 0)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
                                           .memory = plan->engine.memory,
-                                          .lossy = leat_stage_on_error_is_lossy(parts->pipeline),
-                                          .arrange = leat_nested_pipeline_add };
-    if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
+                                          .skips_damage =
+                                              leat_stage_on_error_skips_damage(sections->pipeline),
+                                          .apply_pipeline = leat_nested_pipeline_add };
+    if (!plan->source &&
+        (rc = leat_source_open(sections->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
-        return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
-    if ((rc = check_jpeg_index(build, parts->source, err)) < 0)
+        return leat_node_fail(sections->source, err, LEAT_E_DATA, "the source has no records");
+    if ((rc = check_jpeg_index(build, sections->source, err)) < 0)
         return rc;
     leat_source_order(plan->source, &plan->order);
     take_notes(build);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
-    if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
+    if ((rc = add_stages(build, sections->pipeline, err)) < 0 ||
         (rc = leat_plan_layout_make(plan, build->batch, err)) < 0 ||
-        (rc = leat_stage_cache_settle(build, parts, err)) < 0)
+        (rc = leat_stage_cache_describe(build, sections, err)) < 0)
         return rc;
     leat_check(plan->order.n_batches > 0);
-    leat_stage_on_error_settle(plan);
+    leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
-    fill_info(plan, parts);
+    fill_info(build, sections);
     return leat_gpu_cut(plan, err);
 }
 
@@ -259,8 +241,8 @@ static int check_top(const leat_node *root, leat_error *err)
     return LEAT_OK;
 }
 
-static int read_parts(const leat_config *config, const char *section, leat_parts *parts,
-                      leat_error *err)
+static int read_sections(const leat_config *config, const char *section,
+                         leat_config_sections *sections, leat_error *err)
 {
     const leat_node *const root = leat_config_root(config);
     const leat_node *owner = root;
@@ -269,7 +251,7 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
     if ((rc = check_top(root, err)) < 0 ||
         (rc = leat_node_options(root, root, "config", top_table, &top, err)) < 0)
         return rc;
-    *parts = (leat_parts){ top.seed, top.source, top.pipeline, top.engine };
+    *sections = (leat_config_sections){ top.seed, top.source, top.pipeline, top.engine };
     if (section) {
         owner = leat_node_find(root, section);
         if (!owner)
@@ -277,13 +259,13 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
         rc = leat_node_options(owner, owner, section, section_table, &inner, err);
         if (rc < 0)
             return rc;
-        *parts = (leat_parts){ top.seed, inner.source, inner.pipeline,
-                               inner.engine ? inner.engine : top.engine };
+        *sections = (leat_config_sections){ top.seed, inner.source, inner.pipeline,
+                                            inner.engine ? inner.engine : top.engine };
     }
-    if (!parts->source || !parts->pipeline)
+    if (!sections->source || !sections->pipeline)
         return leat_node_fail(owner, err, LEAT_E_CONFIG, "%s has no '%s'",
                               section ? section : "the config",
-                              parts->source ? "pipeline" : "source");
+                              sections->source ? "pipeline" : "source");
     return LEAT_OK;
 }
 
@@ -291,15 +273,15 @@ int leat_plan_open(const leat_config *config, const char *section, leat_plan **o
 {
     if (!config || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_open: config and out must be given");
-    leat_parts parts;
+    leat_config_sections sections;
     *out = NULL;
-    int rc = read_parts(config, section, &parts, err);
+    int rc = read_sections(config, section, &sections, err);
     if (rc < 0)
         return rc;
     leat_build build = { .plan = calloc(1, sizeof *build.plan) };
     if (!build.plan)
         return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
-    rc = leat_build_plan(&build, &parts, err);
+    rc = leat_build_plan(&build, &sections, err);
     if (rc < 0)
         leat_plan_close(&build.plan);
     *out = build.plan;

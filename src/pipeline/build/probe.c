@@ -21,8 +21,7 @@
 typedef struct largest {
     uint64_t size[RUNS], record[RUNS]; /* largest first */
     int n;
-    uint64_t usual,
-        distance; /* the record whose size is nearest to the average; its difference from it */
+    uint64_t usual, distance; /* the record with size nearest to the mean; that difference */
     bool has_usual;
 } largest;
 
@@ -109,7 +108,7 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
 
 /* --- scratch by running ----------------------------------------------------------------------------- */
 
-/* Our ops may run without need, but not a user's op, nor the one that waits on purpose. */
+/* Built-in ops may be run for probing, except `sleep`; user ops may not. */
 static bool may_run(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)
@@ -126,7 +125,7 @@ static void run_record(const leat_plan *plan, leat_worker *worker, uint8_t *slot
                        leat_probe *out)
 {
     leat_error err;
-    const int rc = leat_sample_run(plan, worker, record * plan->order.parts, 0,
+    const int rc = leat_sample_run(plan, worker, record * plan->order.samples_per_record, 0,
                                    &(leat_stored){ .bytes = NULL }, slot, 0, LEAT_UNTIMED, &err);
     leat_scratch_reset(worker->scratch);
     worker->kept.valid = false;

@@ -31,8 +31,8 @@ static const leat_option table[] = {
     LEAT_OPTION_ENUM(map_options, device, "auto", devices,
                      "where the ops run: cpu; gpu: on the loader's CUDA device, after the copy, "
                      "with the same result except for decode_jpeg; auto: on the loader's CUDA "
-                     "device, if it has one, starting at the first op from which all ops have GPU "
-                     "kernels and rows of one shape; decode_jpeg and all ops before it on the CPU"),
+                     "device for the last ops that all have kernels and fixed shapes; the others "
+                     "on the CPU"),
     LEAT_OPTION_END
 };
 
@@ -166,7 +166,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
                               MAX_OPS);
     const bool decodes = on_device && chain->n_ops == chain->n_host && leat_gpu_decode_is(op);
-    const bool after_decode = chain->is_files && chain->n_ops == chain->n_host + 1;
+    const bool after_decode = chain->decodes_on_device && chain->n_ops == chain->n_host + 1;
     if (on_device && !decodes && !after_decode && (rc = check_device_op(chain, op, entry, err)) < 0)
         return rc;
     leat_check(chain->n_host <= chain->n_ops && chain->cut <= chain->n_ops);
@@ -261,5 +261,6 @@ void leat_stage_map_free_chain(leat_chain *chain)
 const leat_stage_table leat_stage_map = {
     { "map", "run ops on one tensor of every sample; after batch: on pairs of samples", table },
     sizeof(map_options),
-    add_map
+    add_map,
+    0
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_decode.c: see gpu_decode.h.
- * This half is for when a plan is made; sample/gpu_decode_row.c has the other one, for each row. */
+ * This file runs when a plan is made; sample/gpu_decode_row.c runs for each row. */
 #include "gpu_decode.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where
                               o->lenient ? "there is no lenient decoding"
                               : o->scale ? "scale is 1"
                                          : "channels is 1 or 3, the same for all pictures");
-    chain->is_files = true;
+    chain->decodes_on_device = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(o->device_share * LEAT_GPU_DECODE_ALL_ROWS);
     leat_note_add(
@@ -61,7 +61,7 @@ int leat_gpu_decode_add(leat_plan *plan, leat_chain *chain, const leat_node *whe
     return LEAT_OK;
 }
 
-/* Of a source that does not know how large it is: reads some records, evenly spread. 0: none could be. */
+/* Mean record size of a source of unknown size, from a few evenly spread records. 0: none could be read. */
 static int64_t mean_by_reading(const leat_source *source, int32_t feature)
 {
     const uint64_t n = source->n_records < LOOKED_AT ? source->n_records : LOOKED_AT;
@@ -83,7 +83,7 @@ static int64_t mean_by_reading(const leat_source *source, int32_t feature)
     return n_read ? sum / n_read : 0;
 }
 
-int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err)
+int leat_gpu_decode_set_room(const leat_plan *plan, leat_chain *chain, leat_error *err)
 {
     const leat_source *const source = plan->source;
     const int64_t row = leat_shape_bytes(&chain->files_shape);

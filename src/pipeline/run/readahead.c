@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant:
- * tasks get read memory in the order of their rows. So memory is never held only by rows beyond
- * the window: no deadlock.
+ * tasks get read memory in the order of their rows. So rows inside the window always get memory before
+ * rows beyond it: no deadlock.
  *
  * DESIGN. The thread that holds the token takes the next rows in order, asks the source where
  * their bytes are, places them in the read memory, and submits the reads of a whole group in one
@@ -45,7 +45,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     if (!can_locate || !loader->budget.read_bytes)
         return LEAT_OK;
     a->n_settle = LEAT_SETTLE;
-    a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
+    a->bytes = a->bytes_ahead = (uint64_t)loader->budget.read_bytes;
     const int rc = leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
@@ -80,7 +80,8 @@ static void note_read_locked(leat_loader *loader, const leat_task *task)
     const leat_trace_span span = { .start_ns = task->started_ns,
                                    .end_ns = a->reaped_ns,
                                    .batch = task->batch,
-                                   .record = task->rows[0].record,
+                                   .record = leat_order_record(&loader->plan->order,
+                                                               task->rows[0].sample),
                                    .bytes = task->bytes,
                                    .row = (uint32_t)task->row,
                                    .n = task->n,
@@ -146,7 +147,7 @@ void leat_readahead_close(leat_loader *loader)
 bool leat_readahead_can_locked(const leat_loader *loader)
 {
     const leat_readahead *const a = &loader->readahead;
-    if (!a->reader || a->preparing || loader->stop)
+    if (!a->reader || a->token_taken || loader->stop)
         return false;
     if (a->unsubmitted)
         return true;
@@ -159,17 +160,17 @@ bool leat_readahead_can_locked(const leat_loader *loader)
         return false;
     /* Refill in groups: when half is free, or nothing is left to wait for. A task takes at most
      * a quarter of the memory, and up to another quarter is lost at the end of the ring. */
-    if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
+    if (a->blocked && (a->open_bytes > a->bytes_ahead / 2 || a->tail == a->blocked_at))
         return open == 0;
     return open + (LEAT_TASKS - a->n_done) / 4 <= LEAT_TASKS;
 }
 
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only)
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch)
 {
     const leat_readahead *const a = &loader->readahead;
     for (uint64_t i = a->tail; i < a->head; i++) {
         leat_task *const task = &a->tasks[i % LEAT_TASKS];
-        if (task->state != LEAT_TASK_READY || (only >= 0 && task->batch != only))
+        if (task->state != LEAT_TASK_READY || (only_batch >= 0 && task->batch != only_batch))
             continue;
         return leat_slot_can_claim_locked(loader, task->batch) ? task : NULL;
     }

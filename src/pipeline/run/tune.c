@@ -30,11 +30,11 @@
 #define GROUP_BATCHES 64    /* batches per group, for the slowest row */
 #define AT_ONCE_NS    5000  /* a faster read came from the page cache */
 #define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
-/* From this size on it is worth that the worker itself reads a record and finds it in its core's cache. So it is
- * for smaller ones that share no reads; those that do cost more in system calls then. */
+/* Records of this size or more are better read by the worker itself: the bytes are then in its core's cache. So
+ * are smaller records that share no reads. Small records that share reads would need more system calls. */
 #define IN_WORKER_BYTES 16384
 #define GROUP_ROWS      8 /* fewer rows are not worth a system call */
-#define STARVED         2 /* times that a worker waits for the window before it grows */
+#define STARVED         2 /* number of waits for the window before it grows */
 
 /* Adds to the list of decisions. */
 LEAT_PRINTF(6, 7)
@@ -177,7 +177,7 @@ static void tune_reading_locked(leat_loader *loader)
     if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && !plan->cache &&
         plan->engine.reader == LEAT_READER_AUTO && a->n_timed >= a->n_settle) {
         a->in_worker = true;
-        log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
+        log_locked(loader, "read-ahead", (int64_t)a->bytes_ahead, 0, "bytes",
                    "the files are in the page cache: the worker that parses a record of %.0f bytes "
                    "also reads it",
                    record);
@@ -187,11 +187,11 @@ static void tune_reading_locked(leat_loader *loader)
         (2 * n_workers(loader) + 2) * (double)loader->task_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
-    if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
+    if (wanted < 1.5 * (double)a->bytes_ahead && wanted > 0.5 * (double)a->bytes_ahead)
         return;
-    const uint64_t now = a->window;
-    a->window = (uint64_t)wanted;
-    log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->window, "bytes",
+    const uint64_t now = a->bytes_ahead;
+    a->bytes_ahead = (uint64_t)wanted;
+    log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->bytes_ahead, "bytes",
                "a read takes %.3g ms, a row %.3g us: %.0f records of %.0f bytes",
                a->latency_ns * 1e-6, loader->sample_ns * 1e-3, wanted / (record > 1 ? record : 1),
                record);
@@ -205,7 +205,7 @@ void leat_tune_cache_miss_locked(leat_loader *loader)
     a->in_worker = false;
     a->n_timed = 0;
     a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
-    log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
+    log_locked(loader, "read-ahead", 0, (int64_t)a->bytes_ahead, "bytes",
                "a record was not in the page cache; next check after %llu reads",
                (unsigned long long)a->n_settle);
 }
@@ -224,7 +224,7 @@ static bool window_blocks_locked(const leat_loader *loader)
     if (limit >= loader->end_batch)
         return false;
     if (leat_readahead_is_off(a))
-        return !a->preparing && a->batch >= limit;
+        return !a->token_taken && a->batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
         if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
             return a->tasks[i % LEAT_TASKS].batch >= limit;

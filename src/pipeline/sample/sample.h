@@ -9,23 +9,24 @@
 #include "pipeline/plan/plan_impl.h"
 
 /* A record as it is before unbatch. The worker keeps it for the next sample of the same record. */
-typedef struct leat_kept_record {
+typedef struct leat_unbatch_record {
     bool valid;
     uint64_t record, epoch;
     size_t mark; /* end of the views in scratch */
     leat_view views[LEAT_MAX_FEATURES];
-} leat_kept_record;
+} leat_unbatch_record;
 
 /* The state of one worker. [its worker] */
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
-    leat_kept_record kept;
+    leat_unbatch_record kept;
     uint32_t bucket;                              /* of the batch it works on */
     uint64_t first_row;                           /* of that batch: this rank's first row */
     leat_expect expect;                           /* of samples */
     const struct leat_device_cache *device_cache; /* cache: device; NULL: none */
-    bool streams;         /* rows leave the CPU's caches before they are read [const after open] */
+    /* The consumer reads rows only after they have left the CPU's caches. [const after open] */
+    bool streams;
     bool read_waited;     /* a record that it read was not in the page cache */
     uint32_t n_small;     /* small records that it read */
     int64_t batch;        /* whose rows it computes; for spans */

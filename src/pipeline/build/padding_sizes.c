@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * padding_settle.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
+ * padding_sizes.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
  * bucket_by_length). */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -50,10 +50,11 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
                            &longest, err);
     *most = longest > 1 ? longest : 1;
-    leat_note_add(build->plan,
-                  "'%s' has room for %lld, the largest of all records, which were all read to find "
-                  "it; give shapes to avoid this",
-                  name, (long long)*most);
+    leat_note_add(
+        build->plan,
+        "'%s': rows hold %lld values, the longest record; all records were read to find it; "
+        "give shapes to avoid this",
+        name, (long long)*most);
     return rc;
 }
 
@@ -119,8 +120,9 @@ static int set_value(leat_chain *chain, const char *name, const leat_node *node,
         rc = leat_number_i64(node->text, &integer);
     if (rc != LEAT_NUMBER_OK ||
         (!leat_dtype_is_float(type) && (integer < low[type] || integer > high[type])))
-        return leat_node_fail(node, err, LEAT_E_CONFIG, "values: '%s' is filled up with one %s",
-                              name, leat_dtype_name(type));
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "values: the padding value of '%s' must be one %s", name,
+                              leat_dtype_name(type));
     const float single = (float)real;
     const int32_t word = (int32_t)integer;
     const uint8_t byte = (uint8_t)integer;
@@ -142,9 +144,9 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
     leat_i64s dims = { .n = 0 };
     leat_shape row = chain->shape;
     int rc = shape ? read_dims(shape, chain, name, &dims, err) : LEAT_OK;
-    if (o->room && !shape && row.rank && row.dims[0] == LEAT_UNKNOWN_DIM) {
+    if (o->max_length && !shape && row.rank && row.dims[0] == LEAT_UNKNOWN_DIM) {
         chain->pad.by_bucket = true;
-        row.dims[0] = o->room;
+        row.dims[0] = o->max_length;
     }
     chain->pad.from = chain->shape;
     chain->pad.truncate = o->truncate;
@@ -162,9 +164,7 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
         return LEAT_OK;
     if (!chain->pad.on)
         return leat_node_fail(value, err, LEAT_E_CONFIG,
-                              "values: every '%s' has the same size: there is nothing "
-                              "to fill up",
-                              name);
+                              "values: every '%s' has the same size: no padding is needed", name);
     return set_value(chain, name, value, err);
 }
 
@@ -211,8 +211,8 @@ static int check_lengths(const leat_plan *plan, const leat_node *where, leat_err
     return LEAT_OK;
 }
 
-int leat_padding_settle(leat_build *build, const leat_padding_options *o, const leat_node *where,
-                        leat_error *err)
+int leat_padding_sizes_find(leat_build *build, const leat_padding_options *o,
+                            const leat_node *where, leat_error *err)
 {
     leat_plan *const plan = build->plan;
     int rc;
