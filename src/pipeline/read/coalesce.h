@@ -32,12 +32,23 @@ typedef struct leat_row_read {
     bool failed;    /* its worker reads it again [engine lock, then its worker] */
     bool direct;    /* its file is read in whole blocks */
     bool is_entry;  /* the bytes are an entry of the cache */
-    int fd;
+    int fd;         /* -1: the source reads the record */
     size_t size;
     uint64_t offset;
     uint64_t from; /* first row of a read: where the read begins in the file */
     size_t length; /* first row of a read: bytes to read; 0: another row */
+
+    /* Of the first row of a read in a thread (reader_threads.h). [that thread until it is done] */
+    struct leat_row_read *next_done;
+    int result;
+    bool waited; /* for the disk */
 } leat_row_read;
+
+/* Where a read goes, given its first row. */
+static inline uint8_t *leat_row_read_to(const leat_row_read *first)
+{
+    return first->bytes - (first->offset - first->from);
+}
 
 /* The read memory and the read that may still grow. */
 typedef struct leat_coalesce {

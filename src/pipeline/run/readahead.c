@@ -12,6 +12,7 @@
  * reads it into scratch. A row whose read failed or came back short is read again there with
  * pread, which reports the true error. If the kernel refuses reads while the loader runs, all
  * queued reads count as failed, and no more are made. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,23 @@
 #include "engine.h"
 
 #define JOINED_MOST (256 << 10) /* bytes of one joined read */
+
+/* Reads the bytes of a row. Threads of the reader call it. */
+static int read_row(void *arg, leat_row_read *row)
+{
+    const leat_plan *const plan = ((const leat_loader *)arg)->plan;
+    uint8_t *const to = leat_row_read_to(row);
+    int rc = LEAT_OK;
+    row->waited = false;
+    if (row->fd < 0) {
+        rc = plan->source->table->read(plan->source, leat_order_record(&plan->order, row->record),
+                                       to, row->length, &row->waited);
+    } else if (!leat_source_pread_cached(row->fd, to, row->length, row->from)) {
+        row->waited = true; /* entries of a cache's file */
+        rc = leat_source_pread(row->fd, to, row->length, row->from, NULL, NULL);
+    }
+    return rc == LEAT_E_AGAIN ? -EMFILE : rc < 0 ? -EIO : (int)row->length;
+}
 
 /* Learns from the first file at open, and not later, whether direct reads work. */
 static void probe_first_file(const leat_loader *loader)
@@ -33,23 +51,29 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
 {
     leat_readahead *const a = &loader->readahead;
     const leat_plan *const plan = loader->plan;
-    const bool can_locate = plan->source->table->locate != NULL;
     a->batch = loader->first_batch;
-    if (plan->engine.io == LEAT_IO_DIRECT && can_locate)
+    a->by_threads = leat_budget_reads_in_threads(plan);
+    if (plan->engine.io == LEAT_IO_DIRECT && leat_budget_uses_ring(plan))
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "io: direct needs reader: io_uring");
     const uint64_t kept = (uint64_t)loader->budget.kept_bytes;
     if (kept && plan->source->table->keep(plan->source, kept, err) < 0)
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "the files are not kept in memory: %.100s", err ? err->message : "no memory");
-    if (!can_locate || !loader->budget.read_bytes)
+    if (!loader->budget.read_bytes)
         return LEAT_OK;
     a->n_settle = LEAT_SETTLE;
     a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
-    const int rc = leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
+    a->is_single = a->by_threads;
+    const int rc =
+        a->by_threads
+            ? leat_reader_open_threads(&a->reader, a->bytes, read_row, loader, err)
+            : leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
-                 err ? err->message : "io_uring is refused");
+                 err             ? err->message
+                 : a->by_threads ? "no threads"
+                                 : "io_uring is refused");
         return LEAT_OK;
     }
     if (rc == LEAT_E_NOMEM)
@@ -89,15 +113,15 @@ static void note_read_locked(leat_loader *loader, const leat_task *task)
 }
 
 /* A read is done: each of its rows has its bytes, or is marked to be read again by its worker. */
-static void finished(void *arg, void *tag, int result)
+static void finished(void *arg, leat_row_read *first, int result)
 {
     leat_loader *const loader = arg;
     leat_readahead *const a = &loader->readahead;
-    const leat_row_read *const first = tag;
     leat_check(a->in_flight > 0);
     a->in_flight--;
-    for (leat_row_read *row = tag, *next; row; row = next) {
+    for (leat_row_read *row = first, *next; row; row = next) {
         next = row->next;
+        row->task->at_once &= !first->waited;
         row->failed = result < 0 || (uint64_t)result < row->offset - first->from + row->size;
         if (row->failed)
             loader->n_reads_again++;
@@ -107,8 +131,9 @@ static void finished(void *arg, void *tag, int result)
         if (--row->task->n_pending == 0) {
             row->task->state = LEAT_TASK_READY;
             note_read_locked(loader, row->task);
-            leat_tune_read_locked(
-                loader, row->task->submitted_ns ? a->reaped_ns - row->task->submitted_ns : 0);
+            leat_tune_read_locked(loader, row->task->submitted_ns && !row->task->at_once
+                                              ? a->reaped_ns - row->task->submitted_ns
+                                              : 0);
         }
     }
 }

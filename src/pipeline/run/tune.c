@@ -174,7 +174,7 @@ static void tune_reading_locked(leat_loader *loader)
     const bool at_once = a->latency_ns < AT_ONCE_NS;
     if (leat_readahead_is_off(a))
         return;
-    if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && !plan->cache &&
+    if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && (!plan->cache || a->by_threads) &&
         plan->engine.reader == LEAT_READER_AUTO && a->n_timed >= a->n_settle) {
         a->in_worker = true;
         log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
