@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bench_common.h"
@@ -25,7 +26,16 @@ static glob_t files;
 typedef struct job {
     const char *engine; /* NULL: the bare loop */
     bool cold;
+    double cpu_us; /* out: CPU time of the process per file, of the run that took least */
 } job;
+
+static double cpu_us(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return 1e6 * (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
 
 static void die(const leat_error *err)
 {
@@ -100,18 +110,12 @@ static leat_plan *plan_of(const char *engine)
     return plan;
 }
 
-static int64_t run(void *arg)
+static int64_t run_leat(const leat_plan *plan, int64_t epochs)
 {
-    const job *const j = arg;
-    leat_plan *plan = j->engine ? plan_of(j->engine) : NULL;
     leat_loader *loader;
     leat_batch *batch;
     leat_error err;
-    if (j->cold)
-        drop_caches();
-    if (!plan)
-        return run_bare(files.gl_pathc * (j->cold ? 1 : WARM_EPOCHS));
-    const leat_loader_options options = { .epochs = j->cold ? 1 : WARM_EPOCHS };
+    const leat_loader_options options = { .epochs = epochs };
     const int64_t start = bench_now_ns();
     if (leat_loader_open(plan, &options, &loader, &err) < 0)
         die(&err);
@@ -119,8 +123,31 @@ static int64_t run(void *arg)
         leat_batch_release(batch);
     const int64_t ns = bench_now_ns() - start;
     leat_loader_close(&loader);
+    return ns;
+}
+
+static int64_t run(void *arg)
+{
+    job *const j = arg;
+    leat_plan *plan = j->engine ? plan_of(j->engine) : NULL;
+    const size_t epochs = j->cold ? 1 : WARM_EPOCHS, n = epochs * files.gl_pathc;
+    if (j->cold)
+        drop_caches();
+    const double before = cpu_us();
+    const int64_t ns = plan ? run_leat(plan, (int64_t)epochs) : run_bare(n);
+    const double used = (cpu_us() - before) / (double)n;
+    j->cpu_us = j->cpu_us == 0 || used < j->cpu_us ? used : j->cpu_us;
     leat_plan_close(&plan);
     return ns;
+}
+
+static void note_cpu(bench *b, const char *name, const job *j)
+{
+    char key[80], text[32];
+    snprintf(key, sizeof key, "CPU per file, %s, %s", j->cold ? "cold" : "warm", name);
+    snprintf(text, sizeof text, "%.1f us", j->cpu_us);
+    if (j->cpu_us > 0)
+        bench_note(b, key, text);
 }
 
 int main(int argc, char **argv)
@@ -136,8 +163,8 @@ int main(int argc, char **argv)
     bench *b = bench_open(argc, argv, "folder");
     bench_repeats(b, 5);
     for (int cold = 0; cold < 2; cold++) {
-        job workers = { "reader: pread", cold }, threads = { "reader: auto", cold }, bare = { 0 };
-        bare.cold = cold;
+        job workers = { "reader: pread", cold, 0 }, threads = { "reader: auto", cold, 0 },
+            bare = { NULL, cold, 0 };
         const double n = (double)files.gl_pathc * (cold ? 1 : WARM_EPOCHS);
         const bench_arm arms[] = {
             { "workers read", run, &workers, n, "images" },
@@ -145,6 +172,9 @@ int main(int argc, char **argv)
             { "bare open, read, close", run, &bare, n, "files" },
         };
         bench_group(b, cold ? "cold" : "warm", arms, 3, "workers read");
+        note_cpu(b, "workers", &workers);
+        note_cpu(b, "threads", &threads);
+        note_cpu(b, "bare", &bare);
     }
     globfree(&files);
     return bench_close(&b);

@@ -387,11 +387,16 @@ int leat_reader_reap(leat_reader *reader, leat_reader_done *done, void *arg)
 
 void leat_reader_wait(leat_reader *reader)
 {
-    leat_eventfd_wait(reader->wake_fd);
+    if (!reader->threads || leat_reader_threads_watch(reader->threads, true))
+        leat_eventfd_wait(reader->wake_fd);
+    if (reader->threads)
+        leat_reader_threads_watch(reader->threads, false);
 }
 
 bool leat_reader_wait_until(leat_reader *reader, int64_t until_ns)
 {
+    if (reader->threads && !leat_reader_threads_watch(reader->threads, true))
+        leat_eventfd_signal(reader->wake_fd); /* the row may be taken before leat_reader_wait() */
     return leat_eventfd_wait_until(reader->wake_fd, until_ns);
 }
 

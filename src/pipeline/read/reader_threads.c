@@ -33,6 +33,9 @@ struct leat_reader_threads {
     int n_busy, most;              /* threads that read; how many may [lock] */
     bool stop;                     /* [lock] */
 
+    /* finish() pushes and then looks whether it is watched; who sleeps does the reverse. In one order of all four,
+     * at least one of them sees the other. */
+    _Atomic bool watched;
     _Atomic bool dropped;          /* leat_reader_threads_drop() to each thread */
     _Atomic(leat_row_read *) done; /* each thread to leat_reader_threads_take() */
 };
@@ -46,8 +49,8 @@ static void finish(leat_reader_threads *threads, leat_row_read *row, int result)
     do
         row->next_done = before;
     while (!atomic_compare_exchange_weak_explicit(&threads->done, &before, row,
-                                                  memory_order_release, memory_order_relaxed));
-    if (!before) /* else whoever pushed that has signalled, and nobody has taken the rows since */
+                                                  memory_order_seq_cst, memory_order_relaxed));
+    if (atomic_load(&threads->watched))
         leat_eventfd_signal(threads->wake_fd);
 }
 
@@ -179,7 +182,9 @@ void leat_reader_threads_submit(leat_reader_threads *threads)
     *(threads->waiting ? &threads->last->next_done : &threads->waiting) = threads->queued;
     threads->last = threads->queued_last;
     int n_wanted = threads->most - threads->n_busy;
-    n_wanted = n < n_wanted ? n : n_wanted;
+    n_wanted = (n + 1) / 2 < n_wanted
+                   ? (n + 1) / 2
+                   : n_wanted; /* waking one costs as much as reading a cached file */
     pthread_mutex_unlock(&threads->lock);
     threads->queued = NULL;
     while (n_wanted-- > 0)
@@ -189,6 +194,12 @@ void leat_reader_threads_submit(leat_reader_threads *threads)
 void leat_reader_threads_drop(leat_reader_threads *threads)
 {
     atomic_store_explicit(&threads->dropped, true, memory_order_relaxed);
+}
+
+bool leat_reader_threads_watch(leat_reader_threads *threads, bool on)
+{
+    atomic_store(&threads->watched, on);
+    return on && !atomic_load(&threads->done);
 }
 
 leat_row_read *leat_reader_threads_take(leat_reader_threads *threads)

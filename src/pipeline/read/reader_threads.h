@@ -4,15 +4,15 @@
  * sources whose records are files of their own: opening a file waits for the disk too, and a ring opens files in
  * threads of the kernel, which cost more. Invariant: every row that was submitted comes out of take() once.
  *
- * The threads sleep while there is nothing to read. Who finishes the first row since the last take() writes to
- * wake_fd. */
+ * The threads sleep while there is nothing to read. Who finishes a row writes to wake_fd, if the thread that takes
+ * rows sleeps on it. */
 #ifndef LEAT_READER_THREADS_H
 #define LEAT_READER_THREADS_H
 
 #include "coalesce.h"
 #include "leat/error.h"
 
-#define LEAT_READER_THREADS     64         /* most at once */
+#define LEAT_READER_THREADS     32         /* most at once */
 #define LEAT_READER_STACK_BYTES (64 << 10) /* address space of each */
 
 typedef struct leat_reader_threads leat_reader_threads;
@@ -24,7 +24,7 @@ typedef int leat_read_row(void *arg, leat_row_read *row);
 /* Starts the threads: as many as LEAT_READER_THREADS and the limit on file descriptors allow. They block all
  * signals.
  *
- * wake_fd  an eventfd
+ * wake_fd  an eventfd (base/eventfd.h)
  * returns  LEAT_E_UNSUPPORTED, with the reason, if a thread cannot be started */
 int leat_reader_threads_open(leat_reader_threads **out, leat_read_row *read, void *arg, int wake_fd,
                              leat_error *err);
@@ -38,6 +38,9 @@ void leat_reader_threads_queue(leat_reader_threads *threads, leat_row_read *row)
 void leat_reader_threads_submit(leat_reader_threads *threads);
 /* From now on all rows that no thread has begun fail with ECANCELED. Any thread. */
 void leat_reader_threads_drop(leat_reader_threads *threads);
+/* Call it before sleeping on wake_fd: from now on, until the next call with false, a finished row is signalled.
+ * True: there are none yet. One thread at a time. */
+bool leat_reader_threads_watch(leat_reader_threads *threads, bool on);
 /* Takes all finished rows, as a list by `next_done`. One thread at a time. */
 leat_row_read *leat_reader_threads_take(leat_reader_threads *threads);
 

@@ -79,6 +79,7 @@ typedef struct leat_readahead {
     uint64_t n_settle; /* reads to measure before in_worker is tried again */
     bool is_single;    /* in the last group of some size, few rows shared a read */
     bool in_worker;    /* the page cache has the files: the worker that runs a row reads it */
+    double n_missed;   /* recent tasks in which that worker had to wait, by_threads */
     bool refused;      /* the kernel takes no more reads: workers read for good */
 
     /* The leader is the thread that sleeps on the reader's eventfd. [engine lock] */

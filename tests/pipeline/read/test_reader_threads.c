@@ -12,6 +12,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "base/eventfd.h"
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 #include "pipeline/read/reader.h"
@@ -73,8 +74,9 @@ static void take(leat_reader_threads *threads, int wake_fd, const leat_row_read 
                  int *seen)
 {
     while (n > 0) {
-        uint64_t count;
-        assert_int_equal(read(wake_fd, &count, sizeof count), sizeof count);
+        if (leat_reader_threads_watch(threads, true))
+            leat_eventfd_wait(wake_fd);
+        leat_reader_threads_watch(threads, false);
         for (leat_row_read *row = leat_reader_threads_take(threads); row; row = row->next_done) {
             seen[row - rows]++;
             n--;
