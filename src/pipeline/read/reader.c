@@ -362,7 +362,7 @@ static int reap_threads(leat_reader *reader, leat_reader_done *done, void *arg)
     int n = 0;
     for (leat_row_read *row = leat_reader_threads_take(reader->threads), *next; row; row = next) {
         next = row->next_done; /* done() may give the row away */
-        done(arg, row, spoil(reader, row->result));
+        done(arg, row, spoil(reader, row->error ? -row->error : (int)row->length));
         n++;
     }
     return n;

@@ -42,9 +42,9 @@ struct leat_reader_threads {
 
 /* --- the threads ------------------------------------------------------------------------------ */
 
-static void finish(leat_reader_threads *threads, leat_row_read *row, int result)
+static void finish(leat_reader_threads *threads, leat_row_read *row, int error)
 {
-    row->result = result;
+    row->error = (uint8_t)error;
     leat_row_read *before = atomic_load_explicit(&threads->done, memory_order_relaxed);
     do
         row->next_done = before;
@@ -79,12 +79,12 @@ static void read_one_locked(leat_reader_threads *threads)
     const bool alone = threads->most == 1;
     leat_row_read *const row = take_waiting_locked(threads);
     pthread_mutex_unlock(&threads->lock);
-    const int result = atomic_load_explicit(&threads->dropped, memory_order_relaxed)
-                           ? -ECANCELED
-                           : threads->read(threads->arg, row);
-    const bool again = result == -EMFILE && !alone;
+    const int error = atomic_load_explicit(&threads->dropped, memory_order_relaxed)
+                          ? ECANCELED
+                          : threads->read(threads->arg, row);
+    const bool again = error == EMFILE && !alone;
     if (!again)
-        finish(threads, row, result);
+        finish(threads, row, error);
     pthread_mutex_lock(&threads->lock);
     threads->n_busy--;
     if (again)

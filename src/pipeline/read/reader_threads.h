@@ -17,7 +17,7 @@
 
 typedef struct leat_reader_threads leat_reader_threads;
 
-/* Reads one row: returns its bytes, or -errno. -EMFILE: there are too few file descriptors; it is called again when
+/* Makes the read that begins with this row. Returns 0 or errno; EMFILE: there are too few file descriptors; it is called again when
  * another thread has finished, unless no other thread reads. */
 typedef int leat_read_row(void *arg, leat_row_read *row);
 
@@ -36,7 +36,7 @@ void leat_reader_threads_close_forked(leat_reader_threads **threads);
 /* One thread at a time queues and submits. */
 void leat_reader_threads_queue(leat_reader_threads *threads, leat_row_read *row);
 void leat_reader_threads_submit(leat_reader_threads *threads);
-/* From now on all rows that no thread has begun fail with ECANCELED. Any thread. */
+/* From now on all rows that no thread has begun get the error ECANCELED. Any thread. */
 void leat_reader_threads_drop(leat_reader_threads *threads);
 /* Call it before sleeping on wake_fd: from now on, until the next call with false, a finished row is signalled.
  * True: there are none yet. One thread at a time. */

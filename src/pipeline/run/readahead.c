@@ -35,7 +35,7 @@ static int read_row(void *arg, leat_row_read *row)
         row->waited = true; /* entries of a cache's file */
         rc = leat_source_pread(row->fd, to, row->length, row->from, NULL, NULL);
     }
-    return rc == LEAT_E_AGAIN ? -EMFILE : rc < 0 ? -EIO : (int)row->length;
+    return rc == LEAT_E_AGAIN ? EMFILE : rc < 0 ? EIO : 0;
 }
 
 /* Learns from the first file at open, and not later, whether direct reads work. */
@@ -53,7 +53,8 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     const leat_plan *const plan = loader->plan;
     a->batch = loader->first_batch;
     a->by_threads = leat_budget_reads_in_threads(plan);
-    if (plan->engine.io == LEAT_IO_DIRECT && leat_budget_uses_ring(plan))
+    if (plan->engine.io == LEAT_IO_DIRECT && plan->source->table->locate &&
+        !plan->source->table->read)
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "io: direct needs reader: io_uring");
     const uint64_t kept = (uint64_t)loader->budget.kept_bytes;
