@@ -16,7 +16,7 @@ typedef struct leat_gpu {
     int number;        /* CUDA's; [const after open] */
     cudaStream_t side; /* for clock anchors; [const after open] */
     cudaLibrary_t plants;
-    const void *planter, *adder; /* kernels, NULL before their first use [gpu_plant.c] */
+    const void *planter, *adder; /* kernels, NULL before their first use [gpu_synthetic_work.c] */
     struct leat_gpu_work *work;  /* NULL before its first use [gpu_work.c] */
 
     pthread_mutex_t lock; /* guards what follows */
@@ -89,17 +89,19 @@ int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, siz
 int leat_gpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes);
 int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg);
 
-/* --- gpu_map.c, gpu_plant.c -------------------------------------------------------------------- */
-int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
+/* --- gpu_ops.c, gpu_synthetic_work.c -------------------------------------------------------------------- */
+int leat_gpu_ops_open(leat_device *device, const leat_device_ops_spec *spec, leat_device_ops **out,
                       leat_error *err);
-int leat_gpu_map_add(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
-int leat_gpu_map_run(leat_device_map *map, leat_stream *stream, int64_t i, const uint8_t *host,
+int leat_gpu_ops_add(leat_device_ops *ops, int64_t i, uint8_t *buffer, leat_error *err);
+int leat_gpu_ops_run(leat_device_ops *ops, leat_stream *stream, int64_t i, const uint8_t *host,
                      int64_t rows, int64_t *bad_row);
-void leat_gpu_map_close(leat_device_map *map);
-int leat_gpu_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
-void leat_gpu_plant_close(leat_gpu *gpu);
+void leat_gpu_ops_close(leat_device_ops *ops);
+int leat_gpu_synthetic_work(leat_stream *stream, int64_t ns, int64_t launches, void *memory,
+                            size_t bytes);
+void leat_gpu_synthetic_work_close(leat_gpu *gpu);
 /* The kernel of that name in *out, which is loaded at the first call and stored in *kept, NULL before. */
-int leat_gpu_plant_kernel(leat_gpu *gpu, const char *name, const void **kept, const void **out);
+int leat_gpu_synthetic_work_kernel(leat_gpu *gpu, const char *name, const void **kept,
+                                   const void **out);
 
 /* --- gpu_work.c: see leat_device_table; one thread at a time ----------------------------------- */
 int leat_gpu_matmul(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,

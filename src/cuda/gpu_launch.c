@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_launch.c: the table of kernels per op, their arguments, and launching one. gpu_map.c calls it. */
+ * gpu_launch.c: the table of kernels per op, their arguments, and launching one. gpu_ops.c calls it. */
 #include "gpu_launch.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_pictures.h: decodes the JPEG files of a batch to pictures in device memory. gpu_map.c calls it before
+ * gpu_pictures.h: decodes the JPEG files of a batch to pictures in device memory. gpu_ops.c calls it before
  * the first op of a chain that gets files. */
 #ifndef LEAT_GPU_PICTURES_H
 #define LEAT_GPU_PICTURES_H

@@ -127,7 +127,7 @@ int leat_gpu_add(leat_stream *stream, const float *a, const float *b, float *c, 
     const void *kernel = NULL;
     int rc = leat_gpu_use(gpu);
     if (rc == LEAT_OK)
-        rc = leat_gpu_plant_kernel(gpu, "leat_measure_add", &gpu->adder, &kernel);
+        rc = leat_gpu_synthetic_work_kernel(gpu, "leat_measure_add", &gpu->adder, &kernel);
     if (rc < 0)
         return rc;
     leat_measure_add_args args = { .a = a, .b = b, .c = c, .n = n };

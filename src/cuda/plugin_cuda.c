@@ -117,7 +117,7 @@ static void close_gpu(leat_device *device)
     leat_gpu *const gpu = leat_gpu_of(device);
     cudaSetDevice(gpu->number);
     leat_gpu_work_close(gpu);
-    leat_gpu_plant_close(gpu);
+    leat_gpu_synthetic_work_close(gpu);
     leat_gpu_clock_close(gpu);
     cudaGetLastError();
     pthread_mutex_destroy(&gpu->lock);
@@ -174,13 +174,13 @@ static const leat_device_table table = {
     .host_call = leat_gpu_host_call,
     .memory_info = leat_gpu_memory_info,
     .explain = leat_gpu_explain,
-    .plant = leat_gpu_plant,
+    .synthetic_work = leat_gpu_synthetic_work,
     .matmul = leat_gpu_matmul,
     .add = leat_gpu_add,
-    .map_open = leat_gpu_map_open,
-    .map_add = leat_gpu_map_add,
-    .map_run = leat_gpu_map_run,
-    .map_close = leat_gpu_map_close,
+    .ops_open = leat_gpu_ops_open,
+    .ops_add = leat_gpu_ops_add,
+    .ops_run = leat_gpu_ops_run,
+    .ops_close = leat_gpu_ops_close,
     .record_start = leat_gpu_record_start,
     .record_stop = leat_gpu_record_stop,
     .utilisation = leat_gpu_utilisation,

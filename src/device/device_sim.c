@@ -279,7 +279,8 @@ static int sim_add(leat_stream *stream, const float *a, const float *b, float *c
 }
 
 /* The bytes take no time here: `ns` is the whole time. */
-static int sim_plant(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes)
+static int sim_synthetic_work(leat_stream *stream, int64_t ns, int64_t launches, void *memory,
+                              size_t bytes)
 {
     int rc = LEAT_OK;
     (void)memory;
@@ -364,7 +365,7 @@ const leat_device_table leat_device_sim = {
     .copy_to_device = sim_copy_to_device,
     .copy_to_host = sim_copy_to_host,
     .host_call = sim_host_call,
-    .plant = sim_plant,
+    .synthetic_work = sim_synthetic_work,
     .launches = sim_launches,
     .matmul = sim_matmul,
     .add = sim_add,

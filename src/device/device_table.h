@@ -16,7 +16,7 @@
 struct leat_backend;
 struct leat_net_host;
 typedef struct leat_event leat_event;
-typedef struct leat_device_map leat_device_map;
+typedef struct leat_device_ops leat_device_ops;
 
 /* The input of a kernel: name of the op, shapes of one row before and after (no unknown dims), and
  * constants from its options. */
@@ -82,14 +82,14 @@ typedef struct leat_device_cache_rows {
 } leat_device_cache_rows;
 
 /* The work for every batch of a loader. */
-typedef struct leat_device_map_spec {
+typedef struct leat_device_ops_spec {
     const leat_device_chain *chains;
     int32_t n_chains;
     int64_t rows;                               /* of a full batch */
     size_t buffer_bytes;                        /* device memory of a batch */
     int64_t n_buffers;                          /* upper limit */
     const leat_device_cache_rows *device_cache; /* NULL: no rows stay on the device */
-} leat_device_map_spec;
+} leat_device_ops_spec;
 
 typedef struct leat_device_table {
     const char *kind;           /* part of the name before ':': "cpu", "sim", "cuda" */
@@ -142,7 +142,8 @@ typedef struct leat_device_table {
     void (*explain)(leat_device *device, char *text, size_t size);
     /* Enqueues artificial work: `launches` kernels that together take about `ns` and read and write
      * `bytes` of device memory (NULL with 0 bytes). */
-    int (*plant)(leat_stream *stream, int64_t ns, int64_t launches, void *memory, size_t bytes);
+    int (*synthetic_work)(leat_stream *stream, int64_t ns, int64_t launches, void *memory,
+                          size_t bytes);
     /* Kernels for measuring, on float32. matmul: c = a · b, with a [rows, n], b [n, n]. add: c = a + b. */
     int (*matmul)(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
                   int64_t n);
@@ -155,16 +156,16 @@ typedef struct leat_device_table {
      * open   copies the spec
      * add    prepares buffer i for runs and overwrites its contents. One call at a time; other buffers
      *        can be running
-     * run    enqueues the ops on the first `rows` rows of buffer i. One stream per map, one call at a
+     * run    enqueues the ops on the first `rows` rows of buffer i. One stream per leat_device_ops, one call at a
      *        time. host: host memory of the batch; chains with files read it until the work is done.
      *        LEAT_E_DATA: the file of row *bad_row cannot be decoded
      * close  call it after the work of the stream is done */
-    int (*map_open)(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
+    int (*ops_open)(leat_device *device, const leat_device_ops_spec *spec, leat_device_ops **out,
                     leat_error *err);
-    int (*map_add)(leat_device_map *map, int64_t i, uint8_t *buffer, leat_error *err);
-    int (*map_run)(leat_device_map *map, leat_stream *stream, int64_t i, const uint8_t *host,
+    int (*ops_add)(leat_device_ops *ops, int64_t i, uint8_t *buffer, leat_error *err);
+    int (*ops_run)(leat_device_ops *ops, leat_stream *stream, int64_t i, const uint8_t *host,
                    int64_t rows, int64_t *bad_row);
-    void (*map_close)(leat_device_map *map);
+    void (*ops_close)(leat_device_ops *ops);
 
     /* Starts and stops recording all work of the device. stop returns it sorted by start; free it with
      * leat_device_record_fini(). One recording at a time in a process. Recording slows work a little.
@@ -187,14 +188,14 @@ struct leat_device {
     atomic_int n_users; /* besides the owner; the last one to leave closes it */
     unsigned n_forks;   /* leat_forked_count() at open */
 };
-/* First members of every stream, event and map. */
+/* First members of every stream, event and leat_device_ops. */
 struct leat_stream {
     leat_device *device;
 };
 struct leat_event {
     leat_device *device;
 };
-struct leat_device_map {
+struct leat_device_ops {
     leat_device *device;
 };
 

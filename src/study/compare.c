@@ -14,7 +14,7 @@
 
 #include "arm.h"
 #include "bootstrap.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "rounds.h"
 #include "vary.h"
 #include "verdict.h"
@@ -198,9 +198,9 @@ static bool is_settled(const struct study *study, int32_t n_rounds)
 static int run_rounds(struct study *study, leat_error *err)
 {
     const size_t n = (size_t)study->result->n_arms;
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int rc = LEAT_OK;
-    leat_neighbours_look("", &before);
+    leat_other_processes_look("", &before);
     for (int32_t round = 0; round < study->result->rounds && rc == LEAT_OK; round++) {
         for (size_t turn = 0; turn < n && rc == LEAT_OK; turn++) {
             const size_t i = round % 2 ? n - 1 - turn : turn;
@@ -209,9 +209,9 @@ static int run_rounds(struct study *study, leat_error *err)
         if (is_settled(study, round + 1))
             study->result->rounds = round + 1;
     }
-    leat_neighbours_look("", &after);
+    leat_other_processes_look("", &after);
     study->result->cores = after.n_cpus;
-    study->result->cores_taken = leat_neighbours_taken(&before, &after);
+    study->result->cores_taken = leat_other_processes_taken(&before, &after);
     return rc;
 }
 

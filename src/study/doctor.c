@@ -15,7 +15,7 @@
 #include "bootstrap.h"
 #include "doctor_fill.h"
 #include "forecast.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "rounds.h"
 #include "suggest.h"
 #include "trial.h"
@@ -41,7 +41,7 @@ struct doctor {
     leat_facts facts;
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int64_t rounds_ns;
     int n_done, n_total;
 };
@@ -122,7 +122,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
 {
     enum { N_PARTS = 5 };
     int rc = LEAT_OK;
-    leat_neighbours_look("", &d->before);
+    leat_other_processes_look("", &d->before);
     const int64_t from = leat_clock_ns();
     for (int32_t round = 0; round < d->result->rounds && rc == LEAT_OK; round++) {
         for (int i = 0; i < N_PARTS && rc == LEAT_OK; i++)
@@ -130,7 +130,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
         report(d, "measuring the parts");
     }
     d->rounds_ns = leat_clock_ns() - from;
-    leat_neighbours_look("", &d->after);
+    leat_other_processes_look("", &d->after);
     return rc;
 }
 
@@ -160,8 +160,8 @@ static void gather(struct doctor *d)
     leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
     leat_facts_of(&d->arm, f);
     f->cores = d->after.n_cpus;
-    f->taken = leat_neighbours_taken(&d->before, &d->after);
-    f->throttled = leat_neighbours_throttled(&d->before, &d->after) / f->cores;
+    f->taken = leat_other_processes_taken(&d->before, &d->after);
+    f->throttled = leat_other_processes_throttled(&d->before, &d->after) / f->cores;
     leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
     f->one_time_ns = ms_total(d->result) * 1e6;
     f->steps_of_job =

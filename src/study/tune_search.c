@@ -17,7 +17,7 @@
 #include "arm.h"
 #include "base/clock.h"
 #include "base/text.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "race.h"
 #include "tune_options.h"
 
@@ -345,15 +345,15 @@ static void say(leat_tune_result *out)
 
 static int tune(struct study *study, leat_error *err)
 {
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int rc;
-    leat_neighbours_look("", &before);
+    leat_other_processes_look("", &before);
     study->out->cores = before.n_cpus;
     if ((rc = learn_device(study, err)) < 0 || (rc = search(study, err)) < 0 ||
         (rc = last_race(study, err)) < 0)
         return rc;
-    leat_neighbours_look("", &after);
-    study->out->cores_taken = leat_neighbours_taken(&before, &after);
+    leat_other_processes_look("", &after);
+    study->out->cores_taken = leat_other_processes_taken(&before, &after);
     study->out->seconds = seconds(study);
     say(study->out);
     return LEAT_OK;

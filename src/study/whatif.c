@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "bootstrap.h"
 #include "median.h"
-#include "neighbours.h"
+#include "other_processes.h"
 #include "whatif_feed.h"
 #include "whatif_model.h"
 
@@ -115,18 +115,18 @@ static void report(struct study *study)
 
 static int run_rounds(struct study *study, leat_error *err)
 {
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int rc = LEAT_OK;
     study->n_runs = (int)study->n_feeds * study->options.rounds + (int)study->options.n_devices;
-    leat_neighbours_look("", &before);
+    leat_other_processes_look("", &before);
     for (int32_t round = 0; round < study->options.rounds && rc == LEAT_OK; round++)
         for (size_t turn = 0; turn < study->n_feeds && rc == LEAT_OK; turn++) {
             rc = leat_whatif_feed_run(&study->feeds[round % 2 ? study->n_feeds - 1 - turn : turn],
                                       round, err);
             report(study);
         }
-    leat_neighbours_look("", &after);
-    study->out->cores_taken = leat_neighbours_taken(&before, &after);
+    leat_other_processes_look("", &after);
+    study->out->cores_taken = leat_other_processes_taken(&before, &after);
     return rc;
 }
 
@@ -134,10 +134,10 @@ static int run_rounds(struct study *study, leat_error *err)
 static int choose_feeds(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
-    leat_neighbours now;
+    leat_other_processes now;
     int32_t most;
     int rc;
-    leat_neighbours_look("", &now);
+    leat_other_processes_look("", &now);
     out->cores = most = now.n_cpus;
     if ((rc = add_threads(study, 1, err)) < 0 ||
         (rc = leat_whatif_feed_run(&study->feeds[0], 0, err)) < 0)

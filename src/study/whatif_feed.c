@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "bootstrap.h"
-#include "neighbours.h"
+#include "other_processes.h"
 
 enum { RUN_NS = 150000000, MIN_BATCHES = 5 };
 
@@ -75,15 +75,15 @@ int leat_whatif_feed_run(leat_whatif_feed *feed, int32_t round, leat_error *err)
     const int64_t settle = (prefetch < 1000 ? prefetch : 1000) + 3;
     leat_loader *loader = NULL;
     int64_t from = 0, to = 0, rows = 0, more;
-    leat_neighbours before, after;
+    leat_other_processes before, after;
     int rc = leat_loader_open(feed->plan, &options, &loader, err);
     for (int64_t i = 0; i < settle && rc == LEAT_OK; i++)
         rc = take(loader, &from, &more, err);
-    leat_neighbours_look("", &before);
+    leat_other_processes_look("", &before);
     for (int64_t n = 0; rc == LEAT_OK && (n < MIN_BATCHES || to - from < RUN_NS); n++)
         if ((rc = take(loader, &to, &more, err)) == LEAT_OK)
             rows += more;
-    leat_neighbours_look("", &after);
+    leat_other_processes_look("", &after);
     if (rc == LEAT_OK) {
         const double ns = (double)(to > from ? to - from : 1);
         const double cpu_ns = fmax((double)(after.own_ns - before.own_ns), 1);

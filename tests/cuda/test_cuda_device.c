@@ -267,7 +267,7 @@ static void planted_work_runs(void **state)
     const leat_device_table *const t = p.device->table;
     memset(p.pinned, 0, BYTES);
     assert_int_equal(t->copy_to_device(p.in, p.memory, p.pinned, BYTES, true), LEAT_OK);
-    assert_int_equal(t->plant(p.in, 1000, 5, p.memory, BYTES), LEAT_OK);
+    assert_int_equal(t->synthetic_work(p.in, 1000, 5, p.memory, BYTES), LEAT_OK);
     assert_int_equal(t->copy_to_host(p.in, p.back, p.memory, BYTES), LEAT_OK);
     assert_int_equal(t->stream_sync(p.in, &err), LEAT_OK);
     for (size_t i = 0; i < BYTES / 4; i++)

@@ -33,11 +33,11 @@ static void flags_and_list_agree(void **state)
         const leat_shape image = { LEAT_U8, 3, { 4, 4, 3 } };
         const leat_device_op one = { .name = (*op)->name, .in = image, .out = image };
         const leat_device_chain chain = { .ops = &one, .n_ops = 1, .plans = 64, .to = 128 };
-        const leat_device_map_spec spec = { &chain, 1, 1, 256, 1, NULL };
-        leat_device_map *map = NULL;
-        const int rc = device->table->map_open(device, &spec, &map, &err);
+        const leat_device_ops_spec spec = { &chain, 1, 1, 256, 1, NULL };
+        leat_device_ops *ops = NULL;
+        const int rc = device->table->ops_open(device, &spec, &ops, &err);
         assert_int_equal(rc, (*op)->flags & LEAT_OP_KERNEL ? LEAT_OK : LEAT_E_UNSUPPORTED);
-        device->table->map_close(map);
+        device->table->ops_close(ops);
     }
     leat_device_close(&device);
     check_fake(fake);

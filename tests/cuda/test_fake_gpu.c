@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "cuda/kernels/kernel.h"
-#include "cuda/kernels/plant.h"
+#include "cuda/kernels/synthetic_work.h"
 #include "fakes/cuda_fake.h"
 
 extern const cuda_fake_table *cuda_fake_get(void);
@@ -39,7 +39,7 @@ static int begin(void **state)
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     assert_int_equal(cudaEventCreateWithFlags(&event, cudaEventDefault), cudaSuccess);
     assert_int_equal(cudaLibraryLoadData(&library, "", NULL, NULL, 0, NULL, NULL, 0), cudaSuccess);
-    assert_int_equal(cudaLibraryGetKernel(&kernel, library, "leat_plant"), cudaSuccess);
+    assert_int_equal(cudaLibraryGetKernel(&kernel, library, "leat_synthetic_work"), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&memory, BYTES), cudaSuccess);
     assert_int_equal(cudaHostAlloc((void **)&pinned, BYTES, cudaHostAllocDefault), cudaSuccess);
     memset(pinned, 7, BYTES);
@@ -77,7 +77,7 @@ static void again(void)
 
 static cudaError_t launch(void *words, size_t bytes)
 {
-    leat_plant_args args = { .words = words, .n_words = (int64_t)(bytes / 4) };
+    leat_synthetic_work_args args = { .words = words, .n_words = (int64_t)(bytes / 4) };
     return cudaLaunchKernel((const void *)kernel, (dim3){ 1, 1, 1 }, (dim3){ 32, 1, 1 },
                             (void *[]){ &args }, 0, stream);
 }
@@ -195,7 +195,7 @@ static void closed_things(void **state)
     cudaLibrary_t other;
     cudaKernel_t old = kernel;
     cudaLibraryLoadData(&other, "", NULL, NULL, 0, NULL, NULL, 0);
-    cudaLibraryGetKernel(&kernel, other, "leat_plant");
+    cudaLibraryGetKernel(&kernel, other, "leat_synthetic_work");
     cudaLibraryUnload(other);
     assert_int_equal(launch(memory, BYTES), cudaErrorInvalidResourceHandle);
     expect("a kernel of a library that is not there");

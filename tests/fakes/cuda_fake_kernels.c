@@ -7,7 +7,7 @@
 
 #include "cuda/kernels/kernel_list.h"
 #include "cuda/kernels/measure_add.h"
-#include "cuda/kernels/plant.h"
+#include "cuda/kernels/synthetic_work.h"
 #include "cuda/kernels/train_list.h"
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden")));
@@ -16,7 +16,7 @@ const unsigned char leat_fatbin[16] = { 0 };
 /* The bytes, not the time. */
 static void plant_thread(const void *all)
 {
-    const leat_plant_args *const args = all;
+    const leat_synthetic_work_args *const args = all;
     const cuda_fake_place *const at = &cuda_fake_at;
     for (int64_t i = (int64_t)at->block_x * at->threads + at->thread_x; i < args->n_words;
          i += (int64_t)at->blocks_x * at->threads)
@@ -25,7 +25,7 @@ static void plant_thread(const void *all)
 
 static int plant_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
-    out[0] = ((const leat_plant_args *)all)->words;
+    out[0] = ((const leat_synthetic_work_args *)all)->words;
     return 1;
 }
 
@@ -107,6 +107,6 @@ const cuda_fake_kernel cuda_fake_kernels[] = {
     { "leat_" #name, sizeof(type), leat_##name##_thread, type##_pointers, n_phases },
 #include "cuda/kernels/train_list.h"
     { "leat_measure_add", sizeof(leat_measure_add_args), add_thread, add_pointers, 0 },
-    { "leat_plant", sizeof(leat_plant_args), plant_thread, plant_pointers, 0 },
+    { "leat_synthetic_work", sizeof(leat_synthetic_work_args), plant_thread, plant_pointers, 0 },
     { 0 }
 };

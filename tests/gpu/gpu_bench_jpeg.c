@@ -171,7 +171,7 @@ gpu_verdict gpu_bench_jpeg(gpu_run *run)
     char path[64];
     leat_error err;
     rate rates[N_ARMS] = { { 0, 0 } };
-    if (!run->device->table->map_open)
+    if (!run->device->table->ops_open)
         return gpu_say(run, GPU_NOT_RUN, "the device runs no ops");
     int rc = gpu_jpegs_write(&what, path, &err);
     if (rc >= 0)

@@ -357,7 +357,7 @@ static gpu_verdict map_rates(gpu_run *run)
           false },
     };
     double rates[sizeof chains / sizeof *chains];
-    if (!run->device->table->map_open)
+    if (!run->device->table->ops_open)
         return gpu_say(run, GPU_NOT_RUN, "the device runs no ops");
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         bool ok;

@@ -105,7 +105,7 @@ static gpu_verdict check_counts(gpu_run *run, const keep_case *c, leat_loader *g
         verdict = gpu_say(run, GPU_FAILED, "%llu rows were there, %llu were not, %llu are",
                           (unsigned long long)hits, (unsigned long long)misses,
                           (unsigned long long)stats->cache.entries);
-    else if (last != gpu->plan->wire_bytes - gpu->plan->rows_bytes)
+    else if (last != gpu->plan->copy_bytes - gpu->plan->rows_bytes)
         verdict = gpu_say(run, GPU_FAILED, "%zu bytes were copied of the last batch", last);
     free(stats);
     return verdict;

@@ -188,7 +188,7 @@ gpu_verdict gpu_case_leaks(gpu_run *run)
         rc = leat_loader_next(loader, &batch, &err);
         if (rc >= 0) {
             leat_batch_wait_on(batch, stream);
-            t->plant(stream, 0, 1, NULL, 0);
+            t->synthetic_work(stream, 0, 1, NULL, 0);
             leat_batch_release_on(batch, stream);
         }
     }

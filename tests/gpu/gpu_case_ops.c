@@ -291,11 +291,11 @@ static gpu_verdict compare(gpu_run *run, const chain_case *c, const leat_device_
 /* What one map needs on the device. */
 typedef struct table_run {
     leat_stream *stream;
-    leat_device_map *map;
+    leat_device_ops *ops;
     uint8_t *memory;
 } table_run;
 
-static int run_map(leat_device *device, const leat_device_map_spec *spec, table_run *r,
+static int run_map(leat_device *device, const leat_device_ops_spec *spec, table_run *r,
                    uint8_t *slab, uint8_t *got, int64_t rows, leat_error *err)
 {
     const leat_device_table *const t = device->table;
@@ -303,12 +303,12 @@ static int run_map(leat_device *device, const leat_device_map_spec *spec, table_
     r->memory = t->device_alloc(device, spec->buffer_bytes);
     if (rc < 0 || !r->memory)
         return rc < 0 ? rc : leat_fail(err, LEAT_E_NOMEM, "%zu bytes", spec->buffer_bytes);
-    if ((rc = t->map_open(device, spec, &r->map, err)) < 0 ||
-        (rc = t->map_add(r->map, 0, r->memory, err)) < 0)
+    if ((rc = t->ops_open(device, spec, &r->ops, err)) < 0 ||
+        (rc = t->ops_add(r->ops, 0, r->memory, err)) < 0)
         return rc;
     rc = t->copy_to_device(r->stream, r->memory, slab, spec->buffer_bytes, false);
     if (rc >= 0)
-        rc = t->map_run(r->map, r->stream, 0, slab, rows, &(int64_t){ 0 });
+        rc = t->ops_run(r->ops, r->stream, 0, slab, rows, &(int64_t){ 0 });
     if (rc >= 0)
         rc = t->copy_to_host(r->stream, got, r->memory, spec->buffer_bytes);
     return rc < 0 ? leat_fail(err, rc, "a call failed") : t->stream_sync(r->stream, err);
@@ -319,8 +319,8 @@ static void close_run(leat_device *device, table_run *r)
     const leat_device_table *const t = device->table;
     if (r->stream)
         t->stream_close(r->stream);
-    if (r->map)
-        t->map_close(r->map);
+    if (r->ops)
+        t->ops_close(r->ops);
     if (r->memory)
         t->device_free(device, r->memory);
 }
@@ -336,7 +336,7 @@ static gpu_verdict one_map(gpu_run *run, uint64_t number, leat_scratch *scratch,
     for (int i = 0; i < CHAINS; i++)
         draw_chain(&cases[i], op_at((uint64_t)i), &rng);
     const size_t bytes = lay_out(cases, chains);
-    const leat_device_map_spec spec = { chains, CHAINS, ROWS, bytes, 1, NULL };
+    const leat_device_ops_spec spec = { chains, CHAINS, ROWS, bytes, 1, NULL };
     const int64_t rows = number % 4 == 3 ? 1 + (int64_t)leat_rng_below(&rng, ROWS) : ROWS;
     uint8_t *const slab = malloc(bytes), *const got = malloc(bytes);
     memset(slab, 0xee, bytes);

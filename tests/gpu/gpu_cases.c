@@ -151,7 +151,7 @@ static int step_ring(const leat_device_table *t, ring *r, int i)
         (rc = t->copy_to_device(r->copies, r->buffer, r->slot, RING_BYTES, true)) < 0 ||
         (rc = t->event_record(r->copied, r->copies)) < 0 ||
         (rc = t->stream_wait(r->compute, r->copied)) < 0 ||
-        (rc = t->plant(r->compute, 200000, 1, NULL, 0)) < 0 ||
+        (rc = t->synthetic_work(r->compute, 200000, 1, NULL, 0)) < 0 ||
         (rc = t->copy_to_host(r->compute, r->back + i % 2 * (RING_BYTES / 2), r->buffer,
                               RING_BYTES / 2)) < 0)
         return rc;
@@ -201,7 +201,7 @@ gpu_verdict gpu_case_clock(gpu_run *run)
         rc = t->event_open(run->device, &event, NULL);
     for (int i = 0; i < n && rc >= 0; i++) {
         const int64_t before = leat_clock_ns();
-        if ((rc = t->plant(stream, CLOCK_PLANT_NS, 1, NULL, 0)) < 0 ||
+        if ((rc = t->synthetic_work(stream, CLOCK_PLANT_NS, 1, NULL, 0)) < 0 ||
             (rc = t->event_record(event, stream)) < 0 || (rc = t->event_sync(event)) < 0)
             break;
         const int64_t after = leat_clock_ns(), ns = t->event_ns(event);

@@ -60,9 +60,9 @@ static void warm(leat_device *device)
 {
     const leat_device_table *const t = device->table;
     leat_stream *stream = NULL;
-    if (!t->plant || !t->map_open || t->stream_open(device, &stream, NULL) < 0)
+    if (!t->synthetic_work || !t->ops_open || t->stream_open(device, &stream, NULL) < 0)
         return;
-    t->plant(stream, WARM_NS, 1, NULL, 0);
+    t->synthetic_work(stream, WARM_NS, 1, NULL, 0);
     t->stream_close(stream);
 }
 
@@ -80,7 +80,7 @@ static void find_answer(const check_options *o, const gpu_case *what, answer *a)
         if (!what)
             a->verdict =
                 gpu_say(&a->run, GPU_PASSED, "%s", leat_device_get_info(a->run.device)->text);
-        else if (!a->run.device->table->map_open && !is_bench(what)) /* benches run on sim, too */
+        else if (!a->run.device->table->ops_open && !is_bench(what)) /* benches run on sim, too */
             a->verdict = gpu_say(&a->run, GPU_NOT_RUN, "%s is no GPU", o->device);
         else {
             if (is_bench(what))

@@ -116,8 +116,8 @@ static int step(session *s, int i, leat_error *err)
         nanosleep(&(struct timespec){ .tv_nsec = s->what->host_ns }, NULL);
     if ((rc = leat_batch_wait_on(batch, s->stream)) < 0 ||
         (rc = s->t->event_record(s->begins[i], s->stream)) < 0 ||
-        (rc = s->t->plant(s->stream, s->what->compute_ns, s->what->launches ? s->what->launches : 1,
-                          NULL, 0)) < 0 ||
+        (rc = s->t->synthetic_work(s->stream, s->what->compute_ns,
+                                   s->what->launches ? s->what->launches : 1, NULL, 0)) < 0 ||
         (rc = s->t->event_record(s->ends[i], s->stream)) < 0)
         return leat_fail(err, rc, "a step could not be enqueued");
     rc = leat_batch_release_on(batch, s->stream);

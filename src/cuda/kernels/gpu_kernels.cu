@@ -4,5 +4,5 @@
  * which the plugin holds as bytes, so that no C++ is linked. */
 #include "kernel_list.h"
 #include "measure_add.h"
-#include "plant.h"
+#include "synthetic_work.h"
 #include "train_list.h"

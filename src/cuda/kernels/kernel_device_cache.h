@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * kernel_device_cache.h: copies rows between a batch and the device cache, one word of a row at a
- * time. It is not an op: gpu_map.c launches it for the index that a batch brings. */
+ * time. It is not an op: gpu_ops.c launches it for the index that a batch brings. */
 #ifndef LEAT_KERNEL_DEVICE_CACHE_H
 #define LEAT_KERNEL_DEVICE_CACHE_H
 

@@ -78,13 +78,13 @@ static bool is_stage(const leat_node *entry, const char *name)
 /* A digest of what decides the content of batches: records, seed, and stages except prefetch. A cache counts
  * only if an op before it is random. on_error counts with its policy but not its limit, so that a run that
  * has reached its limit may resume with a higher one. */
-static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
+static uint64_t plan_digest(const leat_plan *plan, const leat_config_sections *sections)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
     digest = leat_digest_chain(digest, plan->seed);
-    if (parts->source && parts->source->first)
-        digest = digest_of(parts->source, digest);
-    for (const leat_node *stage = parts->pipeline->first; stage; stage = stage->next)
+    if (sections->source && sections->source->first)
+        digest = digest_of(sections->source, digest);
+    for (const leat_node *stage = sections->pipeline->first; stage; stage = stage->next)
         if (is_stage(stage, "cache"))
             digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
         else if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
@@ -92,7 +92,7 @@ static uint64_t plan_digest(const leat_plan *plan, const leat_parts *parts)
     return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
 }
 
-static void fill_info(leat_plan *plan, const leat_parts *parts)
+static void fill_info(leat_plan *plan, const leat_config_sections *sections)
 {
     plan->info = (leat_plan_info){
         .n_records = plan->source->n_records,
@@ -105,7 +105,7 @@ static void fill_info(leat_plan *plan, const leat_parts *parts)
         .n_tensors = plan->n_tensors,
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
-        .digest = plan_digest(plan, parts),
+        .digest = plan_digest(plan, sections),
     };
 }
 
@@ -180,41 +180,43 @@ static void take_notes(leat_build *build)
         leat_note_add(build->plan, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
-int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err)
+int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err)
 {
     leat_plan *const plan = build->plan;
     if (leat_cpu_misnamed())
         return leat_fail(err, LEAT_E_CONFIG,
                          "LEAT_CPU is '%s'; it is c, avx2 or avx512, or not set",
                          leat_cpu_misnamed());
-    plan->seed = (uint64_t)parts->seed;
-    int rc = read_engine(plan, parts->engine, err);
+    plan->seed = (uint64_t)sections->seed;
+    int rc = read_engine(plan, sections->engine, err);
     if (rc < 0)
         return rc;
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
                                           .memory = plan->engine.memory,
-                                          .lossy = leat_stage_on_error_is_lossy(parts->pipeline),
-                                          .arrange = leat_nested_pipeline_add };
-    if (!plan->source && (rc = leat_source_open(parts->source, &setting, &plan->source, err)) < 0)
+                                          .skips_damage =
+                                              leat_stage_on_error_skips_damage(sections->pipeline),
+                                          .apply_pipeline = leat_nested_pipeline_add };
+    if (!plan->source &&
+        (rc = leat_source_open(sections->source, &setting, &plan->source, err)) < 0)
         return rc;
     if (plan->source->n_records == 0)
-        return leat_node_fail(parts->source, err, LEAT_E_DATA, "the source has no records");
-    if ((rc = check_jpeg_index(build, parts->source, err)) < 0)
+        return leat_node_fail(sections->source, err, LEAT_E_DATA, "the source has no records");
+    if ((rc = check_jpeg_index(build, sections->source, err)) < 0)
         return rc;
     leat_source_order(plan->source, &plan->order);
     take_notes(build);
     plan->order.rank = (uint64_t)plan->engine.rank;
     plan->order.ranks = (uint64_t)plan->engine.ranks;
     begin_chains(plan);
-    if ((rc = add_stages(build, parts->pipeline, err)) < 0 ||
+    if ((rc = add_stages(build, sections->pipeline, err)) < 0 ||
         (rc = leat_plan_layout_make(plan, build->batch, err)) < 0 ||
-        (rc = leat_stage_cache_settle(build, parts, err)) < 0)
+        (rc = leat_stage_cache_describe(build, sections, err)) < 0)
         return rc;
     leat_check(plan->order.n_batches > 0);
-    leat_stage_on_error_settle(plan);
+    leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
-    fill_info(plan, parts);
+    fill_info(plan, sections);
     return leat_gpu_cut(plan, err);
 }
 
@@ -259,8 +261,8 @@ static int check_top(const leat_node *root, leat_error *err)
     return LEAT_OK;
 }
 
-static int read_parts(const leat_config *config, const char *section, leat_parts *parts,
-                      leat_error *err)
+static int read_sections(const leat_config *config, const char *section,
+                         leat_config_sections *sections, leat_error *err)
 {
     const leat_node *const root = leat_config_root(config);
     const leat_node *owner = root;
@@ -269,7 +271,7 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
     if ((rc = check_top(root, err)) < 0 ||
         (rc = leat_node_options(root, root, "config", top_table, &top, err)) < 0)
         return rc;
-    *parts = (leat_parts){ top.seed, top.source, top.pipeline, top.engine };
+    *sections = (leat_config_sections){ top.seed, top.source, top.pipeline, top.engine };
     if (section) {
         owner = leat_node_find(root, section);
         if (!owner)
@@ -277,13 +279,13 @@ static int read_parts(const leat_config *config, const char *section, leat_parts
         rc = leat_node_options(owner, owner, section, section_table, &inner, err);
         if (rc < 0)
             return rc;
-        *parts = (leat_parts){ top.seed, inner.source, inner.pipeline,
-                               inner.engine ? inner.engine : top.engine };
+        *sections = (leat_config_sections){ top.seed, inner.source, inner.pipeline,
+                                            inner.engine ? inner.engine : top.engine };
     }
-    if (!parts->source || !parts->pipeline)
+    if (!sections->source || !sections->pipeline)
         return leat_node_fail(owner, err, LEAT_E_CONFIG, "%s has no '%s'",
                               section ? section : "the config",
-                              parts->source ? "pipeline" : "source");
+                              sections->source ? "pipeline" : "source");
     return LEAT_OK;
 }
 
@@ -291,15 +293,15 @@ int leat_plan_open(const leat_config *config, const char *section, leat_plan **o
 {
     if (!config || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_open: config and out must be given");
-    leat_parts parts;
+    leat_config_sections sections;
     *out = NULL;
-    int rc = read_parts(config, section, &parts, err);
+    int rc = read_sections(config, section, &sections, err);
     if (rc < 0)
         return rc;
     leat_build build = { .plan = calloc(1, sizeof *build.plan) };
     if (!build.plan)
         return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
-    rc = leat_build_plan(&build, &parts, err);
+    rc = leat_build_plan(&build, &sections, err);
     if (rc < 0)
         leat_plan_close(&build.plan);
     *out = build.plan;

@@ -141,8 +141,9 @@ static int build_from(const leat_builder *builder, const leat_config *config, le
                       leat_error *err)
 {
     const leat_node *const root = leat_config_root(config);
-    const leat_parts parts = { builder->seed, leat_node_find(root, "source"),
-                               leat_node_find(root, "pipeline"), leat_node_find(root, "engine") };
+    const leat_config_sections sections = { builder->seed, leat_node_find(root, "source"),
+                                            leat_node_find(root, "pipeline"),
+                                            leat_node_find(root, "engine") };
     leat_build build = { .plan = plan, .n_user_ops = builder->n_ops };
     memcpy(build.user_ops, builder->ops, sizeof build.user_ops);
     if (builder->n_rows) {
@@ -151,10 +152,10 @@ static int build_from(const leat_builder *builder, const leat_config *config, le
         if (rc < 0)
             return rc;
     }
-    if (!plan->source && !parts.source)
+    if (!plan->source && !sections.source)
         return leat_fail(err, LEAT_E_CONFIG,
                          "builder: no source: call leat_builder_source or leat_builder_rows");
-    return leat_build_plan(&build, &parts, err);
+    return leat_build_plan(&build, &sections, err);
 }
 
 int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err)

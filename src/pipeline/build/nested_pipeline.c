@@ -22,7 +22,7 @@ int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
                              const leat_source_setting *setting, leat_order *order, char **notes,
                              leat_error *err)
 {
-    leat_build build = { .plan = calloc(1, sizeof *build.plan), .inside = true };
+    leat_build build = { .plan = calloc(1, sizeof *build.plan), .is_nested = true };
     if (!build.plan)
         return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
     build.plan->source = source; /* borrowed */

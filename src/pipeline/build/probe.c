@@ -126,7 +126,7 @@ static void run_record(const leat_plan *plan, leat_worker *worker, uint8_t *slot
                        leat_probe *out)
 {
     leat_error err;
-    const int rc = leat_sample_run(plan, worker, record * plan->order.parts, 0,
+    const int rc = leat_sample_run(plan, worker, record * plan->order.samples_per_record, 0,
                                    &(leat_stored){ .bytes = NULL }, slot, 0, LEAT_UNTIMED, &err);
     leat_scratch_reset(worker->scratch);
     worker->kept.valid = false;

@@ -159,7 +159,7 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
             stage = stage_at(i);
     if (!stage)
         return unknown(build, entry, name, err);
-    if (build->inside && !only_orders(stage))
+    if (build->is_nested && !only_orders(stage))
         return fail_inside(entry, name, err);
     if ((rc = check_other_names(stage, given, err)) < 0)
         return rc;

@@ -17,7 +17,7 @@ typedef struct leat_build {
     /* The nodes of these stages. NULL: not added yet. */
     const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
     bool has_batch; /* one of all stages makes batches */
-    bool inside;    /* the pipeline of one of several sources: it only counts and orders */
+    bool is_nested; /* the pipeline of one of several sources: it only counts and orders */
 } leat_build;
 
 typedef struct leat_stage_table {
@@ -32,10 +32,10 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);
 
 /* stage_on_error.c */
 /* Computes the limit of bad records. Call it when batches are known. */
-void leat_stage_on_error_settle(leat_plan *plan);
+void leat_stage_on_error_set_limit(leat_plan *plan);
 /* Whether the pipeline has an on_error that continues after bad records. The source must know it, and is
  * opened before stages are added. */
-bool leat_stage_on_error_is_lossy(const leat_node *pipeline);
+bool leat_stage_on_error_skips_damage(const leat_node *pipeline);
 
 /* Refuses a second stage of a kind that may occur once. first: node of the first one. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
@@ -45,14 +45,15 @@ int leat_stage_fail_second(const leat_node *first, const leat_node *where, const
 int leat_stage_batch_add(leat_build *build, int64_t size, bool drop_remainder,
                          const leat_node *where, leat_error *err);
 
-/* padding_settle.c: finds the row size of all tensors whose samples differ in size. */
+/* padding_sizes.c: finds the row size of all tensors whose samples differ in size. */
 typedef struct leat_padding_options {
     const leat_node *shapes, *values; /* mappings from tensor names; NULL: none */
     bool truncate;
-    int64_t room; /* > 0: lists without a shape have rows as long as their bucket, at most this */
+    int64_t
+        max_length; /* > 0: lists without a shape have rows as long as their bucket, at most this */
 } leat_padding_options;
-int leat_padding_settle(leat_build *build, const leat_padding_options *options,
-                        const leat_node *where, leat_error *err);
+int leat_padding_sizes_find(leat_build *build, const leat_padding_options *options,
+                            const leat_node *where, leat_error *err);
 
 /* stage_map.c */
 /* The chain of a tensor ("": the first one), NULL if there is none of that name. */
@@ -64,20 +65,21 @@ int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_no
                              leat_error *err);
 void leat_stage_map_free_chain(leat_chain *chain);
 
-/* nested_pipeline.c: fills leat_source_setting.arrange. */
+/* nested_pipeline.c: fills leat_source_setting.apply_pipeline. */
 int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
                              const leat_source_setting *setting, leat_order *order, char **notes,
                              leat_error *err);
 
 /* build.c: makes a plan from nodes. source: NULL if plan->source is open already. */
-typedef struct leat_parts {
+typedef struct leat_config_sections {
     int64_t seed;
     const leat_node *source, *pipeline, *engine;
-} leat_parts;
-int leat_build_plan(leat_build *build, const leat_parts *parts, leat_error *err);
+} leat_config_sections;
+int leat_build_plan(leat_build *build, const leat_config_sections *sections, leat_error *err);
 
 /* stage_cache.c */
 /* Tells the cache its contents. Call it when all stages and shapes are known. */
-int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err);
+int leat_stage_cache_describe(const leat_build *build, const leat_config_sections *sections,
+                              leat_error *err);
 
 #endif

@@ -65,7 +65,7 @@ static int read_boundaries(leat_buckets *buckets, const leat_node *node, leat_er
             return leat_node_fail(item, err, LEAT_E_CONFIG,
                                   "bucket_by_length: boundaries ascend, but %lld comes after %lld",
                                   (long long)room, (long long)last);
-        buckets->list[buckets->n++].room = last = room;
+        buckets->list[buckets->n++].max_length = last = room;
     }
     return LEAT_OK;
 }
@@ -104,14 +104,14 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     const uint32_t last = s->buckets->n - 1;
     const int64_t length = feature->shape.dims[0];
     uint32_t k = 0;
-    if (length > s->buckets->list[last].room && !s->truncate)
+    if (length > s->buckets->list[last].max_length && !s->truncate)
         return leat_fail(
             err, LEAT_E_DATA,
             "sample %llu has a '%s' of length %lld, and the last boundary is %lld: raise "
             "it, write truncate: true, or put a filter with max_length before this stage",
             (unsigned long long)position, s->feature, (long long)length,
-            (long long)s->buckets->list[last].room);
-    while (k < last && length > s->buckets->list[k].room)
+            (long long)s->buckets->list[last].max_length);
+    while (k < last && length > s->buckets->list[k].max_length)
         k++;
     leat_bitset_add(s->buckets->list[k].members, position);
     return LEAT_OK;
@@ -176,7 +176,7 @@ static void note(leat_build *build, const leat_buckets *buckets)
     for (uint32_t k = 0; k < buckets->n; k++) {
         snprintf(text, sizeof text, "%llu up to %lld",
                  (unsigned long long)buckets->list[k].members->n_members,
-                 (long long)buckets->list[k].room);
+                 (long long)buckets->list[k].max_length);
         leat_nearest_add_word(&counts, text);
     }
     leat_note_add(build->plan, "bucket_by_length: samples by length: %s%s", counts.text,
@@ -200,8 +200,8 @@ static int settle(leat_build *build, const bucket_options *o, leat_buckets **buc
             "no batch would be full: lower the sizes or leave out drop_remainder");
     note(build, order->buckets);
     const leat_padding_options padding = { o->shapes, o->values, o->truncate != 0,
-                                           order->buckets->list[order->buckets->n - 1].room };
-    return leat_padding_settle(build, &padding, where, err);
+                                           order->buckets->list[order->buckets->n - 1].max_length };
+    return leat_padding_sizes_find(build, &padding, where, err);
 }
 
 static int add_bucket_by_length(leat_build *build, const void *options, const leat_node *where,

@@ -132,20 +132,20 @@ static uint64_t text_digest(const char *text)
 }
 
 /* Describes where the samples come from, so that a file of another pipeline is refused. */
-static int find_origin(const leat_build *build, const leat_parts *parts,
+static int find_origin(const leat_build *build, const leat_config_sections *sections,
                        const leat_cache_layout *layout, leat_cache_origin *out, leat_error *err)
 {
     const leat_plan *const plan = build->plan;
     char shape[96];
-    char *const text = stages_text(build, parts->pipeline);
-    const size_t size = parts->source ? leat_node_text(parts->source, NULL, 0) + 1 : 1;
+    char *const text = stages_text(build, sections->pipeline);
+    const size_t size = sections->source ? leat_node_text(sections->source, NULL, 0) + 1 : 1;
     char *const source = calloc(1, size);
     int rc = LEAT_OK;
     memset(out, 0, sizeof *out);
     out->n_records = plan->source->n_records;
     if (text && source) {
-        if (parts->source)
-            leat_node_text(parts->source, source, size);
+        if (sections->source)
+            leat_node_text(sections->source, source, size);
         out->source = leat_digest_chain(plan->source->digest, text_digest(source));
         out->stages = text_digest(text);
         for (int32_t t = 0; t < layout->n; t++)
@@ -162,14 +162,15 @@ static int find_origin(const leat_build *build, const leat_parts *parts,
     return rc;
 }
 
-int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, leat_error *err)
+int leat_stage_cache_describe(const leat_build *build, const leat_config_sections *sections,
+                              leat_error *err)
 {
     const leat_plan *const plan = build->plan;
     leat_cache_origin *origin;
     leat_cache_layout layout = { .n = plan->n_chains };
     uint64_t stamp = 0;
     if (!plan->cache)
-        return leat_device_cache_settle(plan, build->cache, err);
+        return leat_device_cache_check(plan, build->cache, err);
     if (leat_cache_is_file(plan->cache)) {
         if (!plan->source->table->stamp)
             return leat_node_fail(build->cache, err, LEAT_E_UNSUPPORTED,
@@ -184,7 +185,7 @@ int leat_stage_cache_settle(const leat_build *build, const leat_parts *parts, le
     origin = calloc(1, sizeof *origin);
     if (!origin)
         return leat_fail(err, LEAT_E_NOMEM, "cache: %zu bytes", sizeof *origin);
-    const int rc = find_origin(build, parts, &layout, origin, err);
+    const int rc = find_origin(build, sections, &layout, origin, err);
     origin->source = leat_digest_chain(origin->source, stamp);
     if (rc >= 0)
         leat_cache_describe(plan->cache, &layout, origin);

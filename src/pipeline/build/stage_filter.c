@@ -60,7 +60,7 @@ typedef struct condition {
         int64_t *integers;
         const char **texts; /* of the config's nodes */
     } equals;
-    leat_bitset *kept;
+    leat_bitset *passing;
 } condition;
 
 /* --- the condition ------------------------------------------------------------------------------- */
@@ -264,7 +264,7 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
     const condition *const c = arg;
     (void)err;
     if (fits(c, feature) != (c->options->invert != 0))
-        leat_bitset_add(c->kept, position);
+        leat_bitset_add(c->passing, position);
     return LEAT_OK;
 }
 
@@ -316,18 +316,18 @@ static int settle(leat_build *build, condition *c, int32_t feature, const leat_n
     leat_order *const order = &build->plan->order;
     const unsigned long long n = order->n_samples;
     int rc;
-    if ((rc = leat_bitset_open(&c->kept, n, err)) < 0 ||
+    if ((rc = leat_bitset_open(&c->passing, n, err)) < 0 ||
         (rc = leat_feature_scan(build->plan->source, order, feature, build->plan->engine.threads,
                                 visit, c, err)) < 0 ||
-        (rc = leat_bitset_finish(c->kept, err)) < 0)
+        (rc = leat_bitset_finish(c->passing, err)) < 0)
         return leat_node_fail_in(where, err, leat_fail_in(err, rc, "filter: "));
-    if (c->kept->n_members == 0)
+    if (c->passing->n_members == 0)
         return leat_node_fail(where, err, LEAT_E_CONFIG, "filter keeps none of %llu samples", n);
     leat_note_add(build->plan,
                   "filter: keeps %llu of %llu samples; all of them are read once, at open",
-                  (unsigned long long)c->kept->n_members, n);
+                  (unsigned long long)c->passing->n_members, n);
     leat_error inner;
-    rc = leat_order_add_filter(order, &c->kept, &inner);
+    rc = leat_order_add_filter(order, &c->passing, &inner);
     return rc < 0 ? leat_node_fail(where, err, rc, "%s", inner.message) : rc;
 }
 
@@ -349,7 +349,7 @@ static int add_filter(leat_build *build, const void *options, const leat_node *w
     rc = settle(build, &c, feature, where, err);
 end:
     free(c.equals.numbers);
-    leat_bitset_close(&c.kept);
+    leat_bitset_close(&c.passing);
     return rc;
 }
 

@@ -166,7 +166,7 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
                               "too many ops: at most %d on a tensor, %d in all", LEAT_MAX_CHAIN,
                               MAX_OPS);
     const bool decodes = on_device && chain->n_ops == chain->n_host && leat_gpu_decode_is(op);
-    const bool after_decode = chain->is_files && chain->n_ops == chain->n_host + 1;
+    const bool after_decode = chain->decodes_on_device && chain->n_ops == chain->n_host + 1;
     if (on_device && !decodes && !after_decode && (rc = check_device_op(chain, op, entry, err)) < 0)
         return rc;
     leat_check(chain->n_host <= chain->n_ops && chain->cut <= chain->n_ops);

@@ -41,7 +41,7 @@ static int add_on_error(leat_build *build, const void *options, const leat_node 
     return LEAT_OK;
 }
 
-bool leat_stage_on_error_is_lossy(const leat_node *pipeline)
+bool leat_stage_on_error_skips_damage(const leat_node *pipeline)
 {
     const bool is_list = pipeline->kind == LEAT_NODE_LIST;
     for (const leat_node *entry = is_list ? pipeline->first : NULL; entry; entry = entry->next) {
@@ -56,7 +56,7 @@ bool leat_stage_on_error_is_lossy(const leat_node *pipeline)
     return false;
 }
 
-void leat_stage_on_error_settle(leat_plan *plan)
+void leat_stage_on_error_set_limit(leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
     if (plan->max_errors == LEAT_ERRORS_ANY)

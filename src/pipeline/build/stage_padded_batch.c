@@ -35,7 +35,7 @@ static int add_padded_batch(leat_build *build, const void *options, const leat_n
                               "padded_batch pads whole records and cannot follow unbatch: use "
                               "batch");
     const int rc = leat_stage_batch_add(build, o->size, o->drop_remainder, where, err);
-    return rc < 0 ? rc : leat_padding_settle(build, &padding, where, err);
+    return rc < 0 ? rc : leat_padding_sizes_find(build, &padding, where, err);
 }
 
 const leat_stage_table leat_stage_padded_batch = {

@@ -86,7 +86,7 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
                       "unbatch: the shuffle after it separates the samples of a record, so each "
                       "record is read and decoded up to %llu times per epoch; shuffle before "
                       "unbatch, or cache the records",
-                      (unsigned long long)build->plan->order.parts);
+                      (unsigned long long)build->plan->order.samples_per_record);
     return LEAT_OK;
 }
 

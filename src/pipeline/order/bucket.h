@@ -17,7 +17,7 @@
 typedef struct leat_bucket {
     leat_bitset *members; /* positions. Owned */
     uint64_t size;        /* samples per batch */
-    int64_t room;         /* longest sample */
+    int64_t max_length;   /* longest sample */
     uint64_t first, n;    /* number of its first batch, and how many it has */
 } leat_bucket;
 

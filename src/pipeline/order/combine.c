@@ -223,7 +223,8 @@ leat_combine_place leat_combine_at(const leat_combine *combine, uint64_t p, uint
 #define MAX_PURPOSE ((uint32_t)1 << 28) /* a shuffle uses the bits above */
 
 /* Returns the cached permutations of child i. Children with the same i mod LEAT_ORDER_INNER share them. */
-static leat_order_perm *perms_of(leat_order_cache *cache, size_t i, const leat_combine_child *child)
+static leat_order_perm_cache *perms_of(leat_order_cache *cache, size_t i,
+                                       const leat_combine_child *child)
 {
     leat_order_inner *const inner = &cache->inner[i % LEAT_ORDER_INNER];
     if (inner->owner != child) {

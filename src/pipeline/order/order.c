@@ -11,7 +11,7 @@ void leat_order_init(leat_order *order, uint64_t n_records)
 {
     memset(order, 0, sizeof *order);
     order->n_records = order->n_samples = n_records;
-    order->ranks = order->parts = 1;
+    order->ranks = order->samples_per_record = 1;
 }
 
 void leat_order_init_combined(leat_order *order, uint64_t n_records, const leat_combine *combine)
@@ -45,7 +45,7 @@ static uint64_t count_out(const leat_order_step *step)
     case LEAT_ORDER_REPEAT:
         return times(n, step->a);
     case LEAT_ORDER_FILTER:
-        return step->kept->n_members;
+        return step->passing->n_members;
     case LEAT_ORDER_SHUFFLE:
         break;
     }
@@ -73,8 +73,8 @@ static int add_step(leat_order *order, const leat_order_step *step, leat_error *
     *added = *step;
     added->n_in = *count;
     *count = added->n_out = count_out(added);
-    order->parts_apart |=
-        order->parts > 1 && !order->batch_size && step->kind == LEAT_ORDER_SHUFFLE;
+    order->unbatch_scattered |=
+        order->samples_per_record > 1 && !order->batch_size && step->kind == LEAT_ORDER_SHUFFLE;
     return LEAT_OK;
 }
 
@@ -92,19 +92,19 @@ int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_
                     err);
 }
 
-void leat_order_unbatch(leat_order *order, uint64_t parts)
+void leat_order_unbatch(leat_order *order, uint64_t samples_per_record)
 {
-    order->parts = parts;
-    order->parts_at = order->n_before;
-    order->n_samples = times(order->n_samples, parts);
+    order->samples_per_record = samples_per_record;
+    order->unbatch_step = order->n_before;
+    order->n_samples = times(order->n_samples, samples_per_record);
 }
 
-int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err)
+int leat_order_add_filter(leat_order *order, leat_bitset **passing, leat_error *err)
 {
     const int rc =
-        add_step(order, &(leat_order_step){ .kind = LEAT_ORDER_FILTER, .kept = *kept }, err);
+        add_step(order, &(leat_order_step){ .kind = LEAT_ORDER_FILTER, .passing = *passing }, err);
     if (rc >= 0)
-        *kept = NULL;
+        *passing = NULL;
     return rc;
 }
 
@@ -112,14 +112,14 @@ uint64_t leat_order_set_bytes(const leat_order *order)
 {
     uint64_t bytes = order->buckets ? leat_buckets_bytes(order->buckets) : 0;
     for (int32_t i = 0; i < order->n_before; i++)
-        bytes += order->before[i].kept ? leat_bitset_bytes(order->before[i].kept) : 0;
+        bytes += order->before[i].passing ? leat_bitset_bytes(order->before[i].passing) : 0;
     return bytes;
 }
 
 void leat_order_fini(leat_order *order)
 {
     for (int32_t i = 0; i < order->n_before; i++)
-        leat_bitset_close(&order->before[i].kept);
+        leat_bitset_close(&order->before[i].passing);
     order->n_before = 0;
     leat_buckets_close(&order->buckets);
 }
@@ -163,7 +163,7 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
 
 /* Walks steps backwards, from output position *p of pass *epoch to the input position. `purpose`
  * makes the permutations of different steps differ. */
-static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm *perms,
+static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm_cache *perms,
                        uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
     for (int32_t i = n; i-- > 0;) {
@@ -182,7 +182,7 @@ static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm 
             *p %= step->n_in;
             break;
         case LEAT_ORDER_FILTER:
-            *p = leat_bitset_member(step->kept, *p);
+            *p = leat_bitset_member(step->passing, *p);
             break;
         case LEAT_ORDER_SHUFFLE:
             *p = leat_shuffle_at(&step->shuffle, step->n_in, purpose + (uint32_t)i, *epoch,
@@ -192,21 +192,21 @@ static void walk_steps(const leat_order_step *steps, int32_t n, leat_order_perm 
     }
 }
 
-void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm *perms,
+void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm_cache *perms,
                      uint32_t purpose, uint64_t *p, uint64_t *epoch)
 {
-    const int32_t at = order->parts_at;
-    leat_order_perm *const later = perms ? perms + at : NULL;
+    const int32_t at = order->unbatch_step;
+    leat_order_perm_cache *const later = perms ? perms + at : NULL;
     uint64_t part = 0;
     walk_steps(order->before + at, order->n_before - at, later, purpose + (uint32_t)at, p, epoch);
-    if (order->parts > 1) {
-        part = *p % order->parts;
-        *p /= order->parts;
+    if (order->samples_per_record > 1) {
+        part = *p % order->samples_per_record;
+        *p /= order->samples_per_record;
     }
     walk_steps(order->before, at, perms, purpose, p, epoch);
     if (order->combine)
         leat_combine_walk(order->combine, cache, purpose, p, epoch);
-    *p = *p * order->parts + part;
+    *p = *p * order->samples_per_record + part;
 }
 
 static void find_consecutive(const leat_order *order, leat_order_place *place)
@@ -250,35 +250,36 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 }
 
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
-                    uint64_t j, uint64_t *record, uint64_t *epoch)
+                    uint64_t j, uint64_t *sample, uint64_t *epoch)
 {
     leat_check(place->first_row + j < place->global_rows);
-    *record = leat_order_position(order, place, j);
+    *sample = leat_order_position(order, place, j);
     *epoch = place->epoch;
     if (order->buckets)
-        *record = leat_buckets_sample(order->buckets, &cache->bucket_rows, place->bucket, *record,
+        *sample = leat_buckets_sample(order->buckets, &cache->bucket_rows, place->bucket, *sample,
                                       *epoch);
-    leat_order_walk(order, cache, cache->before, 0, record, epoch);
+    leat_order_walk(order, cache, cache->before, 0, sample, epoch);
 }
 
 void leat_order_rows(const leat_order *order, leat_order_cache *cache,
-                     const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *records)
+                     const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *samples)
 {
     const leat_order_step *const step = &order->before[0];
-    const bool is_plain = !order->buckets && !order->combine && order->parts == 1;
+    const bool is_plain = !order->buckets && !order->combine && order->samples_per_record == 1;
     uint64_t epoch;
     leat_check(place->first_row + j + n <= place->global_rows);
     if (is_plain && order->n_before == 1 && step->kind == LEAT_ORDER_SHUFFLE)
         leat_shuffle_span(&step->shuffle, step->n_in, 0, place->epoch, &cache->before[0],
-                          leat_order_position(order, place, j), n, records);
+                          leat_order_position(order, place, j), n, samples);
     else
         for (uint64_t i = 0; i < n; i++)
-            leat_order_row(order, cache, place, j + i, &records[i], &epoch);
+            leat_order_row(order, cache, place, j + i, &samples[i], &epoch);
 }
 
 uint64_t leat_order_epoch_batches(const leat_order *order)
 {
     if (order->n_batches != LEAT_ENDLESS)
         return order->n_batches;
-    return (order->n_records * order->parts + order->batch_size - 1) / order->batch_size;
+    return (order->n_records * order->samples_per_record + order->batch_size - 1) /
+           order->batch_size;
 }

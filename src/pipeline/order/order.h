@@ -27,14 +27,14 @@ typedef enum leat_order_kind {
     LEAT_ORDER_SHARD,   /* a = count, b = index */
     LEAT_ORDER_SHUFFLE, /* shuffle */
     LEAT_ORDER_REPEAT,  /* a = count or LEAT_ENDLESS */
-    LEAT_ORDER_FILTER   /* kept */
+    LEAT_ORDER_FILTER   /* passing */
 } leat_order_kind;
 
 typedef struct leat_order_step {
     leat_order_kind kind;
     uint64_t a, b;
     leat_shuffle shuffle;
-    leat_bitset *kept;    /* input positions that pass the filter. Owned */
+    leat_bitset *passing; /* input positions that pass the filter. Owned */
     uint64_t n_in, n_out; /* elements; n_out may be LEAT_ENDLESS */
 } leat_order_step;
 
@@ -46,10 +46,10 @@ typedef struct leat_order {
     const struct leat_combine *combine; /* combined sources; NULL: one source. Borrowed */
     int32_t n_before, n_after;
     leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
-    uint64_t parts;     /* samples per record after unbatch; 1 without unbatch */
-    int32_t parts_at;   /* number of steps before unbatch */
-    bool parts_apart;   /* a later shuffle separates the samples of a record */
-    uint64_t n_samples; /* after `before`; may be LEAT_ENDLESS */
+    uint64_t samples_per_record; /* samples per record after unbatch; 1 without unbatch */
+    int32_t unbatch_step;        /* number of steps before unbatch */
+    bool unbatch_scattered;      /* a later shuffle separates the samples of a record */
+    uint64_t n_samples;          /* after `before`; may be LEAT_ENDLESS */
     uint64_t batch_size;
     bool drop_remainder;
     uint64_t n_batches;           /* in one pass; may be LEAT_ENDLESS */
@@ -69,8 +69,8 @@ int leat_order_add(leat_order *order, leat_order_kind kind, uint64_t a, uint64_t
                    leat_error *err);
 /* Appends a shuffle with blocks or windows. */
 int leat_order_add_shuffle(leat_order *order, const leat_shuffle *shuffle, leat_error *err);
-/* Appends a filter. kept: a finished set over n_samples positions; owned by the order on success. */
-int leat_order_add_filter(leat_order *order, leat_bitset **kept, leat_error *err);
+/* Appends a filter. passing: a finished set over n_samples positions; owned by the order on success. */
+int leat_order_add_filter(leat_order *order, leat_bitset **passing, leat_error *err);
 /* Bytes of the sets in its filters and buckets, without those of the sources. */
 uint64_t leat_order_set_bytes(const leat_order *order);
 /* Frees what the steps own. Free only one of several copies of an order. */
@@ -79,17 +79,18 @@ void leat_order_fini(leat_order *order);
  * on success. A global shuffle right before it moves into the buckets. */
 int leat_order_add_buckets(leat_order *order, struct leat_buckets **buckets, bool drop_remainder,
                            leat_error *err);
-/* From here on, each record is `parts` samples, and leat_order_row returns record · parts + part.
+/* From here on, each record is `samples_per_record` samples, and leat_order_row returns record · samples_per_record + part.
  * Call it at most once, before the batch. */
-void leat_order_unbatch(leat_order *order, uint64_t parts);
+void leat_order_unbatch(leat_order *order, uint64_t samples_per_record);
 /* Sets the batch size, at least 1. Call it once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
 
 /* Returns the record of a sample. */
 static inline uint64_t leat_order_record(const leat_order *order, uint64_t sample)
 {
-    return order->parts == 1 ? sample
-                             : sample / order->parts; /* a division would slow down cheap rows */
+    return order->samples_per_record == 1
+               ? sample
+               : sample / order->samples_per_record; /* a division would slow down cheap rows */
 }
 
 /* Adjusts n, a number of rows from position `first` on, so that the last row is the last part of its
@@ -97,24 +98,24 @@ static inline uint64_t leat_order_record(const leat_order *order, uint64_t sampl
 static inline uint64_t leat_order_whole_rows(const leat_order *order, uint64_t first, uint64_t n,
                                              uint64_t most)
 {
-    const uint64_t m = order->parts, end = first + n;
-    if (m == 1 || order->parts_apart)
+    const uint64_t m = order->samples_per_record, end = first + n;
+    if (m == 1 || order->unbatch_scattered)
         return n;
     const uint64_t up = (end + m - 1) / m * m - first, down = end / m * m;
     return up <= most ? up : down > first ? down - first : n;
 }
 
 /* The permutations that one thread used last. Zero it before the first use. */
-typedef leat_shuffle_cache leat_order_perm;
+typedef leat_shuffle_cache leat_order_perm_cache;
 #define LEAT_ORDER_INNER 8 /* combined sources with cached permutations */
 typedef struct leat_order_inner {
     const void *owner; /* source that the permutations belong to */
-    leat_order_perm perms[LEAT_ORDER_MAX_STEPS];
+    leat_order_perm_cache perms[LEAT_ORDER_MAX_STEPS];
 } leat_order_inner;
 typedef struct leat_order_cache {
-    leat_order_perm before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
+    leat_order_perm_cache before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
     leat_order_inner inner[LEAT_ORDER_INNER];
-    leat_order_perm bucket_batches, bucket_rows;
+    leat_order_perm_cache bucket_batches, bucket_rows;
 } leat_order_cache;
 
 /* A batch of the run, and the rows of it that belong to this rank. */
@@ -140,11 +141,11 @@ static inline uint64_t leat_order_slot_rows(const leat_order *order)
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
 /* Returns record and epoch of this rank's row j. */
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
-                    uint64_t j, uint64_t *record, uint64_t *epoch);
+                    uint64_t j, uint64_t *sample, uint64_t *epoch);
 
 /* Returns the records of n of this rank's rows from j on, faster where a shuffle is the only step. */
 void leat_order_rows(const leat_order *order, leat_order_cache *cache,
-                     const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *records);
+                     const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *samples);
 
 /* Returns the position of row j in the pass, or in its bucket if there are buckets. */
 static inline uint64_t leat_order_position(const leat_order *order, const leat_order_place *place,
@@ -156,7 +157,7 @@ static inline uint64_t leat_order_position(const leat_order *order, const leat_o
 
 /* For combine.c: walks the steps before the batch backwards, from position *p of pass *epoch to the
  * record and its epoch. perms: the cached permutations of these steps; NULL: no step shuffles. */
-void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm *perms,
+void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm_cache *perms,
                      uint32_t purpose, uint64_t *p, uint64_t *epoch);
 
 /* Returns the batches of one pass; for an endless pipeline, those of n_records records. */

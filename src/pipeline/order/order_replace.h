@@ -15,6 +15,6 @@
  * from the same source if one of 32 tries finds such a sample. */
 void leat_order_replace(const leat_order *order, leat_order_cache *cache, uint64_t seed,
                         const leat_order_place *place, uint64_t j, uint64_t bad, uint32_t attempt,
-                        uint64_t *record, uint64_t *epoch);
+                        uint64_t *sample, uint64_t *epoch);
 
 #endif

@@ -17,7 +17,7 @@ void leat_fuse_chain(leat_chain *chain)
 {
     leat_fused_op ops[LEAT_FUSED_MAX];
     const int32_t ends[] = { 0, chain->cut, chain->unbatch_at, chain->n_host,
-                             chain->n_host + 2 * chain->is_files };
+                             chain->n_host + 2 * chain->decodes_on_device };
     for (int i = 0; i < 4 && !chain->fused; i++) {
         chain->fused_from = ends[i];
         chain->fused =

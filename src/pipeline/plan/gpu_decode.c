@@ -38,7 +38,7 @@ static int add_decode(leat_plan *plan, leat_chain *chain, const leat_node *where
                               o->lenient ? "there is no lenient decoding"
                               : o->scale ? "scale is 1"
                                          : "channels is 1 or 3, the same for all pictures");
-    chain->is_files = true;
+    chain->decodes_on_device = true;
     chain->files.most_px = o->max_pixels < most_px ? o->max_pixels : most_px;
     chain->files_share = (uint32_t)lround(o->device_share * LEAT_GPU_DECODE_ALL_ROWS);
     leat_note_add(
@@ -83,7 +83,7 @@ static int64_t mean_by_reading(const leat_source *source, int32_t feature)
     return n_read ? sum / n_read : 0;
 }
 
-int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err)
+int leat_gpu_decode_set_room(const leat_plan *plan, leat_chain *chain, leat_error *err)
 {
     const leat_source *const source = plan->source;
     const int64_t row = leat_shape_bytes(&chain->files_shape);

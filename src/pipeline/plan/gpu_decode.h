@@ -16,6 +16,6 @@ int leat_gpu_decode_check(const leat_chain_op *chain_op, const leat_node *where,
 int leat_gpu_decode_add(leat_plan *plan, leat_chain *chain, const leat_node *where,
                         leat_error *err);
 /* Sets how much room each file has in a slot. */
-int leat_gpu_decode_settle(const leat_plan *plan, leat_chain *chain, leat_error *err);
+int leat_gpu_decode_set_room(const leat_plan *plan, leat_chain *chain, leat_error *err);
 
 #endif

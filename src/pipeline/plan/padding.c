@@ -25,16 +25,16 @@ static void fill(uint8_t *to, size_t size, const uint8_t *value, size_t value_si
 }
 
 /* One sample on its way into a row. */
-typedef struct crate {
+typedef struct copy_plan {
     const leat_pad *pad;
     const leat_shape *in, *to;
     int64_t n[LEAT_MAX_RANK];       /* elements taken along each dim */
     size_t in_bytes[LEAT_MAX_RANK]; /* of one step along each dim */
     size_t to_bytes[LEAT_MAX_RANK];
     int32_t whole; /* from this dim on nothing is padded or cut */
-} crate;
+} copy_plan;
 
-static void pack(const crate *c, int32_t dim, const uint8_t *in, uint8_t *to)
+static void copy_dim(const copy_plan *c, int32_t dim, const uint8_t *in, uint8_t *to)
 {
     const size_t used = (size_t)c->n[dim] * c->to_bytes[dim];
     const size_t all = (size_t)c->to->dims[dim] * c->to_bytes[dim];
@@ -42,7 +42,8 @@ static void pack(const crate *c, int32_t dim, const uint8_t *in, uint8_t *to)
         memcpy(to, in, used);
     else if (used)
         for (int64_t i = 0; i < c->n[dim]; i++)
-            pack(c, dim + 1, in + (size_t)i * c->in_bytes[dim], to + (size_t)i * c->to_bytes[dim]);
+            copy_dim(c, dim + 1, in + (size_t)i * c->in_bytes[dim],
+                     to + (size_t)i * c->to_bytes[dim]);
     if (all > used)
         fill(to + used, all - used, c->pad->value, leat_dtype_bytes(c->to->dtype));
 }
@@ -60,7 +61,7 @@ int leat_padding_row(const leat_pad *pad, const leat_view *in, const leat_shape 
                      int64_t *lengths, leat_error *err)
 {
     const leat_shape *const from = &in->shape;
-    crate c = { .pad = pad, .in = from, .to = to };
+    copy_plan c = { .pad = pad, .in = from, .to = to };
     size_t in_bytes = leat_dtype_bytes(to->dtype), to_bytes = in_bytes;
     if (from->dtype != to->dtype || from->rank != to->rank)
         return fail_shape(from, "hold", to, "", err);
@@ -79,7 +80,7 @@ int leat_padding_row(const leat_pad *pad, const leat_view *in, const leat_shape 
         in_bytes *= (size_t)from->dims[d];
         to_bytes *= (size_t)to->dims[d];
     }
-    pack(&c, 0, in->data, row);
+    copy_dim(&c, 0, in->data, row);
     for (int32_t d = 0; d < to->rank; d++)
         if (leat_padding_differs(pad, to, d))
             *lengths++ = c.n[d];

@@ -86,7 +86,7 @@ char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, 
 
 const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device *device)
 {
-    return plan && plan->gpu && device && device->table->map_open ? plan->gpu : plan;
+    return plan && plan->gpu && device && device->table->ops_open ? plan->gpu : plan;
 }
 
 int leat_plan_chain_op(const leat_plan *plan, int32_t t, int32_t i, leat_chain_op_info *out)

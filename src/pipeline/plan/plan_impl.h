@@ -91,7 +91,7 @@ typedef struct leat_chain {
     size_t plans_offset;            /* of row 0's plans for the device's ops, in a slot */
     /* The device's first op is decode_jpeg: workers write files, after all other copied bytes. The
      * device has no plans and no kernel for that op. */
-    bool is_files;
+    bool decodes_on_device;
     leat_device_files files;
     leat_shape files_shape; /* of a row after the next op */
     uint32_t files_share;   /* the device decodes this many of 2^16 rows, the CPU the others */
@@ -110,7 +110,7 @@ static inline leat_shape leat_chain_shape(const leat_chain *chain, const leat_or
 {
     leat_shape shape = chain->shape;
     if (chain->pad.by_bucket)
-        shape.dims[0] = order->buckets->list[bucket].room;
+        shape.dims[0] = order->buckets->list[bucket].max_length;
     return shape;
 }
 static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_order *order,
@@ -119,7 +119,7 @@ static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_or
     if (!chain->pad.by_bucket)
         return chain->row_bytes;
     return chain->row_bytes / (size_t)chain->shape.dims[0] *
-           (size_t)order->buckets->list[bucket].room;
+           (size_t)order->buckets->list[bucket].max_length;
 }
 
 /* The same as workers write them. Rows are padded on the host. */
@@ -136,7 +136,7 @@ leat_shape leat_plan_shape_before(const leat_plan *plan, const leat_chain *chain
 /* The first op that has a kernel on the device. */
 static inline int32_t leat_chain_first_kernel(const leat_chain *chain)
 {
-    return chain->n_host + chain->is_files;
+    return chain->n_host + chain->decodes_on_device;
 }
 
 /* Sizes of a padded row in a slot: pad.n_lengths of them. */
@@ -174,7 +174,7 @@ struct leat_plan {
     int32_t n_stages;
     leat_stage_info stages[LEAT_MAX_STAGE_INFOS];
     leat_engine_options engine;
-    bool unbatches; /* into order.parts samples */
+    bool unbatches; /* into order.samples_per_record samples */
     int32_t n_chains;
     leat_chain chains[LEAT_MAX_FEATURES];
     /* Tensor i is chain i; then come the lengths of padded chains, whose chain is lengths_of[i]. */
@@ -188,10 +188,11 @@ struct leat_plan {
     int64_t max_errors;  /* in leat_order_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
-    size_t wire_bytes;   /* part of a slot that is copied to a device */
+    size_t copy_bytes;   /* part of a slot that is copied to a device */
     size_t buffer_bytes; /* of a batch on a device: a slot and the outputs of the device's ops */
     bool on_device;      /* some chain has ops for the device */
-    bool has_files;      /* some chain has files that the device decodes, see leat_chain.is_files */
+    bool
+        decodes_on_device; /* some chain has files that the device decodes, see leat_chain.decodes_on_device */
     bool caches_on_device; /* `cache: device`: rows at the cut stay on the device */
     size_t rows_bytes;     /* part of a slot that workers write, at its start */
     size_t index_offset;   /* of the word of row 0 in a slot, if rows are cached on the device */

@@ -55,7 +55,7 @@ static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t
 static bool add_files(leat_plan *plan, leat_chain *chain)
 {
     leat_device_files *const files = &chain->files;
-    plan->has_files = true;
+    plan->decodes_on_device = true;
     chain->host_bytes = files->room;
     if (!add_rows(plan, sizeof(leat_device_file), &files->heads, &plan->slot_bytes) ||
         !add_rows(plan, files->room, &files->at, &plan->slot_bytes))
@@ -75,10 +75,10 @@ static bool lay_out_device(leat_plan *plan)
     }
     if (plan->caches_on_device)
         fits = fits && add_rows(plan, sizeof(int64_t), &plan->index_offset, &plan->slot_bytes);
-    plan->wire_bytes = plan->slot_bytes;
+    plan->copy_bytes = plan->slot_bytes;
     for (int32_t c = 0; c < plan->n_chains && fits; c++)
-        fits = !plan->chains[c].is_files || add_files(plan, &plan->chains[c]);
-    plan->buffer_bytes = (plan->wire_bytes + 255) / 256 * 256;
+        fits = !plan->chains[c].decodes_on_device || add_files(plan, &plan->chains[c]);
+    plan->buffer_bytes = (plan->copy_bytes + 255) / 256 * 256;
     for (int32_t c = 0; c < plan->n_chains && fits; c++)
         if (plan->chains[c].n_ops > plan->chains[c].n_host)
             fits = add_rows(plan, plan->chains[c].row_bytes, &plan->chains[c].offset,
@@ -182,10 +182,10 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (chain->pad.on)
         chain->host_shape = chain->shape;
     chain->host_bytes = (size_t)leat_shape_bytes(&chain->host_shape);
-    const int rc = chain->is_files ? leat_gpu_decode_settle(plan, chain, err) : LEAT_OK;
+    const int rc = chain->decodes_on_device ? leat_gpu_decode_set_room(plan, chain, err) : LEAT_OK;
     if (rc < 0)
         return leat_node_fail_in(batch, err, rc);
-    if (!chain->is_files && !add_chain(plan, chain, at))
+    if (!chain->decodes_on_device && !add_chain(plan, chain, at))
         return fail_large(plan, name, (int64_t)chain->host_bytes, batch, err);
     chain->offset = chain->host_offset;
     plan->tensors[c] = (leat_tensor_info){ name, chain->shape,

@@ -27,7 +27,7 @@ struct leat_task;
 typedef struct leat_row_read {
     struct leat_task *task;
     struct leat_row_read *next; /* the next row of the same read; NULL: none */
-    uint64_t record, epoch;
+    uint64_t sample, epoch;
     uint8_t *bytes;    /* NULL: not read ahead */
     bool failed;       /* its worker reads it again [engine lock, then its worker] */
     bool direct : 1;   /* its file is read in whole blocks */

@@ -84,7 +84,7 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
         const int rc = leat_sample_run(plan, worker, *record, epoch, &(leat_stored){ 0 },
                                        slot->memory, row, LEAT_UNTIMED, &again);
         if (rc >= 0) {
-            *record /= plan->order.parts;
+            *record /= plan->order.samples_per_record;
             return LEAT_OK;
         }
         if (!is_of_record(rc)) {
@@ -97,12 +97,12 @@ static int replace(const leat_plan *plan, leat_worker *worker, const leat_slot *
 }
 
 int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
-                      uint64_t record, uint64_t epoch, leat_error *err)
+                      uint64_t sample, uint64_t epoch, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
     leat_row_error bad = { .batch = slot->batch,
                            .row = (int64_t)row,
-                           .record = leat_order_record(&plan->order, record),
+                           .record = leat_order_record(&plan->order, sample),
                            .epoch = epoch,
                            .replaced = plan->on_error == LEAT_ON_ERROR_REPLACE,
                            .code = err->code };
@@ -110,7 +110,7 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
         return err->code;
     snprintf(bad.message, sizeof bad.message, "%.*s", (int)sizeof bad.message - 1, err->message);
     if (bad.replaced) {
-        const int rc = replace(plan, worker, slot, row, record, &bad.replacement, err);
+        const int rc = replace(plan, worker, slot, row, sample, &bad.replacement, err);
         if (rc < 0)
             return rc;
     } else {
@@ -138,7 +138,7 @@ void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot)
     slot->log->n_masked = slot->log->n_replaced = slot->log->n = 0;
 }
 
-void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot)
+void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot)
 {
     const leat_bad_log *const log = slot->log;
     if (slot->error.code < 0 || !log || log->n == 0)

@@ -92,7 +92,7 @@ static leat_view view_of(const leat_batch *batch, const leat_plan *plan, int32_t
     return view;
 }
 
-void leat_batch_settle(leat_batch *batch)
+void leat_batch_fill_views(leat_batch *batch)
 {
     const leat_plan *const plan = batch->loader->plan;
     for (int32_t i = 0; i < plan->n_tensors; i++)

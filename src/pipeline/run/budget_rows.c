@@ -49,7 +49,7 @@ static void add_batches(const leat_budget_division *d)
                 (long long)b->prefetch_most, (long long)d->facts->hold);
     for (int32_t c = 0; c < d->plan->n_chains && device; c++) {
         const leat_chain *const chain = &d->plan->chains[c];
-        if (chain->is_files)
+        if (chain->decodes_on_device)
             add_row(b, "pictures", LEAT_MEMORY_DEVICE,
                     leat_device_files_bytes(&chain->files,
                                             (int64_t)leat_order_slot_rows(&d->plan->order),

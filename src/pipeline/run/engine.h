@@ -6,7 +6,7 @@
  *
  *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
  *   task.c       computes rows                    ship.c       copies batches to a device
- *   batch_ops.c  ops on whole batches             ship_map.c   ops on a device
+ *   batch_ops.c  ops on whole batches             ship_ops.c   ops on a device
  *   slot.c       memory of batches                bad_rows.c   records that failed
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
@@ -58,9 +58,10 @@
 #include "pipeline/sample/sample.h"
 #include "readahead.h"
 
-#define LEAT_DECISIONS  128 /* the loader remembers so many of its last decisions */
-#define LEAT_INFO_RING  64  /* batches whose info stays readable after release */
-#define LEAT_MADE_EARLY 16  /* slots made at open; a deeper window makes more when it needs them */
+#define LEAT_DECISIONS 128 /* the loader remembers so many of its last decisions */
+#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
+#define LEAT_SLOTS_AT_OPEN                                                                         \
+    16 /* slots made at open; a deeper window makes more when it needs them */
 
 typedef enum leat_slot_state {
     LEAT_SLOT_FREE,
@@ -120,7 +121,7 @@ typedef struct leat_buffer {
     uint8_t *memory; /* [const once made] */
     leat_event
         *consumed; /* [const once made] the consumer's work on the last batch in it has ended */
-    leat_event *mapped; /* [const once made] the device's ops have ended; NULL: it has none */
+    leat_event *ops_done; /* [const once made] the device's ops have ended; NULL: it has none */
     bool consumed_recorded;
 } leat_buffer;
 
@@ -182,8 +183,8 @@ struct leat_loader {
 
     /* --- The device's queues. [const after open] --------------------------------------------- */
     leat_stream *copy_stream;
-    leat_stream *map_stream;         /* NULL: no op runs on the device */
-    leat_device_map *map;            /* NULL: no op runs on the device */
+    leat_stream *ops_stream;         /* NULL: no op runs on the device */
+    leat_device_ops *ops;            /* NULL: no op runs on the device */
     leat_device_cache *device_cache; /* rows cached on the device; NULL: none */
 
     pthread_mutex_t lock; /* guards all fields below, unless a comment says otherwise */
@@ -225,7 +226,7 @@ struct leat_loader {
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
     int n_sleepers; /* workers that wait on `work` and were not signalled */
-    int n_wakeups;  /* signals after which no worker has run yet */
+    int n_signals;  /* signals after which no worker has run yet */
     bool (*waits_for)(
         const leat_loader *); /* condition that the consumer sleeps for; NULL: it is awake */
     bool deadline_near;       /* the consumer has no time to compute */
@@ -276,9 +277,9 @@ static inline bool leat_loader_is_forked(const leat_loader *loader)
 }
 /* Slots and buffers to make at open, at most. With fewer than `hold` the consumer could wait for
  * ever. */
-static inline int64_t leat_loader_made_early(const leat_loader *loader)
+static inline int64_t leat_loader_n_at_open(const leat_loader *loader)
 {
-    return loader->hold > LEAT_MADE_EARLY ? loader->hold : LEAT_MADE_EARLY;
+    return loader->hold > LEAT_SLOTS_AT_OPEN ? loader->hold : LEAT_SLOTS_AT_OPEN;
 }
 /* The first batch beyond the window: it may not be computed yet. */
 static inline int64_t leat_loader_window_end(const leat_loader *loader)

@@ -37,8 +37,8 @@ void leat_readahead_group_locked(leat_loader *loader);
 void leat_readahead_drop_locked(leat_loader *loader);
 /* Books finished reads. */
 void leat_readahead_reap_locked(leat_loader *loader);
-/* The oldest task that is READY and has a slot, of batch `only` or, if that is -1, of any. */
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only);
+/* The oldest task that is READY and has a slot, of batch `only_batch` or, if that is -1, of any. */
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
 
 /* --- ship.c ----------------------------------------------------------------------------------- */
@@ -63,9 +63,9 @@ leat_event *leat_ship_arrived(const leat_batch *batch);
 /* Fills *err with the device's own explanation of rc. Returns rc. */
 int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
 
-/* --- ship_map.c ------------------------------------------------------------------------------- */
-int leat_ship_map_open(leat_loader *loader, leat_error *err);
-void leat_ship_map_close(leat_loader *loader);
+/* --- ship_ops.c ------------------------------------------------------------------------------- */
+int leat_ship_ops_open(leat_loader *loader, leat_error *err);
+void leat_ship_ops_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
 /* A task of n rows took ns. */
@@ -83,9 +83,9 @@ void leat_tune_idle_locked(leat_loader *loader);
 /* The last row of a slot is done: the slot goes to BATCH_OPS, or to FULL if there is nothing
  * left to do. */
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
-bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only);
-/* Takes a part of the oldest batch that has one; only of batch `only` unless that is -1. */
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only, leat_batch_ops_task *out);
+bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only_batch);
+/* Takes a part of the oldest batch that has one; only of batch `only_batch` unless that is -1. */
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only_batch, leat_batch_ops_task *out);
 /* Does the part, without the lock. *digest is what it adds to the batch's digest. */
 int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
                        uint64_t *digest, leat_error *err);
@@ -99,12 +99,12 @@ void leat_bad_rows_close(leat_loader *loader);
 /* A row failed with *err. Masks or replaces it if the plan says so and the error is the record's
  * fault. Returns LEAT_OK, or the error that stops the loader. Takes the lock. */
 int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot, uint64_t row,
-                      uint64_t record, uint64_t epoch, leat_error *err);
+                      uint64_t sample, uint64_t epoch, leat_error *err);
 /* A slot begins a batch: gives it an empty log. */
 void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot);
 /* The turn of a full slot has come: counts its bad rows, and sets its error when they are too
  * many. */
-void leat_bad_rows_settle_locked(leat_loader *loader, leat_slot *slot);
+void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot);
 /* Moves the log from the slot to the batch. */
 void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch);
 /* A batch is handed out. */
@@ -120,7 +120,7 @@ leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch);
 /* Copies number, rows, digest and times from a full slot into the handle. */
 void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot);
 /* Fills views and mask of a batch that is handed out. They stay valid when the loader is closed. */
-void leat_batch_settle(leat_batch *batch);
+void leat_batch_fill_views(leat_batch *batch);
 
 /* --- loader.c, loader_open.c ------------------------------------------------------------------ */
 /* Frees a closed loader after the last batch was released. */
@@ -137,10 +137,10 @@ void leat_sched_work(void *loader, int i);
  * time. Returns done(loader). */
 bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
                             int64_t until_ns);
-/* True when rows, or parts of batch ops, can be done now; only of batch `only` unless that is
+/* True when rows, or parts of batch ops, can be done now; only of batch `only_batch` unless that is
  * -1. */
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only);
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only);
+bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only_batch);
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only_batch);
 /* Puts what a thread did since start_ns into its trace. Returns the time now. */
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record);

@@ -87,7 +87,7 @@ static int make_next_locked(leat_loader *loader, int64_t until_ns)
     leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && !loader->device)
-        leat_bad_rows_settle_locked(loader, slot);
+        leat_bad_rows_limit_locked(loader, slot);
     if (full && slot->error.code < 0) {
         loader->failure = slot->error;
     } else if (loader->device_failure.code < 0) {
@@ -164,7 +164,7 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
     loader->taking = false;
     pthread_mutex_unlock(&loader->lock);
     if (rc >= 0)
-        leat_batch_settle(*out);
+        leat_batch_fill_views(*out);
     return rc;
 }
 

@@ -19,7 +19,7 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
     const int rc = o->state ? leat_resume_state_check(o->state, plan, err) : LEAT_OK;
     if (rc < 0)
         return rc;
-    if (plan->on_device && (!o->device || !o->device->table->map_open))
+    if (plan->on_device && (!o->device || !o->device->table->ops_open))
         return leat_fail(
             err, LEAT_E_UNSUPPORTED,
             "the pipeline has %s, but %s%s cannot run it: open the loader for a CUDA device, or "
@@ -185,8 +185,8 @@ static void stop(leat_loader *loader)
     leat_pool_close(&loader->pool);
     if (loader->copy_stream) /* no call-back comes after this */
         loader->device->table->stream_sync(loader->copy_stream, NULL);
-    if (loader->map_stream)
-        loader->device->table->stream_sync(loader->map_stream, NULL);
+    if (loader->ops_stream)
+        loader->device->table->stream_sync(loader->ops_stream, NULL);
     leat_readahead_close(loader);
 }
 

@@ -29,7 +29,7 @@ static int read_row(void *arg, leat_row_read *row)
     int rc = LEAT_OK;
     row->waited = false;
     if (row->fd < 0) {
-        rc = plan->source->table->read(plan->source, leat_order_record(&plan->order, row->record),
+        rc = plan->source->table->read(plan->source, leat_order_record(&plan->order, row->sample),
                                        to, row->length, &row->waited);
     } else if (!leat_source_pread_cached(row->fd, to, row->length, row->from)) {
         row->waited = true; /* entries of a cache's file */
@@ -64,7 +64,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     if (!loader->budget.read_bytes)
         return LEAT_OK;
     a->n_settle = LEAT_SETTLE;
-    a->bytes = a->window = (uint64_t)loader->budget.read_bytes;
+    a->bytes = a->bytes_ahead = (uint64_t)loader->budget.read_bytes;
     a->is_single = a->by_threads;
     const int rc =
         a->by_threads
@@ -105,7 +105,7 @@ static void note_read_locked(leat_loader *loader, const leat_task *task)
     const leat_trace_span span = { .start_ns = task->started_ns,
                                    .end_ns = a->reaped_ns,
                                    .batch = task->batch,
-                                   .record = task->rows[0].record,
+                                   .record = task->rows[0].sample,
                                    .bytes = task->bytes,
                                    .row = (uint32_t)task->row,
                                    .n = task->n,
@@ -172,7 +172,7 @@ void leat_readahead_close(leat_loader *loader)
 bool leat_readahead_can_locked(const leat_loader *loader)
 {
     const leat_readahead *const a = &loader->readahead;
-    if (!a->reader || a->preparing || loader->stop)
+    if (!a->reader || a->token_taken || loader->stop)
         return false;
     if (a->unsubmitted)
         return true;
@@ -185,17 +185,17 @@ bool leat_readahead_can_locked(const leat_loader *loader)
         return false;
     /* Refill in groups: when half is free, or nothing is left to wait for. A task takes at most
      * a quarter of the memory, and up to another quarter is lost at the end of the ring. */
-    if (a->blocked && (a->open_bytes > a->window / 2 || a->tail == a->blocked_at))
+    if (a->blocked && (a->open_bytes > a->bytes_ahead / 2 || a->tail == a->blocked_at))
         return open == 0;
     return open + (LEAT_TASKS - a->n_done) / 4 <= LEAT_TASKS;
 }
 
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only)
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch)
 {
     const leat_readahead *const a = &loader->readahead;
     for (uint64_t i = a->tail; i < a->head; i++) {
         leat_task *const task = &a->tasks[i % LEAT_TASKS];
-        if (task->state != LEAT_TASK_READY || (only >= 0 && task->batch != only))
+        if (task->state != LEAT_TASK_READY || (only_batch >= 0 && task->batch != only_batch))
             continue;
         return leat_slot_can_claim_locked(loader, task->batch) ? task : NULL;
     }

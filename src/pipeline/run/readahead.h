@@ -4,7 +4,7 @@
  * bytes. readahead.c changes it; sched.c takes READY tasks; tune.c sets the window. Invariant:
  * tasks are added, and freed, in the order of their rows.
  *
- * The read-ahead token is `preparing`: the thread that has set it may use the fields marked
+ * The read-ahead token is `token_taken`: the thread that has set it may use the fields marked
  * [token]. */
 #ifndef LEAT_READAHEAD_H
 #define LEAT_READAHEAD_H
@@ -62,8 +62,8 @@ typedef struct leat_readahead {
 
     /* What is prepared next, or claimed by a worker that reads by itself. [token to read; engine
      * lock too to change, where marked; without a token: engine lock] */
-    bool preparing; /* a thread holds the token [engine lock] */
-    int64_t batch;  /* of the next row [engine lock to change] */
+    bool token_taken; /* a thread holds the token [engine lock] */
+    int64_t batch;    /* of the next row [engine lock to change] */
     uint64_t row;
     leat_order_cache order;
     leat_coalesce coalesce;
@@ -73,14 +73,14 @@ typedef struct leat_readahead {
     uint64_t blocked_at; /* tail at that moment [engine lock] */
 
     /* What adapts (tune.c). [engine lock] */
-    uint64_t window;   /* bytes of read memory to use now */
-    double latency_ns; /* from the end of a submission to a task's last read */
-    uint64_t n_timed;  /* tasks in latency_ns */
-    uint64_t n_settle; /* reads to measure before in_worker is tried again */
-    bool is_single;    /* in the last group of some size, few rows shared a read */
-    bool in_worker;    /* the page cache has the files: the worker that runs a row reads it */
-    double n_missed;   /* recent tasks in which that worker had to wait, by_threads */
-    bool refused;      /* the kernel takes no more reads: workers read for good */
+    uint64_t bytes_ahead; /* bytes of read memory to use now */
+    double latency_ns;    /* from the end of a submission to a task's last read */
+    uint64_t n_timed;     /* tasks in latency_ns */
+    uint64_t n_settle;    /* reads to measure before in_worker is tried again */
+    bool is_single;       /* in the last group of some size, few rows shared a read */
+    bool in_worker;       /* the page cache has the files: the worker that runs a row reads it */
+    double n_missed;      /* recent tasks in which that worker had to wait, by_threads */
+    bool refused;         /* the kernel takes no more reads: workers read for good */
 
     /* The leader is the thread that sleeps on the reader's eventfd. [engine lock] */
     leat_role leader;

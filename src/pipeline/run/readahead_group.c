@@ -17,7 +17,7 @@ static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *a
 {
     const leat_plan *const plan = loader->plan;
     const leat_source *const source = plan->source;
-    const uint64_t record = leat_order_record(&plan->order, row->record);
+    const uint64_t record = leat_order_record(&plan->order, row->sample);
     if (leat_device_cache_has(loader->device_cache, record))
         return false;
     switch (plan->cache ? leat_cache_find(plan->cache, record, at) : LEAT_CACHE_NONE) {
@@ -36,9 +36,9 @@ static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *a
 /* Row i and the row before are parts of the same record: the worker has it by then. */
 static bool is_next_part(const leat_plan *plan, const leat_row_read *rows, uint64_t i)
 {
-    const uint64_t m = plan->order.parts;
+    const uint64_t m = plan->order.samples_per_record;
     return plan->unbatches && i && rows[i].epoch == rows[i - 1].epoch &&
-           rows[i].record / m == rows[i - 1].record / m;
+           rows[i].sample / m == rows[i - 1].sample / m;
 }
 
 /* Read memory that a row may take, in bytes; 0: it is not read ahead. */
@@ -50,7 +50,7 @@ static uint64_t cost_of(const leat_readahead *a, const leat_row_read *row)
 
 /* A copy of what other threads may change while a group is made. */
 typedef struct leat_readahead_limits {
-    uint64_t tail, used_from, window, task_rows;
+    uint64_t tail, used_from, bytes_ahead, task_rows;
     uint32_t room; /* for reads */
 } leat_readahead_limits;
 
@@ -75,7 +75,7 @@ static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_l
         leat_row_read *const row = &task->rows[i];
         leat_extent at;
         *row = (leat_row_read){ .task = task };
-        leat_order_row(&plan->order, &a->order, &task->place, a->row + i, &row->record,
+        leat_order_row(&plan->order, &a->order, &task->place, a->row + i, &row->sample,
                        &row->epoch);
         if (!is_next_part(plan, task->rows, i) && locate(loader, row, &at)) {
             row->fd = at.fd;
@@ -147,7 +147,9 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_readah
         if (!a->stashed)
             prepare(loader, task, now);
         const uint64_t whole = 2 * (task->bytes + task->n * BLOCK_COST); /* one task always fits */
-        a->coalesce.end = now->window > whole ? now->window : whole < a->bytes ? whole : a->bytes;
+        a->coalesce.end = now->bytes_ahead > whole ? now->bytes_ahead
+                          : whole < a->bytes       ? whole
+                                                   : a->bytes;
         const int n_reads = place(a, task, before, now->used_from);
         a->stashed = g.blocked = n_reads < 0;
         if (g.blocked)
@@ -212,12 +214,12 @@ void leat_readahead_group_locked(leat_loader *loader)
     const leat_readahead_limits now = {
         .tail = a->tail,
         .used_from = a->used_from,
-        .window = a->window,
+        .bytes_ahead = a->bytes_ahead,
         .task_rows = loader->task_rows < LEAT_TASK_ROWS ? loader->task_rows : LEAT_TASK_ROWS,
         .room = LEAT_READER_DEPTH - a->in_flight,
     };
-    leat_check(!a->preparing);
-    a->preparing = true;
+    leat_check(!a->token_taken);
+    a->token_taken = true;
     leat_wake_balance_locked(loader); /* this takes a while: others may compute */
     pthread_mutex_unlock(&loader->lock);
     const leat_group group = make_group(loader, end, &now);
@@ -235,5 +237,5 @@ void leat_readahead_group_locked(leat_loader *loader)
     a->unsubmitted = n_left > 0;
     if (n_left < 0 && !a->refused)
         give_up_locked(loader, -n_left);
-    a->preparing = false;
+    a->token_taken = false;
 }

@@ -11,35 +11,36 @@
 
 /* --- which rows ------------------------------------------------------------------------------- */
 
-/* A worker (only < 0) may always compute. The consumer computes only while a worker sleeps, so
+/* A worker (only_batch < 0) may always compute. The consumer computes only while a worker sleeps, so
  * that no more threads compute than engine.threads says, and only if its deadline leaves time
  * for it. */
-static bool may_compute_locked(const leat_loader *loader, int64_t only)
+static bool may_compute_locked(const leat_loader *loader, int64_t only_batch)
 {
-    return only < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
+    return only_batch < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
 }
 
 /* The next rows have no task, and can be computed. */
-static bool can_claim_locked(const leat_loader *loader, int64_t only)
+static bool can_claim_locked(const leat_loader *loader, int64_t only_batch)
 {
     const leat_readahead *const a = &loader->readahead;
-    return leat_readahead_is_off(a) && !a->preparing && (only < 0 || a->batch == only) &&
+    return leat_readahead_is_off(a) && !a->token_taken &&
+           (only_batch < 0 || a->batch == only_batch) &&
            leat_slot_can_claim_locked(loader, a->batch);
 }
 
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only)
+bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only_batch)
 {
-    return may_compute_locked(loader, only) &&
-           (leat_readahead_find_locked(loader, only) || can_claim_locked(loader, only));
+    return may_compute_locked(loader, only_batch) &&
+           (leat_readahead_find_locked(loader, only_batch) || can_claim_locked(loader, only_batch));
 }
 
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only)
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only_batch)
 {
-    return may_compute_locked(loader, only) && leat_batch_ops_can_locked(loader, only);
+    return may_compute_locked(loader, only_batch) && leat_batch_ops_can_locked(loader, only_batch);
 }
 
 /* Without read-ahead: claims the next rows in order. */
-static void claim_next_locked(leat_loader *loader, leat_work *out)
+static void claim_next_locked(leat_loader *loader, leat_row_work *out)
 {
     leat_readahead *const a = &loader->readahead;
     const leat_order *const order = &loader->plan->order;
@@ -47,11 +48,11 @@ static void claim_next_locked(leat_loader *loader, leat_work *out)
     const uint64_t rest = place.rows - a->row;
     const uint64_t n = leat_order_whole_rows(order, leat_order_position(order, &place, a->row),
                                              loader->task_rows, UINT64_MAX);
-    *out = (leat_work){ .slot = leat_slot_claim_locked(loader, a->batch, &place),
-                        .place = place,
-                        .batch = a->batch,
-                        .row = a->row,
-                        .n = rest < n ? rest : n };
+    *out = (leat_row_work){ .slot = leat_slot_claim_locked(loader, a->batch, &place),
+                            .place = place,
+                            .batch = a->batch,
+                            .row = a->row,
+                            .n = rest < n ? rest : n };
     a->stashed = false; /* it was made for these rows */
     a->row += out->n;
     if (a->row == place.rows) {
@@ -60,25 +61,25 @@ static void claim_next_locked(leat_loader *loader, leat_work *out)
     }
 }
 
-static bool take_work_locked(leat_loader *loader, int64_t only, leat_work *out)
+static bool take_work_locked(leat_loader *loader, int64_t only_batch, leat_row_work *out)
 {
-    if (loader->stop || !may_compute_locked(loader, only))
+    if (loader->stop || !may_compute_locked(loader, only_batch))
         return false;
-    leat_task *const task = leat_readahead_find_locked(loader, only);
+    leat_task *const task = leat_readahead_find_locked(loader, only_batch);
     if (!task) {
-        const bool can = can_claim_locked(loader, only);
+        const bool can = can_claim_locked(loader, only_batch);
         if (can)
             claim_next_locked(loader, out);
         return can;
     }
     leat_check(task->state == LEAT_TASK_READY);
     task->state = LEAT_TASK_RUNNING;
-    *out = (leat_work){ .task = task,
-                        .slot = leat_slot_claim_locked(loader, task->batch, &task->place),
-                        .place = task->place,
-                        .batch = task->batch,
-                        .row = task->row,
-                        .n = task->n };
+    *out = (leat_row_work){ .task = task,
+                            .slot = leat_slot_claim_locked(loader, task->batch, &task->place),
+                            .place = task->place,
+                            .batch = task->batch,
+                            .row = task->row,
+                            .n = task->n };
     return true;
 }
 
@@ -99,7 +100,7 @@ int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t star
 }
 
 /* Adds the outcome of a task to its slot and to the totals. */
-static void book_locked(leat_loader *loader, leat_worker *worker, const leat_work *work,
+static void book_locked(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
                         const leat_outcome *outcome)
 {
     leat_slot *const slot = work->slot;
@@ -124,29 +125,29 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_wor
         leat_tune_batch_locked(loader);
 }
 
-static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat_work *work,
-                            int64_t only)
+static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+                            int64_t only_batch)
 {
     leat_outcome outcome;
-    const leat_sampling rate = leat_task_sampling_locked(loader);
+    const leat_timing_rate rate = leat_task_timing_rate_locked(loader);
     leat_wake_balance_locked(loader); /* there may be more work, for others */
     pthread_mutex_unlock(&loader->lock);
     leat_task_compute(loader, worker, work, &rate, &outcome);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, work, &outcome);
-    loader->help_ns += only < 0 ? 0 : outcome.ns;
+    loader->help_ns += only_batch < 0 ? 0 : outcome.ns;
     leat_wake_consumer_locked(loader);
 }
 
 /* Does a part of the batch ops of a batch. Returns false if there is none. */
-static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64_t only)
+static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64_t only_batch)
 {
     leat_batch_ops_task task;
     leat_error error;
     uint64_t digest;
-    if (loader->stop || !may_compute_locked(loader, only) ||
-        !leat_batch_ops_take_locked(loader, only, &task))
+    if (loader->stop || !may_compute_locked(loader, only_batch) ||
+        !leat_batch_ops_take_locked(loader, only_batch, &task))
         return false;
     const int64_t batch = task.slot->batch;
     leat_wake_balance_locked(loader);
@@ -157,7 +158,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
-    loader->help_ns += only < 0 ? 0 : end - start;
+    loader->help_ns += only_batch < 0 ? 0 : end - start;
     leat_batch_ops_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
     if (task.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
@@ -168,9 +169,9 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
 /* --- who does what ---------------------------------------------------------------------------- */
 
 /* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
-static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
+static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only_batch)
 {
-    leat_work work;
+    leat_row_work work;
     leat_readahead_reap_locked(loader);
     if (leat_ship_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->ship_batch;
@@ -184,10 +185,10 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only)
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
-    } else if (run_batch_ops_locked(loader, worker, only)) {
+    } else if (run_batch_ops_locked(loader, worker, only_batch)) {
         return true;
-    } else if (take_work_locked(loader, only, &work)) {
-        run_work_locked(loader, worker, &work, only);
+    } else if (take_work_locked(loader, only_batch, &work)) {
+        run_work_locked(loader, worker, &work, only_batch);
     } else {
         return false;
     }

@@ -10,9 +10,9 @@
  *                                                                          leat_batch_release_on
  * If the device runs ops, a third stream does them, so that the next copy does not wait:
  *
- *   map stream:      wait(copied[b]) · kernels · record(mapped[j])
+ *   ops stream:      wait(copied[b]) · kernels · record(ops_done[j])
  *
- * The consumer's stream then waits for mapped instead of copied. No host thread waits for any of
+ * The consumer's stream then waits for ops_done instead of copied. No host thread waits for any of
  * these. A call-back after the copy frees the slot. If the device decodes files, it reads them
  * from the slot, so the call-back comes after the kernels. With prefetch 0 leat_loader_next
  * waits for the copy: nothing overlaps. */
@@ -73,8 +73,8 @@ static void empty_buffer(leat_loader *loader, leat_buffer *buffer)
         t->event_sync(buffer->consumed);
     if (buffer->consumed)
         t->event_close(buffer->consumed);
-    if (buffer->mapped)
-        t->event_close(buffer->mapped);
+    if (buffer->ops_done)
+        t->event_close(buffer->ops_done);
     if (buffer->memory)
         t->device_free(loader->device, buffer->memory);
     *buffer = (leat_buffer){ .memory = NULL };
@@ -90,9 +90,9 @@ static int fill_buffer(leat_loader *loader, leat_buffer *buffer, leat_error *err
     int rc = t->event_open(loader->device, &buffer->consumed, err);
     if (rc < 0)
         goto fail;
-    if (loader->map &&
-        ((rc = t->event_open(loader->device, &buffer->mapped, err)) < 0 ||
-         (rc = t->map_add(loader->map, buffer - loader->buffers, buffer->memory, err)) < 0))
+    if (loader->ops &&
+        ((rc = t->event_open(loader->device, &buffer->ops_done, err)) < 0 ||
+         (rc = t->ops_add(loader->ops, buffer - loader->buffers, buffer->memory, err)) < 0))
         goto fail;
     return LEAT_OK;
 fail:
@@ -107,7 +107,7 @@ static int open_buffers(leat_loader *loader, leat_error *err)
     loader->buffers = calloc((size_t)loader->n_buffers, sizeof *loader->buffers);
     if (!loader->buffers)
         return leat_fail(err, LEAT_E_NOMEM, "%lld buffers", (long long)loader->n_buffers);
-    for (int64_t i = 0; i < n && i < leat_loader_made_early(loader); i++) {
+    for (int64_t i = 0; i < n && i < leat_loader_n_at_open(loader); i++) {
         const int rc = fill_buffer(loader, &loader->buffers[i], err);
         if (rc < 0)
             return rc;
@@ -181,7 +181,7 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
     if (!loader->device)
         return LEAT_OK;
     int rc;
-    if ((rc = open_events(loader, err)) < 0 || (rc = leat_ship_map_open(loader, err)) < 0 ||
+    if ((rc = open_events(loader, err)) < 0 || (rc = leat_ship_ops_open(loader, err)) < 0 ||
         (rc = open_buffers(loader, err)) < 0)
         return rc;
     return table_of(loader)->stream_open(loader->device, &loader->copy_stream, err);
@@ -192,11 +192,11 @@ void leat_ship_close(leat_loader *loader)
     if (!loader->device)
         return;
     const leat_device_table *const t = table_of(loader);
-    if (loader->map_stream) /* it waits for copies and they wait for it, but both end */
-        t->stream_sync(loader->map_stream, NULL);
+    if (loader->ops_stream) /* it waits for copies and they wait for it, but both end */
+        t->stream_sync(loader->ops_stream, NULL);
     if (loader->copy_stream)
         t->stream_close(loader->copy_stream);
-    leat_ship_map_close(loader);
+    leat_ship_ops_close(loader);
     for (int64_t i = 0; i < loader->n_buffers_made; i++)
         empty_buffer(loader, &loader->buffers[i]);
     free(loader->buffers);
@@ -237,7 +237,7 @@ int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_
 
 leat_event *leat_ship_arrived(const leat_batch *batch)
 {
-    return batch->loader->map ? batch->buffer->mapped : batch->copied;
+    return batch->loader->ops ? batch->buffer->ops_done : batch->copied;
 }
 
 /* The device cannot decode a file: says which record it is. */
@@ -246,7 +246,7 @@ static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t r
     const leat_plan *const plan = loader->plan;
     char why[256] = "", where[512];
     int32_t c = 0;
-    while (!plan->chains[c].is_files)
+    while (!plan->chains[c].decodes_on_device)
         c++;
     const leat_device_file *const heads =
         (const leat_device_file *)(const void *)(slot->memory + plan->chains[c].files.heads);
@@ -260,18 +260,18 @@ static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t r
 }
 
 /* Enqueues the ops that the device runs. If it refuses a file, fills the slot's error. */
-static int enqueue_map(leat_loader *loader, leat_slot *slot, leat_batch *batch)
+static int enqueue_ops(leat_loader *loader, leat_slot *slot, leat_batch *batch)
 {
     const leat_device_table *const t = table_of(loader);
     int64_t bad_row = 0;
-    int rc = t->stream_wait(loader->map_stream, batch->copied);
+    int rc = t->stream_wait(loader->ops_stream, batch->copied);
     if (rc < 0)
         return rc;
-    rc = t->map_run(loader->map, loader->map_stream, batch->buffer - loader->buffers, slot->memory,
+    rc = t->ops_run(loader->ops, loader->ops_stream, batch->buffer - loader->buffers, slot->memory,
                     batch->info.rows, &bad_row);
     if (rc == LEAT_E_DATA)
         return fail_file(loader, slot, bad_row, &slot->error);
-    return rc < 0 ? rc : t->event_record(batch->buffer->mapped, loader->map_stream);
+    return rc < 0 ? rc : t->event_record(batch->buffer->ops_done, loader->ops_stream);
 }
 
 /* Enqueues wait, copy, ops and call-back. */
@@ -283,22 +283,22 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     const size_t skip =
         plan->caches_on_device ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
     int rc;
-    batch->copied_bytes = plan->wire_bytes - skip;
+    batch->copied_bytes = plan->copy_bytes - skip;
     if (in_use && (rc = t->stream_wait(stream, batch->buffer->consumed)) < 0)
         return rc;
     /* The buffer's last batch may have been released before its ops had ended. */
-    if (loader->map && (rc = t->stream_wait(stream, batch->buffer->mapped)) < 0)
+    if (loader->ops && (rc = t->stream_wait(stream, batch->buffer->ops_done)) < 0)
         return rc;
     if ((rc = t->event_record(batch->copy_start, stream)) < 0 ||
         (rc = t->copy_to_device(stream, batch->memory + skip, slot->memory + skip,
                                 batch->copied_bytes, !plan->pageable)) < 0 ||
         (rc = t->event_record(batch->copied, stream)) < 0)
         return rc;
-    if (loader->map && (rc = enqueue_map(loader, slot, batch)) < 0)
+    if (loader->ops && (rc = enqueue_ops(loader, slot, batch)) < 0)
         return rc;
     if (plan->caches_on_device) /* before host_call: after it the slot may belong to another batch */
         leat_device_cache_note(loader->device_cache, plan, slot->memory, batch->info.rows);
-    return t->host_call(plan->has_files ? loader->map_stream : stream, copied, slot);
+    return t->host_call(plan->decodes_on_device ? loader->ops_stream : stream, copied, slot);
 }
 
 /* Puts copies that have ended since the last call into the trace, in batch order. [who ships] */
@@ -335,7 +335,7 @@ void leat_ship_next_locked(leat_loader *loader)
     const int64_t b = loader->ship_batch;
     leat_slot *const slot = leat_loader_slot(loader, b);
     leat_batch *const batch = leat_loader_batch(loader, b);
-    leat_bad_rows_settle_locked(loader, slot);
+    leat_bad_rows_limit_locked(loader, slot);
     if (slot->error.code < 0) { /* stays where it is, for leat_loader_next to find */
         leat_wake_balance_locked(loader);
         return;

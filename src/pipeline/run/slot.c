@@ -57,7 +57,7 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
     loader->slots = calloc((size_t)loader->n_slots, sizeof *loader->slots);
     if (!loader->slots)
         return leat_fail(err, LEAT_E_NOMEM, "%lld slots", (long long)loader->n_slots);
-    for (int64_t i = 0; i < n && i < leat_loader_made_early(loader); i++) {
+    for (int64_t i = 0; i < n && i < leat_loader_n_at_open(loader); i++) {
         uint8_t *const memory = take_memory(loader);
         if (!memory)
             return leat_fail(err, LEAT_E_NOMEM,

@@ -19,23 +19,23 @@
 #define LOOKAHEAD 16 /* rows whose records are looked up together */
 
 typedef struct leat_row_id {
-    uint64_t record, epoch;
+    uint64_t sample, epoch;
 } leat_row_id;
 
 /* Finds the records of the next rows. Several rows at once, so that memory accesses overlap and
  * the source can prefetch what it will be asked for. */
-static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work *work, uint64_t row,
-                    leat_row_id ids[LOOKAHEAD])
+static void look_up(const leat_plan *plan, leat_worker *worker, const leat_row_work *work,
+                    uint64_t row, leat_row_id ids[LOOKAHEAD])
 {
     const leat_source *const source = plan->source;
     for (uint64_t i = 0; i < LOOKAHEAD && row + i < work->n; i++) {
         if (work->task)
             ids[i] =
-                (leat_row_id){ work->task->rows[row + i].record, work->task->rows[row + i].epoch };
+                (leat_row_id){ work->task->rows[row + i].sample, work->task->rows[row + i].epoch };
         else
             leat_order_row(&plan->order, &worker->order, &work->place, work->row + row + i,
-                           &ids[i].record, &ids[i].epoch);
-        const uint64_t record = leat_order_record(&plan->order, ids[i].record);
+                           &ids[i].sample, &ids[i].epoch);
+        const uint64_t record = leat_order_record(&plan->order, ids[i].sample);
         if ((plan->cache && leat_cache_hint(plan->cache, record)) ||
             leat_device_cache_has(worker->device_cache, record))
             continue;
@@ -44,7 +44,7 @@ static void look_up(const leat_plan *plan, leat_worker *worker, const leat_work 
     }
 }
 
-leat_timing leat_task_time_next(leat_worker *worker, const leat_sampling *rate, uint32_t n)
+leat_timing leat_task_time_next(leat_worker *worker, const leat_timing_rate *rate, uint32_t n)
 {
     if (worker->until_timed > n || rate->timed_every == UINT32_MAX) {
         worker->until_timed -= n;
@@ -54,8 +54,8 @@ leat_timing leat_task_time_next(leat_worker *worker, const leat_sampling *rate, 
     return ++worker->n_timed % rate->cpu_every ? LEAT_TIMED : LEAT_TIMED_CPU;
 }
 
-void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_work *work, uint64_t i,
-                   uint64_t record, uint64_t epoch, const leat_sampling *rate, leat_outcome *out)
+void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_row_work *work, uint64_t i,
+                   uint64_t sample, uint64_t epoch, const leat_timing_rate *rate, leat_outcome *out)
 {
     const leat_plan *const plan = loader->plan;
     const leat_row_read *const read = work->task ? &work->task->rows[i] : NULL;
@@ -69,10 +69,10 @@ void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_work *wo
     worker->first_row = work->place.first_row;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         work->slot->memory[plan->valid_offset + row] = 1;
-    int rc = leat_sample_run(plan, worker, record, epoch, &stored, work->slot->memory, row, timing,
+    int rc = leat_sample_run(plan, worker, sample, epoch, &stored, work->slot->memory, row, timing,
                              &error);
     if (rc < 0)
-        rc = leat_bad_rows_one(loader, worker, work->slot, row, record, epoch, &error);
+        rc = leat_bad_rows_one(loader, worker, work->slot, row, sample, epoch, &error);
     if (rc >= 0 && plan->engine.digest && !plan->n_batch_ops)
         out->digest += leat_slot_digest_row(plan, &work->place, work->slot->memory, row);
     if (rc < 0 && out->error.code == LEAT_OK) {
@@ -82,8 +82,8 @@ void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_work *wo
 }
 
 /* Computes the rows one by one. Returns the record of the first. */
-static uint64_t compute_rows(leat_loader *loader, leat_worker *worker, const leat_work *work,
-                             const leat_sampling *rate, leat_outcome *out)
+static uint64_t compute_rows(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+                             const leat_timing_rate *rate, leat_outcome *out)
 {
     leat_row_id ids[LOOKAHEAD];
     uint64_t first_record = 0;
@@ -91,15 +91,15 @@ static uint64_t compute_rows(leat_loader *loader, leat_worker *worker, const lea
         if (i % LOOKAHEAD == 0)
             look_up(loader->plan, worker, work, i, ids);
         if (i == 0)
-            first_record = leat_order_record(&loader->plan->order, ids[0].record);
+            first_record = leat_order_record(&loader->plan->order, ids[0].sample);
         const leat_row_id *const id = &ids[i % LOOKAHEAD];
-        leat_task_row(loader, worker, work, i, id->record, id->epoch, rate, out);
+        leat_task_row(loader, worker, work, i, id->sample, id->epoch, rate, out);
     }
     return first_record;
 }
 
-void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work *work,
-                       const leat_sampling *rate, leat_outcome *out)
+void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+                       const leat_timing_rate *rate, leat_outcome *out)
 {
     const int64_t start = leat_clock_ns();
     worker->batch = work->batch;
@@ -113,17 +113,17 @@ void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_work
               start;
 }
 
-leat_sampling leat_task_sampling_locked(const leat_loader *loader)
+leat_timing_rate leat_task_timing_rate_locked(const leat_loader *loader)
 {
     if (!loader->plan->engine.timing)
-        return (leat_sampling){ UINT32_MAX, UINT32_MAX };
+        return (leat_timing_rate){ UINT32_MAX, UINT32_MAX };
     const double sample_ns = loader->sample_ns > 1 ? loader->sample_ns : 1000;
     const int32_t n_stamps = 3 + loader->plan->n_chains;
     const double timed = n_stamps * STAMP_NS / STAMP_SHARE / sample_ns;
     const double every = timed < 1 ? 1 : timed > 65536 ? 65536 : timed;
     const double n_clocks = 1 + leat_timing_n_stages(loader->plan);
     const double cpu = n_clocks * CPU_NS / CPU_SHARE / sample_ns / every;
-    return (leat_sampling){ (uint32_t)every, cpu < 2       ? 2
-                                             : cpu > 65536 ? 65536
-                                                           : (uint32_t)cpu + 1 };
+    return (leat_timing_rate){ (uint32_t)every, cpu < 2       ? 2
+                                                : cpu > 65536 ? 65536
+                                                              : (uint32_t)cpu + 1 };
 }

@@ -7,8 +7,8 @@
 #include "task.h"
 
 /* What stands beside n rows that were copied: their marks, and their part of the digest. */
-static void note_rows(const leat_loader *loader, const leat_work *work, uint64_t row, uint64_t n,
-                      leat_outcome *out)
+static void note_rows(const leat_loader *loader, const leat_row_work *work, uint64_t row,
+                      uint64_t n, leat_outcome *out)
 {
     const leat_plan *const plan = loader->plan;
     uint8_t *const memory = work->slot->memory;
@@ -19,17 +19,17 @@ static void note_rows(const leat_loader *loader, const leat_work *work, uint64_t
 }
 
 /* Computes row i of the task as any other plan's. */
-static void compute_one(leat_loader *loader, leat_worker *worker, const leat_work *work, uint64_t i,
-                        const leat_sampling *rate, leat_outcome *out)
+static void compute_one(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+                        uint64_t i, const leat_timing_rate *rate, leat_outcome *out)
 {
-    uint64_t record, epoch;
-    leat_order_row(&loader->plan->order, &worker->order, &work->place, work->row + i, &record,
+    uint64_t sample, epoch;
+    leat_order_row(&loader->plan->order, &worker->order, &work->place, work->row + i, &sample,
                    &epoch);
-    leat_task_row(loader, worker, work, i, record, epoch, rate, out);
+    leat_task_row(loader, worker, work, i, sample, epoch, rate, out);
 }
 
-uint64_t leat_task_gather(leat_loader *loader, leat_worker *worker, const leat_work *work,
-                          const leat_sampling *rate, leat_outcome *out)
+uint64_t leat_task_gather(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+                          const leat_timing_rate *rate, leat_outcome *out)
 {
     const leat_plan *const plan = loader->plan;
     uint64_t records[LEAT_GATHER_ROWS], first_record = 0;

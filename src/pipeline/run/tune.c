@@ -183,7 +183,7 @@ static void tune_reading_locked(leat_loader *loader)
         plan->engine.reader == LEAT_READER_AUTO && a->n_timed >= a->n_settle) {
         a->in_worker = true;
         a->n_missed = 0;
-        log_locked(loader, "read-ahead", (int64_t)a->window, 0, "bytes",
+        log_locked(loader, "read-ahead", (int64_t)a->bytes_ahead, 0, "bytes",
                    "the files are in the page cache: the worker that parses a record of %.0f bytes "
                    "also reads it",
                    record);
@@ -193,11 +193,11 @@ static void tune_reading_locked(leat_loader *loader)
         (2 * n_workers(loader) + 2) * (double)loader->task_rows + (at_once ? 0 : 2 * group);
     double wanted = (rows > held ? rows : held) * record;
     wanted = wanted > (double)a->bytes ? (double)a->bytes : wanted;
-    if (wanted < 1.5 * (double)a->window && wanted > 0.5 * (double)a->window)
+    if (wanted < 1.5 * (double)a->bytes_ahead && wanted > 0.5 * (double)a->bytes_ahead)
         return;
-    const uint64_t now = a->window;
-    a->window = (uint64_t)wanted;
-    log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->window, "bytes",
+    const uint64_t now = a->bytes_ahead;
+    a->bytes_ahead = (uint64_t)wanted;
+    log_locked(loader, "read-ahead", (int64_t)now, (int64_t)a->bytes_ahead, "bytes",
                "a read takes %.3g ms, a row %.3g us: %.0f records of %.0f bytes",
                a->latency_ns * 1e-6, loader->sample_ns * 1e-3, wanted / (record > 1 ? record : 1),
                record);
@@ -211,7 +211,7 @@ void leat_tune_cache_miss_locked(leat_loader *loader)
     a->in_worker = false;
     a->n_timed = 0;
     a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
-    log_locked(loader, "read-ahead", 0, (int64_t)a->window, "bytes",
+    log_locked(loader, "read-ahead", 0, (int64_t)a->bytes_ahead, "bytes",
                "%s not in the page cache; next check after %llu reads",
                a->by_threads ? "several records were" : "a record was",
                (unsigned long long)a->n_settle);
@@ -231,7 +231,7 @@ static bool window_blocks_locked(const leat_loader *loader)
     if (limit >= loader->end_batch)
         return false;
     if (leat_readahead_is_off(a))
-        return !a->preparing && a->batch >= limit;
+        return !a->token_taken && a->batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
         if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
             return a->tasks[i % LEAT_TASKS].batch >= limit;

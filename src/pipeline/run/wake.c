@@ -7,7 +7,7 @@
  * DESIGN. A thread that finds nothing to do sleeps in one of three places. While reads are in
  * flight, one thread, the leader, sleeps on the reader's eventfd. Other workers sleep on `work`,
  * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
- * more work. n_wakeups counts signals that no worker has answered. A worker that wakes up
+ * more work. n_signals counts signals that no worker has answered. A worker that wakes up
  * without one goes back to sleep. A useless wake-up costs more than a short row, so a few cheap
  * rows wake nobody, and a thread that is about to look for more work wakes nobody for it. */
 #include <errno.h>
@@ -43,7 +43,7 @@ void leat_wake_consumer_locked(leat_loader *loader)
 }
 
 /* Reads are in flight and nobody waits for them. */
-static bool leaderless_locked(const leat_loader *loader)
+static bool needs_leader_locked(const leat_loader *loader)
 {
     return loader->readahead.in_flight && loader->readahead.leader == LEAT_NOBODY;
 }
@@ -66,7 +66,7 @@ static bool worth_waking_locked(const leat_loader *loader)
     if (!leat_sched_can_compute_locked(loader, -1))
         return false;
     const leat_readahead *const a = &loader->readahead;
-    if (!leat_readahead_is_off(a) || a->preparing || loader->device || loader->deadline_near ||
+    if (!leat_readahead_is_off(a) || a->token_taken || loader->device || loader->deadline_near ||
         loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_window_end(loader) - a->batch;
@@ -79,7 +79,7 @@ static bool concerns_consumer_locked(const leat_loader *loader)
 {
     return can_start_locked(loader) ||
            leat_sched_can_batch_ops_locked(loader, loader->next_batch) ||
-           leat_sched_can_compute_locked(loader, loader->next_batch) || leaderless_locked(loader);
+           leat_sched_can_compute_locked(loader, loader->next_batch) || needs_leader_locked(loader);
 }
 
 /* Wakes the consumer if what it waits for is there. Then wakes one thread for the work there is:
@@ -88,9 +88,9 @@ void leat_wake_balance_locked(leat_loader *loader)
 {
     leat_readahead *const a = &loader->readahead;
     leat_wake_consumer_locked(loader);
-    if (loader->n_sleepers && (leaderless_locked(loader) || worth_waking_locked(loader))) {
+    if (loader->n_sleepers && (needs_leader_locked(loader) || worth_waking_locked(loader))) {
         loader->n_sleepers--;
-        loader->n_wakeups++;
+        loader->n_signals++;
         pthread_cond_signal(&loader->work);
     } else if (a->leader == LEAT_WORKER && !a->leader_called && worth_waking_locked(loader)) {
         call_leader_locked(a);
@@ -173,16 +173,16 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker)
 
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
 {
-    if (leaderless_locked(loader)) {
+    if (needs_leader_locked(loader)) {
         lead_locked(loader, worker, LEAT_WORKER, 0);
         return;
     }
     leat_tune_idle_locked(loader);
     loader->n_sleepers++;
-    while (!loader->n_wakeups && !loader->stop)
+    while (!loader->n_signals && !loader->stop)
         sleep_locked(loader, worker);
-    if (loader->n_wakeups) /* the thread that signalled has lowered n_sleepers */
-        loader->n_wakeups--;
+    if (loader->n_signals) /* the thread that signalled has lowered n_sleepers */
+        loader->n_signals--;
 }
 
 void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
@@ -191,7 +191,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
     loader->waits_for = done;
-    if (leaderless_locked(loader)) {
+    if (needs_leader_locked(loader)) {
         lead_locked(loader, worker, LEAT_CONSUMER, until_ns);
     } else {
         const int64_t start = leat_clock_ns();

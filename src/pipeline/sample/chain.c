@@ -16,7 +16,7 @@
 static bool is_last(const leat_sample *s, int32_t i)
 {
     const leat_chain *const chain = s->chain;
-    return i == chain->n_host - 1 && !chain->pad.on && !chain->is_files &&
+    return i == chain->n_host - 1 && !chain->pad.on && !chain->decodes_on_device &&
            !(s->plan->unbatches && chain->unbatch_at == chain->n_host);
 }
 
@@ -244,8 +244,9 @@ int leat_chain_end(const leat_sample *s, uint8_t *slot, uint64_t row, leat_stopw
                    leat_error *err)
 {
     leat_shape in = s->chain->host_shape;
-    const int rc = s->chain->is_files ? leat_gpu_decode_row(s, slot, row, &in, stopwatch, err)
-                                      : fill_row(s, err);
+    const int rc = s->chain->decodes_on_device
+                       ? leat_gpu_decode_row(s, slot, row, &in, stopwatch, err)
+                       : fill_row(s, err);
     return rc < 0 ? rc : draw_for_device(s, slot, row, in, err);
 }
 

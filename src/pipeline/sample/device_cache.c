@@ -111,7 +111,7 @@ void leat_device_cache_note(leat_device_cache *cache, const leat_plan *plan, con
 
 /* --- plans without it ------------------------------------------------------------------------------- */
 
-int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat_error *err)
+int leat_device_cache_check(const leat_plan *plan, const leat_node *where, leat_error *err)
 {
     const char *what = NULL;
     if (!plan->caches_on_device)

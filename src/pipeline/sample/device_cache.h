@@ -53,6 +53,6 @@ void leat_device_cache_note(leat_device_cache *cache, const leat_plan *plan, con
                             int64_t rows);
 
 /* Refuses a plan whose rows cannot stay on the device. Call it when all stages are known. */
-int leat_device_cache_settle(const leat_plan *plan, const leat_node *where, leat_error *err);
+int leat_device_cache_check(const leat_plan *plan, const leat_node *where, leat_error *err);
 
 #endif

@@ -39,7 +39,7 @@ int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c,
 {
     const leat_chain *const chain = &plan->chains[c];
     const leat_dtype dtype = chain->host_shape.dtype;
-    if (chain->n_host < chain->n_ops || chain->is_files || plan->n_batch_ops)
+    if (chain->n_host < chain->n_ops || chain->decodes_on_device || plan->n_batch_ops)
         return LEAT_OK;
     const size_t n = leat_chain_host_bytes(chain, &plan->order, bucket) / leat_dtype_bytes(dtype);
     if (dtype == LEAT_F32)

@@ -8,7 +8,7 @@
 
 bool leat_gather_can(const leat_plan *plan, const leat_worker *worker)
 {
-    bool can = plan->source->gathers && !plan->cache && !plan->caches_on_device &&
+    bool can = plan->source->can_gather && !plan->cache && !plan->caches_on_device &&
                !plan->unbatches && !worker->expect.classes && !worker->expect.finite;
     for (int32_t c = 0; c < plan->n_chains && can; c++)
         can = plan->chains[c].n_ops == 0 && !plan->chains[c].pad.on;

@@ -103,10 +103,11 @@ static int reach_cut(const leat_plan *plan, leat_sample *samples, const leat_sto
 static int keep_record(const leat_sample *s, leat_view *out, leat_error *err)
 {
     const size_t bytes = (size_t)leat_shape_bytes(&s->view.shape);
-    if (s->view.shape.rank < 1 || (uint64_t)s->view.shape.dims[0] != s->plan->order.parts)
+    if (s->view.shape.rank < 1 ||
+        (uint64_t)s->view.shape.dims[0] != s->plan->order.samples_per_record)
         return leat_fail(err, LEAT_E_DATA, "'%s' has %lld rows where unbatch makes %llu samples",
                          s->name, s->view.shape.rank < 1 ? 1ll : (long long)s->view.shape.dims[0],
-                         (unsigned long long)s->plan->order.parts);
+                         (unsigned long long)s->plan->order.samples_per_record);
     *out = s->view;
     if (s->owned)
         return LEAT_OK;
@@ -122,7 +123,7 @@ static int reach_parts(const leat_plan *plan, leat_sample *samples, const leat_s
                        leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
 {
     leat_worker *const worker = samples->worker;
-    leat_kept_record *const kept = &worker->kept;
+    leat_unbatch_record *const kept = &worker->kept;
     if (kept->valid && kept->record == samples->record && kept->epoch == samples->epoch) {
         leat_scratch_rewind(worker->scratch, kept->mark);
         return LEAT_OK;
@@ -147,7 +148,7 @@ static int reach_parts(const leat_plan *plan, leat_sample *samples, const leat_s
 /* The sample is a part of a record that was kept. Its ops draw by its own number from here on. */
 static void take_part(leat_sample *s, const leat_view *element, uint64_t sample)
 {
-    const uint64_t part = sample % s->plan->order.parts;
+    const uint64_t part = sample % s->plan->order.samples_per_record;
     s->record = sample;
     s->view.shape = leat_shape_part(&element->shape);
     s->view.data = (uint8_t *)element->data + part * (size_t)leat_shape_bytes(&s->view.shape);
@@ -245,7 +246,7 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
 
 void leat_sample_trim(leat_worker *worker, size_t bytes)
 {
-    leat_kept_record *const kept = &worker->kept;
+    leat_unbatch_record *const kept = &worker->kept;
     leat_check(!kept->valid || kept->mark <= leat_scratch_mark(worker->scratch));
     kept->valid &= kept->mark <= bytes;
     leat_scratch_rewind(worker->scratch, kept->valid ? kept->mark : 0);

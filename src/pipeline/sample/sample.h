@@ -9,18 +9,18 @@
 #include "pipeline/plan/plan_impl.h"
 
 /* A record as it is before unbatch. The worker keeps it for the next sample of the same record. */
-typedef struct leat_kept_record {
+typedef struct leat_unbatch_record {
     bool valid;
     uint64_t record, epoch;
     size_t mark; /* end of the views in scratch */
     leat_view views[LEAT_MAX_FEATURES];
-} leat_kept_record;
+} leat_unbatch_record;
 
 /* The state of one worker. [its worker] */
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
-    leat_kept_record kept;
+    leat_unbatch_record kept;
     uint32_t bucket;                              /* of the batch it works on */
     uint64_t first_row;                           /* of that batch: this rank's first row */
     leat_expect expect;                           /* of samples */

@@ -47,15 +47,15 @@ static int add_notes(leat_source_parts *parts, const char *notes, leat_error *er
 }
 
 /* Computes the order of the last part, with its own pipeline if it has one. */
-static int arrange(leat_source_parts *parts, const leat_node *pipeline,
-                   const leat_source_setting *setting, leat_error *err)
+static int apply_pipeline(leat_source_parts *parts, const leat_node *pipeline,
+                          const leat_source_setting *setting, leat_error *err)
 {
     leat_nested_part *const part = &parts->list[parts->n - 1];
     char *notes = NULL;
     int rc = LEAT_OK;
     leat_source_order(part->source, &part->order);
     if (!leat_node_is_null(pipeline))
-        rc = setting->arrange(part->source, pipeline, setting, &part->order, &notes, err);
+        rc = setting->apply_pipeline(part->source, pipeline, setting, &part->order, &notes, err);
     if (rc >= 0 && (rc = add_notes(parts, part->source->notes, err)) >= 0)
         rc = add_notes(parts, notes, err);
     free(notes);
@@ -76,7 +76,7 @@ static int open_part(leat_source_parts *parts, const char *name, const leat_node
         return rc;
     if (part->source->n_records == 0)
         return leat_node_fail(source, err, LEAT_E_DATA, "the source has no records");
-    return arrange(parts, pipeline, setting, err);
+    return apply_pipeline(parts, pipeline, setting, err);
 }
 
 int leat_nested_open(const char *name, const leat_node *sources, const leat_node *where,

@@ -39,12 +39,13 @@ struct leat_source_setting {
     uint64_t seed;
     int64_t threads; /* for reading at open: engine.threads; -1: auto */
     int64_t memory;  /* most bytes to keep of files: engine.memory; -1: what the machine has */
-    bool lossy; /* on_error is not `fail`: a damaged file loses records, and can still be opened */
+    bool
+        skips_damage; /* on_error is not `fail`: a damaged file loses records, and can still be opened */
     /* Applies the `pipeline` of a nested source to its order. *notes: from leat_source_add_note(); the
      * caller frees them, also after an error. */
-    int (*arrange)(leat_source *source, const leat_node *pipeline,
-                   const leat_source_setting *setting, leat_order *order, char **notes,
-                   leat_error *err);
+    int (*apply_pipeline)(leat_source *source, const leat_node *pipeline,
+                          const leat_source_setting *setting, leat_order *order, char **notes,
+                          leat_error *err);
 };
 
 #define LEAT_GATHER_ROWS 256
@@ -95,7 +96,7 @@ typedef struct leat_source_table {
     void (*hint)(const leat_source *source, uint64_t record);
 
     /* Makes rows that are copies of features. Returns how many it has made, from the first on: a record that
-     * needs more than a copy, or is damaged, ends them. See `gathers`. NULL: the source cannot. */
+     * needs more than a copy, or is damaged, ends them. See `can_gather`. NULL: the source cannot. */
     uint64_t (*gather)(const leat_source *source, leat_gather *rows);
 
     /* From now on keeps what it reads of its files in so much memory: `locate` gives fd = -1. Any thread; only
@@ -121,7 +122,7 @@ struct leat_source {
     uint64_t memory_bytes; /* of file names, indexes and the like in memory */
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
     uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
-    bool gathers;          /* all records have all features in one known shape: use `gather` */
+    bool can_gather;       /* all records have all features in one known shape: use `gather` */
     int32_t n_classes;     /* 0: unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];

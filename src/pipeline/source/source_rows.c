@@ -99,7 +99,7 @@ int leat_source_rows_open(uint64_t n_records, const leat_rows *rows, int32_t n_r
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "rows: %zu bytes", sizeof *source);
     source->base = (leat_source){
-        .table = &table, .n_records = n_records, .n_features = n_rows, .gathers = true
+        .table = &table, .n_records = n_records, .n_features = n_rows, .can_gather = true
     };
     for (int32_t i = 0; i < n_rows; i++) {
         const int64_t bytes = leat_shape_bytes(&rows[i].shape);

@@ -205,10 +205,10 @@ static bool is_of_record(int rc)
 /* Sets the features from the first record. If it is damaged and bad records do not stop the run, tries
  * some others. A readable record without a feature is a config error, so it ends the search. */
 static int describe_features(leat_tfrecord_source *source, const tfrecord_options *o,
-                             const leat_node *where, bool lossy, leat_error *err)
+                             const leat_node *where, bool skips_damage, leat_error *err)
 {
     const uint64_t n = source->base.n_records;
-    const uint64_t n_tries = !lossy ? 1 : n < DESCRIBE_TRIES ? n : DESCRIBE_TRIES;
+    const uint64_t n_tries = !skips_damage ? 1 : n < DESCRIBE_TRIES ? n : DESCRIBE_TRIES;
     leat_error first, again;
     int rc = describe_by(source, o, 0, where, &first);
     if (rc >= 0)
@@ -270,7 +270,7 @@ static void set_ways(leat_tfrecord_source *source)
         of_numbers &= source->features.wanted[i].kind != LEAT_FEATURE_BYTES &&
                       !source->features.wanted[i].varies;
     source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
-    source->base.gathers = all_plain && of_numbers;
+    source->base.can_gather = all_plain && of_numbers;
 }
 
 /* Called before and after opening the files: a conversion may replace them in between. */
@@ -313,7 +313,7 @@ static int open_shards(leat_tfrecord_source *source, char *const *paths, leat_er
             continue;
         }
         leat_tfrecord_shard *const s = &source->shards[source->n_shards++];
-        int rc = leat_tfrecord_shard_open(s, paths[i], source->lossy, &source->base, err);
+        int rc = leat_tfrecord_shard_open(s, paths[i], source->skips_damage, &source->base, err);
         if (rc >= 0)
             rc = note_damage(source, s, err);
         if (rc < 0)
@@ -361,7 +361,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     }
     source->base.table = &leat_source_tfrecord;
     source->base.seek_complete = true;
-    source->lossy = setting->lossy;
+    source->skips_damage = setting->skips_damage;
     if ((rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_chunks(source, err)) < 0)
         goto fail;
@@ -370,7 +370,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
                             source->n_shards, source->n_shards == 1 ? "" : "s", paths[0]);
         goto fail;
     }
-    if ((rc = describe_features(source, o, where, setting->lossy, err)) < 0)
+    if ((rc = describe_features(source, o, where, setting->skips_damage, err)) < 0)
         goto fail;
     match_seeks(source);
     set_ways(source);

@@ -14,7 +14,7 @@ typedef struct leat_tfrecord_source {
     leat_tfrecord_shard *shards;
     size_t n_shards;
     leat_inflated *chunks; /* of compressed files; NULL: there are none */
-    bool lossy;            /* each place of damage counts as one record, see index.h */
+    bool skips_damage;     /* each place of damage counts as one record, see index.h */
     char *notes;           /* the same as base.notes */
     leat_tfrecord_features features;
     leat_kept_files *kept;      /* plain files, once `keep` was called */

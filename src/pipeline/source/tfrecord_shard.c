@@ -35,11 +35,13 @@ int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record
     return LEAT_FORMAT_OK;
 }
 
-static int open_plain(leat_tfrecord_shard *s, bool lossy, leat_source *source, leat_error *err)
+static int open_plain(leat_tfrecord_shard *s, bool skips_damage, leat_source *source,
+                      leat_error *err)
 {
     const uint64_t before = source->n_bytes;
     const bool verify = before < VERIFY_BYTES && s->bytes <= VERIFY_BYTES - before;
-    const unsigned flags = (verify ? LEAT_INDEX_VERIFY : 0u) | (lossy ? LEAT_INDEX_RESYNC : 0u);
+    const unsigned flags =
+        (verify ? LEAT_INDEX_VERIFY : 0u) | (skips_damage ? LEAT_INDEX_RESYNC : 0u);
     leat_format_error why;
     if (leat_index_open(s->path, flags, &s->index, &why) < 0)
         return leat_tfrecord_features_fail(err, &why);
@@ -87,7 +89,7 @@ static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
     return LEAT_OK;
 }
 
-int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool lossy,
+int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool skips_damage,
                              leat_source *source, leat_error *err)
 {
     uint8_t begin[LEAT_TFRECORD_HEADER];
@@ -106,8 +108,8 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool loss
     if (n < 0 || leat_file_watch_id_of(s->fd, &id) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     s->compression = leat_tfrecord_compression(begin, (size_t)n);
-    const int rc =
-        s->compression ? open_compressed(s, &id, source, err) : open_plain(s, lossy, source, err);
+    const int rc = s->compression ? open_compressed(s, &id, source, err)
+                                  : open_plain(s, skips_damage, source, err);
     if (rc < 0)
         return rc;
     source->n_files++;

@@ -26,9 +26,9 @@ typedef struct leat_tfrecord_shard {
 
 /* Opens the next file of a source and adds its counts to the source.
  *
- * lossy    each place of damage counts as one record, see index.h
+ * skips_damage    each place of damage counts as one record, see index.h
  * out      close with leat_tfrecord_shard_close(), also after an error; never move it while open */
-int leat_tfrecord_shard_open(leat_tfrecord_shard *out, const char *path, bool lossy,
+int leat_tfrecord_shard_open(leat_tfrecord_shard *out, const char *path, bool skips_damage,
                              leat_source *source, leat_error *err);
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard);
 

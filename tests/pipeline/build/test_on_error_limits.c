@@ -114,7 +114,7 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     leat_loader_close(&loader);
     plan->order.n_batches = 10000; /* a large set */
     plan->max_errors = LEAT_ERRORS_AUTO;
-    leat_stage_on_error_settle(plan);
+    leat_stage_on_error_set_limit(plan);
     assert_int_equal(plan->max_errors, 10000 * SIZE / 100);
     leat_plan_close(&plan);
     plan = on_error_plan(&fail, rows);

@@ -65,7 +65,7 @@ static void a_deep_window_makes_slots_when_it_uses_them(void **state)
     leat_loader *loader = open_loader(plan, &endless);
     for (int i = 0; i < 500; i++)
         leat_batch_release(take(loader));
-    assert_int_equal(n_made(loader), LEAT_MADE_EARLY);
+    assert_int_equal(n_made(loader), LEAT_SLOTS_AT_OPEN);
     leat_loader_close(&loader);
     leat_plan_close(&plan);
 }

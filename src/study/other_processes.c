@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * neighbours.c: CPU time of other processes, from /proc/stat. compare.c calls it. */
-#include "neighbours.h"
+ * other_processes.c: CPU time of other processes, from /proc/stat. compare.c calls it. */
+#include "other_processes.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 
 enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TICKS };
 
-static void add_line(const char *line, const cpu_set_t *ours, leat_neighbours *out)
+static void add_line(const char *line, const cpu_set_t *ours, leat_other_processes *out)
 {
     unsigned cpu;
     long long t[N_TICKS];
@@ -52,12 +52,12 @@ static int64_t throttled_ns(const char *root)
     return 0;
 }
 
-void leat_neighbours_look(const char *root, leat_neighbours *out)
+void leat_other_processes_look(const char *root, leat_other_processes *out)
 {
     char path[512], line[512] = "";
     struct timespec own;
     cpu_set_t ours;
-    *out = (leat_neighbours){ .n_cpus = 1 };
+    *out = (leat_other_processes){ .n_cpus = 1 };
     CPU_ZERO(&ours);
     if (sched_getaffinity(0, sizeof ours, &ours) < 0) /* more CPUs than fit: not known */
         return;
@@ -74,13 +74,14 @@ void leat_neighbours_look(const char *root, leat_neighbours *out)
     out->throttled_ns = throttled_ns(root);
 }
 
-double leat_neighbours_throttled(const leat_neighbours *from, const leat_neighbours *to)
+double leat_other_processes_throttled(const leat_other_processes *from,
+                                      const leat_other_processes *to)
 {
     const int64_t ns = to->throttled_ns - from->throttled_ns, wall = to->at_ns - from->at_ns;
     return ns > 0 && wall > 0 ? (double)ns / (double)wall : 0;
 }
 
-double leat_neighbours_taken(const leat_neighbours *from, const leat_neighbours *to)
+double leat_other_processes_taken(const leat_other_processes *from, const leat_other_processes *to)
 {
     const int64_t all = to->all_ns - from->all_ns;
     const int64_t others = to->busy_ns - from->busy_ns - (to->own_ns - from->own_ns);

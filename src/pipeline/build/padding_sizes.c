@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * padding_settle.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
+ * padding_sizes.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
  * bucket_by_length). */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -142,9 +142,9 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
     leat_i64s dims = { .n = 0 };
     leat_shape row = chain->shape;
     int rc = shape ? read_dims(shape, chain, name, &dims, err) : LEAT_OK;
-    if (o->room && !shape && row.rank && row.dims[0] == LEAT_UNKNOWN_DIM) {
+    if (o->max_length && !shape && row.rank && row.dims[0] == LEAT_UNKNOWN_DIM) {
         chain->pad.by_bucket = true;
-        row.dims[0] = o->room;
+        row.dims[0] = o->max_length;
     }
     chain->pad.from = chain->shape;
     chain->pad.truncate = o->truncate;
@@ -211,8 +211,8 @@ static int check_lengths(const leat_plan *plan, const leat_node *where, leat_err
     return LEAT_OK;
 }
 
-int leat_padding_settle(leat_build *build, const leat_padding_options *o, const leat_node *where,
-                        leat_error *err)
+int leat_padding_sizes_find(leat_build *build, const leat_padding_options *o,
+                            const leat_node *where, leat_error *err)
 {
     leat_plan *const plan = build->plan;
     int rc;

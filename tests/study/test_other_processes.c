@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_neighbours.c: CPU time that others take, from the kernel's counters. */
+ * test_other_processes.c: CPU time that others take, from the kernel's counters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,31 +12,31 @@
 
 #include <cmocka.h>
 
-#include "study/neighbours.h"
+#include "study/other_processes.h"
 
 enum { MS = 1000000 };
 
 static void others_are_what_is_busy_and_not_ours(void **state)
 {
     (void)state;
-    const leat_neighbours from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
-    leat_neighbours to = from;
+    const leat_other_processes from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
+    leat_other_processes to = from;
     to.all_ns += 2000LL * MS; /* a second of two CPUs */
     to.busy_ns += 1500 * MS;
     to.own_ns = 500 * MS;
-    assert_true(leat_neighbours_taken(&from, &to) == 1.0);
+    assert_true(leat_other_processes_taken(&from, &to) == 1.0);
     to.own_ns = 1510 * MS; /* counters are coarse */
-    assert_true(leat_neighbours_taken(&from, &to) == 0);
-    assert_true(leat_neighbours_taken(&from, &from) == 0);
+    assert_true(leat_other_processes_taken(&from, &to) == 0);
+    assert_true(leat_other_processes_taken(&from, &from) == 0);
 }
 
 static void only_our_cpus_count(void **state)
 {
     (void)state;
     char root[] = "/tmp/leat-neighbours-XXXXXX", path[64];
-    leat_neighbours look;
+    leat_other_processes look;
     assert_non_null(mkdtemp(root));
-    leat_neighbours_look(root, &look); /* no file */
+    leat_other_processes_look(root, &look); /* no file */
     assert_true(look.all_ns == 0 && look.n_cpus >= 1);
     snprintf(path, sizeof path, "%s/proc", root);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -48,7 +48,7 @@ static void only_our_cpus_count(void **state)
         fprintf(file, "cpu%d 1 2 3 40 5 6 7 8 0 0\n", cpu);
     fputs("cpu0 of another kind\nintr 5 5 5 5 5 5 5 5 5\n", file);
     fclose(file);
-    leat_neighbours_look(root, &look);
+    leat_other_processes_look(root, &look);
     const int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
     assert_int_equal(look.all_ns, look.n_cpus * (1 + 2 + 3 + 40 + 5 + 6 + 7 + 8) * tick_ns);
     assert_int_equal(look.busy_ns, look.n_cpus * (1 + 2 + 3 + 6 + 7 + 8) * tick_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship_map.c: tells the device at open which ops of the plan it runs, and with which shapes.
+ * ship_ops.c: tells the device at open which ops of the plan it runs, and with which shapes.
  * ship.c calls it. */
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@ static int describe_chain(const leat_chain *chain, leat_device_op *ops, int32_t 
     leat_shape shape = chain->host_shape;
     int rc = LEAT_OK;
     *n = 0;
-    if (chain->is_files)
+    if (chain->decodes_on_device)
         rc = decode->op->shape(decode->options, &chain->host_shape, &shape, err);
     for (int32_t i = leat_chain_first_kernel(chain); i < chain->n_ops && rc >= 0; i++)
         rc = describe(&chain->ops[i], &shape, &ops[(*n)++], err);
@@ -47,7 +47,7 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
             chains[(*n_chains)++] =
                 (leat_device_chain){ .ops = ops,
                                      .n_ops = n,
-                                     .files = chain->is_files ? &chain->files : NULL,
+                                     .files = chain->decodes_on_device ? &chain->files : NULL,
                                      .from = chain->host_offset,
                                      .plans = chain->plans_offset,
                                      .to = chain->offset };
@@ -56,12 +56,12 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
     return rc;
 }
 
-int leat_ship_map_open(leat_loader *loader, leat_error *err)
+int leat_ship_ops_open(leat_loader *loader, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
     const leat_device_table *const t = loader->device->table;
     leat_device_chain chains[LEAT_MAX_FEATURES];
-    leat_device_map_spec spec = { .chains = chains,
+    leat_device_ops_spec spec = { .chains = chains,
                                   .rows = (int64_t)leat_order_slot_rows(&plan->order),
                                   .buffer_bytes = plan->buffer_bytes,
                                   .n_buffers = loader->n_buffers };
@@ -83,19 +83,19 @@ int leat_ship_map_open(leat_loader *loader, leat_error *err)
         for (int i = 0; i <= loader->n_threads; i++)
             loader->workers[i].device_cache = loader->device_cache;
     }
-    if ((rc = t->map_open(loader->device, &spec, &loader->map, err)) >= 0)
-        rc = t->stream_open(loader->device, &loader->map_stream, err);
+    if ((rc = t->ops_open(loader->device, &spec, &loader->ops, err)) >= 0)
+        rc = t->stream_open(loader->device, &loader->ops_stream, err);
 end:
     free(ops);
     return rc;
 }
 
-void leat_ship_map_close(leat_loader *loader)
+void leat_ship_ops_close(leat_loader *loader)
 {
     const leat_device_table *const t = loader->device->table;
-    if (loader->map_stream)
-        t->stream_close(loader->map_stream);
-    if (loader->map)
-        t->map_close(loader->map);
+    if (loader->ops_stream)
+        t->stream_close(loader->ops_stream);
+    if (loader->ops)
+        t->ops_close(loader->ops);
     leat_device_cache_close(&loader->device_cache, loader->device);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_map.c: applies ops to whole batches on the GPU. The engine calls it through the device table.
+ * gpu_ops.c: applies ops to whole batches on the GPU. The engine calls it through the device table.
  *
  * DESIGN. At open, the chains of a spec become a list of launches: the passes of every op with the
  * arguments of their kernels. Between two ops, the rows of a batch are in one of two scratch blocks, which
@@ -37,8 +37,8 @@ typedef struct chain_head {
     int n_launches;
 } chain_head;
 
-typedef struct leat_gpu_map {
-    leat_device_map base;
+typedef struct leat_gpu_ops {
+    leat_device_ops base;
     cudaLibrary_t library;
     int64_t rows, n_buffers;
     size_t buffer_bytes;
@@ -52,11 +52,11 @@ typedef struct leat_gpu_map {
     uint8_t **buffers;       /* not owned */
     cudaStream_t capturing;
     bool warm; /* every kernel has run once */
-} leat_gpu_map;
+} leat_gpu_ops;
 
-static leat_gpu *gpu_of(const leat_gpu_map *map)
+static leat_gpu *gpu_of(const leat_gpu_ops *ops)
 {
-    return leat_gpu_of(map->base.device);
+    return leat_gpu_of(ops->base.device);
 }
 
 /* --- the list of launches ------------------------------------------------------------------------ */
@@ -67,7 +67,7 @@ static int64_t most(int64_t a, int64_t b)
 }
 
 /* Counts the launches, and the largest scratch that an op needs. */
-static int count_memory(const leat_device_map_spec *spec, size_t *n_launches,
+static int count_memory(const leat_device_ops_spec *spec, size_t *n_launches,
                         int64_t *scratch_bytes, int64_t *aux_bytes, leat_error *err)
 {
     *n_launches = spec->device_cache ? (size_t)spec->device_cache->n_parts : 0;
@@ -95,9 +95,9 @@ static int count_memory(const leat_device_map_spec *spec, size_t *n_launches,
 }
 
 /* Allocates device memory, or fails with advice. */
-static uint8_t *take(const leat_gpu_map *map, int64_t bytes, leat_error *err)
+static uint8_t *take(const leat_gpu_ops *ops, int64_t bytes, leat_error *err)
 {
-    leat_device *const device = map->base.device;
+    leat_device *const device = ops->base.device;
     uint8_t *const memory = leat_gpu_device_alloc(device, (size_t)bytes);
     if (!memory) {
         char why[256];
@@ -108,49 +108,49 @@ static uint8_t *take(const leat_gpu_map *map, int64_t bytes, leat_error *err)
     return memory;
 }
 
-static int get_kernel(leat_gpu_map *map, const char *name, cudaKernel_t *out, leat_error *err)
+static int get_kernel(leat_gpu_ops *ops, const char *name, cudaKernel_t *out, leat_error *err)
 {
     char what[80];
     snprintf(what, sizeof what, "finding kernel %s", name);
-    return leat_gpu_check(gpu_of(map), cudaLibraryGetKernel(out, map->library, name), what, err);
+    return leat_gpu_check(gpu_of(ops), cudaLibraryGetKernel(out, ops->library, name), what, err);
 }
 
 /* Adds the passes of op i of a chain. */
-static int add_op(leat_gpu_map *map, const leat_device_chain *chain, int32_t i, leat_error *err)
+static int add_op(leat_gpu_ops *ops, const leat_device_chain *chain, int32_t i, leat_error *err)
 {
     const leat_device_op *const op = &chain->ops[i];
     const leat_kernel_op *const kernel = leat_gpu_launch_op(op->name);
     const bool first = i == 0, last = i + 1 == chain->n_ops;
     const leat_device_files *const files = first ? chain->files : NULL;
-    chain_head *const head = files ? &map->heads[map->n_heads] : NULL;
-    launch one = { .args = leat_gpu_launch_args(op, kernel, map->rows, chain->n_ops, files),
+    chain_head *const head = files ? &ops->heads[ops->n_heads] : NULL;
+    launch one = { .args = leat_gpu_launch_args(op, kernel, ops->rows, chain->n_ops, files),
                    .from = first ? chain->from : SIZE_MAX,
                    .to = last ? chain->to : SIZE_MAX,
                    .plans = chain->plans + (size_t)i * sizeof(leat_plan64) };
     one.args.in =
-        i == 1 && chain->files ? map->heads[map->n_heads - 1].out : map->scratch[(i + 1) % 2];
-    one.args.out = map->scratch[i % 2];
-    one.args.aux = map->aux;
+        i == 1 && chain->files ? ops->heads[ops->n_heads - 1].out : ops->scratch[(i + 1) % 2];
+    one.args.out = ops->scratch[i % 2];
+    one.args.aux = ops->aux;
     for (int p = 0; p < LEAT_KERNEL_PASSES && kernel->passes[p].kernel; p++) {
-        const int rc = get_kernel(map, kernel->passes[p].kernel, &one.kernel, err);
+        const int rc = get_kernel(ops, kernel->passes[p].kernel, &one.kernel, err);
         if (rc < 0)
             return rc;
         one.args.n_elements = leat_gpu_launch_count(&one.args, kernel->passes[p].grain);
         if (head)
             head->launches[head->n_launches++] = one;
         else
-            map->launches[map->n_launches++] = one;
+            ops->launches[ops->n_launches++] = one;
     }
     if (!head)
         return LEAT_OK;
-    map->n_heads++;
-    if (!last && !(head->out = take(map, one.args.out_bytes * map->rows, err)))
+    ops->n_heads++;
+    if (!last && !(head->out = take(ops, one.args.out_bytes * ops->rows, err)))
         return LEAT_E_NOMEM;
-    return leat_gpu_pictures_open(gpu_of(map), chain, kernel, &one.args, &head->pictures, err);
+    return leat_gpu_pictures_open(gpu_of(ops), chain, kernel, &one.args, &head->pictures, err);
 }
 
 /* Adds the copies between batch and device cache, one per part of a row. */
-static int add_device_cache(leat_gpu_map *map, const leat_device_cache_rows *rows, leat_error *err)
+static int add_device_cache(leat_gpu_ops *ops, const leat_device_cache_rows *rows, leat_error *err)
 {
     for (int32_t i = 0; i < rows->n_parts; i++) {
         const leat_device_cache_part *const part = &rows->parts[i];
@@ -164,10 +164,10 @@ static int add_device_cache(leat_gpu_map *map, const leat_device_cache_rows *row
                        .from = SIZE_MAX,
                        .to = part->at,
                        .plans = rows->index };
-        const int rc = get_kernel(map, "leat_device_cache", &one.kernel, err);
+        const int rc = get_kernel(ops, "leat_device_cache", &one.kernel, err);
         if (rc < 0)
             return rc;
-        map->launches[map->n_launches++] = one;
+        ops->launches[ops->n_launches++] = one;
     }
     return LEAT_OK;
 }
@@ -186,12 +186,12 @@ static cudaError_t launch_one(const launch *one, uint8_t *buffer, int64_t rows, 
     return leat_gpu_launch(one->kernel, &args, stream);
 }
 
-static cudaError_t launch_all(const leat_gpu_map *map, uint8_t *buffer, int64_t rows,
+static cudaError_t launch_all(const leat_gpu_ops *ops, uint8_t *buffer, int64_t rows,
                               cudaStream_t stream)
 {
     cudaError_t rc = cudaSuccess;
-    for (size_t i = 0; i < map->n_launches && rc == cudaSuccess; i++)
-        rc = launch_one(&map->launches[i], buffer, rows, stream);
+    for (size_t i = 0; i < ops->n_launches && rc == cudaSuccess; i++)
+        rc = launch_one(&ops->launches[i], buffer, rows, stream);
     return rc;
 }
 
@@ -215,7 +215,7 @@ static cudaError_t launch_on_pictures(const chain_head *head, uint8_t *buffer,
 }
 
 /* Decodes files and applies the first op, in as many rounds as device memory requires. */
-static int enqueue_head(const leat_gpu_map *map, const chain_head *head, uint8_t *buffer,
+static int enqueue_head(const leat_gpu_ops *ops, const chain_head *head, uint8_t *buffer,
                         const uint8_t *host, int64_t rows, int64_t *bad_row, cudaStream_t stream)
 {
     const launch *const one = &head->launches[0];
@@ -226,7 +226,7 @@ static int enqueue_head(const leat_gpu_map *map, const chain_head *head, uint8_t
         int rc = leat_gpu_pictures_decode(head->pictures, stream, &work);
         *bad_row = work.bad_row;
         if (rc == LEAT_OK)
-            rc = leat_gpu_code(gpu_of(map), launch_on_pictures(head, buffer, &work, stream),
+            rc = leat_gpu_code(gpu_of(ops), launch_on_pictures(head, buffer, &work, stream),
                                "launching an op on pictures");
         if (rc == LEAT_OK)
             rc = leat_gpu_pictures_used(head->pictures, stream);
@@ -237,25 +237,25 @@ static int enqueue_head(const leat_gpu_map *map, const chain_head *head, uint8_t
 }
 
 /* Zeroes a buffer, and runs every kernel once if that has not happened yet. */
-static cudaError_t warm_up(leat_gpu_map *map, uint8_t *buffer)
+static cudaError_t warm_up(leat_gpu_ops *ops, uint8_t *buffer)
 {
-    cudaError_t rc = cudaMemsetAsync(buffer, 0, map->buffer_bytes, map->capturing);
-    if (rc == cudaSuccess && !map->warm)
-        rc = launch_all(map, buffer, map->rows, map->capturing);
-    const cudaError_t done = cudaStreamSynchronize(map->capturing);
-    map->warm |= rc == cudaSuccess && done == cudaSuccess;
+    cudaError_t rc = cudaMemsetAsync(buffer, 0, ops->buffer_bytes, ops->capturing);
+    if (rc == cudaSuccess && !ops->warm)
+        rc = launch_all(ops, buffer, ops->rows, ops->capturing);
+    const cudaError_t done = cudaStreamSynchronize(ops->capturing);
+    ops->warm |= rc == cudaSuccess && done == cudaSuccess;
     return rc != cudaSuccess ? rc : done;
 }
 
 /* ThreadLocal restricts only this thread during capture, so loaders and trainers in others go on. */
-static cudaError_t capture(leat_gpu_map *map, uint8_t *buffer, cudaGraphExec_t *out)
+static cudaError_t capture(leat_gpu_ops *ops, uint8_t *buffer, cudaGraphExec_t *out)
 {
     cudaGraph_t graph = NULL;
-    cudaError_t rc = cudaStreamBeginCapture(map->capturing, cudaStreamCaptureModeThreadLocal);
+    cudaError_t rc = cudaStreamBeginCapture(ops->capturing, cudaStreamCaptureModeThreadLocal);
     if (rc != cudaSuccess)
         return rc;
-    const cudaError_t enqueued = launch_all(map, buffer, map->rows, map->capturing);
-    rc = cudaStreamEndCapture(map->capturing, &graph);
+    const cudaError_t enqueued = launch_all(ops, buffer, ops->rows, ops->capturing);
+    rc = cudaStreamEndCapture(ops->capturing, &graph);
     if (rc == cudaSuccess && enqueued == cudaSuccess)
         rc = cudaGraphInstantiate(out, graph, 0);
     if (graph)
@@ -263,122 +263,122 @@ static cudaError_t capture(leat_gpu_map *map, uint8_t *buffer, cudaGraphExec_t *
     return enqueued != cudaSuccess ? enqueued : rc;
 }
 
-int leat_gpu_map_add(leat_device_map *base, int64_t i, uint8_t *buffer, leat_error *err)
+int leat_gpu_ops_add(leat_device_ops *base, int64_t i, uint8_t *buffer, leat_error *err)
 {
-    leat_gpu_map *const map = (leat_gpu_map *)base;
-    cudaError_t rc = cudaSetDevice(gpu_of(map)->number);
+    leat_gpu_ops *const ops = (leat_gpu_ops *)base;
+    cudaError_t rc = cudaSetDevice(gpu_of(ops)->number);
     if (rc == cudaSuccess)
-        rc = warm_up(map, buffer);
+        rc = warm_up(ops, buffer);
     if (rc == cudaSuccess)
-        rc = capture(map, buffer, &map->graphs[i]);
-    map->buffers[i] = buffer;
-    return leat_gpu_check(gpu_of(map), rc, "preparing the ops of a batch", err);
+        rc = capture(ops, buffer, &ops->graphs[i]);
+    ops->buffers[i] = buffer;
+    return leat_gpu_check(gpu_of(ops), rc, "preparing the ops of a batch", err);
 }
 
 /* --- open, run, close -------------------------------------------------------------------------- */
 
-static int allocate(leat_gpu_map *map, int32_t n_chains, size_t n_launches, int64_t scratch_bytes,
+static int allocate(leat_gpu_ops *ops, int32_t n_chains, size_t n_launches, int64_t scratch_bytes,
                     int64_t aux_bytes, leat_error *err)
 {
     const int64_t bytes[] = { scratch_bytes, scratch_bytes, aux_bytes };
-    uint8_t **const places[] = { &map->scratch[0], &map->scratch[1], &map->aux };
-    map->launches = calloc(n_launches ? n_launches : 1, sizeof *map->launches);
-    map->heads = calloc(n_chains ? (size_t)n_chains : 1, sizeof *map->heads);
-    map->graphs = calloc((size_t)map->n_buffers, sizeof *map->graphs);
-    map->buffers = calloc((size_t)map->n_buffers, sizeof *map->buffers);
-    if (!map->launches || !map->heads || !map->graphs || !map->buffers)
+    uint8_t **const places[] = { &ops->scratch[0], &ops->scratch[1], &ops->aux };
+    ops->launches = calloc(n_launches ? n_launches : 1, sizeof *ops->launches);
+    ops->heads = calloc(n_chains ? (size_t)n_chains : 1, sizeof *ops->heads);
+    ops->graphs = calloc((size_t)ops->n_buffers, sizeof *ops->graphs);
+    ops->buffers = calloc((size_t)ops->n_buffers, sizeof *ops->buffers);
+    if (!ops->launches || !ops->heads || !ops->graphs || !ops->buffers)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "map: %zu launches, %lld graphs", n_launches,
-                             (long long)map->n_buffers);
+                             (long long)ops->n_buffers);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (bytes[i] && !(*places[i] = take(map, bytes[i], err)))
+        if (bytes[i] && !(*places[i] = take(ops, bytes[i], err)))
             return LEAT_E_NOMEM;
     return LEAT_OK;
 }
 
-static int fill(leat_gpu_map *map, const leat_device_map_spec *spec, leat_error *err)
+static int fill(leat_gpu_ops *ops, const leat_device_ops_spec *spec, leat_error *err)
 {
     size_t n_launches;
     int64_t scratch_bytes, aux_bytes;
     int rc;
     if ((rc = count_memory(spec, &n_launches, &scratch_bytes, &aux_bytes, err)) < 0 ||
-        (rc = leat_gpu_check(gpu_of(map), cudaSetDevice(gpu_of(map)->number), "map", err)) < 0 ||
-        (rc = allocate(map, spec->n_chains, n_launches, scratch_bytes, aux_bytes, err)) < 0 ||
+        (rc = leat_gpu_check(gpu_of(ops), cudaSetDevice(gpu_of(ops)->number), "map", err)) < 0 ||
+        (rc = allocate(ops, spec->n_chains, n_launches, scratch_bytes, aux_bytes, err)) < 0 ||
         (rc = leat_gpu_check(
-             gpu_of(map),
-             cudaLibraryLoadData(&map->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
+             gpu_of(ops),
+             cudaLibraryLoadData(&ops->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
              "loading the kernels", err)) < 0)
         return rc;
     if (spec->device_cache)
-        rc = add_device_cache(map, spec->device_cache, err);
+        rc = add_device_cache(ops, spec->device_cache, err);
     for (int32_t c = 0; c < spec->n_chains && rc == LEAT_OK; c++)
         for (int32_t i = 0; i < spec->chains[c].n_ops && rc == LEAT_OK; i++)
-            rc = add_op(map, &spec->chains[c], i, err);
+            rc = add_op(ops, &spec->chains[c], i, err);
     if (rc == LEAT_OK)
-        rc = leat_gpu_check(gpu_of(map),
-                            cudaStreamCreateWithFlags(&map->capturing, cudaStreamNonBlocking),
+        rc = leat_gpu_check(gpu_of(ops),
+                            cudaStreamCreateWithFlags(&ops->capturing, cudaStreamNonBlocking),
                             "opening a stream", err);
     return rc;
 }
 
-int leat_gpu_map_open(leat_device *device, const leat_device_map_spec *spec, leat_device_map **out,
+int leat_gpu_ops_open(leat_device *device, const leat_device_ops_spec *spec, leat_device_ops **out,
                       leat_error *err)
 {
-    leat_gpu_map *const map = calloc(1, sizeof *map);
+    leat_gpu_ops *const ops = calloc(1, sizeof *ops);
     *out = NULL;
-    if (!map)
-        return leat_gpu_fail(err, LEAT_E_NOMEM, "map: %zu bytes", sizeof *map);
-    map->base.device = device;
-    map->buffer_bytes = spec->buffer_bytes;
-    map->rows = spec->rows;
-    map->n_buffers = spec->n_buffers;
-    const int rc = fill(map, spec, err);
+    if (!ops)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "map: %zu bytes", sizeof *ops);
+    ops->base.device = device;
+    ops->buffer_bytes = spec->buffer_bytes;
+    ops->rows = spec->rows;
+    ops->n_buffers = spec->n_buffers;
+    const int rc = fill(ops, spec, err);
     if (rc < 0) {
-        leat_gpu_map_close(&map->base);
+        leat_gpu_ops_close(&ops->base);
         return rc;
     }
-    *out = &map->base;
+    *out = &ops->base;
     return LEAT_OK;
 }
 
-int leat_gpu_map_run(leat_device_map *base, leat_stream *stream, int64_t i, const uint8_t *host,
+int leat_gpu_ops_run(leat_device_ops *base, leat_stream *stream, int64_t i, const uint8_t *host,
                      int64_t rows, int64_t *bad_row)
 {
-    leat_gpu_map *const map = (leat_gpu_map *)base;
+    leat_gpu_ops *const ops = (leat_gpu_ops *)base;
     cudaStream_t const cuda = leat_gpu_stream_cuda(stream);
-    int rc = leat_gpu_use(gpu_of(map));
-    for (int32_t k = 0; k < map->n_heads && rc == LEAT_OK; k++)
-        rc = enqueue_head(map, &map->heads[k], map->buffers[i], host, rows, bad_row, cuda);
-    if (rc < 0 || rows == 0 || map->n_launches == 0)
+    int rc = leat_gpu_use(gpu_of(ops));
+    for (int32_t k = 0; k < ops->n_heads && rc == LEAT_OK; k++)
+        rc = enqueue_head(ops, &ops->heads[k], ops->buffers[i], host, rows, bad_row, cuda);
+    if (rc < 0 || rows == 0 || ops->n_launches == 0)
         return rc;
-    const cudaError_t done = rows == map->rows ? cudaGraphLaunch(map->graphs[i], cuda)
-                                               : launch_all(map, map->buffers[i], rows, cuda);
-    return leat_gpu_code(gpu_of(map), done, "launching the ops of a batch");
+    const cudaError_t done = rows == ops->rows ? cudaGraphLaunch(ops->graphs[i], cuda)
+                                               : launch_all(ops, ops->buffers[i], rows, cuda);
+    return leat_gpu_code(gpu_of(ops), done, "launching the ops of a batch");
 }
 
-void leat_gpu_map_close(leat_device_map *base)
+void leat_gpu_ops_close(leat_device_ops *base)
 {
-    leat_gpu_map *const map = (leat_gpu_map *)base;
-    if (!map)
+    leat_gpu_ops *const ops = (leat_gpu_ops *)base;
+    if (!ops)
         return;
-    leat_device *const device = map->base.device;
-    leat_gpu_use(gpu_of(map));
-    for (int64_t i = 0; map->graphs && i < map->n_buffers; i++)
-        if (map->graphs[i])
-            leat_gpu_code(gpu_of(map), cudaGraphExecDestroy(map->graphs[i]), "closing a graph");
-    if (map->capturing)
-        leat_gpu_code(gpu_of(map), cudaStreamDestroy(map->capturing), "closing a stream");
-    for (int32_t k = 0; k < map->n_heads; k++) {
-        leat_gpu_pictures_close(&map->heads[k].pictures);
-        leat_gpu_device_free(device, map->heads[k].out);
+    leat_device *const device = ops->base.device;
+    leat_gpu_use(gpu_of(ops));
+    for (int64_t i = 0; ops->graphs && i < ops->n_buffers; i++)
+        if (ops->graphs[i])
+            leat_gpu_code(gpu_of(ops), cudaGraphExecDestroy(ops->graphs[i]), "closing a graph");
+    if (ops->capturing)
+        leat_gpu_code(gpu_of(ops), cudaStreamDestroy(ops->capturing), "closing a stream");
+    for (int32_t k = 0; k < ops->n_heads; k++) {
+        leat_gpu_pictures_close(&ops->heads[k].pictures);
+        leat_gpu_device_free(device, ops->heads[k].out);
     }
-    leat_gpu_device_free(device, map->scratch[0]);
-    leat_gpu_device_free(device, map->scratch[1]);
-    leat_gpu_device_free(device, map->aux);
-    if (map->library)
-        leat_gpu_code(gpu_of(map), cudaLibraryUnload(map->library), "unloading the kernels");
-    free(map->launches);
-    free(map->heads);
-    free(map->graphs);
-    free(map->buffers);
-    free(map);
+    leat_gpu_device_free(device, ops->scratch[0]);
+    leat_gpu_device_free(device, ops->scratch[1]);
+    leat_gpu_device_free(device, ops->aux);
+    if (ops->library)
+        leat_gpu_code(gpu_of(ops), cudaLibraryUnload(ops->library), "unloading the kernels");
+    free(ops->launches);
+    free(ops->heads);
+    free(ops->graphs);
+    free(ops->buffers);
+    free(ops);
 }
