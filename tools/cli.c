@@ -201,6 +201,9 @@ static int check_count(const leat_call *call, int argc, char **argv, leat_error 
         bool json = false;
         for (int i = 1; i < argc; i++)
             json |= argv[i] == extra && !strcmp(argv[i - 1], "--json");
+        if (command->n_max > 1)
+            return leat_fail(err, LEAT_E_ARGUMENT, "takes at most %d arguments (%s), got %d",
+                             command->n_max, command->arguments, call->n_arguments);
         return leat_fail(err, LEAT_E_ARGUMENT, "'%s' is one argument too many, it takes %s%s%s%s",
                          extra, *command->arguments ? command->arguments : "none",
                          json ? "; if it is the file for JSON, write --json=" : "",

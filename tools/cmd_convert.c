@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat convert: writes a folder of images as TFRecord shards with a label map and index files. */
+ * leat convert: writes images, arrays or records as TFRecord files. One file of convert/ for each kind. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "command.h"
+#include "convert/convert_images.h"
 #include "convert/convert_source.h"
 #include "convert/convert_tfrecord.h"
-#include "convert/left_out.h"
-#include "convert/lock.h"
-#include "convert/shard_names.h"
-#include "convert/shards.h"
 #include "files.h"
 #include "report/json.h"
+#include "report/progress.h"
 
 struct convert_options {
     const char *output;
@@ -52,227 +50,26 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* Everything of one run. */
-struct convert {
-    const struct convert_options *o;
-    const char *folder;
-    uint64_t seed;
-    int32_t threads;
-    int32_t restart_mcus; /* 0: JPEG files are copied unchanged */
-    leat_scan scan;
-    uint32_t *order;
-    leat_shards_result result;
-    char *labels, *labels_part; /* final and temporary name of the label map */
-    double seconds;
-};
-
-static int32_t n_shards_of(const struct convert *c)
+static int parse_seed(const char *text, uint64_t *seed, leat_error *err)
 {
-    return c->o->shards < 0 ? 1 : (int32_t)c->o->shards;
-}
-
-/* Fisher–Yates: every order is equally likely. */
-static int shuffle(struct convert *c, leat_error *err)
-{
-    if (c->scan.n_files > UINT32_MAX)
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "more than %u files", UINT32_MAX);
-    const uint32_t n = (uint32_t)c->scan.n_files;
-    c->order = malloc(n * sizeof *c->order);
-    if (!c->order)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory to shuffle %u files", n);
-    leat_rng rng = leat_rng_make(c->seed, 0, 0, 0);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t j = leat_rng_below(&rng, i + 1);
-        c->order[i] = c->order[j];
-        c->order[j] = i;
-    }
-    return LEAT_OK;
-}
-
-static int check_labels(const leat_scan *scan, leat_error *err)
-{
-    for (size_t i = 0; i < scan->n_classes; i++)
-        if (strchr(scan->classes[i], '\n'))
-            return leat_fail(err, LEAT_E_DATA, "class folder %zu has a line break in its name", i);
-    return LEAT_OK;
-}
-
-/* Writes it under its temporary name; it is renamed together with the shards. */
-static int write_labels(struct convert *c, leat_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    c->labels = leat_files_text("%s-labels.txt", c->o->output);
-    c->labels_part = c->labels ? leat_files_hidden(c->labels, ".part") : NULL;
-    FILE *memory = c->labels_part ? open_memstream(&text, &size) : NULL;
-    if (!memory)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    for (size_t i = 0; i < c->scan.n_classes; i++)
-        fprintf(memory, "%s\n", c->scan.classes[i]);
-    const int closed = fclose(memory);
-    const int rc = closed ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
-                          : leat_files_write(c->labels_part, text, size, err);
-    free(text);
-    return rc;
-}
-
-static int write_all(struct convert *c, leat_error *err)
-{
-    leat_progress progress;
-    leat_progress_init(&progress, "convert", "images", c->scan.n_files,
-                       c->o->quiet ? LEAT_PROGRESS_OFF : c->o->progress);
-    const leat_shards_options shards = {
-        .folder = c->folder,
-        .scan = &c->scan,
-        .order = c->order,
-        .prefix = c->o->output,
-        .n_shards = n_shards_of(c),
-        .threads = c->threads,
-        .record = { .verify = c->o->verify,
-                    .restart_mcus = c->restart_mcus,
-                    .keep_metadata = c->o->keep_metadata },
-        .skip_bad = c->o->skip_bad,
-        .progress = &progress,
-    };
-    int rc = write_labels(c, err);
-    if (rc == LEAT_OK)
-        rc = leat_shards_write(&shards, &c->result, err);
-    leat_progress_fini(&progress);
-    if (rc < 0 || (rc = leat_files_rename(c->labels_part, c->labels, err)) < 0 ||
-        (rc = leat_shard_names_end(c->o->output, err)) < 0)
-        goto fail;
-    return leat_shard_names_index(c->o->output, n_shards_of(c), err);
-fail:
-    if (c->labels_part)
-        unlink(c->labels_part);
-    return rc;
-}
-
-/* Temporary files, label map and shards all belong to PREFIX, so its lock covers them. */
-static int write_locked(struct convert *c, leat_error *err)
-{
-    leat_lock lock = { 0 };
-    int rc;
-    if ((rc = leat_lock_open(&lock, c->o->output, err)) == LEAT_OK &&
-        (rc = leat_shard_names_check(c->o->output, n_shards_of(c), err)) == LEAT_OK)
-        rc = write_all(c, err);
-    leat_lock_close(&lock);
-    return rc;
-}
-
-static int convert(struct convert *c, leat_error *err)
-{
-    const int64_t start = leat_files_now_ns();
-    const leat_scan_options how = { c->o->recursive, c->o->skip_bad };
-    int rc;
-    if ((rc = leat_scan_open(&c->scan, c->folder, &how, err)) < 0 ||
-        (rc = check_labels(&c->scan, err)) < 0)
-        return rc;
-    if ((size_t)n_shards_of(c) > c->scan.n_files)
-        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
-                         n_shards_of(c), c->scan.n_files);
-    if ((c->o->shuffle && (rc = shuffle(c, err)) < 0) ||
-        (rc = leat_files_make_parents(c->o->output, err)) < 0 ||
-        (rc = leat_shard_names_check_length(c->o->output, n_shards_of(c), err)) < 0 ||
-        (rc = leat_json_check(c->o->json, err)) < 0 || (rc = write_locked(c, err)) < 0)
-        return rc;
-    c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
-    return LEAT_OK;
-}
-
-static json_t *jpeg_json(const struct convert *c)
-{
-    const leat_image_record_counts *n = &c->result.jpeg;
-    json_t *json = json_object();
-    leat_json_int(json, "restart", c->restart_mcus);
-    leat_json_int(json, "transcoded", (int64_t)n->transcoded);
-    leat_json_int(json, "passed_through", (int64_t)n->passed);
-    leat_json_int(json, "bytes_before", (int64_t)n->bytes_before);
-    leat_json_int(json, "bytes_after", (int64_t)n->bytes_after);
-    leat_json_int(json, "turned", (int64_t)n->turned);
-    leat_json_int(json, "not_turned", (int64_t)n->oriented);
-    return json;
-}
-
-static int write_json(const struct convert *c, leat_error *err)
-{
-    json_t *json = leat_json_open("convert"), *skipped = json_array();
-    size_t first;
-    leat_json_text(json, "folder", c->folder);
-    leat_json_int(json, "images", (int64_t)c->result.images);
-    leat_json_int(json, "classes", (int64_t)c->scan.n_classes);
-    leat_json_int(json, "bytes_in", (int64_t)c->result.bytes_in);
-    leat_json_int(json, "bytes_out", (int64_t)c->result.bytes_out);
-    leat_json_real(json, "seconds", c->seconds);
-    leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
-    leat_json_int(json, "threads", c->threads);
-    leat_json_add(json, "shards", leat_shard_names_json(c->o->output, n_shards_of(c)));
-    leat_json_text(json, "labels", c->labels);
-    for (size_t i = 0; i < c->scan.n_left_out; i++)
-        json_array_append_new(skipped, json_string(c->scan.left_out[i]));
-    for (size_t i = 0; i < c->result.n_skipped; i++)
-        json_array_append_new(skipped, json_string(c->result.skipped[i].text));
-    leat_json_add(json, "skipped", skipped);
-    leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
-    leat_json_int(json, "empty_classes",
-                  (int64_t)leat_left_out_classes(&c->scan, c->order, &c->result, &first));
-    if (c->restart_mcus)
-        leat_json_add(json, "jpeg", jpeg_json(c));
-    return leat_json_write(json, c->o->json, err);
-}
-
-static void print_jpeg(const struct convert *c)
-{
-    const leat_image_record_counts *n = &c->result.jpeg;
-    char count[32], before[32], after[32];
-    printf("JPEG: %s transcoded", leat_files_count_text(n->transcoded, count));
-    if (n->transcoded)
-        printf(" (%s before, %s after)", leat_files_bytes_text((double)n->bytes_before, before),
-               leat_files_bytes_text((double)n->bytes_after, after));
-    printf(", %s copied unchanged\n", leat_files_count_text(n->passed, count));
-    if (n->turned)
-        printf("JPEG: %s rotated upright\n", leat_files_count_text(n->turned, count));
-    if (n->oriented)
-        printf("JPEG: %s not rotated, because that would lose pixels; their orientation is in "
-               "image/exif/orientation\n",
-               leat_files_count_text(n->oriented, count));
-}
-
-static void print_summary(const struct convert *c)
-{
-    char images[32], bytes[32], rate[32];
-    printf("%s image%s of %zu class%s, %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_files_count_text(c->result.images, images), c->result.images == 1 ? "" : "s",
-           c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es",
-           leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)n_shards_of(c),
-           n_shards_of(c) == 1 ? "" : "s", c->o->output, (long long)n_shards_of(c));
-    printf("%.2f s, %s images/s, %d thread%s; classes in %s\n", c->seconds,
-           leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
-           c->threads, c->threads == 1 ? "" : "s", c->labels);
-    if (c->restart_mcus)
-        print_jpeg(c);
-}
-
-static int parse_seed(struct convert *c, leat_error *err)
-{
-    const char *text = c->o->shuffle;
     char *end = NULL;
     if (!text)
         return LEAT_OK;
     errno = 0;
-    c->seed = strtoull(text, &end, 10);
+    *seed = strtoull(text, &end, 10);
     if (errno || end == text || *end || *text == '-')
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--shuffle: '%s' is no seed; give a whole number from 0", text);
     return LEAT_OK;
 }
 
-static int parse_jpeg(struct convert *c, leat_error *err)
+/* *mcus: between two restart markers; 0: files are copied unchanged. */
+static int parse_jpeg(const struct convert_options *o, int32_t *mcus, leat_error *err)
 {
-    const char *text = c->o->jpeg;
+    const char *text = o->jpeg;
     char *end = NULL;
-    c->restart_mcus = text ? 4 : 0;
-    if (!text && c->o->keep_metadata)
+    *mcus = text ? 4 : 0;
+    if (!text && o->keep_metadata)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--keep-metadata needs --jpeg; without it all bytes are kept");
     if (!text || !strcmp(text, "restart"))
@@ -283,7 +80,7 @@ static int parse_jpeg(struct convert *c, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--jpeg: '%s' is neither 'restart' nor 'restart=N' with N from 1 to 65535",
                          text);
-    c->restart_mcus = (int32_t)n;
+    *mcus = (int32_t)n;
     return LEAT_OK;
 }
 
@@ -328,7 +125,7 @@ static int run_source(const leat_call *call)
                                           .shuffle = o->shuffle,
                                           .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                           .json = o->json };
-    struct convert seed = { .o = o };
+    uint64_t seed;
     leat_error err = { 0 };
     if (is_config && call->n_arguments > 2)
         return leat_command_misuse("convert", "config takes one file, not also '%s'",
@@ -339,7 +136,7 @@ static int run_source(const leat_call *call)
                                    "and --json",
                                    call->arguments[0]);
     leat_files_catch();
-    const int rc = parse_seed(&seed, &err);
+    const int rc = parse_seed(o->shuffle, &seed, &err);
     return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
 }
 
@@ -378,27 +175,27 @@ static int check_call(const leat_call *call)
 
 static int run_images(const leat_call *call)
 {
-    struct convert c = { .o = call->options, .folder = call->arguments[1] };
+    const struct convert_options *const o = call->options;
+    const int64_t waiting = leat_files_cores() * 4; /* threads mostly wait for the disk */
+    leat_convert_images convert = { .folder = call->arguments[1],
+                                    .prefix = o->output,
+                                    .n_shards = (int32_t)o->shards,
+                                    .threads = (int32_t)(o->threads < 0   ? waiting
+                                                         : o->threads > 0 ? o->threads
+                                                                          : 1),
+                                    .is_shuffled = o->shuffle,
+                                    .keep_metadata = o->keep_metadata,
+                                    .verify = o->verify,
+                                    .skip_bad = o->skip_bad,
+                                    .recursive = o->recursive,
+                                    .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                    .json = o->json };
     leat_error err = { 0 };
-    c.threads =
-        (int32_t)(c.o->threads < 0   ? leat_files_cores() * 4 /* threads mostly wait for the disk */
-                  : c.o->threads > 0 ? c.o->threads
-                                     : 1);
-    leat_files_catch();
     int rc;
-    if ((rc = parse_seed(&c, &err)) < 0 || (rc = parse_jpeg(&c, &err)) < 0 ||
-        (rc = convert(&c, &err)) < 0)
-        goto fail;
-    leat_left_out_print(c.folder, &c.scan, c.order, &c.result);
-    if (!leat_json_to_stdout(c.o->json))
-        print_summary(&c);
-    rc = write_json(&c, &err);
-fail:
-    leat_shards_result_close(&c.result);
-    leat_scan_close(&c.scan);
-    free(c.order);
-    free(c.labels);
-    free(c.labels_part);
+    leat_files_catch();
+    if ((rc = parse_seed(o->shuffle, &convert.seed, &err)) == LEAT_OK &&
+        (rc = parse_jpeg(o, &convert.restart_mcus, &err)) == LEAT_OK)
+        rc = leat_convert_images_run(&convert, &err);
     return finish(rc, &err);
 }
 

@@ -75,15 +75,40 @@ static double figure(const leat_doctor_result *r, const char *name)
     return NAN;
 }
 
-static bool is_figure(const char *name)
+enum { N_SHARES = 8, N_FIGURES = 12 };
+
+/* Shares of the time first. */
+static const char *const figure_names[N_FIGURES] = { "idle",          "busy",    "input_wait",
+                                                     "exposed_copy",  "launch",  "sync",
+                                                     "other_host",    "unknown", "step_ms",
+                                                     "samples_per_s", "gain",    "cores_taken" };
+
+/* Its place in figure_names; N_FIGURES: there is no such figure. */
+static int find_figure(const char *name)
 {
-    static const char *const names[] = { "idle",        "step_ms", "samples_per_s", "gain",
-                                         "cores_taken", "busy",    "input_wait",    "exposed_copy",
-                                         "launch",      "sync",    "other_host",    "unknown" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
+    int i = 0;
+    while (i < N_FIGURES && strcmp(figure_names[i], name) != 0)
+        i++;
+    return i;
+}
+
+static int check_figure(const struct limit *limit, bool percent, leat_error *err)
+{
+    const int figure = find_figure(limit->name);
+    if (figure == N_FIGURES)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--fail-if '%s': there is no figure '%s'; there are idle, busy, "
+                         "input_wait, exposed_copy, launch, sync, other_host, unknown, step_ms, "
+                         "samples_per_s, gain, cores_taken",
+                         limit->text, limit->name);
+    if (figure < N_SHARES && !percent && limit->value > 1)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--fail-if '%s': %s is a share from 0 to 1; write %g%%, or %g",
+                         limit->text, limit->name, limit->value, limit->value / 100);
+    if (figure >= N_SHARES && percent && strcmp(limit->name, "gain") != 0)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--fail-if '%s': %s is no share; leave out the %%",
+                         limit->text, limit->name);
+    return LEAT_OK;
 }
 
 static int parse_limit(const char *text, struct limit *out, leat_error *err)
@@ -91,6 +116,7 @@ static int parse_limit(const char *text, struct limit *out, leat_error *err)
     const size_t n = strcspn(text, "<> ");
     const char *at = text + n + strspn(text + n, " ");
     char *end = NULL;
+    bool percent = false;
     *out = (struct limit){ .text = text, .sign = *at };
     snprintf(out->name, sizeof out->name, "%.*s", (int)n, text);
     if (*at == '<' || *at == '>') {
@@ -98,22 +124,15 @@ static int parse_limit(const char *text, struct limit *out, leat_error *err)
         at += out->or_equal ? 2 : 1;
         out->value = strtod(at, &end);
         end += strspn(end, " ");
-        if (end > at && *end == '%') {
-            out->value /= 100;
-            end++;
-        }
+        percent = end > at && *end == '%';
+        out->value /= percent ? 100 : 1;
+        end += percent;
     }
     if (!end || end == at || *end || !isfinite(out->value))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--fail-if '%s': write NAME>NUMBER or NAME<NUMBER, such as 'idle>10%%'",
                          text);
-    if (!is_figure(out->name))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--fail-if '%s': there is no figure '%s'; there are idle, busy, "
-                         "input_wait, exposed_copy, launch, sync, other_host, unknown, step_ms, "
-                         "samples_per_s, gain, cores_taken",
-                         text, out->name);
-    return LEAT_OK;
+    return check_figure(out, percent, err);
 }
 
 static bool holds(const struct limit *limit, const leat_doctor_result *r)
@@ -123,16 +142,27 @@ static bool holds(const struct limit *limit, const leat_doctor_result *r)
                               : value < limit->value || (limit->or_equal && value == limit->value);
 }
 
-static int check_limits(const leat_texts *texts, leat_error *err)
+/* --quick tries no changes: a gain would be 0, and nothing could be verified. */
+static int check_limits(const struct doctor_options *o, leat_error *err)
 {
     struct limit limit;
     int rc = LEAT_OK;
-    for (int32_t i = 0; i < texts->n && rc == LEAT_OK; i++)
-        rc = parse_limit(texts->values[i], &limit, err);
+    if (o->quick && o->verify)
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "--quick tries no changes, so --verify has none to verify; leave out one of "
+                       "them");
+    for (int32_t i = 0; i < o->fail_if.n && rc == LEAT_OK; i++) {
+        rc = parse_limit(o->fail_if.values[i], &limit, err);
+        if (rc == LEAT_OK && o->quick && !strcmp(limit.name, "gain"))
+            rc = leat_fail(err, LEAT_E_ARGUMENT,
+                           "--fail-if '%s': --quick tries no changes, so there is no gain; leave "
+                           "out --quick",
+                           limit.text);
+    }
     return rc;
 }
 
-/* The exit code; says on standard error what holds. */
+/* Returns the exit code, and prints the conditions that hold to standard error. */
 static int judge(const leat_texts *texts, const leat_doctor_result *r)
 {
     int code = LEAT_EXIT_OK;
@@ -186,7 +216,7 @@ static int examine(const struct doctor_options *o, const char *path, leat_config
         .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
         .verify = o->verify,
-        .no_trials = o->quick && !o->verify,
+        .no_trials = o->quick,
         .progress = show_progress,
         .user = &progress,
     };
@@ -208,7 +238,7 @@ static int run(const leat_call *call)
     leat_doctor_result *result = calloc(1, sizeof *result);
     leat_files_stop_at_once("doctor");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && (rc = check_limits(&o->fail_if, &err)) == LEAT_OK &&
+    if (rc == LEAT_OK && (rc = check_limits(o, &err)) == LEAT_OK &&
         (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
         (rc = leat_setup_threads(config, o->threads, &err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, &err)) == LEAT_OK)
@@ -226,8 +256,8 @@ const leat_command leat_command_doctor = {
     .arguments = "CONFIG",
     .text =
         "Measures the parts of a job alone (the loader, the step on one batch, the copies) and the "
-        "job as it runs, in alternating short runs. The part without slack limits the job; that is "
-        "the verdict. Then it tries changes: it measures the parts again with each change, and "
+        "job as it runs, in alternating short runs. The slowest part limits the job; that is the "
+        "verdict. Then it tries changes: it measures the parts again with each change, and "
         "prints the step time that follows from them and the values to write into the config. "
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: input-bound, transfer-bound, compute-bound, launch-bound, sync-bound, "
@@ -241,7 +271,7 @@ const leat_command leat_command_doctor = {
         "are errors.\n\n"
         "--devices A,B measures the step alone on two devices at several batch sizes and prints "
         "the size from which on the other one is faster, checked at half and twice that size, "
-        "and after how many steps a more expensive start has paid. One device may be faster at "
+        "and after how many steps a longer start-up has paid off. One device may be faster at "
         "all sizes.",
     .example = "  leat doctor examples/cifar10.yaml\n"
                "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"

@@ -38,7 +38,7 @@ static const leat_option options[] = {
                        "runs/gpu-vs-cpu"),
     LEAT_ROW_AUTO(
         struct experiment_options, cold, 1, 1000,
-        "measure a model of so many layers in this process, once, and print it as JSON: how "
+        "number of layers of a model to measure once in this process, printed as JSON: how "
         "model-creation starts its processes; auto: do not"),
     LEAT_ROW_QUIET(struct experiment_options),
     LEAT_ROW_PROGRESS(struct experiment_options),
@@ -62,7 +62,7 @@ static void add_device(leat_experiment_run *run, const char *name)
     device->kind = kind_of(name);
 }
 
-/* One that is named must open; cuda:0 is tried. */
+/* A device named by the user must open; cuda:0 is used if it opens. */
 static int choose_devices(leat_experiment_run *run, const leat_texts *named, leat_error *err)
 {
     leat_device *device;
@@ -151,7 +151,7 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
     return rc;
 }
 
-/* One that fails does not stop the others. */
+/* Runs all experiments; one that fails does not stop the others. */
 static int run_each(const struct experiment_options *o)
 {
     const char *const folder = o->results ? o->results : "runs/gpu-vs-cpu";

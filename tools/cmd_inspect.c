@@ -94,14 +94,15 @@ static json_t *census_json(const leat_census *census, const leat_paths *paths, c
     json_t *json = leat_json_open("inspect"), *files = json_array(), *features = json_array();
     json_t *labels = json_array();
     for (size_t i = 0; i < paths->n; i++)
-        json_array_append_new(files, json_string(paths->items[i]));
+        json_array_append_new(files, leat_json_string(paths->items[i]));
     for (size_t i = 0; i < census->n_features; i++)
         json_array_append_new(features, feature_json(&census->features[i]));
     for (size_t i = 0; i < census->n_labels; i++) {
         json_t *one = json_object();
         leat_json_int(one, "label", census->labels[i].label);
         leat_json_add(one, "name",
-                      census->labels[i].name ? json_string(census->labels[i].name) : json_null());
+                      census->labels[i].name ? leat_json_string(census->labels[i].name)
+                                             : json_null());
         leat_json_int(one, "records", (int64_t)census->labels[i].records);
         json_array_append_new(labels, one);
     }
@@ -260,7 +261,7 @@ static int fail_damaged(const leat_census *census, leat_error *err)
                      leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
 }
 
-/* Nothing was counted by a feature that the caller named. */
+/* No record has the feature that the user named with --label. */
 static int fail_label(const char *label, leat_error *err)
 {
     return leat_fail(err, LEAT_E_DATA,

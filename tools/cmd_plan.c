@@ -181,7 +181,7 @@ static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const
     leat_json_add(json, "stages", stages_json(plan));
     leat_json_add(json, "tensors", tensors);
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        json_array_append_new(notes, json_string(leat_plan_note(plan, i)));
+        json_array_append_new(notes, leat_json_string(leat_plan_note(plan, i)));
     leat_json_add(json, "notes", notes);
     leat_json_add(json, "budget", leat_explain_budget_json(budget));
     return json;

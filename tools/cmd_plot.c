@@ -46,14 +46,11 @@ struct plot {
 /* The name of a run in the picture: its path. SVG is UTF-8, which a path may not be. */
 static char *name_of(const char *path)
 {
-    char *const name = leat_files_text("%s", path);
-    json_t *const text = json_string(path);
+    json_t *const text = leat_json_string(path);
+    char *const name = text ? leat_files_text("%s", json_string_value(text)) : NULL;
     size_t n = name ? strlen(name) : 0;
     while (n > 1 && name[n - 1] == '/')
         name[--n] = 0;
-    for (size_t i = 0; !text && i < n; i++)
-        if (name[i] & 0x80)
-            name[i] = '?';
     json_decref(text);
     return name;
 }
@@ -80,7 +77,7 @@ static int read_runs(struct plot *p, leat_error *err)
 
 /* --- curves ----------------------------------------------------------------------------------------*/
 
-/* What a run has, for those who asked for something else. */
+/* The error of a missing key, with the keys that there are. */
 static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 {
     char list[400] = "";
@@ -296,8 +293,8 @@ const leat_command leat_command_plot = {
         "--y takes the keys of log.jsonl (docs/json.md), or tags of an event file. Values of steps "
         "are drawn where a run has them, else those of epochs; step/KEY and epoch/KEY name one of "
         "them. With many points, each column of pixels shows the lowest and the highest.\n\n"
-        "The picture is one SVG file that needs nothing else, and fits light and dark pages. What "
-        "a resumed run logged again is drawn once.",
+        "The picture is one SVG file that needs nothing else, and fits light and dark pages. Steps "
+        "that a resumed run logged again are drawn once.",
     .example = "  leat plot runs/first runs/second -o curves.svg\n"
                "  leat plot runs/first -o time.svg --x time --y idle --y samples_per_s",
     .n_min = 1,

@@ -33,8 +33,6 @@ static int check_options(const struct report_options *o, leat_error *err)
 {
     if ((!o->output || !*o->output) && (!o->svg || !*o->svg))
         return leat_fail(err, LEAT_E_ARGUMENT, "needs -o FILE.html, or --svg FOLDER");
-    if (o->svg && mkdir(o->svg, 0777) < 0 && errno != EEXIST)
-        return leat_fail(err, LEAT_E_IO, "--svg: %s: %s", o->svg, strerror(errno));
     return o->output
                ? leat_files_check_kind(o->output, "a report (HTML)", "<!DOCTYPE html>", 0, err)
                : LEAT_OK;
@@ -61,6 +59,13 @@ static int write_picture(const char *folder, const leat_page_picture *picture, l
     return rc;
 }
 
+static int make_folder(const char *folder, leat_error *err)
+{
+    return folder && mkdir(folder, 0777) < 0 && errno != EEXIST
+               ? leat_fail(err, LEAT_E_IO, "--svg: %s: %s", folder, strerror(errno))
+               : LEAT_OK;
+}
+
 static int write_report(report *r, leat_error *err)
 {
     size_t size;
@@ -72,6 +77,8 @@ static int write_report(report *r, leat_error *err)
     if (r->page.n_charts == 0)
         rc = leat_fail(err, LEAT_E_DATA, "%s: no numbers in it that can be drawn",
                        r->inputs[0].name);
+    if (rc == LEAT_OK)
+        rc = make_folder(r->o->svg, err);
     if (rc == LEAT_OK && r->o->output)
         rc = leat_files_write(r->o->output, text, size, err);
     for (int i = 0; i < r->page.n_pictures && rc == LEAT_OK; i++)
@@ -94,7 +101,7 @@ static int write_json(const report *r, leat_error *err)
         json_array_append_new(answers, one);
     }
     for (int i = 0; i < r->page.n_pictures; i++)
-        json_array_append_new(pictures, json_string(r->page.pictures[i].name));
+        json_array_append_new(pictures, leat_json_string(r->page.pictures[i].name));
     leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
     leat_json_int(json, "charts", r->page.n_charts);
     leat_json_add(json, "answers", answers);

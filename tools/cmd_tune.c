@@ -23,7 +23,8 @@ static const leat_option options[] = {
     LEAT_OPTION_F64(struct tune_options, seconds, "60", 1, 86400,
                     "limit of time; the last comparison may take a little longer"),
     LEAT_OPTION_STRING(struct tune_options, write, NULL,
-                       "write the config with the winning lines to this file, if there are any"),
+                       "write the config with the winning lines to this file, if there are any; "
+                       "comments are not kept, and only a file that tune wrote is replaced"),
     LEAT_OPTION_STRING(struct tune_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct tune_options),
@@ -40,6 +41,8 @@ static void show_progress(void *user, double seconds, double limit)
     leat_progress_show(progress, (uint64_t)fmin(seconds, limit));
 }
 
+#define BEGINS "# Written by `leat tune`"
+
 /* The config as a file, with a line that says where it is from. NULL: *err says why. */
 static char *tuned_text(const leat_config *config, const char *path, const leat_tune_result *result,
                         leat_error *err)
@@ -55,9 +58,8 @@ static char *tuned_text(const leat_config *config, const char *path, const leat_
     }
     if (text)
         whole = leat_files_text(
-            "# %s as `leat tune` set it: %.2f times as fast (95 %% interval %.2f to "
-            "%.2f)%s.\n%s",
-            path, result->speedup.value, result->speedup.low, result->speedup.high,
+            BEGINS " from %s on %s: %.2f times as fast (95 %% interval %.2f to %.2f)%s.\n%s", path,
+            result->device, result->speedup.value, result->speedup.low, result->speedup.high,
             result->simulated ? ", simulated" : "", text);
     if (!whole)
         leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -95,8 +97,16 @@ static int tune(const struct tune_options *o, const char *path, leat_config *con
     if (rc < 0 || (rc = write_config(o, path, config, result, err)) < 0)
         return rc;
     if (!leat_json_to_stdout(o->json))
-        leat_tune_print(result, result->n_set ? o->write : NULL);
+        leat_tune_print(result, o->write);
     return leat_json_write(leat_tune_json(result, path), o->json, err);
+}
+
+static int check_output(const char *path, leat_error *err)
+{
+    const int rc = path ? leat_files_check(path, err) : LEAT_OK;
+    return rc < 0 || !path
+               ? rc
+               : leat_files_check_kind(path, "a config that `leat tune` wrote", BEGINS, 0, err);
 }
 
 static int run(const leat_call *call)
@@ -109,7 +119,7 @@ static int run(const leat_call *call)
     leat_files_stop_at_once("tune");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
-        (!o->write || (rc = leat_files_check(o->write, &err)) == LEAT_OK) &&
+        (rc = check_output(o->write, &err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, &err)) == LEAT_OK)
         rc = tune(o, path, config, result, &err);
     leat_config_close(&config);
@@ -125,11 +135,11 @@ const leat_command leat_command_tune = {
         "Trains with other threads, prefetch, memory, readers and, on a GPU, other cuts between "
         "CPU and GPU, and prints the config lines that are faster than the config as it is, with "
         "their gain and its 95 % interval. None of these options changes the contents of a "
-        "batch. The values of an option take turns; those that are clearly slower stop early. "
+        "batch. The values of an option alternate; clearly slower ones are dropped early. "
         "Options are tried one after the other, and once more if something changed. A last "
         "comparison of the config with the winner decides: if its interval includes \"no "
         "difference\", nothing is claimed and nothing is written.\n\n"
-        "The result is true for this machine as it is now. `leat compare` measures single "
+        "The result holds for this machine in its present state. `leat compare` measures single "
         "values in more detail.",
     .example = "  leat tune examples/cifar10.yaml\n"
                "  leat tune examples/cifar10.yaml --seconds 120 --write tuned.yaml\n"

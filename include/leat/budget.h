@@ -43,7 +43,7 @@ typedef struct leat_budget {
     int64_t limit_bytes;    /* engine.memory, or what auto chose */
     char limit_reason[320]; /* the rule that set the limit */
     int64_t total_bytes;    /* of all rows except mapped ones; at most limit_bytes */
-    int64_t least_bytes;    /* the smallest engine.memory with which this plan opens */
+    int64_t least_bytes;    /* minimum engine.memory for this plan */
     int32_t n_rows;
     leat_budget_row rows[LEAT_MAX_BUDGET_ROWS];
     int32_t n_decisions;
@@ -58,10 +58,11 @@ typedef struct leat_budget {
     int64_t read_bytes;              /* of reads in flight; 0: workers read their own records */
     int64_t scratch_bytes; /* per thread; a larger sample gets more and returns it afterwards */
     int64_t large_bytes;   /* extra for the largest known sample; shared by all threads */
-    int64_t room_bytes;  /* limit for the extra memory of all large samples together; a sample that
-                                needs more than this runs alone */
-    int64_t cache_bytes; /* of samples in a cache in memory */
-    int64_t kept_bytes;  /* of files of small records, kept in memory; 0: they are not */
+    /* Limit for the extra memory of all large samples together. A sample that needs more than this waits until
+     * no other large sample runs. */
+    int64_t room_bytes;
+    int64_t cache_bytes;     /* of samples in a cache in memory */
+    int64_t kept_bytes;      /* of files of small records, kept in memory; 0: they are not */
     int64_t scratch_reserve; /* address space per thread */
 } leat_budget;
 

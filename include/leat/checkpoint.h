@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * checkpoint.h: saves everything that a training run needs to go on, and finds it again.
+ * checkpoint.h: saves and restores everything needed to continue a training run.
  *
  * A checkpoint is one safetensors file: weights, states of the optimiser and the average as tensors, and in
  * `__metadata__` the position of the loader, counts of steps and a description of the model. On the CPU a
  * resumed run continues bit for bit, with any number of threads. A checkpoint can also be loaded as
  * weights: leat_trainer_restore().
  *
- * A folder holds checkpoints of one run, step-000000120.safetensors and so on; the number is that of the
- * batches trained on. */
+ * A folder holds checkpoints of one run, step-000000120.safetensors and so on; the number is the count
+ * of batches trained on. */
 #ifndef LEAT_CHECKPOINT_H
 #define LEAT_CHECKPOINT_H
 
@@ -25,8 +25,8 @@ typedef struct leat_checkpoint_found {
     char path[LEAT_CHECKPOINT_PATH]; /* of the file; "": the folder has no checkpoint */
     leat_loader_state state;         /* for leat_loader_options.state */
     int64_t updates;                 /* of the weights, made so far */
-    int32_t n_damaged;               /* newer checkpoints of the folder that are not whole … */
-    char damaged[512];               /* … why the newest of them is not */
+    int32_t n_damaged;               /* newer checkpoints of the folder that are damaged */
+    char damaged[512];               /* reason for the newest damaged one */
     char changed[512];               /* settings that differ from the saved run's; "": none */
 } leat_checkpoint_found;
 

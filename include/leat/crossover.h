@@ -16,7 +16,7 @@ enum { LEAT_CROSSOVER_POINTS = 8 };
 typedef struct leat_crossover_options {
     int32_t rounds;        /* each measures every batch on both devices once; 0 = 6; at least 3 */
     int32_t steps;         /* of a run; 0: as many as last 0.1 s */
-    int64_t largest_batch; /* 0: as long as a step takes no more than 0.2 s, at most 4096 */
+    int64_t largest_batch; /* 0: the largest whose step takes at most 0.2 s, up to 4096 */
     /* Called after every run with the number of runs done and in all; may be NULL. */
     void (*progress)(void *user, int done, int total);
     void *user;
@@ -37,8 +37,8 @@ typedef struct leat_crossover_device {
     double open_ms;       /* opening device and model, the first time in this process */
     double first_step_ms; /* the first step, from its call to its end */
     double one_time_ms;   /* open_ms, and what the first step takes longer than a later one */
-    double launches;      /* kernels that the host issues per step; -1: the device does not tell */
-    double launch_ms;     /* time of the host for them */
+    double launches;      /* per step, as leat_meter.launches; -1: not known */
+    double launch_ms;     /* median time of the host for them */
 } leat_crossover_device;
 
 /* Who is faster at one batch size: as the lines say, and as measured afterwards. */

@@ -76,14 +76,14 @@ typedef struct leat_doctor_suggestion {
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     double predicted_step_ms;           /* from the capacities of the changed job */
     double predicted_samples_per_s;
-    double least_step_ms; /* the step alone with the change, which no load of the host makes
-                             shorter; 0: not known, or on the CPU */
+    double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
     double gain;          /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
-    /* The whole with the change, in turns with the job as it is. */
+    /* Measured alternately: the job with the change, and unchanged. */
     double verified_step_ms, before_step_ms, verified_gain;
-    double expected_step_ms; /* the prediction, as much faster or slower as the job was meanwhile */
-    int32_t right;           /* verified_step_ms is within 15 % of expected_step_ms */
+    /* The prediction, scaled by how much the unchanged job's time has changed since. */
+    double expected_step_ms;
+    int32_t right; /* verified_step_ms is within 15 % of expected_step_ms */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {
@@ -100,7 +100,7 @@ typedef struct leat_doctor_result {
     leat_meter meter;                             /* the job as it runs */
     leat_estimate samples_per_s;
     double measured_step_ms, predicted_step_ms;
-    char next_wall[64]; /* the part that limits when the first is removed; "": none is known */
+    char next_wall[64]; /* the next bottleneck; "": none is known */
     double next_wall_step_ms;
     double probe; /* rise of the step time per time added to the device's work: 1 is critical, 0 has
                      slack; -1: not needed */

@@ -31,9 +31,9 @@ typedef struct leat_work_options {
         copies; /* 1: before each repeat the operands are copied to the device, after it the result
                         is copied back; on a device in host memory there is nothing to copy */
     int32_t pageable; /* 1: copies to the device are from pageable memory; 0: from pinned memory */
-    int64_t
-        on_host; /* so many of the repeats, spread evenly, are computed by the CPU: the operand comes to the
-                         host, the host waits for it, computes, and copies the result to the device */
+    /* Number of repeats computed by the CPU, spread evenly: the operand is copied to the host, the host waits
+     * for it, computes, and copies the result to the device. */
+    int64_t on_host;
 } leat_work_options;
 
 /* Allocates operands on host and device, and writes them. On "cpu" a product uses all threads of oneDNN and a
@@ -99,9 +99,8 @@ typedef struct leat_crossing {
     double low,
         high; /* of the curves that bound the intervals; low 0: below the first common point;
                          high infinite: beyond the last */
-    int32_t
-        above; /* beyond x (or everywhere, if not found) a is: 1 larger than b, -1 smaller, 0: no
-                         common points, or equal */
+    /* Beyond x, or everywhere if not found: 1: a > b; -1: a < b; 0: equal, or no common points. */
+    int32_t above;
 } leat_crossing;
 
 /* Compares two series at the x that both have. y must be above 0. Returns LEAT_OK, LEAT_E_ARGUMENT. */

@@ -15,8 +15,8 @@ typedef struct leat_loader leat_loader;
 typedef struct leat_batch leat_batch;
 
 /* The position of a run, as plain bytes that can be saved to a file and read on any machine of the same
- * byte order. It holds a position in the order and no prepared data. A loader opened from it continues
- * with the next batch, also with other threads, reader, prefetch or number of ranks. */
+ * byte order. It holds a position in the order and no prepared data. A loader opened from it continues with
+ * the next batch, even if threads, reader, prefetch or ranks differ. */
 typedef struct leat_loader_state {
     char magic[8];        /* "leatrun" */
     uint32_t version;     /* 1 */
@@ -90,28 +90,27 @@ LEAT_API void leat_loader_get_state(leat_loader *loader, leat_loader_state *out)
 LEAT_API void leat_loader_close(leat_loader **loader);
 
 typedef struct leat_batch_info {
-    int64_t number; /* from 0, counted from the start of the run, not of this loader */
-    int64_t epoch;  /* pass of the pipeline that this batch belongs to */
-    int64_t
-        in_epoch; /* number inside the epoch, from 0, as counted at stage batch, before a shuffle or
-                         skip of batches */
-    int64_t rows; /* samples in this batch: batch_size, fewer in a short last one; with several
+    int64_t number;   /* from 0, counted from the start of the run, not of this loader */
+    int64_t epoch;    /* pass of the pipeline that this batch belongs to */
+    int64_t in_epoch; /* number in the epoch, from 0, before stages after `batch` reorder it */
+    int64_t rows;     /* samples in this batch: batch_size, fewer in a short last one; with several
                          ranks (engine.ranks) only this rank's, which may be 0 */
-    int64_t global_rows; /* samples of all ranks together: the weight of this rank's rows in a mean
-                            over the batch is 1 / global_rows each */
-    int64_t first_row;   /* of them, this rank's row 0; the ranks in order make the whole batch */
+    int64_t global_rows; /* samples of all ranks; in a mean over the batch, a row weighs 1 / this */
+    int64_t first_row;   /* index in the global batch of this rank's row 0 */
     int64_t n_masked, n_replaced; /* of `rows`: marked invalid; filled with another record */
     uint64_t digest;  /* of all rows' bytes; 0 unless engine.digest is on. The ranks' digests add up
                          (modulo 2^64) to that of the whole batch */
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
+    int64_t
+        copied_bytes; /* of that copy; files that the device decodes are read from the host besides */
     int64_t copy_start_ns, copy_end_ns; /* both 0 without a copy, and until it is done */
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
 
-/* Number, epoch, rows and times of a batch. Valid until 64 later batches were taken after its release, or
- * until the loader is closed. */
+/* Number, epoch, rows and times of a batch. Valid while the batch is held. After release usually for 64 more
+ * batches, but not if it was held for longer than the window. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; in device memory if the loader has a device. Data is NULL if
  * there is no such tensor, or the batch is not held. */
@@ -151,9 +150,9 @@ typedef struct leat_stage_stats {
     char name[48];    /* "read", "parse", "image: decode_jpeg", … */
     uint64_t samples; /* 0 for an op that a device runs */
     int64_t busy_ns;  /* time spent in it, summed over threads (estimated from timed samples) */
-    int64_t
-        cpu_ns; /* CPU time of it, estimated from a few samples (for very short stages their wall
-                        time); at most busy_ns; -1: not known yet */
+    /* Its CPU time, estimated from a few samples; very short stages: their wall time. At most busy_ns; -1: not
+     * known yet. */
+    int64_t cpu_ns;
     uint64_t bytes_out;
 } leat_stage_stats;
 
@@ -174,7 +173,7 @@ typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
     uint64_t n_masked, n_replaced; /* bad records among these samples, see `on_error` */
-    /* Bytes of damaged files without a readable record; with `on_error` each such place is a bad record. */
+    /* Bytes of damaged files in which no record was found. With `on_error` each such range counts as one bad record. */
     uint64_t lost_bytes;
     uint64_t bytes_read;     /* as stored */
     uint64_t bytes_out;      /* of delivered batches */
@@ -190,8 +189,8 @@ typedef struct leat_loader_stats_info {
     /* Encoded features decoded with their seek table from the index of JPEG files (leat_seek), and
      * features decoded without it because the table did not match their bytes. */
     uint64_t n_seek, n_seek_refused;
-    /* With decode_jpeg on a device: files decoded there, and files that the workers decoded because the
-     * device does not support them. */
+    /* With decode_jpeg on a device: files decoded there; files that the workers decoded: not supported by the
+     * device, or outside its share. */
     uint64_t n_files, n_files_here;
 
     /* Where the threads' time went, summed over them since the loader was opened. */

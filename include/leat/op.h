@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * op.h: an op is a pure function on one sample's tensor, in three parts:
+ * op.h: an op is a pure function on one sample's tensor. Its main parts:
  *   shape   at open: type and shape of the output, so that memory can be sized in advance
  *   plan    draws all random decisions on the host, into 64 bytes
  *   apply   executes the plan; writes only its output

@@ -104,11 +104,11 @@ LEAT_API const leat_plan *leat_plan_on(const leat_plan *plan, const leat_device 
 LEAT_API int leat_plan_chain_op(const leat_plan *plan, int32_t t, int32_t i,
                                 leat_chain_op_info *out);
 
-/* The records of a batch, in row order: a function of the plan, no data are read. Rows that `on_error: replace`
- * filled with another record have here the one that was to be there.
+/* The records of a batch, in row order: a function of the plan, no data are read. For rows that `on_error:
+ * replace` filled with another record this is the original record.
  * batch    number in the run, from 0, over all epochs
  * out      gets the first n of them, numbers in the source; NULL if n is 0
- * returns  rows of the batch; 0 if the plan gives no such batch */
+ * returns  rows of the batch; 0 if there is no such batch */
 LEAT_API int64_t leat_plan_records(const leat_plan *plan, int64_t batch, uint64_t *out, int64_t n);
 /* Writes what messages call a record ("record 5 of FILE", a path); returns text. */
 LEAT_API char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text,

@@ -27,8 +27,8 @@ LEAT_API void leat_philox(const uint32_t key[2], const uint32_t counter[4], uint
 /* The generator of one op for one record in one epoch. `stream` identifies the op in its chain. */
 LEAT_API leat_rng leat_rng_make(uint64_t seed, uint64_t record, uint64_t epoch, uint32_t stream);
 
-/* The epoch of a generator, and the same generator before its first draw in another epoch: for ops whose
- * decisions follow from those of other epochs. */
+/* leat_rng_epoch: the generator's epoch. leat_rng_in_epoch: the generator of the same record and op in
+ * another epoch, before its first draw. For ops whose decisions depend on those of other epochs. */
 LEAT_API uint64_t leat_rng_epoch(const leat_rng *rng);
 LEAT_API leat_rng leat_rng_in_epoch(const leat_rng *rng, uint64_t epoch);
 

@@ -19,7 +19,7 @@ typedef struct leat_compare_options {
                        settled, see docs/measuring.md */
     int32_t steps;  /* measured steps per arm and round; 0 = chosen per arm for runs of about
                        0.3 s, within 20 … 2000 steps */
-    int32_t warmup_ms;  /* longest warm-up of an arm; 0 = 3000 */
+    int32_t warmup_ms;  /* time limit of an arm's warm-up, ms; 0: 3000 */
     const char *device; /* overrides train.device; NULL: as the config says */
     /* Called after every run with the number of runs done and in all; may be NULL. */
     void (*progress)(void *user, int done, int total);
@@ -38,6 +38,7 @@ typedef struct leat_compare_arm {
     int32_t steps; /* measured per round */
     int32_t
         warmup_steps; /* before the first round: up to the first steady step, or all if never steady */
+    double flops_per_sample;    /* as leat_trainer_info */
     leat_meter meter;           /* all rounds together; times are medians over rounds */
     double idle;                /* 1 - meter.busy */
     double idle_low, idle_high; /* bootstrap 95 % interval over rounds */

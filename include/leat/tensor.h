@@ -31,7 +31,7 @@ typedef enum leat_dtype {
 } leat_dtype;
 
 #define LEAT_MAX_RANK    6
-#define LEAT_UNKNOWN_DIM (-1) /* only the data tells this dim (the height of a JPEG) */
+#define LEAT_UNKNOWN_DIM (-1) /* known only per record (the height of a JPEG) */
 
 typedef struct leat_shape {
     leat_dtype dtype;

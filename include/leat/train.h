@@ -14,8 +14,8 @@
  * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
  * threads.
  *
- * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step is only enqueued, as one CUDA graph
- * where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
+ * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step, also of evaluation, is only enqueued, as one
+ * CUDA graph where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
  * same bits. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
@@ -37,6 +37,7 @@ typedef struct leat_trainer_info {
     int64_t n_outputs;       /* values that the model gives for a sample */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target: for leat_loader_options */
+    int32_t input;           /* index of the tensor that the model reads */
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;
@@ -96,8 +97,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
  * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, or (on the CPU) a loss that is not a
  *          finite number, with the first layer whose output is not; weights did not change
- *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports a label, and that row
- *          gave no gradient); LEAT_E_ARGUMENT: a batch of another plan;
+ *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
+ *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
@@ -106,8 +107,9 @@ LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_er
  * returns  LEAT_OK; LEAT_E_ARGUMENT: batch < 0, or steps were made */
 LEAT_API int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err);
 
-/* n steps on one batch that stays on the device: measures the step without waiting for input. As
- * leat_trainer_step(), with times per step; the batch is released after the last one. */
+/* n steps on one batch that stays on the device, to measure them: as leat_trainer_step(), with times per step, but
+ * their learning rate is 0. So they cost as much, and no number of them changes a weight or lets the loss
+ * diverge. The batch is released after the last one. */
 LEAT_API int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n,
                                  leat_error *err);
 
@@ -129,8 +131,8 @@ LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, 
 LEAT_API int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metrics *out,
                                    leat_error *err);
 
-/* The same, and asks stop(user) before each batch: not 0 ends it with LEAT_E_CANCELED, and *out is that of the
- * batches before. stop  NULL: never */
+/* The same, and calls stop(user) before each batch: if it is not 0, returns LEAT_E_CANCELED, and *out covers
+ * the batches so far. stop: NULL: never stops */
 LEAT_API int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader,
                                          int (*stop)(void *user), void *user, leat_metrics *out,
                                          leat_error *err);
@@ -143,17 +145,18 @@ LEAT_API int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loa
 LEAT_API int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out,
                                   leat_error *err);
 
-/* Makes probabilities of rows of outputs, in place, as the loss means them: softmax or sigmoid. Returns 1;
- * 0 if the loss has no probabilities, and nothing changed. */
+/* Converts outputs to probabilities in place, by the loss's function (softmax or sigmoid). Returns 1; 0 if
+ * the loss has no probabilities: nothing changed. */
 LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs,
                                             int64_t rows);
 
 /* Saves the weights as a safetensors file (written under another name, then renamed), and loads them. Names are
  * "LAYER.KIND.PART" ("0.conv2d.weight"); conv2d weights are [height, width, in, out], dense weights
  * [in, out], batch_norm has scale, shift and the running mean and variance. With `train.average:
- * ema` the average is saved. The optimiser's state is not; leat/checkpoint.h saves it. Loading also takes checkpoints (the average of the weights, if
- * the run has one) and files of PyTorch, with its names and layouts ("conv1.weight" [out, in, height,
- * width], "bn1.running_mean"). It checks all names and shapes before it changes anything.
+ * ema` the average is saved. The optimiser's state is not; leat/checkpoint.h saves it. Loading also takes
+ * checkpoints (the average of the weights, if the run has one) and files of PyTorch, with its names and
+ * layouts ("conv1.weight" [out, in, height, width], "bn1.running_mean"). It checks all names and shapes
+ * before it changes anything.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);

@@ -14,7 +14,7 @@ enum { LEAT_TUNE_TRIED = 96, LEAT_TUNE_SET = 16 };
 
 /* All zero is the default. */
 typedef struct leat_tune_options {
-    double seconds;     /* limit of time; 0 = 60. A run that has begun is finished */
+    double seconds;     /* time limit; 0: 60. A started run is finished */
     const char *device; /* overrides train.device; NULL: as the config says */
     /* Called after every run with the seconds so far and the limit; may be NULL. */
     void (*progress)(void *user, double seconds, double limit);
@@ -23,8 +23,7 @@ typedef struct leat_tune_options {
 
 /* One combination of settings that was measured. */
 typedef struct leat_tune_try {
-    char set
-        [256]; /* the config lines in which it differs from the config, "; " between them; "": in none */
+    char set[256]; /* changed settings, separated by "; "; "": none */
     leat_estimate samples_per_s;
     leat_estimate speedup; /* against the best combination so far, paired by round */
     int32_t rounds;
@@ -58,9 +57,10 @@ typedef struct leat_tune_option {
 LEAT_API const leat_tune_option *leat_tune_option_at(size_t i);
 
 /* Tries the options of its table one after the other, each with several values, and keeps what is faster
- * beyond noise; then once more, as long as something changes. Values of one option race: they take turns in
- * rounds, and a value is out when its interval lies below that of the fastest. Last, the config and the
- * winner are compared alone. None of these options changes the contents of a batch.
+ * beyond noise; then once more if something changed. Values of one option race: they alternate in
+ * rounds, and a value is out when its interval lies below that of the fastest. Then lines that gain nothing
+ * beside the others are dropped. Last, the config and the winner are compared alone. None of these options
+ * changes the contents of a batch.
  * options  NULL for defaults
  * returns  LEAT_OK, also if nothing was faster; LEAT_E_ARGUMENT; or the first error of the config as it is
  * threads  one study at a time, because they would disturb each other */

@@ -42,8 +42,8 @@ typedef struct leat_whatif_row {
     double copy;          /* copies of batches alone; infinite: none */
     double idle;          /* 1 - loader / the slower of step and copy; 0 if the loader is faster */
     char bound[16];       /* "input", "step", "copy", or "even": loader and consumer within 5 % */
-    /* To keep the device busy: threads, cores (fewer if threads wait), and bytes of stored records per
-     * second (0: not known). */
+    /* To keep the device busy: threads, cores (fewer than threads if threads wait), and bytes of stored
+     * records per second (0: not known). */
     int32_t threads_needed, cores_needed;
     double bytes_per_s_needed;
 } leat_whatif_row;
@@ -60,7 +60,7 @@ typedef struct leat_whatif_trial {
 typedef struct leat_whatif_result {
     int32_t cores; /* CPUs that this process may use */
     double cores_taken;
-    int32_t threads; /* the most that were measured; predictions go on from there */
+    int32_t threads; /* largest measured number; larger ones are predicted */
     int32_t
         cpu_bound; /* 1: the loader used all cores that it could get, so that predictions are from its
                           CPU time, which other processes hardly change; 0: from its rates */

@@ -30,7 +30,7 @@ static inline _Noreturn void leat_check_failed(const char *file, int line, const
     abort();
 }
 
-/* The compiler sees the condition in every build, so it cannot rot, and its variables count as used. */
+/* The compiler sees the condition in every build, so it always compiles, and its variables count as used. */
 #define leat_check(condition)                                                                      \
     ((LEAT_CHECKS && !(condition)) ? leat_check_failed(__FILE__, __LINE__, #condition) : (void)0)
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define LEAT_PERM_ROUNDS 10
-#define LEAT_PERM_SMALL  64 /* up to this n, it is a table */
+#define LEAT_PERM_SMALL  64 /* for n up to this, a table is used */
 
 typedef struct leat_perm {
     uint64_t n;

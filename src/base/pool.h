@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * pool.h: threads that all run one function until it returns. The engine (src/pipeline/run/sched.c),
- * scans at open and commands use it. The pool gives out no work: the function finds it. */
+ * scans at open and commands use it. The pool has no queue: the function finds its own work. */
 #ifndef LEAT_POOL_H
 #define LEAT_POOL_H
 

@@ -3,9 +3,9 @@
  * scratch_room.h: a memory budget that scratches share for large samples. Few samples need it, so it
  * exists once and not once per thread. It only counts bytes: the memory is in each scratch.
  *
- * A claim that is larger than the free room waits until others give back. There is no deadlock: a first
- * claim succeeds when there is no other claim, and one owner of a claim at a time can exceed the room.
- * So at most one sample at a time is beyond the budget. */
+ * A claim larger than the free room waits until others give back. There is no deadlock: if there is no other
+ * claim, a first claim always succeeds; and one owner at a time may exceed the limit. So at most one sample
+ * at a time is beyond the budget. */
 #ifndef LEAT_SCRATCH_ROOM_H
 #define LEAT_SCRATCH_ROOM_H
 

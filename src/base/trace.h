@@ -10,8 +10,8 @@
  * The CPU time of a stage is its mean over these samples times the number of all samples. CPU times of
  * samples are similar. Wall times on a busy machine are not: most are short, some very long. So a share
  * of wall time cannot be scaled from a few samples to all; the kernel also tends to switch threads when
- * the CPU clock is read. Of CPU time and wall time of a sample, the smaller counts: otherwise a stage of
- * a microsecond would include reading the clock, which takes half as long.
+ * the CPU clock is read. Of CPU time and wall time of a sample, the smaller counts: for a stage of
+ * 1 µs, reading the clock would add half as much.
  *
  * Spans go into a ring of fixed size that overwrites the oldest. One thread writes a ring. A reader
  * copies it and then drops spans that may have been overwritten meanwhile. Every word of a span is
@@ -71,7 +71,8 @@ typedef struct leat_trace {
     _Atomic uint64_t n_seek;         /* features read with their JPEG index (leat_seek) */
     _Atomic uint64_t n_seek_refused; /* features whose index entry did not fit */
     _Atomic uint64_t n_files;        /* files passed to a device that decodes them */
-    _Atomic uint64_t n_files_here;   /* files that the device cannot decode, decoded here */
+    _Atomic uint64_t
+        n_files_here; /* decoded here: not supported by the device, or outside its share */
     leat_trace_ring spans;
 } leat_trace;
 

@@ -40,7 +40,7 @@ typedef struct leat_sim_tasks {
     pthread_t thread;
     leat_sim_task *heap; /* binary heap, first at [0] */
     size_t n_tasks, room;
-    leat_sim_place running; /* place of the running task; if none runs, after all others */
+    leat_sim_place running; /* place of the running task, or a place after all tasks if none runs */
     uint64_t n_numbers;
     int n_waiting; /* threads that wait for `ran` */
     bool stop;

@@ -43,7 +43,8 @@ typedef struct leat_device_files {
     int64_t most_px; /* largest image; no side is longer than LEAT_DEVICE_SIDE_MOST */
 } leat_device_files;
 
-/* Returns the device memory for decoded images: of all rows, or of as many as are decoded at a time. */
+/* Returns the device memory for decoded images: of all rows, or of the part of a batch that is decoded at a
+ * time. at_a_time: bytes of such a part. */
 static inline int64_t leat_device_files_bytes(const leat_device_files *files, int64_t rows,
                                               int64_t channels)
 {
@@ -140,7 +141,7 @@ typedef struct leat_device_table {
     int (*memory_info)(leat_device *device, size_t *free_bytes, size_t *total_bytes);
     /* Writes one line about the last failed call ("": none), for calls that return only a code. */
     void (*explain)(leat_device *device, char *text, size_t size);
-    /* Enqueues artificial work: `launches` kernels that together take about `ns` and read and write
+    /* Enqueues synthetic work for tests: `launches` kernels that together take about `ns` and read and write
      * `bytes` of device memory (NULL with 0 bytes). */
     int (*synthetic_work)(leat_stream *stream, int64_t ns, int64_t launches, void *memory,
                           size_t bytes);
@@ -148,9 +149,6 @@ typedef struct leat_device_table {
     int (*matmul)(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
                   int64_t n);
     int (*add)(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
-
-    /* See leat_device_get_launches(). */
-    void (*launches)(const leat_device *device, leat_device_launches *out);
 
     /* Kernels for ops with LEAT_OP_KERNEL.
      * open   copies the spec

@@ -22,7 +22,7 @@ typedef struct leat_arm_input {
     int64_t sleep_ns, wall_ns; /* of all workers */
     uint64_t samples, bytes_out, batches;
     int32_t threads;
-    double reads_in_flight; /* mean of some looks */
+    double reads_in_flight; /* mean of several samples */
     int64_t n_looks;
     double copy_ns; /* median of a batch's copy, of the latest run; 0: none */
     int32_t n_stages;
@@ -50,8 +50,7 @@ typedef struct leat_arm {
     leat_meter *step;       /* the step alone */
     leat_step_times *times; /* of the last run */
     size_t n_times;
-    int64_t
-        repeat_every; /* runs as configured: so many steps, then one more on the same batch; 0: never */
+    int64_t repeat_every; /* in runs as configured, every n-th batch is computed twice; 0: never */
     leat_arm_use use_run, use_loader, use_step;
     leat_arm_input input;
     leat_arm_once once;
@@ -65,14 +64,16 @@ enum {
     LEAT_ARM_ALONE_MIN = 5,        /* batches or steps of a run of the loader or the step alone */
 };
 
-/* What this process has used so far; and adds what it used since `from`. */
+/* leat_arm_use_now: use so far. leat_arm_use_add: adds the use since `from`. */
 leat_arm_use leat_arm_use_now(void);
 void leat_arm_use_add(leat_arm_use *sum, leat_arm_use from, int64_t rows);
 
-/* A loader without end over the arm's plan; and its next batch, which must exist. */
+/* leat_arm_loader_open: an endless loader of the arm's plan. leat_arm_next: its next batch. */
 int leat_arm_loader_open(const leat_arm *arm, leat_loader **out, leat_error *err);
 int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
+/* Sets train.device. LEAT_OK; LEAT_E_CONFIG: there is no such device, or the config trains nothing */
+int leat_arm_set_device(leat_config *config, const char *device, leat_error *err);
 /* Allocates the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
 /* Opens plan, device and trainer of arm->config, which the caller has set. */
@@ -80,15 +81,12 @@ int leat_arm_open(leat_arm *arm, leat_error *err);
 /* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);
 
-/* Measures the step alone once, to learn how many steps fill a run of it; leat_arm_warm_up() does it, too. */
-int leat_arm_warm_step(leat_arm *arm, leat_error *err);
-
 /* Runs until step times are steady and sets the number of steps of a run.
  * steps  that number; 0: as many as last about 0.3 s */
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);
 
-/* Runs the step alone for a moment and sets how many steps a run of it has; out->steps is the most. Not needed
- * after leat_arm_warm_up(). */
+/* Measures the step alone once and sets how many steps fill a run of it, at most out->steps. Not needed after
+ * leat_arm_warm_up(), which does it too. */
 int leat_arm_warm_step(leat_arm *arm, leat_error *err);
 
 /* Each function opens a new loader, settles, measures, and fills the meter of this round. The runs of loader

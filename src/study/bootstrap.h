@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * bootstrap.h: confidence intervals of a figure, by drawing rounds again at random. */
+ * bootstrap.h: confidence intervals of a figure, by resampling rounds with replacement. */
 #ifndef LEAT_BOOTSTRAP_H
 #define LEAT_BOOTSTRAP_H
 

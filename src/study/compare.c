@@ -59,10 +59,10 @@ static void name_value(leat_compare_arm *out, const leat_vary *vary, leat_vary_s
 static int configure(struct study *study, size_t i, const leat_config *config, leat_error *err)
 {
     leat_arm *arm = &study->arms[i];
-    const char *device = study->options.device, *path = "train.device";
+    const char *device = study->options.device;
     int rc = leat_config_copy(config, &arm->config, err);
     if (rc == LEAT_OK && device)
-        rc = set(arm, path, strlen(path), device, strlen(device), err);
+        rc = leat_arm_set_device(arm->config, device, err);
     for (size_t v = 0; v < study->n_varies && rc == LEAT_OK; v++) {
         const leat_vary *vary = &study->varies[v];
         const leat_vary_slice value = leat_vary_value(study->varies, study->n_varies, i, v);
@@ -183,7 +183,7 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
     return rc;
 }
 
-/* Whether more rounds would hardly change what can be said. The base counts only if it is the only arm. */
+/* Whether more rounds would hardly change the result. The base counts only if it is the only arm. */
 static bool is_settled(const struct study *study, int32_t n_rounds)
 {
     const int32_t n = study->result->n_arms;

@@ -3,9 +3,9 @@
  * crossover.c: leat_crossover() measures the step alone on two devices at several batch sizes.
  *
  * DESIGN: an arm is one device at one batch size, with a plan of its own without prefetch, so that no worker
- * runs while a step is measured. Sizes are a quarter or four times of the next, around that of the config,
- * and grow until a step takes too long. All arms alternate, as in a comparison. Opening and the first step
- * are measured before, once per device. */
+ * runs while a step is measured. Sizes are a factor of four apart, around the size of the config, and grow
+ * until a step takes too long. All arms alternate, as in a comparison. Opening and the first step are
+ * measured before, once per device. */
 #include "leat/crossover.h"
 
 #include <math.h>
@@ -53,19 +53,6 @@ static int set(leat_config *config, leat_error *err, const char *path, const cha
     return leat_config_set(config, text, err);
 }
 
-/* Steps on one batch, again and again, at a size that the learning rate was not chosen for, may diverge. So
- * the rate is next to 0, which changes no time. */
-static void hold_weights(leat_config *config)
-{
-    char text[256], path[128];
-    if (leat_config_get(config, "train.optimizer", text, sizeof text, NULL) < 0)
-        return;
-    const char *name = text + strspn(text, "{ ");
-    leat_text(path, sizeof path, "train.optimizer.%.*s.learning_rate", (int)strcspn(name, ":}{ "),
-              name);
-    (void)set(config, NULL, path, "1e-20");
-}
-
 /* A copy of the config for one device and batch size, without prefetch. */
 static int configure(const struct study *study, int device, int64_t batch, leat_config **out,
                      leat_error *err)
@@ -73,10 +60,9 @@ static int configure(const struct study *study, int device, int64_t batch, leat_
     char size[32];
     leat_text(size, sizeof size, "%lld", (long long)batch);
     int rc = leat_config_copy(study->config, out, err);
-    if (rc < 0 || (rc = set(*out, err, "train.device", study->devices[device])) < 0 ||
+    if (rc < 0 || (rc = leat_arm_set_device(*out, study->devices[device], err)) < 0 ||
         (rc = set(*out, err, "pipeline.batch.size", size)) < 0)
         return rc;
-    hold_weights(*out);
     (void)set(*out, NULL, "pipeline.prefetch.batches", "0"); /* it may have no such stage */
     return LEAT_OK;
 }
@@ -139,7 +125,7 @@ static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_
     leat_crossover_device *out = &study->out->devices[d];
     leat_arm arm = { .n_times = 0 };
     int rc = leat_config_copy(study->config, &arm.config, err);
-    if (rc < 0 || (rc = set(arm.config, err, "train.device", study->devices[d])) < 0 ||
+    if (rc < 0 || (rc = leat_arm_set_device(arm.config, study->devices[d], err)) < 0 ||
         (rc = leat_plan_open(arm.config, NULL, &arm.plan, err)) < 0)
         goto done;
     study->out->batch = leat_plan_get_info(arm.plan)->batch_size;
@@ -158,22 +144,15 @@ done:
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", study->devices[d]) : LEAT_OK;
 }
 
-/* Launches per step, by repeating the step of an arm. */
-static int count_launches(struct study *study, int d, leat_error *err)
+/* Launches per step, of the later half of an arm's last run. */
+static void count_launches(const leat_arm *arm, leat_crossover_device *out)
 {
-    leat_crossover_device *out = &study->out->devices[d];
-    leat_arm *arm = &study->arms[d][0];
-    leat_device_launches before, after;
-    out->launches = -1;
-    if (leat_device_get_launches(arm->device, &before) < 0)
-        return LEAT_OK;
-    const int rc = leat_arm_warm_step(arm, err);
-    if (rc < 0)
-        return rc;
-    leat_device_get_launches(arm->device, &after);
-    out->launches = (double)(after.n - before.n) / (double)arm->n_times;
-    out->launch_ms = out->launches * (double)after.each_ns * 1e-6;
-    return LEAT_OK;
+    leat_meter meter;
+    const size_t half = arm->n_times / 2;
+    const bool known =
+        leat_meter_account(arm->times, half, arm->n_times, &meter) == LEAT_OK && meter.launches > 0;
+    out->launches = known ? meter.launches : -1;
+    out->launch_ms = known ? (double)meter.launch_p50_ns * 1e-6 : 0;
 }
 
 /* --- sizes ----------------------------------------------------------------------------------- */
@@ -185,7 +164,7 @@ static int64_t largest(const struct study *study, int64_t n_samples)
     return most > study->out->batch ? most : study->out->batch;
 }
 
-/* Opens both devices at one size. Above the config's size, *fits is 0 if it cannot be, or takes too long. */
+/* Opens both devices at one size. Above the config's size, *fits is 0 if opening fails or a step takes too long. */
 static int open_size(struct study *study, int64_t batch, bool *fits, leat_error *err)
 {
     const bool optional = batch > study->out->batch;
@@ -215,7 +194,7 @@ static int open_sizes(struct study *study, int64_t most, leat_error *err)
         batch /= FACTOR;
     while (study->n_sizes < LEAT_CROSSOVER_POINTS && fits && batch <= most && rc == LEAT_OK) {
         rc = open_size(study, batch, &fits, err);
-        /* Division has rounded: the config's own size must be among them. */
+        /* Division rounds down; the config's own size must be among them. */
         const int64_t next = batch * FACTOR, own = study->out->batch;
         batch = batch < own && next > own / 2 && next < own * 2 ? own : next;
     }
@@ -354,6 +333,7 @@ static void conclude(struct study *study)
         leat_crossover_device *device = &out->devices[d];
         ms[d] = device->points[now].step_ms.value;
         device->one_time_ms = device->open_ms + fmax(0, device->first_step_ms - ms[d]);
+        count_launches(&study->arms[d][0], device);
         one_time[d] = device->one_time_ms;
     }
     out->faster_now = leat_crossover_faster(&times, now);
@@ -369,8 +349,7 @@ static int measure(struct study *study, leat_error *err)
         (rc = measure_opening(study, 1, &n_samples, err)) < 0)
         return rc;
     const int64_t most = largest(study, n_samples);
-    if ((rc = open_sizes(study, most, err)) < 0 || (rc = count_launches(study, 0, err)) < 0 ||
-        (rc = count_launches(study, 1, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+    if ((rc = open_sizes(study, most, err)) < 0 || (rc = run_rounds(study, err)) < 0)
         return rc;
     conclude(study);
     return check_both(study, most, err);

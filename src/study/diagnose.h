@@ -3,7 +3,7 @@
  * diagnose.h: the one place that decides what limits a job. A pure function of facts.h, so that every verdict
  * can be tested with a table of numbers.
  *
- * The part without slack limits a job, so the verdict compares rates. What happened in the gap between two
+ * The slowest part limits a job, so the verdict compares rates. What happened in the gap between two
  * steps proves nothing, because any thread can be late when all cores are busy.
  *
  *     input-bound     the job has the rate of the loader alone, which is slower than the step alone; or

@@ -7,15 +7,14 @@
 #include "diagnose.h"
 #include "leat/doctor.h"
 
-/* The loader with the other kind of prefetch: alone = one batch at a time (prefetch 0). samples/s; value 0:
- * not measured. */
+/* Rates (samples/s) of the loader with prefetch (`ahead`) and with prefetch 0 (`alone`). value 0: not measured. */
 typedef struct leat_doctor_loaders {
     leat_estimate ahead, alone;
 } leat_doctor_loaders;
 
 void leat_doctor_fill(const leat_facts *facts, const leat_diagnosis *diagnosis,
                       const leat_doctor_loaders *loaders, leat_doctor_result *out);
-/* A first step or batch costs what it takes longer than the later ones. */
+/* The cost of a first step or batch is its extra time over later ones. */
 void leat_doctor_fill_costs(const leat_facts *facts, const leat_arm_once *once,
                             int32_t warmup_steps, leat_doctor_result *out);
 

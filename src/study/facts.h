@@ -13,7 +13,7 @@
 /* A stage of the loader alone, per sample. */
 typedef struct leat_stage_fact {
     const char *name;
-    double wall_ns, cpu_ns; /* in it, on a CPU in it */
+    double wall_ns, cpu_ns; /* wall time, CPU time */
 } leat_stage_fact;
 
 typedef struct leat_facts {
@@ -44,7 +44,7 @@ typedef struct leat_facts {
 } leat_facts;
 
 /* Fills the facts from an arm after its rounds were concluded.
- * alone  the loader alone and the step alone of this arm; the same arm, or a variant of it */
+*/
 void leat_facts_of(const leat_arm *arm, leat_facts *out);
 
 #endif

@@ -9,8 +9,8 @@
 /* Times per step, ns; 0: not known, or no such part. */
 typedef struct leat_forecast {
     double step;   /* C: the step alone */
-    double queued; /* Cq: of it, the device computes */
-    double sync;   /* of it, the device idles because the host waited for a result */
+    double queued; /* Cq: part of `step` in which the device computes */
+    double sync;   /* part in which it idles because the host waits for a result */
     double loader; /* L (with prefetch 0: L0 and the copy) */
     double copy;   /* X */
     double shared; /* CPU time of loader and step over the CPUs that are free for them */

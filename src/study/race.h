@@ -32,9 +32,10 @@ size_t leat_race_leader(const leat_race *race);
  * leader. Returns true when the race is over: one arm is left, or those left differ by less than 2 %. */
 bool leat_race_settle(leat_race *race);
 
-/* The winner: the leader, if it is at least 2 % faster than arm 0 and its interval says so, after
- * LEAT_RACE_MIN_ROUNDS or, for a gain below a fifth, two more; or if it is half as
- * fast again in each of two rounds. Else arm 0. */
+/* The winner: the leader, if one of these holds; else arm 0:
+ * - it is faster than arm 0 by half in each of two or more rounds;
+ * - after LEAT_RACE_MIN_ROUNDS the interval of its ratio to arm 0 begins above LARGE (race.c);
+ * - after two more rounds that interval begins above 1, and the ratio is at least COUNTS (race.c). */
 size_t leat_race_winner(const leat_race *race);
 
 #endif

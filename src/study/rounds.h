@@ -8,8 +8,8 @@
 
 #include "leat/study.h"
 
-/* Meters of an arm, one per round: as configured, of the loader alone, and of the step alone. The meters of
- * the loader have only samples, wall time and copies, which all count as exposed. */
+/* Meters of an arm, one per round: as configured, of the loader alone, and of the step alone. Loader meters
+ * have only samples, wall time and copy time; all copy time counts as exposed. */
 typedef struct leat_rounds {
     const leat_meter *run, *loader, *step;
 } leat_rounds;

@@ -14,7 +14,7 @@ typedef struct leat_suggest_about {
     const leat_facts *facts;
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;
-    int32_t steps;
+    int32_t steps; /* of each run; 0: as many as fill it */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;
@@ -32,7 +32,7 @@ int32_t leat_suggest_most(void);
  * that is not about the values of a change. */
 int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err);
 
-/* Appends changes that cannot be tried, each predicted from the facts alone: no decoding, more cores. */
+/* Appends changes that cannot be tried, each predicted from the facts alone (decoding once, more cores). */
 void leat_suggest_advise(const leat_facts *facts, const leat_diagnosis *diagnosis,
                          leat_doctor_result *out);
 

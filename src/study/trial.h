@@ -13,7 +13,7 @@ typedef struct leat_trial {
     int32_t rounds; /* done */
 } leat_trial;
 
-/* Opens config with n values set, for at most `rounds` rounds. `steps` of a run as configured.
+/* Opens config with n values set, for at most `rounds` rounds. steps: of a run as configured.
  * returns  LEAT_OK; LEAT_E_CONFIG: such values cannot be set */
 int leat_trial_open(leat_trial *trial, const leat_config *config, const char *const *set, int32_t n,
                     int32_t rounds, int32_t steps, leat_error *err);

@@ -4,6 +4,8 @@
  * count it in tune_options.h. */
 #include "tune_options.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +64,41 @@ int leat_tune_settings_set(leat_config *config, const char *path, const char *va
     }
     leat_text(text, sizeof text, "%s=%s", path, value);
     return leat_config_set(config, text, err);
+}
+
+/* The current value, as far as it is known. */
+static void value_now(const leat_tune_settings *s, const leat_config *config, size_t option,
+                      int32_t cores, char text[32])
+{
+    const leat_tune_row *row = &leat_tune_rows[option];
+    if (s->values[option][0])
+        snprintf(text, 32, "%s", s->values[option]);
+    else if (leat_config_get(config, row->option.path, text, 32, NULL) < 0 || !strcmp(text, "auto"))
+        snprintf(text, 32, "%s", row->initial);
+    if (!strcmp(text, "cores"))
+        leat_text(text, 32, "%d", cores);
+}
+
+size_t leat_tune_settings_others(const leat_tune_settings *s, const leat_config *config,
+                                 size_t option, int32_t cores, char values[LEAT_TUNE_VALUES][32])
+{
+    const leat_tune_row *row = &leat_tune_rows[option];
+    char now[32];
+    size_t n = 0;
+    value_now(s, config, option, cores, now);
+    for (size_t i = 0; i < LEAT_TUNE_VALUES; i++) {
+        char text[32] = "";
+        if (row->values[i])
+            snprintf(text, sizeof text, "%s", row->values[i]);
+        else if (row->of_cores[i] > 0)
+            leat_text(text, sizeof text, "%.0f", fmax(1, floor(row->of_cores[i] * cores)));
+        bool fresh = text[0] && strcmp(text, now) != 0;
+        for (size_t k = 0; k < n; k++)
+            fresh = fresh && strcmp(values[k], text) != 0;
+        if (fresh)
+            snprintf(values[n++], 32, "%s", text);
+    }
+    return n;
 }
 
 int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, leat_error *err)

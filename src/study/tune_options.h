@@ -14,8 +14,8 @@ typedef struct leat_tune_row {
     const char *values[LEAT_TUNE_VALUES];
     double
         of_cores[LEAT_TUNE_VALUES]; /* numbers of threads as multiples of the cores, at least 1 */
-    const char *initial; /* what the config means if it does not say; "cores": their number */
-    const char *needs;   /* what the config must have; NULL: nothing */
+    const char *initial;            /* value if the config does not set it; "cores": their number */
+    const char *needs;              /* what the config must have; NULL: nothing */
 } leat_tune_row;
 
 /* Most important first. */
@@ -30,6 +30,9 @@ typedef struct leat_tune_settings {
  * `prefetch: 2`. */
 int leat_tune_settings_set(leat_config *config, const char *path, const char *value,
                            leat_error *err);
+/* The values to try of an option, without the present one. cores: of this machine. Returns how many there are. */
+size_t leat_tune_settings_others(const leat_tune_settings *s, const leat_config *config,
+                                 size_t option, int32_t cores, char values[LEAT_TUNE_VALUES][32]);
 int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, leat_error *err);
 /* "engine.threads=2; pipeline.prefetch.batches=4" */
 void leat_tune_settings_text(const leat_tune_settings *s, char *text, size_t size);

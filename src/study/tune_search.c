@@ -6,7 +6,8 @@
  * and all combinations would take hours. The values of an option race against the best settings so far, see
  * race.h; so most of the time goes to values that are hard to tell apart. A second pass finds what the first
  * missed because a later option changed. The chance of a false winner grows with the number of values, so
- * nothing is claimed before the last comparison: the config against the winner, alone, in new rounds. */
+ * each line of the winner must then gain something beside the others, and nothing is claimed before the last
+ * comparison: the config against the winner, alone, in new rounds. */
 #include "leat/tune.h"
 
 #include <math.h>
@@ -25,14 +26,15 @@ enum {
     PASSES = 2,
     RUN_NS = 120000000,
     MIN_RUN_NS = 20000000,
-    RUNS = 500, /* in all the time, about: a short time has short runs */
+    RUNS = 500, /* in the whole time, approximately: a short time has short runs */
     MIN_STEPS = 5,
     MOST_STEPS = 2000,
+    OPTION_ROUNDS = 8,
     LAST_ROUNDS = 12,
     MIN_LAST_ROUNDS = 5,
 };
 static const double DEFAULT_SECONDS = 60;
-static const double LAST_SHARE = 0.2; /* of the time, for the last comparison */
+static const double LAST_SHARE = 0.2; /* of the time, for dropping lines and the last comparison */
 
 struct study {
     const leat_config *config;
@@ -66,41 +68,6 @@ static bool applies(const struct study *study, size_t option)
            (!strcmp(when, "gpu") && !cpu && !study->out->simulated);
 }
 
-/* The value now, as far as it can be known. */
-static void value_now(const struct study *study, size_t option, char text[32])
-{
-    if (study->best.values[option][0])
-        snprintf(text, 32, "%s", study->best.values[option]);
-    else if (leat_config_get(study->config, leat_tune_rows[option].option.path, text, 32, NULL) <
-                 0 ||
-             !strcmp(text, "auto"))
-        snprintf(text, 32, "%s", leat_tune_rows[option].initial);
-    if (!strcmp(text, "cores"))
-        leat_text(text, 32, "%d", study->out->cores);
-}
-
-/* The values to try, without the present one. */
-static size_t values_of(const struct study *study, size_t option, char values[LEAT_TUNE_VALUES][32])
-{
-    char now[32];
-    size_t n = 0;
-    value_now(study, option, now);
-    for (size_t i = 0; i < LEAT_TUNE_VALUES; i++) {
-        char text[32] = "";
-        if (leat_tune_rows[option].values[i])
-            snprintf(text, sizeof text, "%s", leat_tune_rows[option].values[i]);
-        else if (leat_tune_rows[option].of_cores[i] > 0)
-            leat_text(text, sizeof text, "%.0f",
-                      fmax(1, floor(leat_tune_rows[option].of_cores[i] * study->out->cores)));
-        bool fresh = text[0] && strcmp(text, now) != 0;
-        for (size_t k = 0; k < n; k++)
-            fresh = fresh && strcmp(values[k], text) != 0;
-        if (fresh)
-            snprintf(values[n++], 32, "%s", text);
-    }
-    return n;
-}
-
 /* --- a race ---------------------------------------------------------------------------------- */
 
 static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
@@ -111,8 +78,8 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
     out->steps = MIN_STEPS;
     if ((rc = leat_arm_init(arm, out, LEAT_RACE_ROUNDS, err)) < 0 ||
         (rc = leat_config_copy(study->config, &arm->config, err)) < 0 ||
-        (study->options.device && (rc = leat_tune_settings_set(arm->config, "train.device",
-                                                               study->options.device, err)) < 0) ||
+        (study->options.device &&
+         (rc = leat_arm_set_device(arm->config, study->options.device, err)) < 0) ||
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0)
         return rc;
@@ -147,7 +114,7 @@ static void close_race(struct study *study)
         close_arm(&study->arms[i]);
 }
 
-/* Adds an arm. Settings that cannot be are left out; only those of arm 0 are an error. */
+/* Adds an arm. Settings that cannot be set are left out; for arm 0 they are an error. */
 static int enter(struct study *study, const leat_tune_settings *s, leat_error *err)
 {
     leat_race *race = &study->race;
@@ -162,7 +129,7 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
     return LEAT_OK;
 }
 
-/* Every arm that is not out runs once. *in_time is 0 when the time was over before. */
+/* Every arm that is not out runs once. *in_time: 0 if the time was over before all had run. */
 static int run_round(struct study *study, double until, bool *in_time, leat_error *err)
 {
     leat_race *race = &study->race;
@@ -221,7 +188,8 @@ static int try_option(struct study *study, size_t option, double until, bool *ch
                       leat_error *err)
 {
     char values[LEAT_TUNE_VALUES][32];
-    const size_t n = values_of(study, option, values);
+    const size_t n =
+        leat_tune_settings_others(&study->best, study->config, option, study->out->cores, values);
     bool in_time = true;
     memset(&study->race, 0, sizeof study->race);
     int rc = enter(study, &study->best, err);
@@ -232,7 +200,7 @@ static int try_option(struct study *study, size_t option, double until, bool *ch
             rc = enter(study, &s, err);
     }
     if (rc == LEAT_OK)
-        rc = run_race(study, 8, until, &in_time, err);
+        rc = run_race(study, OPTION_ROUNDS, until, &in_time, err);
     if (rc == LEAT_OK) {
         const size_t winner = leat_race_winner(&study->race);
         *changed |= winner > 0;
@@ -266,7 +234,7 @@ static int search(struct study *study, leat_error *err)
         changed = false;
         for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++) {
             const double now = seconds(study);
-            /* A first pass leaves time for the options after this one, the second one does not. */
+            /* The first pass leaves time for the options after this one, the second does not. */
             const double share =
                 pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(LEAT_TUNE_OPTIONS - i));
             if (!applies(study, i))
@@ -278,6 +246,39 @@ static int search(struct study *study, leat_error *err)
             rc = try_option(study, i, now + (end - now) * share, &changed, err);
         }
     }
+    return rc;
+}
+
+/* Races the best settings against those without one of their lines. A line that gains nothing beyond noise won
+ * by chance, or before another line made it idle. */
+static int drop_idle_line(struct study *study, size_t option, leat_error *err)
+{
+    leat_tune_settings without = study->best;
+    bool in_time = true;
+    int rc;
+    without.values[option][0] = 0;
+    memset(&study->race, 0, sizeof study->race);
+    if ((rc = enter(study, &study->best, err)) == LEAT_OK &&
+        (rc = enter(study, &without, err)) == LEAT_OK &&
+        (rc = run_race(study, OPTION_ROUNDS, study->options.seconds, &in_time, err)) == LEAT_OK &&
+        study->race.n_arms == 2 && in_time && leat_race_ratio(&study->race, 0, 1).low <= 1)
+        study->best = without;
+    close_race(study);
+    return rc;
+}
+
+/* Of several lines; a single one is judged by the last race. The least important options go first. */
+static int drop_idle_lines(struct study *study, leat_error *err)
+{
+    size_t n_lines = 0;
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < LEAT_TUNE_OPTIONS; i++)
+        n_lines += study->best.values[i][0] != 0;
+    for (size_t i = LEAT_TUNE_OPTIONS; i-- > 0 && n_lines > 1 && rc == LEAT_OK;)
+        if (study->best.values[i][0]) {
+            rc = drop_idle_line(study, i, err);
+            n_lines -= !study->best.values[i][0];
+        }
     return rc;
 }
 
@@ -350,7 +351,7 @@ static int tune(struct study *study, leat_error *err)
     leat_other_processes_look("", &before);
     study->out->cores = before.n_cpus;
     if ((rc = learn_device(study, err)) < 0 || (rc = search(study, err)) < 0 ||
-        (rc = last_race(study, err)) < 0)
+        (rc = drop_idle_lines(study, err)) < 0 || (rc = last_race(study, err)) < 0)
         return rc;
     leat_other_processes_look("", &after);
     study->out->cores_taken = leat_other_processes_taken(&before, &after);

@@ -14,15 +14,15 @@ typedef struct leat_whatif_rates {
     size_t n;
     int32_t threads[LEAT_WHATIF_THREADS * 2];
     leat_estimate rates[LEAT_WHATIF_THREADS * 2];
-    leat_estimate per_thread; /* what one more thread with a core of its own adds */
-    double per_core;          /* what a core can do that always computes */
+    leat_estimate per_thread; /* rate added by one more thread on its own core */
+    double per_core;          /* rate of a fully busy core */
 } leat_whatif_rates;
 
 /* The rate with a number of threads: as measured, or in proportion to them. */
 leat_estimate leat_whatif_rate(const leat_whatif_rates *rates, int32_t threads, int32_t *predicted);
 
-/* Fills loader, predicted, idle, bound, threads_needed, cores_needed and bytes_per_s_needed of a row that has threads, step
- * and copy. */
+/* Fills loader, predicted, idle, bound, threads_needed, cores_needed and bytes_per_s_needed of a row that has
+ * threads, step and copy. */
 void leat_whatif_fill(const leat_whatif_rates *rates, double bytes_per_sample,
                       leat_whatif_row *row);
 

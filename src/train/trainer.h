@@ -70,6 +70,7 @@ struct leat_trainer {
     leat_schedule *schedule;
     leat_average average;
     bool whiten;                 /* a layer waits for the first batch, see whiten.h */
+    bool still;                  /* steps leave the weights as they are: their rate is 0 */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
     uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */

@@ -2,8 +2,8 @@
  *
  * test_trace.c: a trace is well-formed JSON with a row per thread whose spans nest; it names only what
  * there is, is bounded, and can be written while the loader runs. */
+#include "fixtures/array_files.h"
 #include "fixtures/engine_fixture.h"
-#include "fixtures/own_folder.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -209,6 +209,36 @@ static void a_row_per_thread_and_spans_nest(void **state)
         }
 }
 
+/* Spans name records, not samples: check_trace() refuses a number that no record has. */
+static void after_unbatch_spans_name_records(void **state)
+{
+    static float values[N_RECORDS][3][20];
+    const array_of array = { "x", "<f4", ", 3, 20", N_RECORDS, sizeof values[0], values };
+    static const char *const readers[] = { "pread", "auto, read_bytes: 1 MiB" };
+    (void)state;
+    put_npy("x.npy", &array);
+    for (size_t k = 0; k < sizeof readers / sizeof *readers; k++) {
+        char text[600];
+        row rows[ROWS_MAX];
+        leat_loader_stats_info stats;
+        snprintf(text, sizeof text,
+                 "source: {npy: {files: '%s', name: x}}\n"
+                 "engine: {threads: 2, reader: %s, run: 4, spans: 65536}\n"
+                 "pipeline: [unbatch, {batch: %d}, {prefetch: 2}]\n",
+                 in_folder("x.npy"), readers[k], BATCH);
+        leat_plan *plan = plan_of_text(text);
+        leat_loader *loader = open_loader(plan, NULL);
+        take(loader, 3 * N_RECORDS / BATCH);
+        leat_loader_stats(loader, &stats);
+        json_t *json = write_and_load(loader);
+        assert_true(check_trace(json, &stats, rows, "rows") > 0);
+        assert_true(check_trace(json, &stats, rows, "read") > 0);
+        json_decref(json);
+        leat_loader_close(&loader);
+        leat_plan_close(&plan);
+    }
+}
+
 static void copies_have_a_row(void **state)
 {
     leat_device *device;
@@ -379,6 +409,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_per_thread_and_spans_nest),
+        cmocka_unit_test(after_unbatch_spans_name_records),
         cmocka_unit_test(copies_have_a_row),
         cmocka_unit_test(old_spans_are_forgotten_and_counted),
         cmocka_unit_test(written_while_it_runs),

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fixtures/array_files.h"
 #include "fixtures/cuda_jpeg_fixture.h"
 #include "fixtures/op_test.h"
 #include "gpu/gpu_cases.h"
@@ -201,6 +202,43 @@ static void a_damaged_file_is_named(void **state)
             close_set(plan, file);
             check_fakes();
         }
+}
+
+/* After unbatch the rows are samples: two to a record here, and the last one of the last record is cut. */
+static void after_unbatch_the_record_is_named(void **state)
+{
+    enum { RECORDS = 3, PARTS = 2, SIDE = 24, BYTES = 4096 };
+    static uint8_t files[RECORDS * PARTS][BYTES], pixels[SIDE * SIDE * 3];
+    const array_of array = { "image", "|u1", ", 2, 4096", RECORDS, PARTS * sizeof files[0], files };
+    const leat_view image = { leat_shape_make(LEAT_U8, 3, (int64_t[]){ SIDE, SIDE, 3 }), pixels,
+                              NULL };
+    char text[400];
+    leat_plan *plan;
+    outcome found;
+    leat_error err;
+    make_folder(state);
+    for (int i = 0; i < RECORDS * PARTS; i++) {
+        for (size_t k = 0; k < sizeof pixels; k++)
+            pixels[k] = (uint8_t)(k * k % 251 + (size_t)i);
+        leat_view file = op_jpeg(image, (op_jpeg_how){ .quality = 50 });
+        const size_t n = (size_t)file.shape.dims[0];
+        assert_in_range(n, 1, BYTES);
+        memcpy(files[i], file.data, i < RECORDS * PARTS - 1 ? n : n * 9 / 10);
+        free(file.data);
+    }
+    put_npy("image.npy", &array);
+    begin_fakes(4, 1);
+    snprintf(text, sizeof text,
+             "source: {npy: {files: '%s', name: image}}\n"
+             "pipeline: [unbatch, {map: {device: gpu, ops: %s}}, {batch: 2}]\n",
+             in_folder("image.npy"), OPS);
+    check(open_text(text, &plan, &err), &err);
+    assert_int_equal(run_all(plan, &found, &err), LEAT_E_DATA);
+    assert_int_equal(found.batches, RECORDS - 1);
+    assert_non_null(strstr(err.message, "image.npy, row 2"));
+    leat_plan_close(&plan);
+    check_fakes();
+    remove_folder(state);
 }
 
 static void a_damaged_header_is_a_bad_record(void **state)
@@ -412,6 +450,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_batch_may_take_several_goes),
         cmocka_unit_test(tensors_do_not_mind_each_other),
         cmocka_unit_test(a_damaged_file_is_named),
+        cmocka_unit_test(after_unbatch_the_record_is_named),
         cmocka_unit_test(a_damaged_header_is_a_bad_record),
         cmocka_unit_test(a_refused_batch_is_tried_file_by_file),
         cmocka_unit_test(any_call_may_fail),

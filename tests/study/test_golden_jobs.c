@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_golden_jobs.c: `leat doctor` on jobs whose limit is planted (golden_jobs.c). The test runs the jobs that sleep or
- * are simulated, and asserts what holds under any load: the planted verdict, or that the machine was taken away; never
- * another one. Planted times are lower bounds, and the time in which the simulated device computes is arithmetic.
- * What limits a job that computes depends on what else the machine does, so those jobs are in the benchmark only:
+ * test_golden_jobs.c: `leat doctor` on jobs whose limit is planted (golden_jobs.c). The test runs the jobs
+ * that sleep or are simulated, and asserts what holds under any load: the planted verdict, or that the
+ * machine was taken away; never another one. Planted times are lower bounds, and the time in which the
+ * simulated device computes is arithmetic. What limits a job that computes depends on what else the machine
+ * does, so those jobs are in the benchmark only:
  *
  *     test_golden_jobs SEEDS [NAME]
  *
@@ -127,6 +128,13 @@ static bool is_right(const golden_job *job)
     return is_taken_away() || is_verdict(job);
 }
 
+/* Under load one of two parts that are as slow becomes slower. */
+static bool is_one_of_two(const golden_job *job)
+{
+    return job->also && job->also[0] &&
+           (!strcmp(r.verdict.name, job->verdict) || !strcmp(r.verdict.name, job->also));
+}
+
 static bool shares_right(const golden_job *job)
 {
     const double busy = job->busy_ms > 0 ? job->busy_ms / r.measured_step_ms : share("busy");
@@ -178,7 +186,7 @@ static void verdicts_name_what_was_planted(void **state)
             continue;
         examine(job, 1, &options);
         print_run(job);
-        if (!is_right(job))
+        if (!is_right(job) && !is_one_of_two(job))
             fail_msg("%s: %s (%s) %s, not %s (%s): %s", job->name, r.verdict.name, r.verdict.label,
                      r.verdict.also, job->verdict, job->label ? job->label : "any",
                      r.verdict.sentence);

@@ -39,11 +39,14 @@ static void assert_has(const char *text, const char *part)
         fail_msg("'%s' lacks '%s'", text, part);
 }
 
+static int32_t workers = 2;
+
 static leat_facts facts_of(const leat_compare_arm *arm, double taken)
 {
     return (leat_facts){ .on_host = arm->on_host,
                          .overlaps = arm->overlaps,
                          .cores = 2,
+                         .threads = workers,
                          .taken = 2 * taken,
                          .rows = 10,
                          .run = { arm->meter.samples_per_s, 0, 0 },
@@ -196,6 +199,9 @@ static void without_prefetch_both_count(void **state)
     arm.overlaps = 0;
     arm.copying = 0.4;
     assert_verdict(&arm, 0, "input-bound", "nothing overlaps (prefetch 0): each step waits");
+    workers = 0;
+    assert_verdict(&arm, 0, "input-bound", "nothing overlaps (engine.threads 0): each step waits");
+    workers = 2;
     arm.copying = 0.6;
     assert_verdict(&arm, 0, "transfer-bound", "copies");
     arm = arm_of(98, 5000, 100, 0.01);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_command_report.c: `leat report`: what other commands write becomes one page; what is damaged, foreign, too large or
- * of another version is said. */
+ * test_command_report.c: `leat report`: what other commands write becomes one page; what is damaged, foreign,
+ * too large or of another version is said. */
 #include "fixtures/command_pipeline.h"
 
 static void what_commands_write_is_one_page(void **state)
@@ -71,7 +71,7 @@ static void mistakes_are_told(void **state)
         { "{\"leat\": \"0.1.0\", \"command\": \"synth\"}",
           "there is no report of `leat synth`; there is of: doctor, compare, " },
         { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": 3}",
-          "a compare without 'arms'" },
+          "a report of `leat compare` without 'arms'" },
         { "{\"leat\": \"0.1.0\", \"command\": \"compare\", \"arms\": [{}]}", "no numbers in it" },
         { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"X\",",
           "the trace is damaged or cut at event 1" },
@@ -93,6 +93,10 @@ static void mistakes_are_told(void **state)
                    "larger than 64 MiB");
     expect_failure(shell("$L report none.json -o x.html"), 1, "none.json: No such file");
     expect_failure(shell("mkdir -p xe && $L report xe -o x.html"), 1, "xe: no log.jsonl");
+    expect_failure(shell("$L report none.json --svg new"), 1, "none.json: No such file");
+    assert_int_equal(count_files("new"), 0);
+    expect_failure(shell("$L report $(seq 65) -o x.html"), 2,
+                   "at most 64 arguments (FILE...), got 65");
     expect_failure(shell("$L report x.json"), 2, "needs -o FILE.html, or --svg");
     expect_failure(
         shell("echo precious >x.txt; $L report %s/tests/fuzz/corpus/fuzz_report/tune.json -o "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_page.c: the page of `leat report`: charts have marks and tables, marks stand where they must, texts are escaped, and
- * JSON of any shape gives a page or an error. */
+ * test_page.c: the page of `leat report`: charts have marks and tables, marks stand where they must, texts
+ * are escaped, and JSON of any shape gives a page or an error. */
 #include <math.h>
 
 #include "fixtures/own_folder.h"
@@ -330,6 +330,34 @@ static void a_step_is_compared_with_capacities(void **state)
     free(text);
 }
 
+/* Values to set are lines for a shell: one each, in quotes where they need them. */
+static void values_to_set_can_be_pasted(void **state)
+{
+    (void)state;
+    char *text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"compare\", \"arms\": [{\"name\": \"a=1\", \"busy\": 0.5, "
+        "\"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": \"a=2, b={x: 1, y: "
+        "[2, 3]}, c=4\", \"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
+    expect(text,
+           "<pre><code>--set a=2\n--set &#39;b={x: 1, y: [2, 3]}&#39;\n--set c=4</code></pre>");
+    leat_page_close(&page);
+    free(text);
+    text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"cuda:0\", "
+        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": "
+        "\"t\", \"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
+    expect(text, "<pre><code>--set a.b=auto\n--set c=false</code></pre>");
+    assert_null(strstr(text, "class=\"mock\""));
+    assert_null(strstr(text, "(simulated)"));
+    leat_page_close(&page);
+    free(text);
+    text = page_of_sample("whatif.json");
+    expect(text, "class=\"mock\">simulated");
+    expect(text, "(simulated)");
+    leat_page_close(&page);
+    free(text);
+}
+
 /* --- any JSON --------------------------------------------------------------------------------------*/
 
 static void hostile_texts_are_text(void **state)
@@ -458,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_crossover_stands_between_its_points),
         cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
         cmocka_unit_test(a_step_is_compared_with_capacities),
+        cmocka_unit_test(values_to_set_can_be_pasted),
         cmocka_unit_test(hostile_texts_are_text),
         cmocka_unit_test(any_value_may_be_wrong),
         cmocka_unit_test(long_lists_have_limits),

@@ -10,6 +10,7 @@
 #include "formats/index.h"
 #include "formats/pattern.h"
 #include "formats/shard_set.h"
+#include "report/json.h"
 
 static const char marker_text[] = "leat is renaming the files of this set. If no leat is running, "
                                   "it was stopped before the end:\nthe set is not complete. Run "
@@ -25,7 +26,7 @@ json_t *leat_shard_names_json(const char *prefix, int32_t n_shards)
     json_t *list = json_array();
     for (int32_t i = 0; i < n_shards; i++) {
         char *name = leat_shard_name(prefix, i, n_shards);
-        json_array_append_new(list, json_string(name ? name : "?"));
+        json_array_append_new(list, leat_json_string(name ? name : "?"));
         free(name);
     }
     return list;

@@ -113,8 +113,11 @@ static void put_change(FILE *out, const struct leat_answer_change *change)
     if (change->n_sets > 0) {
         fputs("<pre><code>", out);
         for (int i = 0; i < change->n_sets; i++) {
-            fputs(i ? "\n--set " : "--set ", out);
+            const char *const quote =
+                strpbrk(change->sets[i], " {[*") ? "&#39;" : ""; /* for a shell */
+            fprintf(out, "%s--set %s", i ? "\n" : "", quote);
             leat_svg_escape(out, change->sets[i]);
+            fputs(quote, out);
         }
         fputs("</code></pre>", out);
     }

@@ -104,7 +104,8 @@ static int check_json(const leat_input *in, leat_error *err)
                          command, leat_page_kind_list(list, sizeof list));
     if (json_array_size(json_object_get(in->json, kind->needs)) == 0 &&
         json_object_size(json_object_get(in->json, kind->needs)) == 0)
-        return leat_fail(err, LEAT_E_DATA, "%s: a %s without '%s'; is the file whole?", in->name,
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: a report of `leat %s` without '%s'; is the file whole?", in->name,
                          command, kind->needs);
     return LEAT_OK;
 }

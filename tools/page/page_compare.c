@@ -45,12 +45,21 @@ static double step_ms(const json_t *json, const json_t *arm)
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
-/* "simulated, input-bound: nothing overlaps": what follows the verdict, which stands above it. */
+/* "simulated, input-bound: nothing overlaps": the text below the verdict. */
 static const char *without_verdict(const char *sentence, const char *verdict)
 {
     const char *const at = sentence ? strstr(sentence, verdict) : NULL;
     const char *const rest = at ? at + strlen(verdict) : NULL;
     return rest && rest - sentence < 48 && !strncmp(rest, ": ", 2) && rest[2] ? rest + 2 : sentence;
+}
+
+/* The end of the first "path=value" of an arm's name: a comma outside all brackets, or the end of the text. */
+static const char *end_of_value(const char *name)
+{
+    int depth = 0;
+    for (; *name && (depth > 0 || strncmp(name, ", ", 2) != 0); name++)
+        depth += (*name == '{' || *name == '[') - (*name == '}' || *name == ']');
+    return name;
 }
 
 static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
@@ -65,10 +74,10 @@ static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
         leat_answer_change(out, leat_fields_text_or(best, "name", "?"), NULL);
     for (const char *set = leat_fields_text_or(best, "name", ""), *end; *set; set = end) {
         char one[256];
-        end = strstr(set, ", ");
-        snprintf(one, sizeof one, "%.*s", end ? (int)(end - set) : 255, set);
+        end = end_of_value(set);
+        snprintf(one, sizeof one, "%.*s", (int)(end - set), set);
         leat_answer_set(change, one);
-        end = end ? end + 2 : set + strlen(set);
+        end += *end ? 2 : 0;
     }
     char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE];
     snprintf(change->gain, sizeof change->gain, "measured: %s instead of %s per step; then %.60s",

@@ -20,6 +20,16 @@ static const json_t *row_of_now(const json_t *json)
     return json_array_get(rows, 0);
 }
 
+/* A row without the key is taken for simulated. */
+static bool is_simulated(const json_t *json)
+{
+    const json_t *const rows = leat_fields_list(json, "rows");
+    bool simulated = false;
+    for (size_t i = 0; i < json_array_size(rows); i++)
+        simulated |= !json_is_false(json_object_get(json_array_get(rows, i), "simulated"));
+    return simulated;
+}
+
 /* What would make the loader faster. */
 static void take_trials(const json_t *json, leat_answer *out)
 {
@@ -34,7 +44,14 @@ static void take_trials(const json_t *json, leat_answer *out)
                 : NULL;
         if (!change)
             continue;
-        leat_answer_set(change, leat_fields_text(trial, "set"));
+        for (const char *set = leat_fields_text_or(trial, "set", ""), *end; *set; set = end) {
+            char one[256];
+            end = strstr(set, "; ");
+            end = end ? end : set + strlen(set);
+            snprintf(one, sizeof one, "%.*s", (int)(end - set), set);
+            leat_answer_set(change, one);
+            end += *end ? 2 : 0;
+        }
         snprintf(change->gain, sizeof change->gain, "%s: the loader alone is %s as fast",
                  leat_fields_true(trial, "predicted") ? "predicted" : "measured",
                  leat_words_times(speedup, value));
@@ -53,7 +70,7 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
              leat_words_number(leat_fields_number(row, "threads"), threads));
     out->tone = idle < 0.05 ? LEAT_ANSWER_GOOD : LEAT_ANSWER_WARN;
     out->config = leat_fields_text(json, "config");
-    out->simulated = true;
+    out->simulated = is_simulated(json);
     out->sentence = leat_fields_text(json, "sentence");
     if (leat_fields_text(row, "bound"))
         leat_answer_fact(out, "Bound by", leat_fields_text(row, "bound"), NULL);
@@ -73,10 +90,9 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
     char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE + 24];
     leat_bars data = { .id = "whatif",
                        .title = "How long each device would wait",
-                       .simulated = true,
-                       .about =
-                           "Share of the time in which the simulated device would be idle, because "
-                           "this machine cannot feed it.",
+                       .simulated = is_simulated(json),
+                       .about = "Share of the time in which the device would be idle, because this "
+                                "machine cannot feed it.",
                        .axis = "% of the time idle",
                        .unit = "%",
                        .names = "threads" };

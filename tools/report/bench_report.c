@@ -21,7 +21,7 @@ static json_t *notes_json(const leat_plan *plan)
 {
     json_t *list = json_array();
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        json_array_append_new(list, json_string(leat_plan_note(plan, i)));
+        json_array_append_new(list, leat_json_string(leat_plan_note(plan, i)));
     return list;
 }
 
@@ -51,7 +51,7 @@ json_t *leat_bench_report_json(leat_bench_figures *b)
     const uint64_t out = b->after.bytes_out - b->before.bytes_out;
     json_t *json = leat_json_open("bench");
     leat_json_text(json, "config", b->path);
-    leat_json_add(json, "device", device ? json_string(device->name) : json_null());
+    leat_json_add(json, "device", device ? leat_json_string(device->name) : json_null());
     leat_json_bool(json, "simulated", device && device->simulated);
     leat_json_int(json, "batches", (int64_t)(b->after.batches - b->before.batches));
     leat_json_int(json, "warmup_batches", b->warmup);

@@ -75,7 +75,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s)
 {
     json_t *one = json_object(), *set = json_array();
     for (int32_t i = 0; i < s->n_set; i++)
-        json_array_append_new(set, json_string(s->set[i]));
+        json_array_append_new(set, leat_json_string(s->set[i]));
     leat_json_text(one, "title", s->title);
     leat_json_text(one, "why", s->why);
     leat_json_add(one, "set", set);

@@ -77,7 +77,7 @@ json_t *leat_experiment_json(const leat_experiment_run *run)
     for (int32_t i = 0; i < run->n_findings; i++)
         json_array_append_new(findings, finding_json(&run->findings[i]));
     for (int32_t i = 0; i < run->n_notes; i++)
-        json_array_append_new(notes, json_string(run->notes[i]));
+        json_array_append_new(notes, leat_json_string(run->notes[i]));
     leat_json_int(json, "schema", 1);
     leat_json_text(json, "name", run->experiment->name);
     leat_json_text(json, "title", run->experiment->title);

@@ -21,11 +21,21 @@ void leat_json_add(json_t *object, const char *key, json_t *value)
     json_object_set_new(object, key, value);
 }
 
-void leat_json_text(json_t *object, const char *key, const char *text)
+json_t *leat_json_string(const char *text)
 {
     json_t *value = json_string(text);
-    /* File names may not be UTF-8, but JSON texts must be. */
-    leat_json_add(object, key, value ? value : json_string("?"));
+    char *const copy = value ? NULL : leat_files_text("%s", text ? text : "?");
+    for (char *c = copy; c && *c; c++)
+        *c = (unsigned char)*c < 0x80 ? *c : '?';
+    if (copy)
+        value = json_string(copy);
+    free(copy);
+    return value;
+}
+
+void leat_json_text(json_t *object, const char *key, const char *text)
+{
+    leat_json_add(object, key, leat_json_string(text));
 }
 
 void leat_json_int(json_t *object, const char *key, int64_t value)

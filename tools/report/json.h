@@ -15,6 +15,8 @@
  * such a NULL, so that only leat_json_write() needs to check. */
 json_t *leat_json_open(const char *command);
 
+/* A text. JSON is UTF-8, and names of files may be other bytes: then those beyond ASCII become "?". */
+json_t *leat_json_string(const char *text);
 void leat_json_text(json_t *object, const char *key, const char *text);
 void leat_json_int(json_t *object, const char *key, int64_t value);
 void leat_json_bool(json_t *object, const char *key, bool value);

@@ -17,8 +17,7 @@
         s, log, NULL,                                                                              \
         "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "  \
         "batch.png with the first batch; a resumed run appends to it"),                            \
-        LEAT_OPTION_I64(s, log_every, "50", 1, 1e9,                                                \
-                        "with --log: write a line every so many steps")
+        LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
 
 typedef struct leat_train_log leat_train_log;
 

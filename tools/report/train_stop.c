@@ -13,7 +13,7 @@ static int64_t steps_of_epoch(const leat_train_run *t)
     return n > 0 ? n : 0;
 }
 
-/* All steps were made: a signal came in the evaluation after the last one. */
+/* True if all steps were made: the signal came during the evaluation after the last one. */
 static bool is_complete(const leat_train_run *t)
 {
     return t->steps == t->steps_most ||
@@ -101,7 +101,7 @@ json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
     json_t *json = json_object();
     leat_json_int(json, "epoch", per_epoch ? at / per_epoch : 0);
     leat_json_int(json, "batch", per_epoch ? at % per_epoch : at);
-    leat_json_add(json, "go_on", command ? json_string(command) : json_null());
+    leat_json_add(json, "go_on", command ? leat_json_string(command) : json_null());
     free(command);
     return json;
 }

@@ -39,7 +39,7 @@ static json_t *best_json(const leat_tune_result *result)
 {
     json_t *best = json_object(), *set = json_array();
     for (int32_t i = 0; i < result->n_set; i++)
-        json_array_append_new(set, json_string(result->set[i]));
+        json_array_append_new(set, leat_json_string(result->set[i]));
     leat_json_add(best, "set", set);
     leat_json_real(best, "samples_per_s", result->samples_per_s.value);
     leat_json_interval(best, "interval", &result->samples_per_s);
@@ -93,11 +93,12 @@ static bool begins_race(const leat_tune_try *try)
     return try->speedup.low == 1 && try->speedup.high == 1;
 }
 
-void leat_tune_print(const leat_tune_result *result, const char *written)
+void leat_tune_print(const leat_tune_result *result, const char *output)
 {
     char rate[32], before[32];
-    printf("device %s%s\n", result->device,
-           result->simulated ? ": simulated; times are modelled, no arithmetic is done" : "");
+    leat_terminal_say(2, "device %s%s", result->device,
+                      result->simulated ? ": simulated; times are modelled, no arithmetic is done"
+                                        : "");
     if (result->cores_taken >= 0.1 * result->cores)
         printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);
@@ -111,12 +112,14 @@ void leat_tune_print(const leat_tune_result *result, const char *written)
     }
     putchar('\n');
     leat_terminal_say(0, "%s", result->sentence);
+    if (output && !result->n_set)
+        printf("nothing was written to %s\n", output);
     if (!result->n_set)
         return;
     printf("\n%s samples/s instead of %s with\n", rate_text(result->samples_per_s.value, rate),
            rate_text(result->baseline.value, before));
     for (int32_t i = 0; i < result->n_set; i++)
         printf("  --set %s\n", result->set[i]);
-    if (written)
-        printf("written to %s\n", written);
+    if (output)
+        printf("written to %s\n", output);
 }

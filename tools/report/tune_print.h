@@ -8,8 +8,8 @@
 
 #include "leat/tune.h"
 
-/* On standard output, within LEAT_TERMINAL_COLUMNS. written: the file with the winner; NULL: none. */
-void leat_tune_print(const leat_tune_result *result, const char *written);
+/* On standard output, within LEAT_TERMINAL_COLUMNS. output: the file for a winner; NULL: none. */
+void leat_tune_print(const leat_tune_result *result, const char *output);
 
 /* A new object; NULL: out of memory. path: of the config. */
 json_t *leat_tune_json(const leat_tune_result *result, const char *path);

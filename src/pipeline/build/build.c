@@ -70,30 +70,27 @@ static uint64_t digest_of(const leat_node *node, uint64_t digest)
     return digest;
 }
 
-static bool is_stage(const leat_node *entry, const char *name)
-{
-    return !strcmp(entry->kind == LEAT_NODE_MAP ? entry->first->key : entry->text, name);
-}
-
-/* A digest of what decides the content of batches: records, seed, and stages except prefetch. A cache counts
- * only if an op before it is random. on_error counts with its policy but not its limit, so that a run that
+/* A digest of what decides the content of batches: records, seed, and stages. A cache counts only if an op
+ * before it is random. on_error counts with its policy but not its limit, so that a run that
  * has reached its limit may resume with a higher one. */
-static uint64_t plan_digest(const leat_plan *plan, const leat_config_sections *sections)
+static uint64_t plan_digest(const leat_plan *plan, const leat_config_sections *sections,
+                            const leat_node *cache)
 {
     uint64_t digest = leat_digest_chain(plan->source->digest, plan->source->n_records);
     digest = leat_digest_chain(digest, plan->seed);
     if (sections->source && sections->source->first)
         digest = digest_of(sections->source, digest);
     for (const leat_node *stage = sections->pipeline->first; stage; stage = stage->next)
-        if (is_stage(stage, "cache"))
+        if (stage == cache)
             digest = plan->is_cache_random ? leat_digest_chain(digest, 1) : digest;
-        else if (!is_stage(stage, "prefetch") && !is_stage(stage, "on_error"))
+        else if (!(leat_stage_flags(stage) & LEAT_STAGE_NO_DIGEST))
             digest = digest_of(stage, digest);
     return plan->on_error ? leat_digest_chain(digest, plan->on_error) : digest;
 }
 
-static void fill_info(leat_plan *plan, const leat_config_sections *sections)
+static void fill_info(const leat_build *build, const leat_config_sections *sections)
 {
+    leat_plan *const plan = build->plan;
     plan->info = (leat_plan_info){
         .n_records = plan->source->n_records,
         .n_samples = plan->order.n_samples > INT64_MAX ? -1 : (int64_t)plan->order.n_samples,
@@ -105,26 +102,8 @@ static void fill_info(leat_plan *plan, const leat_config_sections *sections)
         .n_tensors = plan->n_tensors,
         .n_classes = plan->source->n_classes,
         .seed = plan->seed,
-        .digest = plan_digest(plan, sections),
+        .digest = plan_digest(plan, sections, build->cache),
     };
-}
-
-static const char *name_of(const leat_node *entry)
-{
-    if (entry->kind == LEAT_NODE_SCALAR)
-        return entry->text;
-    return entry->kind == LEAT_NODE_MAP && entry->first ? entry->first->key : "";
-}
-
-/* Whether one of these stages makes batches. */
-static bool has_batch(const leat_node *entry)
-{
-    static const char *const names[] = { "batch", "padded_batch", "bucket_by_length" };
-    for (; entry; entry = entry->next)
-        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-            if (!strcmp(name_of(entry), names[i]))
-                return true;
-    return false;
 }
 
 static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
@@ -134,7 +113,8 @@ static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *
         return leat_node_fail(
             pipeline, err, LEAT_E_CONFIG,
             "pipeline must be a list of stages, each behind a dash: `- batch: 32`");
-    build->has_batch = has_batch(pipeline->first);
+    for (const leat_node *entry = pipeline->first; entry; entry = entry->next)
+        build->has_batch |= (leat_stage_flags(entry) & LEAT_STAGE_BATCHES) != 0;
     for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
         rc = leat_stage_add(build, entry, err);
     if (rc >= 0 && !build->batch)
@@ -216,7 +196,7 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     leat_check(plan->order.n_batches > 0);
     leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
-    fill_info(plan, sections);
+    fill_info(build, sections);
     return leat_gpu_cut(plan, err);
 }
 

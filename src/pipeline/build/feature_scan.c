@@ -234,7 +234,7 @@ static void take_pieces(scan_work *work, scan *s)
     }
 }
 
-/* A thread that lacks memory leaves its pieces to the others. */
+/* A thread that cannot allocate returns; others take the pieces. */
 static void help(void *arg, int i)
 {
     scan s;

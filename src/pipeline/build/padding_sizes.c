@@ -50,10 +50,11 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
                            &longest, err);
     *most = longest > 1 ? longest : 1;
-    leat_note_add(build->plan,
-                  "'%s' has room for %lld, the largest of all records, which were all read to find "
-                  "it; give shapes to avoid this",
-                  name, (long long)*most);
+    leat_note_add(
+        build->plan,
+        "'%s': rows hold %lld values, the longest record; all records were read to find it; "
+        "give shapes to avoid this",
+        name, (long long)*most);
     return rc;
 }
 
@@ -119,8 +120,9 @@ static int set_value(leat_chain *chain, const char *name, const leat_node *node,
         rc = leat_number_i64(node->text, &integer);
     if (rc != LEAT_NUMBER_OK ||
         (!leat_dtype_is_float(type) && (integer < low[type] || integer > high[type])))
-        return leat_node_fail(node, err, LEAT_E_CONFIG, "values: '%s' is filled up with one %s",
-                              name, leat_dtype_name(type));
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "values: the padding value of '%s' must be one %s", name,
+                              leat_dtype_name(type));
     const float single = (float)real;
     const int32_t word = (int32_t)integer;
     const uint8_t byte = (uint8_t)integer;
@@ -162,9 +164,7 @@ static int settle_chain(leat_build *build, leat_chain *chain, const char *name,
         return LEAT_OK;
     if (!chain->pad.on)
         return leat_node_fail(value, err, LEAT_E_CONFIG,
-                              "values: every '%s' has the same size: there is nothing "
-                              "to fill up",
-                              name);
+                              "values: every '%s' has the same size: no padding is needed", name);
     return set_value(chain, name, value, err);
 }
 

@@ -21,8 +21,7 @@
 typedef struct largest {
     uint64_t size[RUNS], record[RUNS]; /* largest first */
     int n;
-    uint64_t usual,
-        distance; /* the record whose size is nearest to the average; its difference from it */
+    uint64_t usual, distance; /* the record with size nearest to the mean; that difference */
     bool has_usual;
 } largest;
 
@@ -109,7 +108,7 @@ static bool sum_shapes(const leat_plan *plan, uint64_t *out)
 
 /* --- scratch by running ----------------------------------------------------------------------------- */
 
-/* Our ops may run without need, but not a user's op, nor the one that waits on purpose. */
+/* Built-in ops may be run for probing, except `sleep`; user ops may not. */
 static bool may_run(const leat_plan *plan)
 {
     for (int32_t c = 0; c < plan->n_chains; c++)

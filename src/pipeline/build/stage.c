@@ -18,6 +18,23 @@ static const leat_stage_table *stage_at(size_t i)
     return i < sizeof stages / sizeof *stages ? stages[i] : NULL;
 }
 
+static const leat_stage_table *find(const char *name)
+{
+    for (size_t i = 0; stage_at(i); i++)
+        if (!strcmp(stage_at(i)->kind.name, name))
+            return stage_at(i);
+    return NULL;
+}
+
+unsigned leat_stage_flags(const leat_node *entry)
+{
+    const char *name;
+    const leat_node *given;
+    const leat_stage_table *const stage =
+        leat_node_named(entry, "stage", &name, &given, NULL) < 0 ? NULL : find(name);
+    return stage ? stage->flags : 0;
+}
+
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
                            leat_error *err)
 {
@@ -63,8 +80,8 @@ static const struct {
     const char *stage, *option, *instead;
 } elsewhere[] = {
     { "shuffle", "buffer_size",
-      "the shuffle is global and needs no buffer: leave it out, or write window: N where samples "
-      "must stay near their place" },
+      "the shuffle is global and needs no buffer: leave it out, or write window: N to keep samples "
+      "near their position" },
     { "shuffle", "reshuffle_each_iteration", "write reshuffle" },
     { "batch", "batch_size", "write size" },
     { "padded_batch", "batch_size", "write size" },
@@ -104,9 +121,8 @@ static int fail_empty(const leat_build *build, const char *name, uint64_t n, con
 {
     const char *const unit = build->batch ? "batches" : "samples";
     if (n == LEAT_ENDLESS)
-        return leat_node_fail(where, err, LEAT_E_CONFIG, "%s leaves no %s", name, unit);
-    return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "%s leaves none of the %llu %s that come to it", name,
+        return leat_node_fail(where, err, LEAT_E_CONFIG, "%s removes all %s", name, unit);
+    return leat_node_fail(where, err, LEAT_E_CONFIG, "%s removes all %llu %s", name,
                           (unsigned long long)n, unit);
 }
 
@@ -125,19 +141,11 @@ static void note_stage(leat_build *build, const char *name, const leat_node *giv
         leat_node_text(given, info->options, sizeof info->options);
 }
 
-/* Whether the stage only counts or orders. The pipeline of one of several sources has only such stages. */
-static bool only_orders(const leat_stage_table *stage)
-{
-    return stage == &leat_stage_shuffle || stage == &leat_stage_repeat ||
-           stage == &leat_stage_take || stage == &leat_stage_skip || stage == &leat_stage_shard ||
-           stage == &leat_stage_filter;
-}
-
 static int fail_inside(const leat_node *entry, const char *name, leat_error *err)
 {
     leat_words known = { .length = 0 };
     for (size_t i = 0; stage_at(i); i++)
-        if (only_orders(stage_at(i)))
+        if (stage_at(i)->flags & LEAT_STAGE_ORDERS)
             leat_nearest_add_word(&known, stage_at(i)->kind.name);
     return leat_node_fail(entry, err, LEAT_E_CONFIG,
                           "%s is not allowed in the pipeline of one of several sources: move it to "
@@ -149,17 +157,14 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
 {
     const char *name;
     const leat_node *given;
-    const leat_stage_table *stage = NULL;
+    const leat_stage_table *stage;
     char what[80];
     int rc = leat_node_named(entry, "stage", &name, &given, err);
     if (rc < 0)
         return rc;
-    for (size_t i = 0; stage_at(i) && !stage; i++)
-        if (!strcmp(stage_at(i)->kind.name, name))
-            stage = stage_at(i);
-    if (!stage)
+    if (!(stage = find(name)))
         return unknown(build, entry, name, err);
-    if (build->is_nested && !only_orders(stage))
+    if (build->is_nested && !(stage->flags & LEAT_STAGE_ORDERS))
         return fail_inside(entry, name, err);
     if ((rc = check_other_names(stage, given, err)) < 0)
         return rc;

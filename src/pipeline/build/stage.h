@@ -16,16 +16,28 @@ typedef struct leat_build {
     size_t n_user_ops;
     /* The nodes of these stages. NULL: not added yet. */
     const leat_node *batch, *prefetch, *cache, *on_error, *unbatch;
-    bool has_batch; /* one of all stages makes batches */
-    bool is_nested; /* the pipeline of one of several sources: it only counts and orders */
+    bool has_batch; /* some stage of the pipeline makes batches */
+    bool is_nested; /* pipeline of a combined source: only counting and ordering stages */
 } leat_build;
+
+enum {
+    LEAT_STAGE_ORDERS =
+        1, /* decides only which samples come and when; combined sources may have it */
+    LEAT_STAGE_BATCHES = 2, /* makes batches */
+    LEAT_STAGE_NO_DIGEST =
+        4 /* its options are not in the digest of what decides the content of batches */
+};
 
 typedef struct leat_stage_table {
     leat_kind kind;
     size_t options_size;
     /* where: the stage's node, for messages. */
     int (*add)(leat_build *build, const void *options, const leat_node *where, leat_error *err);
+    unsigned flags;
 } leat_stage_table;
+
+/* The flags of the stage that an entry of `pipeline` names; 0: there is no such stage. */
+unsigned leat_stage_flags(const leat_node *entry);
 
 /* Adds one entry of `pipeline`. */
 int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err);

@@ -45,5 +45,6 @@ static int add_batch(leat_build *build, const void *options, const leat_node *wh
 const leat_stage_table leat_stage_batch = {
     { "batch", "stack samples; stages after it count batches", batch_table },
     sizeof(batch_options),
-    add_batch
+    add_batch,
+    LEAT_STAGE_BATCHES
 };

@@ -232,5 +232,6 @@ const leat_stage_table leat_stage_bucket_by_length = {
     { "bucket_by_length", "batch samples of similar length, padded to the length of their bucket",
       table },
     sizeof(bucket_options),
-    add_bucket_by_length
+    add_bucket_by_length,
+    LEAT_STAGE_BATCHES
 };

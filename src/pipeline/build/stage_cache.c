@@ -67,7 +67,7 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
                               "cache keeps samples: put it before batch");
     if (build->unbatch)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "cache keeps records: put it before unbatch");
+                              "cache stores whole records: put it before unbatch");
     if (!o->file.text[0])
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: the name of the file is empty; for memory leave it out");
@@ -94,30 +94,17 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     return leat_cache_new(&plan->cache, o, at.message, err);
 }
 
-/* Whether a stage decides only which samples come and when, not their content. */
-static bool orders_only(const char *name)
-{
-    static const char *const names[] = { "shuffle", "repeat", "take", "skip", "shard", "filter" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i], name))
-            return true;
-    return false;
-}
-
 /* The text of the stages before the cache that decide the content of samples. Owned by the caller. NULL: out
  * of memory. */
 static char *stages_text(const leat_build *build, const leat_node *pipeline)
 {
     size_t size = 1;
     const leat_node *stage;
-    const char *name;
-    leat_error ignored;
     for (stage = pipeline->first; stage != build->cache; stage = stage->next)
         size += leat_node_text(stage, NULL, 0) + 2;
     char *const text = calloc(1, size), *end = text;
     for (stage = pipeline->first; text && stage != build->cache; stage = stage->next) {
-        const leat_node *given;
-        if (leat_node_named(stage, "stage", &name, &given, &ignored) >= 0 && orders_only(name))
+        if (leat_stage_flags(stage) & LEAT_STAGE_ORDERS)
             continue;
         if (end > text)
             end += snprintf(end, size - (size_t)(end - text), ", ");
@@ -196,5 +183,6 @@ int leat_stage_cache_describe(const leat_build *build, const leat_config_section
 const leat_stage_table leat_stage_cache = {
     { "cache", "store samples at this point of the pipeline, for later epochs", table },
     sizeof(leat_cache_options),
-    add_cache
+    add_cache,
+    LEAT_STAGE_NO_DIGEST
 };

@@ -81,14 +81,18 @@ static int add_shard(leat_build *build, const void *options, const leat_node *wh
 const leat_stage_table leat_stage_repeat = {
     { "repeat", "read the data several times; each pass is a new epoch", repeat_table },
     sizeof(count_options),
-    add_repeat
+    add_repeat,
+    LEAT_STAGE_ORDERS
 };
 const leat_stage_table leat_stage_take = { { "take", "keep the first elements", take_table },
                                            sizeof(count_options),
-                                           add_take };
+                                           add_take,
+                                           LEAT_STAGE_ORDERS };
 const leat_stage_table leat_stage_skip = { { "skip", "leave out the first elements", skip_table },
                                            sizeof(count_options),
-                                           add_skip };
+                                           add_skip,
+                                           LEAT_STAGE_ORDERS };
 const leat_stage_table leat_stage_shard = { { "shard", "keep every n-th element", shard_table },
                                             sizeof(shard_options),
-                                            add_shard };
+                                            add_shard,
+                                            LEAT_STAGE_ORDERS };

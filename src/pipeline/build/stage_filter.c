@@ -35,9 +35,9 @@ static const leat_option table[] = {
     LEAT_OPTION_STRING(filter_options, max, "inf",
                        "a number: keep samples whose value is at most this"),
     LEAT_OPTION_I64_OR(filter_options, min_length, "none", 0, 9e15, nones,
-                       "keep samples with at least so many values, or bytes"),
+                       "keep samples with at least this many values (bytes: this many bytes)"),
     LEAT_OPTION_I64_OR(filter_options, max_length, "none", 0, 9e15, nones,
-                       "keep samples with at most so many values, or bytes"),
+                       "keep samples with at most this many values (bytes: this many bytes)"),
     LEAT_OPTION_BOOL(filter_options, invert, "false", "keep all other samples instead"),
     LEAT_OPTION_END
 };
@@ -356,5 +356,6 @@ end:
 const leat_stage_table leat_stage_filter = {
     { "filter", "keep the samples whose stored feature meets a condition", table },
     sizeof(filter_options),
-    add_filter
+    add_filter,
+    LEAT_STAGE_ORDERS
 };

@@ -31,8 +31,8 @@ static const leat_option table[] = {
     LEAT_OPTION_ENUM(map_options, device, "auto", devices,
                      "where the ops run: cpu; gpu: on the loader's CUDA device, after the copy, "
                      "with the same result except for decode_jpeg; auto: on the loader's CUDA "
-                     "device, if it has one, starting at the first op from which all ops have GPU "
-                     "kernels and rows of one shape; decode_jpeg and all ops before it on the CPU"),
+                     "device for the last ops that all have kernels and fixed shapes; the others "
+                     "on the CPU"),
     LEAT_OPTION_END
 };
 
@@ -261,5 +261,6 @@ void leat_stage_map_free_chain(leat_chain *chain)
 const leat_stage_table leat_stage_map = {
     { "map", "run ops on one tensor of every sample; after batch: on pairs of samples", table },
     sizeof(map_options),
-    add_map
+    add_map,
+    0
 };

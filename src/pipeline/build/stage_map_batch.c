@@ -22,7 +22,7 @@ static int fail_unknown(const leat_build *build, const char *name, const leat_no
                           known.text);
 }
 
-/* Pairs are drawn from the whole batch, and a process of several has only its part. */
+/* Pairs are drawn from the whole batch, and with several ranks each process has only a part. */
 static int check_ranks(const leat_build *build, const char *name, const leat_node *entry,
                        leat_error *err)
 {

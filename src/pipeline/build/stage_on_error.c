@@ -74,5 +74,6 @@ const leat_stage_table leat_stage_on_error = {
     { "on_error", "what to do with a record that cannot be read, parsed, decoded or mapped",
       table },
     sizeof(on_error_options),
-    add_on_error
+    add_on_error,
+    LEAT_STAGE_NO_DIGEST
 };

@@ -41,5 +41,6 @@ static int add_padded_batch(leat_build *build, const void *options, const leat_n
 const leat_stage_table leat_stage_padded_batch = {
     { "padded_batch", "stack samples of different sizes, padded to one size", table },
     sizeof(padded_options),
-    add_padded_batch
+    add_padded_batch,
+    LEAT_STAGE_BATCHES
 };

@@ -14,7 +14,7 @@ static const leat_option prefetch_table[] = {
     LEAT_OPTION_ROW(
         prefetch_options, batches, I64, "auto", 0, 4096, autos,
         "finished batches kept ready for the consumer; 0: read, map and copy each batch only when "
-        "it is asked for; auto: 2, or more if one sample takes longer than that"),
+        "it is asked for; auto: at least 2; more if one slow sample outlasts the prepared batches"),
     LEAT_OPTION_BOOL(prefetch_options, pinned, "true",
                      "copy to devices from pinned memory, so that copies overlap with other work; "
                      "false: for comparison"),
@@ -44,5 +44,6 @@ static int add_prefetch(leat_build *build, const void *options, const leat_node 
 const leat_stage_table leat_stage_prefetch = {
     { "prefetch", "prepare batches ahead of the consumer", prefetch_table },
     sizeof(prefetch_options),
-    add_prefetch
+    add_prefetch,
+    LEAT_STAGE_NO_DIGEST
 };

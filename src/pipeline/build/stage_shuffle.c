@@ -23,9 +23,11 @@ static const leat_option shuffle_table[] = {
     LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
                        "for slow disks: neighbouring samples per block; blocks are shuffled, then "
                        "the samples inside each window of blocks"),
-    LEAT_OPTION_I64_OR(shuffle_options, window, "auto", 2, COUNT_MAX, autos,
-                       "samples that are shuffled together; with block: a multiple of it; without: "
-                       "no sample moves by 1.5 windows or more; auto: all samples, or 16 blocks"),
+    LEAT_OPTION_I64_OR(
+        shuffle_options, window, "auto", 2, COUNT_MAX, autos,
+        "samples that are shuffled together; with block: a multiple of block; without "
+        "block: each sample moves by less than 1.5 windows; auto: all samples, or 16 "
+        "blocks with block"),
     LEAT_OPTION_END
 };
 
@@ -94,5 +96,6 @@ const leat_stage_table leat_stage_shuffle = {
     { "shuffle", "read every record once, in a random order given by seed and epoch",
       shuffle_table },
     sizeof(shuffle_options),
-    add_shuffle
+    add_shuffle,
+    LEAT_STAGE_ORDERS
 };

@@ -62,5 +62,6 @@ static int add_unbatch(leat_build *build, const void *options, const leat_node *
 const leat_stage_table leat_stage_unbatch = {
     { "unbatch", "make one sample of each row of a record's tensors", table },
     sizeof(int),
-    add_unbatch
+    add_unbatch,
+    0
 };

@@ -29,7 +29,7 @@
 typedef struct leat_cache leat_cache;
 
 typedef struct leat_cache_options {
-    leat_string file; /* "memory", or a path */
+    leat_string file; /* "memory" or a path; stage_cache.c handles "device" */
     int64_t bytes;    /* limit for samples; LEAT_OPTION_CHOICE(0): auto */
 } leat_cache_options;
 

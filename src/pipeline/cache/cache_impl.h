@@ -32,7 +32,8 @@ struct leat_cache {
     int lock_fd; /* holds the writer's lock; -1: none */
     uint8_t *memory;
     size_t memory_size;
-    _Atomic uint64_t *words; /* one per record: release when VALID, acquire before use */
+    _Atomic uint64_t
+        *words; /* one per record; stored with release when VALID, loaded with acquire */
     _Atomic uint32_t *units; /* size of its entry; set before its word */
     uint64_t first, end;     /* range of entries */
     bool is_reader;          /* this process does not write to the file */

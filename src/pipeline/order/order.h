@@ -46,7 +46,7 @@ typedef struct leat_order {
     const struct leat_combine *combine; /* combined sources; NULL: one source. Borrowed */
     int32_t n_before, n_after;
     leat_order_step before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
-    uint64_t samples_per_record; /* samples per record after unbatch; 1 without unbatch */
+    uint64_t samples_per_record; /* after unbatch; 1 without unbatch */
     int32_t unbatch_step;        /* number of steps before unbatch */
     bool unbatch_scattered;      /* a later shuffle separates the samples of a record */
     uint64_t n_samples;          /* after `before`; may be LEAT_ENDLESS */
@@ -79,8 +79,8 @@ void leat_order_fini(leat_order *order);
  * on success. A global shuffle right before it moves into the buckets. */
 int leat_order_add_buckets(leat_order *order, struct leat_buckets **buckets, bool drop_remainder,
                            leat_error *err);
-/* From here on, each record is `samples_per_record` samples, and leat_order_row returns record · samples_per_record + part.
- * Call it at most once, before the batch. */
+/* From here on, each record has several samples, and leat_order_row returns sample numbers: record ·
+ * samples_per_record + part. Call it at most once, before the batch. */
 void leat_order_unbatch(leat_order *order, uint64_t samples_per_record);
 /* Sets the batch size, at least 1. Call it once. */
 void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder);
@@ -93,8 +93,8 @@ static inline uint64_t leat_order_record(const leat_order *order, uint64_t sampl
                : sample / order->samples_per_record; /* a division would slow down cheap rows */
 }
 
-/* Adjusts n, a number of rows from position `first` on, so that the last row is the last part of its
- * record. Returns at most `most`; returns n if no such number exists. */
+/* Changes n so that rows [first, first + n) end at the end of a record. Returns at most `most`; returns n if
+ * no such number exists. */
 static inline uint64_t leat_order_whole_rows(const leat_order *order, uint64_t first, uint64_t n,
                                              uint64_t most)
 {
@@ -139,11 +139,11 @@ static inline uint64_t leat_order_slot_rows(const leat_order *order)
 /* Finds batch b, counted over all epochs; it must exist. Rank r of R holds rows ⌊r·m/R⌋ to
  * ⌊(r+1)·m/R⌋ - 1 of its m rows. The rows of all ranks in order are the whole batch, for every R. */
 leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cache, uint64_t b);
-/* Returns record and epoch of this rank's row j. */
+/* Returns sample and epoch of this rank's row j. Without unbatch a sample's number is its record's. */
 void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat_order_place *place,
                     uint64_t j, uint64_t *sample, uint64_t *epoch);
 
-/* Returns the records of n of this rank's rows from j on, faster where a shuffle is the only step. */
+/* Returns the samples of n of this rank's rows from j on, faster where a shuffle is the only step. */
 void leat_order_rows(const leat_order *order, leat_order_cache *cache,
                      const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *samples);
 
@@ -160,7 +160,7 @@ static inline uint64_t leat_order_position(const leat_order *order, const leat_o
 void leat_order_walk(const leat_order *order, leat_order_cache *cache, leat_order_perm_cache *perms,
                      uint32_t purpose, uint64_t *p, uint64_t *epoch);
 
-/* Returns the batches of one pass; for an endless pipeline, those of n_records records. */
+/* Returns the batches of one pass; if endless, the batches of n_records records. */
 uint64_t leat_order_epoch_batches(const leat_order *order);
 
 #endif

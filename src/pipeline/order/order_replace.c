@@ -7,7 +7,7 @@
 #define PURPOSE 0x72657000u /* no step of an order uses these purposes */
 #define TRIES   32          /* to find a sample of the same source */
 
-/* Returns the index of the source of a record. */
+/* Returns the index of the source of a sample. */
 static size_t source_of(const leat_order *order, uint64_t sample)
 {
     size_t i = order->combine ? order->combine->n_children : 1;
@@ -21,7 +21,7 @@ void leat_order_replace(const leat_order *order, leat_order_cache *cache, uint64
                         uint64_t *sample, uint64_t *epoch)
 {
     const uint64_t p = leat_order_position(order, place, j);
-    /* Endless data has no passes: n_records · parts samples count as one. */
+    /* Endless data has no passes: the samples of n_records records count as one. */
     const bool endless = order->n_samples == LEAT_ENDLESS;
     const uint64_t n = order->buckets ? order->buckets->list[place->bucket].members->n_members
                        : endless      ? order->n_records * order->samples_per_record

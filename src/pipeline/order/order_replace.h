@@ -8,7 +8,7 @@
 
 #define LEAT_REPLACE_ATTEMPTS 8
 
-/* Returns record and epoch of the sample that replaces row j of a batch, whose record is `bad`.
+/* Returns number and epoch of the sample that replaces sample `bad` in row j of a batch.
  * attempt: from 0. The sample comes from another position of the same pass and bucket, by a permutation
  * keyed with seed, pass and attempt. So it is always a sample of this pipeline, and in one attempt no
  * two bad rows of a pass get the same sample. It can be the row itself. With combined sources, it is

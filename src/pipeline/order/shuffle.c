@@ -94,7 +94,7 @@ uint64_t leat_shuffle_at(const leat_shuffle *shuffle, uint64_t n, uint32_t purpo
     return one_pass(&m, FIRST_PASS, window, p);
 }
 
-/* As in_blocks(), for positions of one window from p on, many at a time. Few blocks come from many positions. */
+/* As in_blocks(), for positions of one window from p on, many at a time. Many positions share few blocks. */
 static void blocks_span(const mixing *m, uint64_t p, uint64_t n_out, uint64_t *out)
 {
     const uint64_t block = m->shuffle->block, window = m->shuffle->window;

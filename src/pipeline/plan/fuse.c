@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuse.c: which ops of a chain run in one go. A fused run never straddles a place where the chain is cut: at
- * `cache`, `unbatch`, or the device. Called when a plan is laid out, and by chain.c for each sample. */
+ * fuse.c: finds ops of a chain that run as one step. A fused run never crosses a cut of the chain: `cache`,
+ * `unbatch`, or the device. Called when a plan is laid out, and by chain.c for each sample. */
 #include "plan_impl.h"
 
 int leat_fuse_ops(const leat_chain *chain, int32_t from, int32_t to,

@@ -2,11 +2,11 @@
  *
  * gpu_cut.c: `device: auto`: which ops of a plan run on a GPU, where the loader has one.
  *
- * DESIGN. The plan alone decides, so a loader never depends on the machine or on luck: of each chain the
- * GPU does the ops at the end that all have kernels and get rows of one shape. What decode_jpeg gives has
- * no such shape, so decoding, and the crop or resize behind it, stay on the CPU. Kernels give what the CPU
- * gives, so batches are the same. The plan itself is laid out for the CPU; a copy that is cut for a GPU is
- * made beside it. The copy borrows what the plan owns, and lives as long. */
+ * DESIGN. The decision depends only on the plan. In each chain, the longest run of ops at the end runs on the
+ * GPU if all of them have kernels and fixed input shapes. decode_jpeg's output has no fixed shape, so decoding
+ * and the crop or resize after it stay on the CPU. Kernels give the CPU's results, so batches are the same.
+ * The plan itself is laid out for the CPU; a copy that is cut for a GPU is made beside it. The copy borrows
+ * what the plan owns, and lives as long. */
 #include <stdlib.h>
 
 #include "plan_impl.h"
@@ -35,7 +35,7 @@ static bool may_move(const leat_plan *plan, const leat_chain *chain, int32_t i)
            leat_op_find(chain_op->op->name) == chain_op->op && leat_shape_bytes(&in) >= 0;
 }
 
-/* Ops of chain c that are left to the CPU. */
+/* Number of ops of chain c that run on the CPU. */
 static int32_t cut_of(const leat_plan *plan, int32_t c)
 {
     int32_t n = plan->chains[c].n_host;
@@ -59,7 +59,7 @@ int leat_gpu_cut(leat_plan *plan, leat_error *err)
         moves |= chain->n_host < plan->chains[c].n_host;
     }
     copy->on_device |= moves;
-    /* Where it would be too large, the plan stays on the CPU. */
+    /* If the GPU layout is too large, keep the CPU plan only. */
     if (moves && leat_plan_layout_make(copy, NULL, NULL) >= 0)
         plan->gpu = copy;
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_decode.c: see gpu_decode.h.
- * This half is for when a plan is made; sample/gpu_decode_row.c has the other one, for each row. */
+ * This file runs when a plan is made; sample/gpu_decode_row.c runs for each row. */
 #include "gpu_decode.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ int leat_gpu_decode_add(leat_plan *plan, leat_chain *chain, const leat_node *whe
     return LEAT_OK;
 }
 
-/* Of a source that does not know how large it is: reads some records, evenly spread. 0: none could be. */
+/* Mean record size of a source of unknown size, from a few evenly spread records. 0: none could be read. */
 static int64_t mean_by_reading(const leat_source *source, int32_t feature)
 {
     const uint64_t n = source->n_records < LOOKED_AT ? source->n_records : LOOKED_AT;

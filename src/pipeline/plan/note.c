@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * note.c: what a plan says about itself that is no error. */
+ * note.c: notes of a plan: remarks that are not errors. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

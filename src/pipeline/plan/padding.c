@@ -24,7 +24,7 @@ static void fill(uint8_t *to, size_t size, const uint8_t *value, size_t value_si
         memcpy(to + done, to, done < size - done ? done : size - done);
 }
 
-/* One sample on its way into a row. */
+/* How one sample is copied into a row. */
 typedef struct copy_plan {
     const leat_pad *pad;
     const leat_shape *in, *to;

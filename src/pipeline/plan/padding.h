@@ -8,18 +8,18 @@
 
 #include "leat/tensor.h"
 
-/* How a tensor's samples come into rows that are larger. */
+/* How a tensor's samples are padded. */
 typedef struct leat_pad {
     bool on;
     bool by_bucket;    /* rows of a batch are as long as its bucket's */
-    bool truncate;     /* what is too large is cut off, and no error */
+    bool truncate;     /* cut larger samples; false: they are an error */
     leat_shape from;   /* of samples: unknown dims, and known ones that are made larger */
     uint8_t value[8];  /* of an element outside the sample; the first bytes, by type */
     int32_t n_lengths; /* dims that are padded; their sizes are a tensor of their own */
     size_t lengths_at; /* of row 0's lengths (int64) in a slot */
 } leat_pad;
 
-/* The dims in which `from` and the row differ: `from` has unknown ones, or smaller ones. */
+/* True if this dim is padded: unknown in `from`, or different from the row's. */
 bool leat_padding_differs(const leat_pad *pad, const leat_shape *row, int32_t dim);
 
 /* Puts a sample into a row of shape `to`: the sample in its first elements along each dim, the pad's

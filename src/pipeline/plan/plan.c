@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c: what a plan came to, for people. */
+ * plan.c: public functions that describe a plan. */
 #include <stdlib.h>
 #include <string.h>
 

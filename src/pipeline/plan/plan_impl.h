@@ -16,7 +16,7 @@
 #define LEAT_MAX_CHAIN      32 /* ops on one tensor */
 #define LEAT_MAX_BATCH_OPS  4
 #define LEAT_MAX_NOTES      16
-#define LEAT_PREFETCH_FIRST 2 /* auto: the least that hides one slow batch behind another */
+#define LEAT_PREFETCH_FIRST 2 /* minimum and first value of `prefetch: auto` */
 
 /* Properties of the data, found by probe.c: sizes of records, and scratch that a sample needs. */
 typedef struct leat_probe {
@@ -122,7 +122,7 @@ static inline size_t leat_chain_row_bytes(const leat_chain *chain, const leat_or
            (size_t)order->buckets->list[bucket].max_length;
 }
 
-/* The same as workers write them. Rows are padded on the host. */
+/* Bytes of a row as the workers write it. Rows are padded on the host. */
 static inline size_t leat_chain_host_bytes(const leat_chain *chain, const leat_order *order,
                                            uint32_t bucket)
 {
@@ -204,7 +204,7 @@ struct leat_plan {
     char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see note.c */
 };
 
-/* The plan itself, of a copy that was cut too. Stages have the same numbers in all copies. */
+/* The original plan; `plan` may be its GPU copy. Stages have the same numbers in all copies. */
 static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
 {
     return plan->whole ? plan->whole : plan;
@@ -217,7 +217,7 @@ void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
 void leat_note_clear(leat_plan *plan);
 /* gpu_cut.c: makes plan->gpu. Everything else of the plan is settled. */
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
-/* plan_layout.c: lays out a slot. All shapes are settled, and which ops the device runs. May be called
+/* plan_layout.c: lays out a slot. Shapes and placement of ops must be final. May be called
  * again, on a copy of a plan whose chains are cut elsewhere. batch: node for messages; NULL: none */
 int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *err);
 

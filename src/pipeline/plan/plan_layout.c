@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan_layout.c: where in a slot, and in a batch on a device, the rows of each tensor lie, once all
- * shapes are settled. */
+ * plan_layout.c: computes the offset of each tensor's rows in a slot and in a device buffer. All shapes are final. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +26,7 @@ static int fail_unsettled(const leat_chain *chain, const char *name, const leat_
                                  : "");
 }
 
-/* Refuses what this machine can never hold, before the system would have to kill somebody. */
+/* Refuses slots larger than physical memory, before the OOM killer acts. */
 static int check_memory(const leat_plan *plan, const leat_node *batch, leat_error *err)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -42,7 +41,7 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
         there / 0x1p30);
 }
 
-/* Room for `bytes` per row of a batch, from *at on, which goes to its end. */
+/* Reserves `bytes` per row: *offset = *at, then moves *at past the rows. */
 static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t *at)
 {
     size_t all;
@@ -51,7 +50,7 @@ static bool add_rows(const leat_plan *plan, size_t bytes, size_t *offset, size_t
            !__builtin_add_overflow(*at, (all + 63) / 64 * 64, at) && *at <= (size_t)1 << 46;
 }
 
-/* Files that the device decodes stay in host memory: behind what is copied. */
+/* Reserves host memory for files, behind the copied part of the slot. */
 static bool add_files(leat_plan *plan, leat_chain *chain)
 {
     leat_device_files *const files = &chain->files;
@@ -64,7 +63,7 @@ static bool add_files(leat_plan *plan, leat_chain *chain)
     return true;
 }
 
-/* What the device's ops need: their plans in the slot, their results behind it. */
+/* Reserves memory for device ops: plans in the slot, outputs in the buffer. */
 static bool lay_out_device(leat_plan *plan)
 {
     bool fits = true;
@@ -94,7 +93,7 @@ static int fail_large(const leat_plan *plan, const char *name, int64_t bytes,
         (unsigned long long)leat_order_slot_rows(&plan->order), name, (long long)bytes);
 }
 
-/* Room for the rows of a chain, in batches of whichever bucket. */
+/* Reserves the rows of a chain, enough for every bucket. */
 static bool add_chain(const leat_plan *plan, leat_chain *chain, size_t *at)
 {
     const leat_buckets *const buckets = plan->order.buckets;
@@ -126,7 +125,7 @@ static bool add_lengths(leat_plan *plan, int32_t c, size_t *at)
     return add_rows(plan, (size_t)n * sizeof(int64_t), &pad->lengths_at, at);
 }
 
-/* Whether batches come whose rows are shorter than those of the last bucket. */
+/* True if some batches have shorter rows than the last bucket. */
 static bool varies(const leat_plan *plan, const leat_chain *chain)
 {
     const leat_buckets *const buckets = plan->order.buckets;
@@ -150,7 +149,7 @@ static int check_scale(const leat_chain *chain, const leat_node *batch, leat_err
     return LEAT_OK;
 }
 
-/* What the ops of chain c left to be settled, and its room in the slot from *at on. */
+/* Checks chain c, finds its fused ops, and reserves its rows from *at on. */
 static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, size_t *at,
                          leat_error *err)
 {

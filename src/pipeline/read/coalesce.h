@@ -6,9 +6,9 @@
  *
  * DESIGN. The memory is a ring; positions are counted without wrapping. Tasks are placed in
  * order and freed in order. Within a task rows are sorted by their place in the file. If a row
- * begins where the last one ended, or a little later, it joins its read: file and memory run on
- * side by side, and the gap comes along. So records that are neighbours in a file come in few
- * large reads. A read may continue from one task into the next of the same group.
+ * begins where the last one ended, or a little later, it joins that read; the gap between them is read too.
+ * So records that are neighbours in a file come in few large reads. A read may continue from one task into
+ * the next of the same group.
  *
  * Direct reads (past the page cache) need offset, length and memory in whole blocks: they are
  * rounded outwards. */
@@ -62,8 +62,8 @@ typedef struct leat_coalesce {
 /* Places the n rows of a task, those with size > 0, from coalesce->to on and not beyond
  * used_from + bytes. Sets `bytes` of each row, and `from`, `length` and `next` of the reads.
  *
- * before_end  end of the task placed just before in this group; NULL: none. It is lowered to where this
- *             task's bytes begin if both share a block
+ * before_end  end of the task placed just before in this group; NULL: none. Lowered to the start of this task's
+ *             bytes if both tasks share a block
  * end         receives the end of this task's part of the memory
  * returns     the number of new reads; -1: no room, nothing has changed */
 int leat_coalesce_place(leat_coalesce *coalesce, leat_row_read *rows, uint32_t n,

@@ -111,8 +111,8 @@ static void register_memory(leat_reader *reader)
              strerror(-rc), reader->bytes >> 10);
 }
 
-/* Makes an entry for every descriptor that this process may have. The ring's own table of files
- * saves time, but older kernels cannot fill it later: then files are given by descriptor. */
+/* Allocates one entry per possible descriptor. Registered files are faster; older kernels do not support
+ * sparse tables, and then plain descriptors are used. */
 static int open_files(leat_reader *reader, leat_error *err)
 {
     struct rlimit limit;

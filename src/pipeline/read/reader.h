@@ -6,9 +6,9 @@
  * may wake it. Submission and completion queues are separate memory, so queueing and reaping
  * need no common lock.
  *
- * The leader sleeps in read(eventfd). The eventfd is registered with the ring, and threads write to it, so a
- * completion wakes the leader, and leat_reader_wake() writes to it. The eventfd keeps its count, so a
- * wake-up just before the leader sleeps is not lost. */
+ * The leader sleeps in read(eventfd). Two things write to the eventfd and wake the leader: a completion (the
+ * ring has it registered; a thread that has read writes to it) and leat_reader_wake(). The eventfd keeps its
+ * count, so a wake-up just before the leader sleeps is not lost. */
 #ifndef LEAT_READER_H
 #define LEAT_READER_H
 
@@ -64,8 +64,7 @@ void leat_reader_drop(leat_reader *reader, leat_reader_done *done, void *arg);
 int leat_reader_reap(leat_reader *reader, leat_reader_done *done, void *arg);
 /* Sleeps until a read finishes or leat_reader_wake() is called. */
 void leat_reader_wait(leat_reader *reader);
-/* The same until a time (CLOCK_MONOTONIC, ns) at the latest. False: leat_reader_wait() would
- * still sleep. */
+/* The same until a time (CLOCK_MONOTONIC, ns) at the latest. False: the time is over and nothing has happened. */
 bool leat_reader_wait_until(leat_reader *reader, int64_t until_ns);
 void leat_reader_wake(leat_reader *reader);
 

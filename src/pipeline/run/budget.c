@@ -8,8 +8,8 @@
  * are lowered, in this order: scratch to a part of the limit (threads then share what large
  * samples need), prefetch if it is auto, read memory if it is auto, scratch to what a usual
  * sample needs. If it is still too much, the plan is refused, and the message says the least
- * that works. The automatic limit is a quarter of the free memory, or more if less does not
- * work. */
+ * that works. The automatic limit is a quarter of the available memory, or the plan's minimum if that
+ * is more. */
 #include "budget_impl.h"
 
 #include <stdarg.h>
@@ -218,8 +218,8 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
     b->room_bytes = b->large_bytes + (b->total_bytes < limit ? limit - b->total_bytes : 0);
 }
 
-/* Whether it would help to keep files in memory: records are small, a pass needs many of them, and nothing else
- * says how to read. */
+/* Whether it would help to keep files in memory: records are small, a pass needs many of them, and no option
+ * fixes how to read. */
 static bool would_keep(const leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
@@ -229,8 +229,8 @@ static bool would_keep(const leat_plan *plan)
            order->n_samples / order->ranks >= order->n_records / KEEP_PART;
 }
 
-/* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: another order. Two windows, because
- * batches of two are under way, and for every block what its pieces hold of its neighbours. */
+/* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: another order. Two windows,
+ * because batches of two windows are in progress; plus, per block, the neighbouring bytes in its pieces. */
 static int64_t parts_bytes(const leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
@@ -245,7 +245,7 @@ static int64_t parts_bytes(const leat_plan *plan)
     return 0;
 }
 
-/* Keeps files in memory where that takes no more than a part of the limit, and nothing from others. */
+/* Keeps files in memory if they fit in 1/KEEP_SHARE of the limit and in what the other rows leave. */
 static void fit_files(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;

@@ -10,8 +10,8 @@
 #include "leat/budget.h"
 #include "pipeline/plan/plan_impl.h"
 
-/* prefetch: auto grows until it outlasts a sample that takes so many times the mean, which is more than decoding
- * ever varies. That is few batches where they are large, and never more than MOST. */
+/* prefetch: auto may grow until the batches ahead cover one sample of TIMES times the mean (decoding varies
+ * less). Large batches need few. At most MOST. */
 #define LEAT_PREFETCH_TIMES 512
 #define LEAT_PREFETCH_MOST  64
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * engine.h: the state of a running plan. Every file of this folder works on it. Invariant: one
- * lock guards all that changes, and nobody computes, reads, copies or allocates while holding
- * it.
+ * lock guards all that changes. No row work, I/O, copy or allocation is done while holding it.
  *
  *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
- *   task.c       computes rows                    ship.c       copies batches to a device
+ *   task.c, task_gather.c  computes rows          ship.c       copies batches to a device
  *   batch_ops.c  ops on whole batches             ship_ops.c   ops on a device
  *   slot.c       memory of batches                bad_rows.c   records that failed
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c, budget_rows.c: how much memory each of these gets
+ *   engine_calls.h: what these files offer to each other
  *
  * DESIGN. Every batch has one slot while it is made. Row j of the batch has a fixed place in
  * that slot. Work is cut into tasks: a few neighbouring rows of one batch. Tasks are claimed in
@@ -23,8 +23,8 @@
  *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
  *   task:  FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
  *
- * A slot is RESERVED when a task of a later batch became ready first. It is empty and waits for
- * its batch. A slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each
+ * A slot is RESERVED if a later batch needed a slot first: it is assigned to its batch, which has no
+ * rows yet. A slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each
  * such step is cut into parts that any thread takes.
  *
  * The window: threads may compute batch b when b < asked + prefetch and there are slots for it
@@ -38,8 +38,8 @@
  * it in the slot's log. Limits on their number take effect in batch order too (bad_rows.c).
  *
  * Threads: the workers, and the consumer while it is in leat_loader_next. The consumer helps
- * with the batch it waits for while a worker sleeps. So no more threads compute at once than
- * engine.threads says, except for the rest of the consumer's task when that worker wakes up. A
+ * with the batch it waits for while a worker sleeps. So at most engine.threads threads compute at
+ * once; only while the consumer finishes a task after a worker woke up can it be one more. A
  * thread that finds nothing to do sleeps, and every change of state wakes the thread it concerns
  * (wake.c). */
 #ifndef LEAT_ENGINE_H
@@ -125,9 +125,8 @@ typedef struct leat_buffer {
     bool consumed_recorded;
 } leat_buffer;
 
-/* The handle of a batch, which the consumer holds. If it is still held when the ring of handles
- * comes round to its place, a spare handle takes that place. At its release it becomes a spare
- * itself. [engine lock] */
+/* The handle of a batch, which the consumer holds. If it is still held when the ring needs its place
+ * again, a spare handle replaces it. When released, it becomes a spare. [engine lock] */
 struct leat_batch {
     leat_loader *loader; /* [const after open] */
     leat_view *views;    /* [the pointer: const after open; the views: who holds the batch] */
@@ -143,7 +142,6 @@ struct leat_batch {
     leat_buffer *buffer; /* set from SHIPPED on; NULL without a device */
     uint8_t *memory;     /* of the host slot or the device buffer */
     uint8_t *valid;      /* a byte per row; NULL: no row is masked */
-    size_t copied_bytes; /* [who ships] */
 };
 
 /* What tune.c measures. [engine lock] */
@@ -167,7 +165,7 @@ struct leat_loader {
     leat_budget budget;
     int64_t hold;               /* batches that the consumer may hold at once */
     int64_t prefetch_most;      /* upper bound of prefetch */
-    int64_t n_slots, n_buffers; /* upper bounds; fewer may be made */
+    int64_t n_slots, n_buffers; /* upper bounds, see budget_rows.c; fewer may be made */
     int64_t n_batches;          /* places in the ring of handles */
     int64_t n_handles;          /* n_batches + hold */
     int64_t fixed_task_rows;    /* engine.run; 0: tuned */
@@ -226,7 +224,7 @@ struct leat_loader {
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
     int n_sleepers; /* workers that wait on `work` and were not signalled */
-    int n_signals;  /* signals after which no worker has run yet */
+    int n_signals;  /* signals not yet taken by a worker */
     bool (*waits_for)(
         const leat_loader *); /* condition that the consumer sleeps for; NULL: it is awake */
     bool deadline_near;       /* the consumer has no time to compute */
@@ -275,8 +273,8 @@ static inline bool leat_loader_is_forked(const leat_loader *loader)
 {
     return loader->n_forks != leat_forked_count();
 }
-/* Slots and buffers to make at open, at most. With fewer than `hold` the consumer could wait for
- * ever. */
+/* Maximum number of slots and buffers made at open. At least `hold`: later allocations may fail, and
+ * the consumer may hold that many. */
 static inline int64_t leat_loader_n_at_open(const leat_loader *loader)
 {
     return loader->hold > LEAT_SLOTS_AT_OPEN ? loader->hold : LEAT_SLOTS_AT_OPEN;

@@ -35,7 +35,7 @@ bool leat_readahead_can_locked(const leat_loader *loader);
 void leat_readahead_group_locked(leat_loader *loader);
 /* Ends all reads that the kernel has not taken, as failed. */
 void leat_readahead_drop_locked(leat_loader *loader);
-/* Books finished reads. */
+/* Processes finished reads: tasks become READY. */
 void leat_readahead_reap_locked(leat_loader *loader);
 /* The oldest task that is READY and has a slot, of batch `only_batch` or, if that is -1, of any. */
 leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch);
@@ -58,7 +58,7 @@ void leat_ship_note_locked(leat_loader *loader);
 void leat_ship_check_locked(leat_loader *loader);
 /* Waits for an event; LEAT_E_AGAIN at until_ns, unless that is 0. Releases the lock meanwhile. */
 int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
-/* The event that is reached when the batch is complete on the device. */
+/* The event that marks the batch as complete on the device. */
 leat_event *leat_ship_arrived(const leat_batch *batch);
 /* Fills *err with the device's own explanation of rc. Returns rc. */
 int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
@@ -102,8 +102,8 @@ int leat_bad_rows_one(leat_loader *loader, leat_worker *worker, leat_slot *slot,
                       uint64_t sample, uint64_t epoch, leat_error *err);
 /* A slot begins a batch: gives it an empty log. */
 void leat_bad_rows_begin_locked(leat_loader *loader, leat_slot *slot);
-/* The turn of a full slot has come: counts its bad rows, and sets its error when they are too
- * many. */
+/* Call in batch order for each full slot: counts its bad rows, and sets its error if the limit is
+ * exceeded. */
 void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot);
 /* Moves the log from the slot to the batch. */
 void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch);
@@ -115,7 +115,7 @@ void leat_bad_rows_release_locked(leat_loader *loader, leat_batch *batch);
 /* --- batch.c ---------------------------------------------------------------------------------- */
 int leat_batch_open_all(leat_loader *loader, leat_error *err);
 void leat_batch_close_all(leat_loader *loader);
-/* The handle for a batch that gets its slot now: one that nobody holds. */
+/* Returns a free handle for a batch that gets its slot now. */
 leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch);
 /* Copies number, rows, digest and times from a full slot into the handle. */
 void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot);

@@ -71,8 +71,8 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     return loader;
 }
 
-/* Whether a row leaves the CPU's caches before it is read: if the batches that wait and those in use fill more
- * than half of the last one. A digest reads each row at once. */
+/* True if rows leave the caches before they are read: waiting and held batches fill more than half of the last
+ * cache. Not with a digest, which reads rows at once. */
 static bool rows_stream(const leat_loader *loader)
 {
     const int64_t cache = leat_machine_cache_bytes("");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant:
- * tasks get read memory in the order of their rows. So memory is never held only by rows beyond
- * the window: no deadlock.
+ * tasks get read memory in the order of their rows. So rows inside the window always get memory before
+ * rows beyond it: no deadlock.
  *
  * DESIGN. The thread that holds the token takes the next rows in order, asks the source where
  * their bytes are, places them in the read memory, and submits the reads of a whole group in one
@@ -105,7 +105,8 @@ static void note_read_locked(leat_loader *loader, const leat_task *task)
     const leat_trace_span span = { .start_ns = task->started_ns,
                                    .end_ns = a->reaped_ns,
                                    .batch = task->batch,
-                                   .record = task->rows[0].sample,
+                                   .record = leat_order_record(&loader->plan->order,
+                                                               task->rows[0].sample),
                                    .bytes = task->bytes,
                                    .row = (uint32_t)task->row,
                                    .n = task->n,

@@ -15,9 +15,9 @@
 
 #define LEAT_TASK_ROWS 64  /* rows of a task that is read ahead, at most */
 #define LEAT_TASKS     128 /* tasks read ahead, at most */
-#define LEAT_GROUP_BYTES                                                                           \
-    (1 << 20)          /* read by one submission, about; what the page cache has is copied in it */
-#define LEAT_SETTLE 32 /* reads to measure before read-ahead is changed */
+/* Approximate bytes per submission; bytes in the page cache are copied during the call. */
+#define LEAT_GROUP_BYTES (1 << 20)
+#define LEAT_SETTLE      32 /* reads to measure before read-ahead is changed */
 
 typedef enum leat_task_state {
     LEAT_TASK_FREE,
@@ -60,8 +60,9 @@ typedef struct leat_readahead {
     uint64_t used_to, used_from; /* read memory in use */
     uint32_t in_flight;          /* reads */
 
-    /* What is prepared next, or claimed by a worker that reads by itself. [token to read; engine
-     * lock too to change, where marked; without a token: engine lock] */
+    /* What is prepared next, or claimed by a worker that reads by itself. The holder of the token may read
+     * these; fields marked [engine lock to change] also need the lock to be changed. If nobody holds the
+     * token: engine lock. */
     bool token_taken; /* a thread holds the token [engine lock] */
     int64_t batch;    /* of the next row [engine lock to change] */
     uint64_t row;
@@ -77,7 +78,7 @@ typedef struct leat_readahead {
     double latency_ns;    /* from the end of a submission to a task's last read */
     uint64_t n_timed;     /* tasks in latency_ns */
     uint64_t n_settle;    /* reads to measure before in_worker is tried again */
-    bool is_single;       /* in the last group of some size, few rows shared a read */
+    bool is_single;       /* in the last large group, few rows shared a read */
     bool in_worker;       /* the page cache has the files: the worker that runs a row reads it */
     double n_missed;      /* recent tasks in which that worker had to wait, by_threads */
     bool refused;         /* the kernel takes no more reads: workers read for good */

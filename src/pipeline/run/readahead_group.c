@@ -33,7 +33,7 @@ static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *a
     return at->fd >= 0 || loader->readahead.by_threads;
 }
 
-/* Row i and the row before are parts of the same record: the worker has it by then. */
+/* Row i and the row before are parts of the same record: the worker still has that record. */
 static bool is_next_part(const leat_plan *plan, const leat_row_read *rows, uint64_t i)
 {
     const uint64_t m = plan->order.samples_per_record;
@@ -54,9 +54,8 @@ typedef struct leat_readahead_limits {
     uint32_t room; /* for reads */
 } leat_readahead_limits;
 
-/* Fills the task at the head of the ring with the next rows, and where their bytes are. Its rows
- * take at most an eighth of the memory, unless it is a single row; with the gaps between them,
- * at most twice that. */
+/* Fills the task at the head of the ring with the next rows, and where their bytes are. Its rows take at
+ * most 1/8 of the memory (a single row may take more); with gaps, at most 1/4. */
 static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_limits *now)
 {
     leat_readahead *const a = &loader->readahead;

@@ -11,7 +11,7 @@
 
 /* --- which rows ------------------------------------------------------------------------------- */
 
-/* A worker (only_batch < 0) may always compute. The consumer computes only while a worker sleeps, so
+/* A worker (called with only_batch = -1) may always compute. The consumer computes only while a worker sleeps, so
  * that no more threads compute than engine.threads says, and only if its deadline leaves time
  * for it. */
 static bool may_compute_locked(const leat_loader *loader, int64_t only_batch)
@@ -53,7 +53,7 @@ static void claim_next_locked(leat_loader *loader, leat_row_work *out)
                             .batch = a->batch,
                             .row = a->row,
                             .n = rest < n ? rest : n };
-    a->stashed = false; /* it was made for these rows */
+    a->stashed = false; /* the stashed task was prepared for these rows */
     a->row += out->n;
     if (a->row == place.rows) {
         a->row = 0;

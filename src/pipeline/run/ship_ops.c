@@ -6,8 +6,7 @@
 
 #include "engine.h"
 
-/* Describes one op for its kernel. *shape is that of the op's input before, and of its output
- * after. */
+/* Describes one op for its kernel. *shape: in: the op's input; out: its output. */
 static int describe(const leat_chain_op *chain_op, leat_shape *shape, leat_device_op *out,
                     leat_error *err)
 {

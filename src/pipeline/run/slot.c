@@ -23,7 +23,7 @@ static uint8_t *take_memory(const leat_loader *loader)
         memory = loader->device->table->pinned_alloc(loader->device, bytes);
     else if (posix_memalign(&memory, 4096, bytes))
         memory = NULL;
-    if (memory) /* page faults happen here and not in a row; a batch never shows old memory */
+    if (memory) /* fault the pages in now; and never expose old memory */
         memset(memory, 0, bytes);
     return memory;
 }

@@ -26,7 +26,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
         out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
 }
 
-/* The budget, less slots that were never made, and with scratch as it was really used. */
+/* Budget minus slots and buffers never made; scratch counted as used. */
 static int64_t peak_locked(const leat_loader *loader)
 {
     const leat_budget *const b = &loader->budget;

@@ -29,13 +29,13 @@ typedef struct leat_timing_rate {
     uint32_t timed_every, cpu_every;
 } leat_timing_rate;
 
-/* Whether the next n rows are timed: if one of them is. */
+/* How to time the next n rows: timed if any of them is due. */
 leat_timing leat_task_time_next(leat_worker *worker, const leat_timing_rate *rate, uint32_t n);
 /* Computes row i of the task. Adds its digest, if one is wanted, or its error to *out. */
 void leat_task_row(leat_loader *loader, leat_worker *worker, const leat_row_work *work, uint64_t i,
                    uint64_t sample, uint64_t epoch, const leat_timing_rate *rate,
                    leat_outcome *out);
-/* task_gather.c: computes all rows, copies of their records. Returns the record of the first. */
+/* task_gather.c: computes all rows, which are copies of their records. Returns the record of the first. */
 uint64_t leat_task_gather(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
                           const leat_timing_rate *rate, leat_outcome *out);
 leat_timing_rate leat_task_timing_rate_locked(const leat_loader *loader);

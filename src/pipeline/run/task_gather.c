@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * task_gather.c: computes the rows of a task that are copies of their records, many at a time. task.c calls it.
- * Invariant: as there. */
+ * Invariant: as in task.c. */
 #include <string.h>
 
 #include "task.h"
 
-/* What stands beside n rows that were copied: their marks, and their part of the digest. */
+/* Sets the valid marks of n copied rows and adds their digests. */
 static void note_rows(const leat_loader *loader, const leat_row_work *work, uint64_t row,
                       uint64_t n, leat_outcome *out)
 {
@@ -18,7 +18,7 @@ static void note_rows(const leat_loader *loader, const leat_row_work *work, uint
         out->digest += leat_slot_digest_row(plan, &work->place, memory, row + i);
 }
 
-/* Computes row i of the task as any other plan's. */
+/* Computes row i of the task one by one, as task.c does. */
 static void compute_one(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
                         uint64_t i, const leat_timing_rate *rate, leat_outcome *out)
 {

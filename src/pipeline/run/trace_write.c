@@ -218,7 +218,7 @@ static void put_rows(writer *w)
     put_row(w, "device", &loader->step_spans);
 }
 
-/* What the spans cannot say: how many were lost, and on which device copies and steps ran. */
+/* Extra data: how many spans were lost, and on which device copies and steps ran. */
 static void put_rest(writer *w)
 {
     const leat_device_info *const device = leat_device_get_info(w->loader->device);

@@ -30,15 +30,15 @@
 #define GROUP_BATCHES 64    /* batches per group, for the slowest row */
 #define AT_ONCE_NS    5000  /* a faster read came from the page cache */
 #define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
-/* From this size on it is worth that the worker itself reads a record and finds it in its core's cache. So it is
- * for smaller ones that share no reads; those that do cost more in system calls then. */
+/* Records of this size or more are better read by the worker itself: the bytes are then in its core's cache. So
+ * are smaller records that share no reads. Small records that share reads would need more system calls. */
 #define IN_WORKER_BYTES 16384
 /* So many of the last MISSED_OF tasks had to wait for a file of its own: a read in a thread costs more than in the
  * worker, and a few cold files among many are no reason for it. */
 #define MISSED     3
 #define MISSED_OF  32
 #define GROUP_ROWS 8 /* fewer rows are not worth a system call */
-#define STARVED    2 /* times that a worker waits for the window before it grows */
+#define STARVED    2 /* number of waits for the window before it grows */
 
 /* Adds to the list of decisions. */
 LEAT_PRINTF(6, 7)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * wake.c: who sleeps, and whom a change wakes. Every file that changes the state of the engine
- * calls leat_wake_balance_locked() afterwards. Invariant: that function alone decides who wakes
- * up. Look there for a lost wake-up.
+ * wake.c: who sleeps, and whom a change wakes. A thread that changes the state of the engine calls
+ * leat_wake_balance_locked(), or leat_wake_consumer_locked() if it looks for more work itself at once.
+ * Invariant: nothing else wakes a thread of the engine, except leat_wake_stop(). Look here for a lost
+ * wake-up.
  *
  * DESIGN. A thread that finds nothing to do sleeps in one of three places. While reads are in
  * flight, one thread, the leader, sleeps on the reader's eventfd. Other workers sleep on `work`,
  * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
- * more work. n_signals counts signals that no worker has answered. A worker that wakes up
- * without one goes back to sleep. A useless wake-up costs more than a short row, so a few cheap
- * rows wake nobody, and a thread that is about to look for more work wakes nobody for it. */
+ * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
+ * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
+ * rows, or for work that the caller takes next. */
 #include <errno.h>
 
 #include "base/clock.h"

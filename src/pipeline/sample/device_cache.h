@@ -43,7 +43,7 @@ static inline bool leat_device_cache_has(const leat_device_cache *cache, uint64_
                1;
 }
 
-/* Sets the index of row j: it is this record's. there: the device has it. */
+/* Sets the index word of row j. there: the record is already on the device. */
 void leat_device_cache_write(const leat_plan *plan, uint8_t *slot, uint64_t j, uint64_t record,
                              bool there);
 /* Bytes at the start of a slot that need no copy: all rows, if the device has them all; else 0. */

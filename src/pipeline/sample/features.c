@@ -9,7 +9,7 @@
 #include "base/scratch.h"
 #include "sample_impl.h"
 
-#define ASKED_BYTES 4096 /* whether the page cache has a smaller record costs more than it tells: */
+#define ASKED_BYTES 4096 /* for smaller records the page-cache test costs more than it gains: */
 #define ASKED_EVERY 16   /* ask for one in so many */
 
 /* Reads a located record into scratch. */

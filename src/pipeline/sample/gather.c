@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * gather.c: makes many rows at once where a sample is a copy of its record: features of one shape, no ops, no
- * cache. task.c calls it. What a row costs is then mostly waiting for memory, so that records are known in
- * advance and fetched while others are copied. */
+ * cache. task.c calls it. Such rows cost mostly memory latency, so records are prefetched while others are copied. */
 #include "base/clock.h"
 #include "sample.h"
 

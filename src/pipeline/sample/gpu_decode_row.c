@@ -7,7 +7,8 @@
  * (progressive, very large, too long for the slot) are decoded here, and so are the rows beyond the device's
  * share, which are spread evenly over the batch. For these the op behind decode_jpeg runs here too, since its
  * output has one size. The choice depends only on the file, the plan and the row in the batch of all ranks.
- * A damaged header is an error of its record. The device's decoder finds other damage. */
+ * A damaged header is an error of its record. Other damage is found only by the device's decoder (ship.c:
+ * fail_file). */
 #include <string.h>
 
 #include "ops/jpeg/jpeg.h"
@@ -50,7 +51,7 @@ int leat_gpu_decode_row(const leat_sample *s, uint8_t *slot, uint64_t row, leat_
         return rc;
     *head = (leat_device_file){ .height = (int32_t)picture->dims[0],
                                 .width = (int32_t)picture->dims[1],
-                                .record = s->record };
+                                .record = leat_order_record(&s->plan->order, s->record) };
     leat_trace *const trace = &s->worker->trace;
     const bool is_here =
         !is_in_share(chain, s->worker->first_row + row) || !is_for_device(chain, &s->view, picture);

@@ -25,7 +25,8 @@ typedef struct leat_worker {
     uint64_t first_row;                           /* of that batch: this rank's first row */
     leat_expect expect;                           /* of samples */
     const struct leat_device_cache *device_cache; /* cache: device; NULL: none */
-    bool streams;         /* rows leave the CPU's caches before they are read [const after open] */
+    /* The consumer reads rows only after they have left the CPU's caches. [const after open] */
+    bool streams;
     bool read_waited;     /* a record that it read was not in the page cache */
     uint32_t n_small;     /* small records that it read */
     int64_t batch;        /* whose rows it computes; for spans */

@@ -8,8 +8,8 @@
 #include "pipeline/order/combine.h"
 #include "source.h"
 
-/* Sets up the order of a combination with leat_combine_concat, _mix or _interleave. LEAT_E_CONFIG is
- * about child *culprit if that is set, otherwise about the node *bad. */
+/* Sets up the order of a combination with leat_combine_concat, _mix or _interleave. On LEAT_E_CONFIG,
+ * *culprit is the child at fault, or *bad the config node. */
 typedef int leat_combined_settle(leat_combine *combine, const void *options, const leat_node **bad,
                                  size_t *culprit, leat_error *err);
 

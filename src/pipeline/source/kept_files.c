@@ -81,7 +81,7 @@ static bool make_tables(leat_kept_files *kept)
     return kept->pieces && kept->queue && (kept->frames || !kept->n_most);
 }
 
-/* Allocates all, in huge pages where the system has them: rows in any order touch a new page each. */
+/* Maps the memory, with huge pages if available: random rows touch a new page each. */
 static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
 {
     const bool all = bytes >= leat_kept_files_memory(kept);

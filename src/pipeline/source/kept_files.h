@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * kept_files.h: files of small records in memory: pieces of them are read when a record in one is first needed, and
- * kept. The source `tfrecord` uses it where the loader's budget allows it (leat_source_table.keep).
+ * kept_files.h: keeps files of small records in memory. A piece is read when a record in it is first needed.
+ * The source `tfrecord` uses it where the loader's budget allows it (leat_source_table.keep).
  *
- * DESIGN. A file is cut into pieces; one atomic word per piece says whether its bytes are there. The thread that needs a missing piece reads it; no thread waits for
- * another's: one that meets a piece being read, or one that could not be read, reads its record itself. So
- * errors of a file stay those of its records.
+ * DESIGN. A file is cut into pieces; one atomic word per piece says whether its bytes are there. The thread
+ * that needs a missing piece reads it. No thread waits: if another thread is reading the piece, or reading it
+ * failed, the thread reads its record itself. So a read error concerns only that record.
  *
- * If the memory is for all files, they lie there one after another, and pieces stay for good. If it is for a part of
- * them, as for a shuffle in blocks, it is cut into frames. A frame holds a piece and a little of the next, so that a
- * record lies in one. The oldest piece that nobody uses gives its frame to a new one; so users are counted. */
+ * If all files fit, pieces are never evicted. Otherwise (block shuffle) memory is divided into frames. A
+ * frame holds one piece and the start of the next, so a small record lies in one frame. A new piece evicts
+ * the oldest piece without users (reference count). */
 #ifndef LEAT_KEPT_FILES_H
 #define LEAT_KEPT_FILES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * row_files.h: rows of one size, at fixed places of files or in memory. The sources `npy`, `idx` and `cifar`
- * are this with a parser for their header.
+ * add only a header parser.
  *
  * A source has parts, one after another; a part has columns, one for each feature. Row r of a column is at
  * offset + r * stride. The engine reads the largest column ahead; small ones are kept in memory. */
@@ -80,12 +80,12 @@ int leat_row_files_memory(leat_row_files *s, const char *path, uint64_t bytes, c
 
 /* Appends a part without columns. path: for messages; of a file of the source. */
 int leat_row_files_part(leat_row_files *s, const char *path, leat_error *err);
-/* Appends a column to the last part: the first dimension of the array are its rows. In the first part this
+/* Appends a column to the last part: the first dimension of the array counts its rows. In the first part this
  * adds a feature of this name; in later ones it must be the same as there. Scalars of whole numbers become
  * int64, other values the type of leat that holds them (float64: float32).
  *
  * array   offset: in `memory`, or in the file if memory is NULL
- * out     to set what is special about it; valid until the next part */
+ * out     the caller may set more fields; valid until the next part */
 int leat_row_files_column(leat_row_files *s, const char *name, const leat_array *array,
                           leat_row_file *file, const uint8_t *memory, leat_row_column **out,
                           leat_error *err);

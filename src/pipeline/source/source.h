@@ -39,8 +39,8 @@ struct leat_source_setting {
     uint64_t seed;
     int64_t threads; /* for reading at open: engine.threads; -1: auto */
     int64_t memory;  /* most bytes to keep of files: engine.memory; -1: what the machine has */
-    bool
-        skips_damage; /* on_error is not `fail`: a damaged file loses records, and can still be opened */
+    /* on_error is mask or replace: open damaged files; each lost range is one bad record. */
+    bool skips_damage;
     /* Applies the `pipeline` of a nested source to its order. *notes: from leat_source_add_note(); the
      * caller frees them, also after an error. */
     int (*apply_pipeline)(leat_source *source, const leat_node *pipeline,
@@ -95,11 +95,11 @@ typedef struct leat_source_table {
     /* Announces that this record is needed soon. NULL: the source does nothing with it. */
     void (*hint)(const leat_source *source, uint64_t record);
 
-    /* Makes rows that are copies of features. Returns how many it has made, from the first on: a record that
-     * needs more than a copy, or is damaged, ends them. See `can_gather`. NULL: the source cannot. */
+    /* Makes rows that are copies of features. Stops at the first record that is damaged or needs more than a
+     * copy. Returns the rows made. See `can_gather`. NULL: the source cannot. */
     uint64_t (*gather)(const leat_source *source, leat_gather *rows);
 
-    /* From now on keeps what it reads of its files in so much memory: `locate` gives fd = -1. Any thread; only
+    /* From now on keeps file bytes in at most `bytes` of memory; `locate` then gives fd = -1. Any thread; only
      * the first call counts. See `keep_bytes`. LEAT_E_NOMEM: it keeps nothing, and all works as before. */
     int (*keep)(const leat_source *source, uint64_t bytes, leat_error *err);
 
@@ -114,7 +114,7 @@ struct leat_source {
     const leat_source_table *table;
     uint64_t n_records;
     uint64_t n_bytes;      /* of all records as stored; 0: unknown */
-    uint64_t digest;       /* of all that is known of the records without reading them */
+    uint64_t digest;       /* of names, sizes and counts, without reading records */
     uint64_t n_files;      /* 0: no files */
     uint64_t lost_bytes;   /* in damaged files, where no record can be found */
     uint64_t index_bytes;  /* of mapped index files */

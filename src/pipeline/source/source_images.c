@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_images.c: a folder of image files per class, read directly. The same tree gives the same
- * records everywhere, and its conversion gives them too (images_list.h). */
+ * source_images.c: a folder of image files per class, read directly. The same tree gives the same records on
+ * every machine; `leat convert` writes them in the same order (images_list.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

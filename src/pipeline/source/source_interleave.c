@@ -16,7 +16,7 @@ static const leat_option options[] = {
     LEAT_SOURCES_ROW(interleave_options),
     LEAT_OPTION_I64_OR(
         interleave_options, cycle_length, "all", 1, 9e15, alls,
-        "sources that alternate at a time; when one ends, the next one takes its place"),
+        "number of sources read alternately; when one ends, the next one takes its place"),
     LEAT_OPTION_I64(interleave_options, block_length, "1", 1, 9e15,
                     "elements taken from one source before the next"),
     LEAT_OPTION_END

@@ -20,8 +20,8 @@ static const leat_option options[] = {
                      "share of each source: a list of numbers above 0; default: equal shares"),
     LEAT_OPTION_I64_OR(
         mix_options, stop, "longest", 1, 9e15, stops,
-        "where a pass ends; longest: when every source was read whole, shorter ones start again "
-        "until then; shortest: before any source starts again; a number: after so many elements"),
+        "where a pass ends; longest: when every source has been read once (shorter ones repeat); "
+        "shortest: before any source starts again; a number: after so many elements"),
     LEAT_OPTION_END
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * source_npy.c: arrays of NumPy. A .npy file is one feature, each array of a .npz file is one; the first
- * dimension of an array are the records. Deflated arrays of a .npz file are decompressed into memory when
- * the source opens. The first bytes of a file tell which it is, not its name. */
+ * dimension counts the records. Deflated arrays of a .npz file are decompressed into memory when the source
+ * opens. The first bytes of a file tell which it is, not its name. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -256,7 +256,7 @@ static int note_files(leat_tfrecord_source *source, size_t n, const char *path, 
     return rc;
 }
 
-/* Places plain files in the memory for files, and finds out whether rows can be copied. */
+/* Registers plain files with kept_files, and sets keep_bytes and can_gather. */
 static void set_ways(leat_tfrecord_source *source)
 {
     bool all_plain = true, of_numbers = true;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_load.c: records that the engine does not read: those of kept and compressed files; and rows that are
- * copies of the numbers in their records, many at a time.
+ * tfrecord_load.c: loads records of kept and compressed files, and copies numeric features of many records
+ * into rows at once.
  *
- * DESIGN. For such rows, first the places of all records are looked up, so that these memory accesses overlap. Then each record is
- * fetched into the CPU's cache some rows before it is copied. A record in no kept piece is read here. The first one
- * that is damaged, or lacks a feature, ends the rows: the caller makes it in the usual way, which finds the error. */
+ * DESIGN. Rows are made in three passes. First the places of all records are looked up, so that these memory
+ * accesses overlap. Then each record is prefetched into the CPU's cache some rows before it is copied. A record
+ * outside kept pieces is read here. It stops at the first record that is damaged or lacks a feature; the caller
+ * computes that row the usual way, which reports the error. */
 #include <string.h>
 
 #include "base/scratch.h"
@@ -138,7 +139,7 @@ static bool copy_values(const leat_tfrecord_source *source, const leat_gather *g
     return true;
 }
 
-/* Reads a record into scratch; NULL: it cannot. asks: whether to note that the page cache does not have it. */
+/* Reads a record into scratch; NULL on failure. asks: also test whether the page cache has it. */
 static const uint8_t *read_record(leat_gather *g, const record_place *at, bool asks)
 {
     const size_t size = (size_t)at->size;

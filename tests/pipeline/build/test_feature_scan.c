@@ -123,7 +123,7 @@ static void sets_are_the_same(void **state)
                         "blob, boundaries: [90, 200, 300], sizes: 8}}",
                         &plan, &err),
               &err);
-        leat_bitset *const got[4] = { plan->order.before[0].kept,
+        leat_bitset *const got[4] = { plan->order.before[0].passing,
                                       plan->order.buckets->list[0].members,
                                       plan->order.buckets->list[1].members,
                                       plan->order.buckets->list[2].members };

@@ -182,7 +182,8 @@ static void the_largest_is_found(void **state)
         largest = (int64_t)at.size > largest ? (int64_t)at.size : largest;
     }
     check_batches(plan, MOST, 3, largest, true);
-    assert_non_null(strstr(leat_plan_note(plan, 0), "'tokens' has room for 23, the largest"));
+    assert_non_null(
+        strstr(leat_plan_note(plan, 0), "'tokens': rows hold 23 values, the longest record"));
     assert_non_null(strstr(leat_plan_note(plan, 2), "the size of the largest record"));
     leat_plan_close(&plan);
 }
@@ -306,9 +307,9 @@ static const struct {
       "'tokens' is int64[?], so its row has 1 dimensions, not 2" },
     { FEATURES, "{padded_batch: {size: 4, shapes: {boxes: [4, 3]}}}",
       "'boxes' is float32[?, 4]: its row cannot be smaller, unless truncate is true" },
-    { FEATURES, "{padded_batch: {size: 4, values: {tokens: 1.5}}}", "filled up with one int64" },
-    { FEATURES, "{padded_batch: {size: 4, values: {blob: 256}}}", "filled up with one uint8" },
-    { FEATURES, "{padded_batch: {size: 4, values: {id: 1}}}", "there is nothing to fill up" },
+    { FEATURES, "{padded_batch: {size: 4, values: {tokens: 1.5}}}", "must be one int64" },
+    { FEATURES, "{padded_batch: {size: 4, values: {blob: 256}}}", "must be one uint8" },
+    { FEATURES, "{padded_batch: {size: 4, values: {id: 1}}}", "no padding is needed" },
     { FEATURES, "{batch: 4}, {padded_batch: 4}", "a second batch stage" },
     { FEATURES, "{padded_batch: {batch_size: 4}}", "has no option 'batch_size': write size" },
     { FEATURES, "{padded_batch: {size: 501, drop_remainder: true}}", "no batch would be full" },

@@ -272,15 +272,15 @@ static const struct {
                                               "options of 'batch' further)" },
     /* nothing is left */
     { "pipeline:\n" DECODED "  - take: 0\n  - batch: 4\n",
-      "bad.yaml:4:5: take leaves none of the 40 samples that come to it" },
+      "bad.yaml:4:5: take removes all 40 samples" },
     { "pipeline:\n" DECODED "  - skip: 40\n  - batch: 4\n",
-      "bad.yaml:4:5: skip leaves none of the 40 samples that come to it" },
+      "bad.yaml:4:5: skip removes all 40 samples" },
     { "pipeline:\n  - repeat\n  - take: 0\n  - batch: 4\n",
-      "bad.yaml:4:5: take leaves no samples" },
+      "bad.yaml:4:5: take removes all samples" },
     { "pipeline:\n  - take: 3\n  - shard: {count: 8, index: 5}\n  - batch: 4\n",
-      "bad.yaml:4:5: shard leaves none of the 3 samples that come to it" },
+      "bad.yaml:4:5: shard removes all 3 samples" },
     { "pipeline:\n" DECODED "  - batch: 4\n  - skip: 10\n",
-      "bad.yaml:5:5: skip leaves none of the 10 batches that come to it" },
+      "bad.yaml:5:5: skip removes all 10 batches" },
     { "pipeline:\n" DECODED "  - batch: {size: 41, drop_remainder: true}\n",
       "bad.yaml:4:5: no batch would be full: there are 40 samples for batches of 41; lower the "
       "size or "

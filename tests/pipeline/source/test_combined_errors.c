@@ -27,7 +27,7 @@ static void errors_say_what_and_where(void **state)
     refused("{concat: [" XA ", pipeline: [{batch: 3}]}]}", "batch is not allowed in the pipeline");
     refused("{concat: [" XA ", pipeline: [{map: [cast]}]}]}", "map is not allowed in the pipeline");
     refused("{concat: [" XA ", pipeline: shuffle}]}", "pipeline must be a list");
-    refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip leaves none of the 40");
+    refused("{concat: [" XA ", pipeline: [{skip: 99}]}]}", "skip removes all 40");
     refused("{concat: [" XA ", pipeline: [{repeat: forever}]}, " XB "}]}", "never be used");
     refused("{interleave: {cycle_length: 1, sources: [" XA ", pipeline: [repeat]}, " XB "}]}}",
             "never be used");

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_tune_lines.c: which lines a winner keeps, with runs whose rates a test sets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Before the headers, so that they declare the doubles. */
+#define leat_arm_open double_arm_open
+#define leat_arm_run  double_arm_run
+#define leat_tune     double_tune
+#include "study/tune_search.c"
+
+static bool reads_matter; /* the reader makes a difference */
+static int n_runs;
+
+static bool has(const leat_arm *arm, const char *path, const char *value)
+{
+    char text[32] = "";
+    leat_config_get(arm->config, path, text, sizeof text, NULL);
+    return !strcmp(text, value);
+}
+
+int double_arm_open(leat_arm *arm, leat_error *err)
+{
+    (void)err;
+    snprintf(arm->out->device, sizeof arm->out->device, "sim");
+    arm->out->simulated = true;
+    return LEAT_OK;
+}
+
+/* Four batches of prefetch help until the reader is faster, which is tried later. */
+int double_arm_run(leat_arm *arm, int32_t round, leat_error *err)
+{
+    (void)err;
+    n_runs++;
+    const bool pread = reads_matter && has(arm, "engine.reader", "pread");
+    const bool ahead = has(arm, "pipeline.prefetch.batches", "4");
+    arm->runs[round] = (leat_meter){ .samples_per_s = pread   ? 1500
+                                                      : ahead ? 1200
+                                                              : 1000,
+                                     .step_p50_ns = 1000 };
+    return LEAT_OK;
+}
+
+static void tune_it(leat_tune_result *result)
+{
+    static const char text[] = "pipeline: [{prefetch: {batches: 2}}]\nengine: {threads: 2}\n";
+    leat_config *config;
+    leat_error err = { 0 };
+    n_runs = 0;
+    if (leat_config_parse(text, "test", &config, &err) < 0 ||
+        double_tune(config, NULL, result, &err) < 0)
+        fail_msg("%s", err.message);
+    leat_config_close(&config);
+    assert_true(n_runs > 0 && result->complete);
+}
+
+static void a_line_that_another_made_idle_is_dropped(void **state)
+{
+    static leat_tune_result result;
+    (void)state;
+    reads_matter = true;
+    tune_it(&result);
+    assert_int_equal(result.n_set, 1);
+    assert_string_equal(result.set[0], "engine.reader=pread");
+    assert_true(result.speedup.value == 1.5);
+}
+
+static void a_line_that_gains_stays(void **state)
+{
+    static leat_tune_result result;
+    (void)state;
+    reads_matter = false;
+    tune_it(&result);
+    assert_int_equal(result.n_set, 1);
+    assert_string_equal(result.set[0], "pipeline.prefetch.batches=4");
+    assert_true(result.speedup.value == 1.2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_that_another_made_idle_is_dropped),
+        cmocka_unit_test(a_line_that_gains_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
