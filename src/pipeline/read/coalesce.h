@@ -42,12 +42,6 @@ typedef struct leat_row_read {
     struct leat_row_read *next_done; /* reader_threads.h */
 } leat_row_read;
 
-/* Where a read goes, given its first row. */
-static inline uint8_t *leat_row_read_to(const leat_row_read *first)
-{
-    return first->bytes - (first->offset - first->from);
-}
-
 /* The read memory and the read that may still grow. */
 typedef struct leat_coalesce {
     uint8_t *memory;

@@ -12,7 +12,6 @@
  * reads it into scratch. A row whose read failed or came back short is read again there with
  * pread, which reports the true error. If the kernel refuses reads while the loader runs, all
  * queued reads count as failed, and no more are made. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,23 +19,6 @@
 #include "engine.h"
 
 #define JOINED_MOST (256 << 10) /* bytes of one joined read */
-
-/* Reads the bytes of a row. Threads of the reader call it. */
-static int read_row(void *arg, leat_row_read *row)
-{
-    const leat_plan *const plan = ((const leat_loader *)arg)->plan;
-    uint8_t *const to = leat_row_read_to(row);
-    int rc = LEAT_OK;
-    row->waited = false;
-    if (row->fd < 0) {
-        rc = plan->source->table->read(plan->source, leat_order_record(&plan->order, row->sample),
-                                       to, row->length, &row->waited);
-    } else if (!leat_source_pread_cached(row->fd, to, row->length, row->from)) {
-        row->waited = true; /* entries of a cache's file */
-        rc = leat_source_pread(row->fd, to, row->length, row->from, NULL, NULL);
-    }
-    return rc == LEAT_E_AGAIN ? EMFILE : rc < 0 ? EIO : 0;
-}
 
 /* Learns from the first file at open, and not later, whether direct reads work. */
 static void probe_first_file(const leat_loader *loader)
@@ -68,7 +50,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     a->is_single = a->by_threads;
     const int rc =
         a->by_threads
-            ? leat_reader_open_threads(&a->reader, a->bytes, read_row, loader, err)
+            ? leat_reader_open_threads(&a->reader, a->bytes, leat_read_row_now, loader, err)
             : leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
