@@ -84,6 +84,8 @@ static void fill_shares(const leat_facts *f, leat_doctor_result *out)
             (leat_doctor_share){ names[i], shares[i], shares[i] * out->measured_step_ms };
 }
 
+static const double CPU_LIMITS = 0.8; /* of the step time: CPU work of both */
+
 struct wall {
     const char *name;
     double ns;
@@ -98,6 +100,9 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
     const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound");
     const bool input = !strcmp(d->name, "input-bound"), copy = !strcmp(d->name, "transfer-bound");
     const double loader = ms_at(f, loaders->ahead.value) * 1e6;
+    /* If the loader or the step is limited by the cores, that is the same limit. */
+    const bool is_cpu = (input && strstr(d->label, "cpu-saturated")) ||
+                        ((input || step) && m.shared >= CPU_LIMITS * m.predicted);
     const struct wall walls[] = {
         { "the step on the device", step   ? 0
                                     : host ? m.queued
@@ -106,7 +111,7 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
                         : copy && f->overlaps ? 0
                                               : loader },
         { "copies to the device", copy ? 0 : m.copy },
-        { "CPU time of both, on these cores", shared || input ? 0 : m.shared },
+        { "CPU time of both, on these cores", shared || is_cpu ? 0 : m.shared },
     };
     const struct wall *next = NULL;
     for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
@@ -212,6 +217,32 @@ static const struct {
       "The measurements do not explain the step time. Measure again, longer." },
 };
 
+static const double STEP_IS_ALL = 0.97; /* of the step time: the step alone */
+
+/* What a label adds, by its end. */
+static const struct {
+    const char *end, *text;
+} labels[] = {
+    { "storage", " The workers wait for reads." },
+    { "cpu-saturated", " The slowest stage keeps the cores busy." },
+    { "latency-bound", " In the slowest stage the workers wait, and the cores are idle." },
+    { "serial", " There are too few workers: cores are idle." },
+    { "ordering", " A slow sample holds up the batches behind it, now and then." },
+    { "pageable", " The batches are not in pinned memory." },
+    { "small-copies", " The copies are small, so their latency counts." },
+    { "trainer-starved", " The workers take those of the trainer." },
+};
+
+static const char *meaning_of_label(const char *label)
+{
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        const size_t n = strlen(labels[i].end), size = strlen(label);
+        if (size >= n && !strcmp(label + size - n, labels[i].end))
+            return labels[i].text;
+    }
+    return "";
+}
+
 static void fill_sentence(const leat_facts *f, const leat_diagnosis *d, leat_doctor_result *out)
 {
     const char *meaning = "";
@@ -225,9 +256,12 @@ static void fill_sentence(const leat_facts *f, const leat_diagnosis *d, leat_doc
                  strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."
                                             : " Its steps are %s.",
                  d->also);
+    const double alone = ms_at(f, f->step.value);
     leat_text(out->verdict.sentence, sizeof out->verdict.sentence,
-              "%s%s A step takes %.3g ms; the step alone would take %.3g ms.", meaning, also,
-              out->measured_step_ms, ms_at(f, f->step.value));
+              alone < STEP_IS_ALL * out->measured_step_ms
+                  ? "%s%s%s A step takes %.3g ms; without input it would take %.3g ms."
+                  : "%s%s%s A step takes %.3g ms, as long as without input.",
+              meaning, meaning_of_label(d->label), also, out->measured_step_ms, alone);
 }
 
 void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,

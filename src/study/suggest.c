@@ -336,7 +336,9 @@ static void advise_raw_records(const leat_facts *f, leat_doctor_result *out)
     leat_doctor_suggestion *s = advise(f, leat_suggest_without_decoding(f), out);
     snprintf(s->title, sizeof s->title, "Decode once: cache the decoded pictures, or store pixels");
     snprintf(s->why, sizeof s->why,
-             "decoding is repeated in every epoch; decoded pictures need more memory or disk");
+             "each epoch decodes anew; put a stage `cache` behind the map that decodes and "
+             "resizes, or store "
+             "pixels: both need more memory or disk");
 }
 
 /* Predicts an input that keeps up. */

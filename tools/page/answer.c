@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plot/svg.h"
+#include "report/setting.h"
 
 /* Cuts at a whole character. */
 static void copy(char *out, size_t size, const char *text)
@@ -46,7 +47,11 @@ void leat_answer_verdict(leat_answer *answer, const char *kind, const char *labe
     if (label && !strncmp(label, kind, strlen(kind))) /* the label says it all */
         snprintf(text, sizeof text, "%s", label);
     else
-        snprintf(text, sizeof text, "%.100s%s%.120s", kind, more ? ": " : "", more ? more : "");
+        snprintf(text, sizeof text, "%.100s%s%.120s%s", kind,
+                 !more   ? ""
+                 : label ? " ("
+                         : ": ",
+                 more ? more : "", label ? ")" : "");
     copy(answer->verdict, sizeof answer->verdict, text);
     if (answer->verdict[0] >= 'a' && answer->verdict[0] <= 'z')
         answer->verdict[0] = (char)(answer->verdict[0] - 'a' + 'A');
@@ -104,6 +109,19 @@ static void put_facts(FILE *out, const leat_answer *a)
     fputs("</dl>\n", out);
 }
 
+/* Where the lines go. */
+static void put_where(FILE *out, const struct leat_answer_change *change)
+{
+    char yaml[512];
+    fputs("<p class=\"small\">for any command that takes the config; to keep it, write ", out);
+    for (int i = 0; i < change->n_sets; i++) {
+        fputs(i ? " and <code>" : "<code>", out);
+        leat_svg_escape(out, leat_setting_yaml(change->sets[i], yaml, sizeof yaml));
+        fputs("</code>", out);
+    }
+    fputs(" there</p>", out);
+}
+
 static void put_change(FILE *out, const struct leat_answer_change *change)
 {
     fputs("<li>", out);
@@ -113,13 +131,13 @@ static void put_change(FILE *out, const struct leat_answer_change *change)
     if (change->n_sets > 0) {
         fputs("<pre><code>", out);
         for (int i = 0; i < change->n_sets; i++) {
-            const char *const quote =
-                strpbrk(change->sets[i], " {[*") ? "&#39;" : ""; /* for a shell */
-            fprintf(out, "%s--set %s", i ? "\n" : "", quote);
-            leat_svg_escape(out, change->sets[i]);
-            fputs(quote, out);
+            char text[512] = "";
+            leat_setting_shell(change->sets[i], text, sizeof text);
+            fputs(i ? "\n" : "", out);
+            leat_svg_escape(out, text + 1);
         }
         fputs("</code></pre>", out);
+        put_where(out, change);
     }
     fputs("</li>\n", out);
 }

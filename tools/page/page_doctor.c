@@ -34,7 +34,7 @@ static double times_of(const json_t *json, const json_t *change)
 
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
 {
-    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE];
+    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE], d[LEAT_WORDS_SIZE];
     const double now = leat_fields_number(json, "measured_step_ms"),
                  then = leat_fields_number(from, "predicted_step_ms"),
                  verified = leat_fields_number(from, "verified_step_ms");
@@ -45,19 +45,19 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
         return;
     for (size_t i = 0; i < json_array_size(sets); i++)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
-    if (then > 0)
-        snprintf(change->gain, sizeof change->gain,
-                 "predicted: %s instead of %s per step, %s as fast", leat_words_unit(then, "ms", a),
-                 leat_words_unit(now, "ms", b), leat_words_times(times_of(json, from), c));
     if (verified > 0) {
-        const size_t n = strlen(change->gain);
-        const json_t *const right = json_object_get(from, "right");
-        change->off = json_is_false(right);
-        snprintf(change->gain + n, sizeof change->gain - n, "; measured: %s%s",
-                 leat_words_unit(verified, "ms", a),
-                 json_is_true(right)    ? ", as predicted"
-                 : json_is_false(right) ? ", not as predicted"
-                                        : "");
+        const double measured = leat_fields_number(from, "verified_gain");
+        change->off = json_is_false(json_object_get(from, "right"));
+        snprintf(change->gain, sizeof change->gain,
+                 "measured side by side: %s as fast, %s instead of %s per step; predicted: %s",
+                 leat_words_times(1 + measured, c), leat_words_unit(verified, "ms", a),
+                 leat_words_unit(leat_fields_number(from, "before_step_ms"), "ms", b),
+                 leat_words_times(times_of(json, from), d));
+    } else if (then > 0) {
+        snprintf(change->gain, sizeof change->gain,
+                 "predicted: %s as fast, %s instead of %s per step",
+                 leat_words_times(times_of(json, from), c), leat_words_unit(then, "ms", a),
+                 leat_words_unit(now, "ms", b));
     }
 }
 
@@ -66,18 +66,21 @@ static void facts(const json_t *json, leat_answer *out)
     char value[LEAT_WORDS_SIZE], note[200];
     const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
                         *const wall = json_object_get(json, "next_wall");
-    const double step = leat_fields_number(json, "measured_step_ms"), times = times_of(json, first);
+    const bool verified = leat_fields_number(first, "verified_step_ms") > 0;
+    const double step = leat_fields_number(json, "measured_step_ms"),
+                 times = verified ? 1 + leat_fields_number(first, "verified_gain")
+                                  : times_of(json, first);
     leat_answer_fact(out, "Device idle", leat_words_percent(1 - busy_share(json), value),
-                     "of the steady time");
+                     "after the warm-up");
     leat_answer_fact(out, "Step now", leat_words_unit(step, "ms", value), NULL);
     if (times > 1)
-        leat_answer_fact(out, "Could gain", leat_words_times(times, value),
-                         "as fast, predicted for change 1");
+        leat_answer_fact(out, "Change 1", leat_words_times(times, value),
+                         verified ? "as fast, measured" : "as fast, predicted");
     else
-        leat_answer_fact(out, "Could gain", "nothing", "that this command can predict");
+        leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
         snprintf(note, sizeof note, "%.100s", leat_fields_text(wall, "name"));
-        leat_answer_fact(out, "Next wall",
+        leat_answer_fact(out, "Next limit",
                          leat_words_unit(leat_fields_number(wall, "step_ms"), "ms", value), note);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "doctor_report.h"
 #include "files.h"
+#include "setting.h"
 #include "terminal.h"
 
 enum { SUGGESTIONS = 3, BAR = 24 };
@@ -48,8 +49,6 @@ static void print_verdict(const leat_doctor_result *r)
            v->also[0] ? " and " : "", v->also);
     if (v->label[0])
         printf(" (%s)", v->label);
-    if (strcmp(v->severity, "none") != 0)
-        printf(", %s", v->severity);
     printf("%s%s\n", leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
            r->simulated ? ", simulated" : "");
     fputs("  ", stdout);
@@ -114,7 +113,7 @@ static void print_parts(const leat_doctor_result *r)
         else if (!stage || c->step_ms > stage->step_ms)
             stage = c;
     }
-    if (stage) {
+    if (stage && !strstr(r->verdict.label, "storage")) { /* reading is no stage */
         char name[96];
         snprintf(name, sizeof name, "slowest stage: %.40s", stage->name);
         print_part(name, stage->step_ms, stage->samples_per_s.value);
@@ -134,39 +133,75 @@ static const char *gain_text(double gain, char text[32])
     return text;
 }
 
-/* "try --set path=value ...", for a shell. */
-static void lines_text(const leat_doctor_suggestion *s, char *text, size_t size)
+static void print_indented(const char *text)
 {
-    snprintf(text, size, s->n_set ? "try" : "by hand: no single setting does it");
-    for (int32_t i = 0; i < s->n_set; i++) {
-        const char *quote = strpbrk(s->set[i], " {[*") ? "'" : "";
-        const size_t n = strlen(text);
-        snprintf(text + n, size - n, " --set %s%s%s", quote, s->set[i], quote);
-    }
+    fputs("     ", stdout);
+    leat_terminal_wrap(stdout, text, 5, 5);
+}
+
+/* Job and change were run side by side: that is what counts, and what was predicted stands beside it. */
+static void print_measured(const leat_doctor_suggestion *s)
+{
+    char from[32], to[32], gain[32], line[256];
+    const char *const than = s->right ? "within 15 % of the prediction"
+                             : s->verified_step_ms > s->expected_step_ms
+                                 ? "it helps less than predicted"
+                                 : "it helps more than predicted";
+    snprintf(line, sizeof line, "measured side by side: %s -> %s ms per step; predicted %s; %s",
+             leat_files_ms_text(s->before_step_ms, from),
+             leat_files_ms_text(s->verified_step_ms, to), gain_text(s->gain, gain),
+             s->verified_gain > 0 ? than : "it does not help");
+    print_indented(line);
 }
 
 static void print_suggestion(const leat_doctor_suggestion *s, int number, double before_ms)
 {
-    char from[32], to[32], text[32], title[256], lines[768], line[896];
-    snprintf(title, sizeof title, "%d. %s: %s", number, s->title, gain_text(s->gain, text));
+    char from[32], to[32], text[32], title[256], line[896];
+    snprintf(title, sizeof title, "%d. %s: %s, %s", number, s->title,
+             gain_text(s->is_verified ? s->verified_gain : s->gain, text),
+             s->is_verified ? "measured" : "predicted");
     fputs("  ", stdout);
     leat_terminal_wrap(stdout, title, 2, 5);
-    fputs("     ", stdout);
-    leat_terminal_wrap(stdout, s->why, 5, 5);
-    lines_text(s, lines, sizeof lines);
-    snprintf(line, sizeof line, "%s -> %s ms per step; %s", leat_files_ms_text(before_ms, from),
-             leat_files_ms_text(s->predicted_step_ms, to), lines);
-    fputs("     ", stdout);
-    leat_terminal_wrap(stdout, line, 5, 5);
+    print_indented(s->why);
     if (s->is_verified)
-        printf("     verified: %s ms, %s expected, %s without the change: %s\n",
-               leat_files_ms_text(s->verified_step_ms, text),
-               leat_files_ms_text(s->expected_step_ms, to),
-               leat_files_ms_text(s->before_step_ms, from),
-               s->right ? "right within 15 %" : "not within 15 %");
+        print_measured(s);
+    else
+        snprintf(line, sizeof line, "%s -> %s ms per step; ", leat_files_ms_text(before_ms, from),
+                 leat_files_ms_text(s->predicted_step_ms, to));
+    if (s->is_verified)
+        line[0] = 0;
+    strcat(line, s->n_set ? "add" : "no single setting does it");
+    for (int32_t i = 0; i < s->n_set; i++)
+        leat_setting_shell(s->set[i], line, sizeof line);
+    print_indented(line);
 }
 
-static void print_suggestions(const leat_doctor_result *r)
+/* Where to write a change that is to stay. */
+static void print_where(const leat_doctor_result *r, const char *config)
+{
+    char text[512], yaml[256];
+    for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
+        if (r->suggestions[i].n_set) {
+            snprintf(text, sizeof text,
+                     "--set is for any command that takes a config; to keep a change, write it in "
+                     "%.100s, "
+                     "here `%s`",
+                     config, leat_setting_yaml(r->suggestions[i].set[0], yaml, sizeof yaml));
+            fputs("  ", stdout);
+            leat_terminal_wrap(stdout, text, 2, 2);
+            return;
+        }
+}
+
+static bool any_verified(const leat_doctor_result *r)
+{
+    for (int32_t i = 0; i < r->n_suggestions; i++)
+        if (r->suggestions[i].is_verified)
+            return true;
+    return false;
+}
+
+static void print_suggestions(const leat_doctor_result *r, const char *config)
 {
     if (!r->n_suggestions) {
         printf("\nwhat to change: ");
@@ -181,11 +216,15 @@ static void print_suggestions(const leat_doctor_result *r)
             puts("no change applies, or --quick tried none");
         return;
     }
-    puts("\nwhat to change; step times are predictions, --verify runs the first one");
+    puts(any_verified(r) ? "\nwhat to change; gains do not add up"
+         : r->suggestions[0].n_set
+             ? "\nwhat to change; gains do not add up; --verify measures the first"
+             : "\nwhat to change; gains do not add up");
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
         print_suggestion(&r->suggestions[i], i + 1, r->measured_step_ms);
     if (r->n_suggestions > SUGGESTIONS)
         printf("  and %d more with --json\n", r->n_suggestions - SUGGESTIONS);
+    print_where(r, config);
 }
 
 static void print_costs(const leat_doctor_result *r)
@@ -198,7 +237,7 @@ static void print_costs(const leat_doctor_result *r)
                      leat_files_ms_text(r->one_time[i].ms, ms));
     }
     putchar('\n');
-    leat_terminal_say(2, "paid once, ms: %s", text);
+    leat_terminal_say(2, "paid once at the start and not part of the above, ms: %s", text);
 }
 
 static void print_head(const leat_doctor_result *r, const char *config)
@@ -207,8 +246,9 @@ static void print_head(const leat_doctor_result *r, const char *config)
                       r->simulated ? " (simulated)" : "", r->batch, r->threads,
                       r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
     if (r->cores_taken >= 0.1 * r->cores)
-        printf("other programs used %.1f of them meanwhile: close them, and measure again\n",
-               r->cores_taken);
+        printf(
+            "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
+            r->cores_taken, r->cores);
     putchar('\n');
 }
 
@@ -220,10 +260,10 @@ void leat_doctor_report_print(const leat_doctor_result *r, const char *config)
     print_shares(r);
     print_parts(r);
     if (r->next_wall[0])
-        printf("  next limit behind it: %s, %s ms\n", r->next_wall,
+        printf("  next limit after that: %s, %s ms\n", r->next_wall,
                leat_files_ms_text(r->next_wall_step_ms, ms));
     if (r->probe >= 0)
         printf("  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
-    print_suggestions(r);
+    print_suggestions(r, config);
     print_costs(r);
 }
