@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "files.h"
 #include "json.h"
 #include "terminal.h"
 
@@ -70,18 +71,12 @@ void leat_crossover_json(json_t *object, const leat_crossover_result *result)
 
 /* --- text -------------------------------------------------------------------------------------- */
 
-static const char *ms_text(double ms, char text[32])
-{
-    snprintf(text, 32, ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
-    return text;
-}
-
 /* "3.47 (3.08-5.60)" */
 static const char *estimate_text(leat_estimate estimate, char text[112])
 {
     char value[32], low[32], high[32];
-    snprintf(text, 112, "%s (%s-%s)", ms_text(estimate.value, value), ms_text(estimate.low, low),
-             ms_text(estimate.high, high));
+    snprintf(text, 112, "%s (%s-%s)", leat_files_ms_text(estimate.value, value),
+             leat_files_ms_text(estimate.low, low), leat_files_ms_text(estimate.high, high));
     return text;
 }
 
@@ -113,13 +108,14 @@ static void print_device(const leat_crossover_device *device)
     leat_terminal_say(2,
                       "%s: %s ms a step, and %s ms more for each 1,000 samples; opening %s ms, "
                       "first step %s ms",
-                      device->name, ms_text(fmax(device->alpha_ms.value, 0), alpha),
-                      ms_text(device->beta_ms_per_sample.value * 1000, beta),
-                      ms_text(device->open_ms, open), ms_text(device->first_step_ms, first));
+                      device->name, leat_files_ms_text(fmax(device->alpha_ms.value, 0), alpha),
+                      leat_files_ms_text(device->beta_ms_per_sample.value * 1000, beta),
+                      leat_files_ms_text(device->open_ms, open),
+                      leat_files_ms_text(device->first_step_ms, first));
     if (device->launches >= 0) {
         char launch[32];
         leat_terminal_say(4, "  %.0f launches per step take the host %s ms", device->launches,
-                          ms_text(device->launch_ms, launch));
+                          leat_files_ms_text(device->launch_ms, launch));
     }
 }
 
