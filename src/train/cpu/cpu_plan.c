@@ -46,7 +46,7 @@ static void want_scratch(leat_net *net, size_t bytes)
         net->dn_bytes = bytes;
 }
 
-/* Memory for the copy of a parameter in a layout, if it is new. */
+/* Allocates the copy of a parameter in a layout, if there is none yet. */
 static int add_pack(leat_net *net, int32_t param, const leat_dn_layout *layout, leat_error *err)
 {
     if (leat_cpu_pack_find(net, param, layout))
