@@ -75,6 +75,14 @@ static int check_target(const char *path, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
+/* A link stays a link: the file that it names is replaced. NULL: no memory. */
+static char *final_name(const char *path)
+{
+    struct stat st;
+    char *const real = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
+    return real ? real : strdup(path);
+}
+
 /* --- a file with a temporary name, and one without any ------------------------------------------ */
 
 static int draw_temporary(leat_atomic_file *file)
@@ -145,8 +153,8 @@ int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned fla
     file->flags = flags;
     file->size = file->written = 0;
     file->buffered = 0;
-    file->path = strdup(path);
-    file->temporary = calloc(1, strlen(path) + NAME_ROOM);
+    file->path = final_name(path);
+    file->temporary = file->path ? calloc(1, strlen(file->path) + NAME_ROOM) : NULL;
     if (!file->path || !file->temporary) {
         leat_atomic_file_close(&file);
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its name", path);

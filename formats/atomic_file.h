@@ -5,7 +5,7 @@
  * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes and syncs it, links it
  * as ".NAME.<16 hex digits>.tmp", renames it to NAME and syncs the folder. A NAME of more than 100 bytes
  * is left out of the temporary name, so that it always fits. Without O_TMPFILE (network file systems) or
- * /proc, the file has the temporary name from the start.
+ * /proc, the file has the temporary name from the start. If NAME is a link to a file, that file is replaced.
  *
  * Any failure removes the file. A killed process never changes NAME. The system removes its nameless
  * file; a file with a temporary name stays, and can be deleted. */

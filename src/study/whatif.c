@@ -32,7 +32,6 @@ enum {
     MOST_WAITING = 64, /* largest number of threads to measure if they wait */
 };
 static const double WAITS = 0.3; /* CPU time of stages over their time: below it threads wait */
-
 static const double SATURATED = 0.85; /* of the cores, by this process and others */
 
 struct study {
@@ -177,8 +176,7 @@ static int measure_arm(leat_arm *arm, double *step, double *copy, leat_error *er
     const leat_meter *any =
         &arm->step[0]; /* all steps are on one batch, which may be a short one */
     const double rows = any->samples_per_s * (double)any->wall_ns * 1e-9 / (double)any->n_steps;
-    const double median = leat_median_of(ns, STEP_ROUNDS);
-    *step = rows * 1e9 / fmax(median, 1);
+    *step = rows * 1e9 / fmax(leat_median_of(ns, STEP_ROUNDS), 1);
     *copy = arm->loader[0].exposed_copy > 0
                 ? arm->loader[0].samples_per_s / arm->loader[0].exposed_copy
                 : (double)INFINITY;
@@ -284,26 +282,6 @@ static void conclude_trials(struct study *study, leat_estimate now)
     predict_raw(study, now);
 }
 
-/* A sentence about the device that needs most threads. */
-static void say(leat_whatif_result *out)
-{
-    const leat_whatif_row *row = out->rows;
-    for (int32_t i = 1; i < out->n_rows; i++)
-        if (out->rows[i].cores_needed > row->cores_needed)
-            row = &out->rows[i];
-    const char *simulated = row->simulated ? " (simulated)" : "";
-    if (row->cores_needed <= out->cores)
-        leat_text(out->sentence, sizeof out->sentence,
-                  "%d threads on %d of this machine's cores keep %s busy%s", row->threads_needed,
-                  row->cores_needed, row->device, simulated);
-    else
-        leat_text(
-            out->sentence, sizeof out->sentence,
-            "%s%s would need %d threads on %d cores like these to be busy all the time; predicted "
-            "from %d cores",
-            row->device, simulated, row->threads_needed, row->cores_needed, out->cores);
-}
-
 static const leat_whatif_feed *feed_of(const struct study *study, int32_t threads)
 {
     const leat_whatif_feed *feed = study->feeds;
@@ -366,7 +344,7 @@ static int measure(struct study *study, leat_error *err)
     conclude_trials(study, leat_whatif_rate(&rates, out->threads, &predicted));
     if ((rc = fill_rows(study, &rates, err)) < 0)
         return rc;
-    say(out);
+    leat_whatif_say(out);
     return LEAT_OK;
 }
 
@@ -412,8 +390,8 @@ int leat_whatif(const leat_config *config, const leat_whatif_options *options,
     study->out = out;
     if (options)
         study->options = *options;
-    int rc = check(&study->options, err);
-    if (rc == LEAT_OK)
+    int rc;
+    if ((rc = check(&study->options, err)) == LEAT_OK)
         rc = measure(study, err);
     while (study->n_feeds)
         drop_last_feed(study);

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/text.h"
+
 static const double EVEN = 0.05;
 
 leat_estimate leat_whatif_rate(const leat_whatif_rates *rates, int32_t threads, int32_t *predicted)
@@ -39,4 +41,23 @@ void leat_whatif_fill(const leat_whatif_rates *rates, double bytes_per_sample, l
     row->threads_needed = how_many(consumer, rates->per_thread.value);
     row->cores_needed = how_many(consumer, rates->per_core);
     row->bytes_per_s_needed = consumer * bytes_per_sample;
+}
+
+void leat_whatif_say(leat_whatif_result *out)
+{
+    const leat_whatif_row *row = out->rows;
+    for (int32_t i = 1; i < out->n_rows; i++)
+        if (out->rows[i].cores_needed > row->cores_needed)
+            row = &out->rows[i];
+    const char *simulated = row->simulated ? " (simulated)" : "";
+    if (row->cores_needed <= out->cores)
+        leat_text(out->sentence, sizeof out->sentence,
+                  "%d threads on %d of this machine's cores keep %s busy%s", row->threads_needed,
+                  row->cores_needed, row->device, simulated);
+    else
+        leat_text(
+            out->sentence, sizeof out->sentence,
+            "%s%s would need %d threads on %d cores like these to be busy all the time; predicted "
+            "from %d cores",
+            row->device, simulated, row->threads_needed, row->cores_needed, out->cores);
 }

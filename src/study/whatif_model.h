@@ -26,4 +26,7 @@ leat_estimate leat_whatif_rate(const leat_whatif_rates *rates, int32_t threads, 
 void leat_whatif_fill(const leat_whatif_rates *rates, double bytes_per_sample,
                       leat_whatif_row *row);
 
+/* Fills the sentence, about the device that needs most cores, from the rows. */
+void leat_whatif_say(leat_whatif_result *out);
+
 #endif

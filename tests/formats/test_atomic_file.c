@@ -363,6 +363,27 @@ static void mode_is_the_umask_s(void **state)
     kind = NAMELESS;
 }
 
+/* The file that a link names is replaced; a link that names none is replaced itself. */
+static void a_link_stays_a_link(void **state)
+{
+    (void)state;
+    struct stat st;
+    char link[256];
+    snprintf(link, sizeof link, "%s", in_folder("link"));
+    write_whole(in_folder("target"), "old", 3);
+    assert_int_equal(symlink("target", link), 0);
+    assert_int_equal(write_new(link, 0, NULL), LEAT_FORMAT_OK);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_true(holds(in_folder("target"), new_bytes, NEW_BYTES));
+    unlink(in_folder("target"));
+    assert_int_equal(write_new(link, 0, NULL), LEAT_FORMAT_OK);
+    assert_true(holds(link, new_bytes, NEW_BYTES));
+    unlink(link);
+    unlink(in_folder("target"));
+    assert_int_equal(count_in_folder(), 0);
+}
+
 static void bare_name_goes_to_the_working_folder(void **state)
 {
     char before[4096];
@@ -386,6 +407,7 @@ int main(void)
         cmocka_unit_test(long_names_are_written_in_every_way),
         cmocka_unit_test(only_written_bytes_are_counted),
         cmocka_unit_test(mode_is_the_umask_s),
+        cmocka_unit_test(a_link_stays_a_link),
         cmocka_unit_test(bare_name_goes_to_the_working_folder),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -54,8 +54,7 @@ static void other_measurements_fit(void **state)
 {
     (void)state;
     static const char *const calls[] = {
-        "doctor x.yaml --devices 'sim:l4 {host: eager},sim:h200 {host: eager, launch_ns: 9000}' "
-        "--rounds 3 --steps 5",
+        "doctor x.yaml --devices 'cpu,sim:h200 {host: eager}' --rounds 3 --steps 5",
         "compare x.yaml --vary 'train.device=sim:h200 {host: eager},sim' --rounds 1 --steps 5",
         "whatif x.yaml --device 'sim:h200 {host: eager}' --threads 2,1024 --rounds 3",
         "tune x.yaml --device 'sim:h200 {host: eager}' --seconds 1",
