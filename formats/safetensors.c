@@ -244,6 +244,10 @@ static int map_file(const char *path, void **map, size_t *size, leat_format_erro
     if (fd < 0)
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path,
                                 leat_format_open_error(errno));
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(fd);
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "%s is a folder: name a file in it", path);
+    }
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
         close(fd);
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "%s: empty or not a regular file", path);

@@ -49,20 +49,11 @@ struct eval {
     leat_wrong_sheet wrong;
     float *outputs;
     int64_t *predicted, *actual;
-    int32_t input;
     leat_score_info info;
     double seconds;
 };
 
 /* --- running -----------------------------------------------------------------------------------*/
-
-static int32_t input_tensor(const struct eval *e)
-{
-    char name[LEAT_OPTION_STRING_MAX] = "image";
-    leat_config_get(e->t.config, "train.input", name, sizeof name, NULL);
-    const int32_t i = leat_plan_tensor_index(e->t.plan, name);
-    return i < 0 ? 0 : i;
-}
 
 static int open_all(struct eval *e, leat_error *err)
 {
@@ -79,11 +70,10 @@ static int open_all(struct eval *e, leat_error *err)
         return rc;
     const leat_trainer_info *info = leat_trainer_get_info(e->t.trainer);
     const size_t rows = (size_t)leat_plan_get_info(e->t.plan)->batch_size;
-    e->input = input_tensor(e);
     if (e->o->sheet && strcmp(info->device, "cpu") != 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--sheet draws images in host memory: add --device cpu");
-    rc = leat_wrong_sheet_open(&e->wrong, &leat_plan_tensor(e->t.plan, e->input)->shape,
+    rc = leat_wrong_sheet_open(&e->wrong, &leat_plan_tensor(e->t.plan, info->input)->shape,
                                e->o->sheet, err);
     if (rc < 0 || (rc = leat_score_open(e->t.trainer, (int32_t)e->o->top, &e->score, err)) < 0)
         return rc;
@@ -96,20 +86,26 @@ static int open_all(struct eval *e, leat_error *err)
     return leat_loader_open(e->t.plan, &run, &e->loader, err);
 }
 
+/* Of class k, from a row of probabilities. One output is the probability of class 1 of two. */
+static float probability_of(const float *row, int64_t n, int64_t k)
+{
+    return k < 0 ? 0 : n > 1 ? row[k] : k ? *row : 1 - *row;
+}
+
 static void take_wrong(struct eval *e, leat_batch *batch)
 {
     const leat_batch_info *info = leat_batch_get_info(batch);
-    const int64_t n = leat_trainer_get_info(e->t.trainer)->n_outputs;
-    const leat_view images = leat_batch_tensor(batch, e->input);
+    const leat_trainer_info *trainer = leat_trainer_get_info(e->t.trainer);
+    const int64_t n = trainer->n_outputs;
+    const leat_view images = leat_batch_tensor(batch, trainer->input);
     leat_trainer_probabilities(e->t.trainer, e->outputs, info->rows);
     for (int64_t i = 0; i < info->rows; i++) {
         const leat_wrong wrong = { .batch = info->number,
                                    .row = i,
                                    .actual = e->actual[i],
                                    .predicted = e->predicted[i],
-                                   .probability = e->predicted[i] < 0
-                                                      ? 0
-                                                      : e->outputs[i * n + e->predicted[i]] };
+                                   .probability =
+                                       probability_of(e->outputs + i * n, n, e->predicted[i]) };
         if (wrong.actual >= 0 && wrong.actual != wrong.predicted)
             leat_wrong_sheet_add(&e->wrong, &wrong, &images);
     }

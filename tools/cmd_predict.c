@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat predict: what a trained model says of image files. */
+ * leat predict: what a trained model says of image files, or of the records of a source. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -32,12 +32,12 @@ struct predict {
     const struct predict_options *o;
     const leat_call *call;
     leat_trained t;
-    leat_picture_folder folder;
+    leat_picture_folder folder; /* n 0: the records of the section */
     leat_loader *loader;
     float *outputs;
     int64_t n_outputs;
-    int n; /* images so far */
     bool probabilities;
+    bool binary; /* the one output is the probability of class 1 of two */
     json_t *list;
 };
 
@@ -65,7 +65,7 @@ static int64_t count_classes(const struct predict *p, const char *section)
 }
 
 /* The pipeline reads the images in the place of its source. */
-static int replace_source(struct predict *p, const char *section, leat_error *err)
+static int read_images(struct predict *p, const char *section, leat_error *err)
 {
     char text[128];
     const int64_t n = p->o->labels || !section ? p->t.n_classes : count_classes(p, section);
@@ -89,17 +89,29 @@ static int open_all(struct predict *p, leat_error *err)
                                    .threads = p->o->threads,
                                    .set = &p->o->set };
     int rc = leat_json_check(p->o->json, err);
-    if (rc < 0 || (rc = leat_trained_open_config(&p->t, &how, err)) < 0 ||
-        (rc = replace_source(p, leat_trained_section(&how), err)) < 0 ||
-        (rc = leat_trained_open(&p->t, &how, err)) < 0)
+    if (rc < 0 || (rc = leat_trained_open_config(&p->t, &how, err)) < 0)
         return rc;
+    const char *const section = leat_trained_section(&how);
+    if (p->call->n_arguments > 1 && (rc = read_images(p, section, err)) < 0)
+        return rc;
+    /* A record that was masked or replaced would have the guesses of zeros, or of another one. */
+    set(p, section, "pipeline.on_error=fail", NULL);
+    rc = leat_trained_open(&p->t, &how, err);
+    if (rc < 0)
+        return p->o->labels ? leat_fail_in(err, rc, "with the %lld names of --labels %s: ",
+                                           (long long)p->t.n_classes, p->o->labels)
+                            : rc;
     const leat_plan_info *info = leat_plan_get_info(p->t.plan);
-    if (info->n_samples != p->folder.n)
+    if (info->n_batches < 0)
+        return leat_fail(err, LEAT_E_CONFIG, "the pipeline of '%s' repeats without end",
+                         p->o->section);
+    if (p->folder.n > 0 && info->n_samples != p->folder.n)
         return leat_fail(err, LEAT_E_CONFIG,
                          "the pipeline of '%s' gives %lld samples of %d images: leave out stages "
-                         "that drop or repeat some, and give only image files",
+                         "that drop or repeat some",
                          p->o->section, (long long)info->n_samples, p->folder.n);
     p->n_outputs = leat_trainer_get_info(p->t.trainer)->n_outputs;
+    p->binary = p->n_outputs == 1 && leat_trainer_get_info(p->t.trainer)->expect.classes == 2;
     p->outputs = calloc((size_t)(info->batch_size * p->n_outputs), sizeof *p->outputs);
     if (!p->outputs)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
@@ -133,24 +145,35 @@ static json_t *guess_json(const struct predict *p, int64_t class, float value)
     return json;
 }
 
-static int add_image(struct predict *p, const char *file, const float *x, leat_error *err)
+/* Text of guess k: a class with its probability, or an output. */
+static void print_guess(const struct predict *p, int64_t k, int64_t class, float value)
+{
+    char name[24];
+    if (p->probabilities)
+        printf("%s %s %.1f %%", k ? "," : "", leat_trained_class(&p->t, class, name),
+               (double)value * 100);
+    else
+        printf("%s %.6g", k ? "," : "", (double)value);
+}
+
+/* The best guesses, or all outputs in order where they are no probabilities. */
+static int add_one(struct predict *p, const char *file, const float *x, leat_error *err)
 {
     const bool talks = !leat_json_to_stdout(p->o->json);
-    bool *used = calloc((size_t)p->n_outputs, sizeof *used);
+    const float pair[2] = { 1 - *x, *x };
+    const int64_t n = p->binary ? 2 : p->n_outputs;
+    const int64_t shown = p->probabilities && p->o->top < n ? p->o->top : n;
+    bool *used = calloc((size_t)n, sizeof *used);
     json_t *json = json_object(), *guesses = json_array();
     if (!used)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    x = p->binary ? pair : x;
     if (talks)
         printf("%s:", file);
-    for (int64_t k = 0; k < p->o->top && k < p->n_outputs; k++) {
-        char name[24];
-        const int64_t class = take_largest(x, used, p->n_outputs);
-        if (talks && p->probabilities)
-            printf("%s %s %.1f %%", k ? "," : "", leat_trained_class(&p->t, class, name),
-                   (double)x[class] * 100);
-        else if (talks)
-            printf("%s %s %.4g", k ? "," : "", leat_trained_class(&p->t, class, name),
-                   (double)x[class]);
+    for (int64_t k = 0; k < shown; k++) {
+        const int64_t class = p->probabilities ? take_largest(x, used, n) : k;
+        if (talks)
+            print_guess(p, k, class, x[class]);
         json_array_append_new(guesses, guess_json(p, class, x[class]));
     }
     if (talks)
@@ -173,8 +196,13 @@ static int one_batch(struct predict *p, leat_batch *batch, leat_error *err)
         p->probabilities = leat_trainer_probabilities(p->t.trainer, p->outputs, info.rows);
         leat_plan_records(p->t.plan, info.number, records, most);
     }
-    for (int64_t i = 0; i < info.rows && rc == LEAT_OK; i++)
-        rc = add_image(p, p->folder.files[records[i]], p->outputs + i * p->n_outputs, err);
+    for (int64_t i = 0; i < info.rows && rc == LEAT_OK; i++) {
+        char text[512];
+        const char *const name =
+            p->folder.n > 0 ? p->folder.files[records[i]]
+                            : leat_plan_record_text(p->t.plan, records[i], text, sizeof text);
+        rc = add_one(p, name, p->outputs + i * p->n_outputs, err);
+    }
     free(records);
     return rc;
 }
@@ -221,14 +249,26 @@ static int run(const leat_call *call)
 
 const leat_command leat_command_predict = {
     .name = "predict",
-    .summary = "say what a trained model sees in images",
-    .arguments = "CONFIG IMAGE...",
+    .summary = "say what a trained model sees in images or records",
+    .arguments = "CONFIG [IMAGE...]",
     .text = "Prepares image files as the config's `eval` part does, runs the model of its `train` "
             "part with trained weights, and prints the most probable classes of each image. Data "
+<<<<<<< HEAD
+            "sets are not needed; names of classes are those of the data if they are there, or "
+            "of --labels.\n\n"
+            "Without images it takes the records of the `eval` part, such as the lines of a CSV "
+            "file. Where the loss has no probabilities (mean_squared_error) it prints all outputs, "
+            "in order. A file or record that cannot be read is an error.",
+    .example =
+        "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png\n"
+        "  leat predict prices.yaml --weights prices.safetensors --json prices.json",
+    .n_min = 1,
+=======
             "sets are not needed; class names come from the data if these exist, or from "
             "--labels.",
     .example = "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png",
     .n_min = 2,
+>>>>>>> house
     .n_max = -1,
     .options_size = sizeof(struct predict_options),
     .options = options,

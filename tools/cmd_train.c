@@ -10,6 +10,7 @@
 #include "report/bad_list.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/speed.h"
 #include "report/summary.h"
 #include "report/terminal.h"
 #include "report/train_run.h"
@@ -103,10 +104,12 @@ static int open_plans(struct train *t, leat_error *err)
 
 static int open_trainer(struct train *t, leat_error *err)
 {
+    const int64_t start_ns = leat_files_now_ns();
     int rc;
     if ((rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
         (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
         return rc;
+    t->run.start.creation = (double)(leat_files_now_ns() - start_ns) * 1e-6;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
@@ -129,6 +132,8 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
         return o->start_epoch ? leat_fail(err, LEAT_E_ARGUMENT,
                                           "--start-epoch: the pipeline repeats without end")
                               : LEAT_OK;
+    if (*t->found.path && t->found.state.n_batches != per_epoch)
+        return LEAT_OK; /* of other data: the loader says so */
     if (*t->found.path && *out >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "%s is from the end of the run, which has %lld epochs: give more --epochs",
@@ -164,15 +169,6 @@ static int check_outputs(const struct train *t, leat_error *err)
     return LEAT_OK;
 }
 
-/* The tensor that the model reads. */
-static int32_t input_tensor(const struct train *t)
-{
-    char name[LEAT_OPTION_STRING_MAX] = "image";
-    leat_config_get(t->config, "train.input", name, sizeof name, NULL);
-    const int32_t i = leat_plan_tensor_index(t->run.plan, name);
-    return i < 0 ? 0 : i;
-}
-
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */
 static int open_log(struct train *t, int64_t first_batch, leat_error *err)
 {
@@ -192,9 +188,8 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
     leat_json_int(line, "log_every", t->o->log_every);
     t->run.log_every = t->o->log_every;
     const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, err);
-    return rc < 0
-               ? rc
-               : leat_train_log_sheet(t->run.log, t->run.plan, input_tensor(t), first_batch, err);
+    return rc < 0 ? rc
+                  : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
 }
 
 static int open_all(struct train *t, leat_error *err)
@@ -213,7 +208,13 @@ static int open_all(struct train *t, leat_error *err)
     t->run.first = how.first_batch;
     if (!how.state && (rc = leat_trainer_start_at(t->run.trainer, how.first_batch, err)) < 0)
         return rc;
-    return leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);
+    if (rc == LEAT_E_ARGUMENT && how.state)
+        leat_fail_in(err, rc,
+                     "--resume: %s needs the data and the pipeline of its run (--restore takes its "
+                     "weights alone): ",
+                     t->found.path);
+    return rc;
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/
@@ -246,6 +247,14 @@ static void print_guess(const struct train *t)
                       info->simulated ? "simulated, " : "", text, t->path);
 }
 
+static void print_speed(const struct train *t)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
+    leat_speed_print_start(&t->run.start);
+    if (t->run.has_meter)
+        leat_speed_print("steady", &t->run.meter, info->flops_per_sample, info->simulated);
+}
+
 static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
@@ -263,6 +272,7 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->log)
         printf("; log in %s", t->o->log);
     putchar('\n');
+    print_speed(t);
     leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
@@ -297,6 +307,7 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_int(json, "steps", t->run.steps);
     leat_bad_list_json(json, &stats);
     leat_json_real(json, "seconds", seconds);
+    leat_speed_add_start(json, &t->run.start);
     leat_json_real(json, "best_eval_accuracy",
                    t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->run.diverged);
@@ -311,6 +322,7 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
 
 static void close_all(struct train *t)
 {
+    leat_train_keep_close(&t->run.keep);
     leat_loader_close(&t->run.loader);
     leat_trainer_close(&t->run.trainer);
     leat_device_close(&t->run.device);
@@ -352,6 +364,7 @@ static int run(const leat_call *call)
                                 .talks = !leat_json_to_stdout(o->json),
                                 .progress_when = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                 .best_accuracy = -1,
+                                .start = { NAN, NAN, NAN },
                                 .list = json_array() } };
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
@@ -394,7 +407,9 @@ const leat_command leat_command_train = {
         "after --steps, and evaluates it after each epoch if the config has an `eval` part. Each "
         "epoch prints loss and accuracy, samples/s, and where the device's time went: busy, or "
         "idle for input, for copies, or for other reasons. Samples/s and the shares do not include "
-        "the warm-up of the first epoch; fewer than five steps are not measured. If the loss is "
+        "the warm-up of the first epoch; fewer than five steps are not measured. The end prints "
+        "creation, first step and steady step, FLOP/s, launches per step and bytes copied. If the "
+        "loss is "
         "not a finite number, the run stops with exit code 1 and does not save its weights.\n\n"
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step, or an evaluation at its "
         "next batch. With --save the weights "

@@ -103,6 +103,8 @@ typedef struct leat_batch_info {
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
+    int64_t
+        copied_bytes; /* of that copy; files that the device decodes are read from the host besides */
     int64_t copy_start_ns, copy_end_ns; /* both 0 without a copy, and until it is done */
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;

@@ -14,8 +14,8 @@
  * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
  * threads.
  *
- * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step is only enqueued, as one CUDA graph
- * where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
+ * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step, also of evaluation, is only enqueued, as one
+ * CUDA graph where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
  * same bits. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
@@ -37,6 +37,7 @@ typedef struct leat_trainer_info {
     int64_t n_outputs;       /* values that the model gives for a sample */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target: for leat_loader_options */
+    int32_t input;           /* index of the tensor that the model reads */
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;

@@ -30,7 +30,8 @@ static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows
                              .grad_scale = how->share,
                              .n_valid = rows->n_valid,
                              .updates = net->updates };
-    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW) {
+    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW ||
+        net->optimizer == LEAT_OPTIM_MUON) { /* their options begin alike */
         const leat_adam_options *const o = net->model->optimizer_options;
         step.left[0] = 1 - power((double)o->beta1, net->updates + 1);
         step.left[1] = 1 - power((double)o->beta2, net->updates + 1);
@@ -91,7 +92,7 @@ static int train(leat_net *net, const leat_net_rows *rows, const leat_net_step *
     if (rc < 0)
         return rc;
     const leat_net_call ingest = ingest_call(net, &net->train, rows, how);
-    rc = leat_net_train_step(net, plan, &ingest, leat_net_variant(how), stream, err);
+    rc = leat_net_run_step(net, plan, &ingest, leat_net_variant(how), stream, err);
     net->updates += rc == LEAT_OK && how->last;
     return rc;
 }
@@ -120,9 +121,7 @@ static int evaluate_part(leat_net *net, const leat_net_rows *rows, const leat_ne
         return rc;
     const leat_net_call ingest = ingest_call(net, p, rows, how);
     const leat_program_tensor *const out = &p->program->tensors[p->program->logits];
-    rc = leat_net_run(net, &ingest, stream, err);
-    if (rc == LEAT_OK)
-        rc = leat_net_run_all(net, &plan->calls, stream, err);
+    rc = leat_net_run_step(net, plan, &ingest, LEAT_NET_EVEN, stream, err);
     if (rc < 0 || !logits)
         return rc;
     return leat_gpu_check(net->gpu,
@@ -149,10 +148,9 @@ static int evaluate(leat_net *net, const leat_net_rows *all, const leat_net_step
 
 /* Targets are checked on the device; cuda_sums reports an impossible one. */
 static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                     const leat_net_step *how, int64_t *busy_ns, leat_error *err)
+                     const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const cudaStream_t cuda = leat_gpu_stream_cuda(stream);
-    *busy_ns = 0;
     int rc = leat_net_use(net, err);
     if (rc < 0)
         return rc;
@@ -161,7 +159,11 @@ static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *ro
     net->stream = cuda;
     if ((rc = renew_packs(net, cuda, err)) < 0)
         return rc;
-    return how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
+    rc = how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
+    times->launches = net->issued.launches;
+    times->kernels = net->issued.kernels;
+    net->issued = (leat_net_issued){ 0 };
+    return rc;
 }
 
 /* --- values ---------------------------------------------------------------------------------- */

@@ -375,6 +375,7 @@ void leat_net_close(leat_net *net)
     close_program(net, &net->even);
     for (int i = 0; i < LEAT_NET_GRAPHS; i++)
         leat_net_calls_close(&net->update[i]);
+    leat_net_calls_close(&net->products);
     if (net->lib)
         leat_gpu_lib_functions.close(&net->lib);
     if (net->workspace)

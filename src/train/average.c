@@ -113,10 +113,11 @@ int leat_average_before(leat_average *average, const leat_backend *backend, leat
     return backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT, 1, err);
 }
 
-int leat_average_after(const leat_average *average, const leat_backend *backend, leat_net *net,
-                       leat_error *err)
+/* An average of weights that were loaded begins with them, while lookahead follows the run's schedule. */
+int leat_average_after(const leat_average *average, int64_t n_of_run, const leat_backend *backend,
+                       leat_net *net, leat_error *err)
 {
-    const int64_t n = backend->updates(net);
+    const int64_t n = average->mode == LEAT_AVERAGE_LOOKAHEAD ? n_of_run : backend->updates(net);
     int rc = LEAT_OK;
     if (!average->mode)
         return LEAT_OK;

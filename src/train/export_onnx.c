@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * export_onnx.c: writes a trained model as ONNX. The graph takes images as the loader gives them, [batch, height,
+<<<<<<< HEAD
+ * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The output of
+ * a layer is called LAYER.out; Transpose nodes stand at the input, where an image is flattened or
+ * is the output, and around layer_norm, which works on the last dim. */
+=======
  * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The
  * output tensor of a layer has the layer's name. Transpose nodes are added at the input, where an image is
  * flattened or is the output, and around layer_norm, which works on the last dim. */
+>>>>>>> house
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +27,7 @@ typedef struct exporter {
     int rc;      /* of the first failure */
     float **own; /* values in ONNX's layouts; kept until the file is written */
     int n_own;
+    char (*tensors)[NAME]; /* name of each layer's output */
 } exporter;
 
 /* --- nodes ----------------------------------------------------------------------------------- */
@@ -112,7 +119,17 @@ static void conv_weight(exporter *e, int32_t layer, char name[NAME])
 /* The name of the tensor that layer i puts out, or of the input. */
 static const char *tensor(const exporter *e, int32_t i)
 {
-    return i < 0 ? "input_nchw" : e->model->layers[i].name;
+    return i < 0 ? "input_nchw" : e->tensors[i];
+}
+
+/* "LAYER.out": a layer may be called "output", which is a name of the graph, or like another one's parameter. */
+static void name_tensors(exporter *e)
+{
+    e->tensors = calloc((size_t)e->model->n_layers, sizeof *e->tensors);
+    if (!e->tensors)
+        e->rc = LEAT_FORMAT_NOMEM;
+    for (int32_t i = 0; e->tensors && i < e->model->n_layers; i++)
+        snprintf(e->tensors[i], NAME, "%s.out", e->model->layers[i].name);
 }
 
 static void conv2d(exporter *e, int32_t i, const char *in, const char *out)
@@ -313,7 +330,7 @@ static bool known_layer(exporter *e, int32_t i, const char *in, const char *out)
 static void add_layer(exporter *e, int32_t i)
 {
     const leat_model_layer *l = &e->model->layers[i];
-    const char *in = tensor(e, l->inputs[0]), *out = l->name;
+    const char *in = tensor(e, l->inputs[0]), *out = tensor(e, i);
     if (known_layer(e, i, in, out))
         return;
     if (l->layer == &leat_layer_add || l->layer == &leat_layer_concat)
@@ -353,10 +370,11 @@ static void add_all(exporter *e)
         node1(e, "Identity", "input", "input_nchw");
     for (int32_t i = 0; i < model->n_layers && e->rc == LEAT_FORMAT_OK; i++)
         add_layer(e, i);
+    const char *const end = tensor(e, model->n_layers - 1);
     if (last->out.rank == 3)
-        transpose(e, last->name, "output", true);
+        transpose(e, end, "output", true);
     else
-        node1(e, "Identity", last->name, "output");
+        node1(e, "Identity", end, "output");
     n = batch_dims(&last->out, last->out.rank == 3, dims);
     if (e->rc == LEAT_FORMAT_OK)
         e->rc = leat_onnx_add_output(e->onnx, "output", dims, n, &e->error);
@@ -369,13 +387,16 @@ static int write_onnx(const leat_model *model, leat_param_file *file, const char
     e.onnx = leat_onnx_open("leat", "leat", LEAT_VERSION);
     if (!e.onnx)
         return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
-    add_all(&e);
+    name_tensors(&e);
+    if (e.rc == LEAT_FORMAT_OK)
+        add_all(&e);
     if (e.rc == LEAT_FORMAT_OK)
         e.rc = leat_onnx_write(e.onnx, path, &e.error);
     leat_onnx_close(&e.onnx);
     for (int i = 0; i < e.n_own; i++)
         free(e.own[i]);
     free(e.own);
+    free(e.tensors);
     if (e.rc == LEAT_FORMAT_OK)
         return LEAT_OK;
     e.error.code = e.rc;

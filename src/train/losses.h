@@ -14,6 +14,10 @@
 
 extern const leat_option leat_loss_no_options[]; /* nn_list.c: an empty table */
 
+/* value_targets.c: one target per output of the model, of a type that is read as a number. loss: its name */
+int leat_loss_check_values(const char *loss, const leat_shape *outputs, const leat_shape *target,
+                           leat_error *err);
+
 /* X(name): leat_optimizer_<name> in src/train/optimizers/<name>.c */
 #define LEAT_OPTIMIZER_LIST(X)                                                                     \
     X(sgd)                                                                                         \

@@ -95,20 +95,42 @@ static int add_input(leat_model *model, leat_model_layer *l, const leat_node *no
                           near.best ? near.best : "", near.best ? "'" : "");
 }
 
-/* Name and inputs of the last layer. */
-static int connect(leat_model *model, leat_model_layer *l, const leat_node *node, leat_error *err)
+/* Names the last layer. Files of weights find parameters by these names. */
+static int name_layer(leat_model *model, leat_model_layer *l, const leat_node *node,
+                      leat_error *err)
 {
-    const leat_layer_common *common = l->options;
-    const int32_t i = model->n_layers - 1;
-    const leat_node *from = common->from;
-    int rc = LEAT_OK;
-    if (*common->name.text && find_layer(model, common->name.text) != -2)
-        return leat_node_fail(node, err, LEAT_E_CONFIG, "another layer is named '%s'",
-                              common->name.text);
-    if (*common->name.text)
-        snprintf(l->name, sizeof l->name, "%.63s", common->name.text);
+    const char *const own = ((const leat_layer_common *)l->options)->name.text;
+    const size_t first = strcspn(own, ".");
+    if ((first == 9 && !strncmp(own, "optimizer", 9)) ||
+        (first == 7 && !strncmp(own, "average", 7)))
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "name: '%.63s' begins with '%.*s', as other values do in files of "
+                              "checkpoints: take another name",
+                              own, (int)first, own);
+    if (strlen(own) >= sizeof l->name)
+        return leat_node_fail(node, err, LEAT_E_CONFIG, "name: '%.20s…' has %zu bytes, at most %zu",
+                              own, strlen(own), sizeof l->name - 1);
+    if (*own)
+        snprintf(l->name, sizeof l->name, "%s", own);
     else
-        snprintf(l->name, sizeof l->name, "%d.%s", i, l->layer->kind.name);
+        snprintf(l->name, sizeof l->name, "%d.%s", model->n_layers - 1, l->layer->kind.name);
+    if (find_layer(model, l->name) == -1)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "name: 'input' is the name of the batch: take another one");
+    if (find_layer(model, l->name) >= 0)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              *own ? "another layer is named '%s'"
+                                   : "another layer is named '%s', as this one is without `name`",
+                              l->name);
+    return LEAT_OK;
+}
+
+/* Inputs of the last layer. */
+static int connect(leat_model *model, leat_model_layer *l, leat_error *err)
+{
+    const leat_node *from = ((const leat_layer_common *)l->options)->from;
+    const int32_t i = model->n_layers - 1;
+    int rc = LEAT_OK;
     if (leat_node_is_null(from)) {
         l->inputs[l->n_inputs++] = i - 1;
         return LEAT_OK;
@@ -134,6 +156,10 @@ static int shape_layer(leat_model *model, leat_model_layer *l, const leat_shape 
     if (rc < 0)
         return rc;
     const int64_t bytes = leat_shape_bytes(&l->out);
+    if (l->layer == &leat_layer_conv2d && l->inputs[0] >= 0 &&
+        ((const leat_conv2d_options *)l->options)->init + LEAT_INIT_AUTO == LEAT_INIT_WHITEN)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "conv2d: init: whiten is for a layer that reads the model's input");
     if (bytes < 0 || bytes > INT64_C(1) << 40)
         return leat_fail(err, LEAT_E_CONFIG, "%s: its output would be larger than 1 TiB",
                          l->layer->kind.name);
@@ -158,7 +184,7 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
                               l->layer->kind.name);
     if ((rc = leat_nn_kind_options(options, node, "layer", &l->layer->kind, l->layer->options_size,
                                    &l->options, err)) < 0 ||
-        (rc = connect(model, l, node, err)) < 0)
+        (rc = name_layer(model, l, node, err)) < 0 || (rc = connect(model, l, err)) < 0)
         return rc;
     rc = shape_layer(model, l, input, err);
     return rc < 0 ? leat_node_fail_in(node, err, rc) : rc;
@@ -179,6 +205,29 @@ static int first_shape(const leat_model *model, leat_shape *out, leat_error *err
                          leat_shape_text(&model->input, text, sizeof text));
     *out = model->input.rank == 3 ? model->input : leat_shape_make(LEAT_F32, 1, &n);
     out->dtype = LEAT_F32;
+    return LEAT_OK;
+}
+
+static bool is_read(const leat_model *model, int32_t i)
+{
+    for (int32_t k = i + 1; k < model->n_layers; k++)
+        for (int32_t n = 0; n < model->layers[k].n_inputs; n++)
+            if (model->layers[k].inputs[n] == i)
+                return true;
+    return i == model->n_layers - 1;
+}
+
+/* A layer without a reader would learn nothing: usually a `from` is missing or names another layer. */
+static int check_readers(const leat_model *model, const leat_node *list, leat_error *err)
+{
+    int32_t i = 0;
+    for (const leat_node *node = list->first; node; node = node->next, i++)
+        if (!is_read(model, i))
+            return leat_node_fail(
+                node, err, LEAT_E_CONFIG,
+                "no layer reads the output of layer '%s': name it in the `from` of "
+                "a later one, or leave it out",
+                model->layers[i].name);
     return LEAT_OK;
 }
 
@@ -205,6 +254,8 @@ static int read_layers(leat_model *model, const leat_model_nodes *nodes, leat_er
     for (const leat_node *node = list->first; node; node = node->next)
         if ((rc = read_layer(model, node, &input, err)) < 0)
             return rc;
+    if ((rc = check_readers(model, list, err)) < 0)
+        return rc;
     if (model->n_parameters == 0)
         return leat_node_fail(list, err, LEAT_E_CONFIG,
                               "train.model has nothing to learn: add a dense or conv2d layer");
@@ -212,6 +263,29 @@ static int read_layers(leat_model *model, const leat_model_nodes *nodes, leat_er
 }
 
 /* --- loss, optimiser ------------------------------------------------------------------------- */
+
+/* A loss that includes the model's last layer, or needs it. */
+static int check_end(const leat_model *model, const leat_node *node, leat_error *err)
+{
+    const leat_layer *last = model->layers[model->n_layers - 1].layer;
+    if (last == &leat_layer_softmax && model->loss == &leat_loss_softmax_cross_entropy)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "the model ends with softmax: leave it out, softmax_cross_entropy "
+                              "includes it");
+    if (model->loss != &leat_loss_binary_cross_entropy)
+        return LEAT_OK;
+    const leat_binary_options *o = model->loss_options;
+    if (o->with_logits && last == &leat_layer_sigmoid)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "the model ends with sigmoid: leave it out, binary_cross_entropy "
+                              "includes it, or write with_logits: false");
+    if (!o->with_logits && last != &leat_layer_sigmoid && last != &leat_layer_softmax)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "with_logits: false needs a model that ends with sigmoid, and this "
+                              "one ends with %s: leave out with_logits",
+                              last->kind.name);
+    return LEAT_OK;
+}
 
 static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_error *err)
 {
@@ -228,11 +302,8 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
                               model->loss->options_size, &model->loss_options, err);
     if (rc < 0)
         return rc;
-    if (model->layers[model->n_layers - 1].layer == &leat_layer_softmax &&
-        model->loss == &leat_loss_softmax_cross_entropy)
-        return leat_node_fail(nodes->loss, err, LEAT_E_CONFIG,
-                              "the model ends with softmax: leave it out, softmax_cross_entropy "
-                              "includes it");
+    if ((rc = check_end(model, nodes->loss, err)) < 0)
+        return rc;
     rc = model->loss->check(model->loss_options, &model->layers[model->n_layers - 1].out,
                             &model->target, model->n_classes, err);
     if (rc == LEAT_OK && model->loss->open)

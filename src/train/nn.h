@@ -143,7 +143,7 @@ typedef struct leat_loss {
      * rows give to d(mean loss)/d logits of the batch: zeros for those that do not count. Any thread. */
     void (*eval)(const void *options, const leat_loss_rows *rows, double *loss_sum, double *right);
     /* Makes probabilities of the n logits of a row, in place. NULL: outputs are plain values. */
-    void (*probabilities)(float *logits, int64_t n);
+    void (*probabilities)(const void *options, float *logits, int64_t n);
 } leat_loss;
 
 /* --- optimisers ------------------------------------------------------------------------------ */
@@ -319,9 +319,10 @@ typedef struct leat_backend {
     void (*close)(leat_net *net);
     /* One step over a batch. Rows that do not count give nothing to loss, sums, gradients and the
      * statistics of batch_norm: as if they were not there. Devices with host memory are done on return
-     * (stream is NULL), others enqueue. *busy_ns: device time of the work, 0 = unknown. */
+     * (stream is NULL), others enqueue. Of *times, which the caller has zeroed, it sets what it knows of
+     * busy_ns, launches, kernels and launch_ns. */
     int (*step)(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                const leat_net_step *how, int64_t *busy_ns, leat_error *err);
+                const leat_net_step *how, leat_step_times *times, leat_error *err);
     /* Sums of the steps done (the caller has waited for them); `anew`: they start again from 0. */
     int (*sums)(leat_net *net, bool anew, leat_net_sums *out, leat_error *err);
     /* One parameter in its plain layout, host memory. The caller has waited for all steps. */
@@ -354,7 +355,7 @@ typedef struct leat_net_host {
 } leat_net_host;
 #define LEAT_NET_SIZES                                                                             \
     (sizeof(leat_model) * 1000000 + sizeof(leat_backend) * 10000 + sizeof(leat_net_step) * 100 +   \
-     sizeof(leat_net_host))
+     sizeof(leat_step_times) * 10 + sizeof(leat_net_host))
 
 /* The backend for a device, or NULL and an error. */
 const leat_backend *leat_backend_for(const leat_device *device, leat_error *err);

@@ -19,12 +19,6 @@ static int unknown(const leat_node *node, const char *what, const char *name, le
                                   "'%s' is an option, and the name of the %s is missing: write "
                                   "`%s: {%s: …}` (there are: %s)",
                                   name, what, kind(i)->name, name, known.text);
-    for (size_t i = 0; kind(i); i++)
-        if (leat_option_find(kind(i)->options, name))
-            return leat_node_fail(node, err, LEAT_E_CONFIG,
-                                  "'%s' is an option, and the name of the %s is missing: write "
-                                  "`%s: {%s: …}` (there are: %s)",
-                                  name, what, kind(i)->name, name, known.text);
     return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
                           near.best ? "; did you mean '" : "", near.best ? near.best : "",
                           near.best ? "'" : "", known.text);

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nn_text.h"
+
 typedef struct preset_options {
     int64_t classes;
     int32_t stem;
@@ -243,14 +245,14 @@ static void mlp(const writer *w)
 static const struct {
     leat_kind kind;
     void (*write)(const writer *w);
-    bool image; /* it needs one */
+    int64_t least_px; /* sides of the image that it needs; 0: it takes everything */
 } presets[] = {
-    { { "resnet18", "ResNet-18", resnet_table }, resnet18, true },
-    { { "resnet50", "ResNet-50", resnet_table }, resnet50, true },
-    { { "resnet9", "a small residual network for 32x32 images", preset_table }, resnet9, true },
-    { { "vgg11", "VGG-11 with batch_norm, for 32x32 images", preset_table }, vgg11, true },
-    { { "lenet", "LeNet-5, for small images", preset_table }, lenet, true },
-    { { "mlp", "dense layers with relu between them", mlp_table }, mlp, false },
+    { { "resnet18", "ResNet-18", resnet_table }, resnet18, 8 },
+    { { "resnet50", "ResNet-50", resnet_table }, resnet50, 8 },
+    { { "resnet9", "a small residual network for 32x32 images", preset_table }, resnet9, 8 },
+    { { "vgg11", "VGG-11 with batch_norm, for 32x32 images", preset_table }, vgg11, 32 },
+    { { "lenet", "LeNet-5, for small images", preset_table }, lenet, 12 },
+    { { "mlp", "dense layers with relu between them", mlp_table }, mlp, 0 },
 };
 enum { N_PRESETS = sizeof presets / sizeof *presets };
 
@@ -276,18 +278,21 @@ static int no_preset(const leat_node *node, const char *name, leat_error *err)
 
 static int check(const writer *w, size_t at, const leat_node *node, leat_error *err)
 {
-    const int64_t *d = w->model->input.dims;
-    if (!presets[at].image)
+    char text[160];
+    const int64_t *d = w->model->input.dims, least = presets[at].least_px;
+    if (!least)
         return LEAT_OK;
     if (w->classes < 1)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "%s: the source does not tell how many classes there are; write "
                               "%s: {classes: N}",
                               presets[at].kind.name, presets[at].kind.name);
-    if (w->model->input.rank != 3 || d[0] < 8 || d[1] < 8)
+    if (w->model->input.rank != 3 || d[0] < least || d[1] < least)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "%s needs an image [height, width, channels] of 8 x 8 px or more",
-                              presets[at].kind.name);
+                              "%s needs an image [height, width, channels] of %lld x %lld px or "
+                              "more, got %s",
+                              presets[at].kind.name, (long long)least, (long long)least,
+                              leat_nn_dims_text(&w->model->input, text, sizeof text));
     return LEAT_OK;
 }
 
@@ -334,8 +339,8 @@ int leat_preset_expand(leat_model *model, const leat_node *node, const leat_node
     if ((rc = leat_node_options(given, node, name, presets[at].kind.options, &options, err)) < 0)
         return rc;
     writer w = { .model = model, .options = &options };
-    w.classes =
-        presets[at].image && options.common.classes > 0 ? options.common.classes : model->n_classes;
+    w.classes = presets[at].least_px && options.common.classes > 0 ? options.common.classes
+                                                                   : model->n_classes;
     w.small = options.common.stem == 1 || (options.common.stem == 0 && model->input.dims[0] <= 64);
     rc = check(&w, at, node, err);
     return rc < 0 ? rc : expand(model, at, &w, list, err);

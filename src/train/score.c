@@ -12,11 +12,26 @@
 
 struct leat_score {
     leat_trainer *trainer;
-    int64_t n; /* outputs of a row */
+    int64_t n;   /* outputs of a row */
+    bool binary; /* one output that says which of two classes it is: 1 above the middle */
+    float middle;
     leat_score_info info;
     double loss, right, in_top; /* sums */
     uint64_t *confusion;
 };
+
+/* Several yes or no of one sample are no classes. */
+static void set_classes(leat_score *score, const leat_model *model)
+{
+    score->binary = model->loss == &leat_loss_binary_cross_entropy && score->n == 1;
+    if (score->binary) {
+        const leat_binary_options *o = model->loss_options;
+        score->middle = o->with_logits ? 0.0f : 0.5f;
+        score->info.n_classes = 2;
+    } else if (model->loss == &leat_loss_softmax_cross_entropy && score->n <= 1 << 14) {
+        score->info.n_classes = score->n;
+    }
+}
 
 int leat_score_open(leat_trainer *trainer, int32_t top_k, leat_score **out, leat_error *err)
 {
@@ -31,8 +46,7 @@ int leat_score_open(leat_trainer *trainer, int32_t top_k, leat_score **out, leat
     score->trainer = trainer;
     score->n = leat_shape_elements(&model->layers[model->n_layers - 1].out);
     score->info.top_k = top_k;
-    if (model->loss->classes && score->n <= 1 << 14)
-        score->info.n_classes = score->n;
+    set_classes(score, model);
     const size_t cells = (size_t)(score->info.n_classes * score->info.n_classes);
     score->confusion = calloc(cells + 1, sizeof *score->confusion);
     if (!score->confusion) {
@@ -103,6 +117,8 @@ static int64_t largest(const float *x, int64_t n)
 /* The class of a row; of weights the first with the largest one. */
 static int64_t class_of(const leat_score *score, const leat_view *y, int64_t row)
 {
+    if (score->binary)
+        return leat_target_f32(y, row) > 0.5f;
     if (y->shape.dtype == LEAT_F32 && leat_shape_elements(&y->shape) / y->shape.dims[0] > 1)
         return largest((const float *)y->data + row * score->n, score->n);
     return leat_target_i64(y, row);
@@ -110,11 +126,16 @@ static int64_t class_of(const leat_score *score, const leat_view *y, int64_t row
 
 /* --- adding ---------------------------------------------------------------------------------- */
 
+<<<<<<< HEAD
+/* Outputs that are larger than that of the class, or equal and before it, decide its place. */
+static bool is_in_top(const leat_score *score, const float *x, int64_t n, int64_t class)
+=======
 /* The rank of the class: the number of outputs that are larger than its own, or equal and before it. */
 static bool is_in_top(const leat_score *score, const float *x, int64_t class)
+>>>>>>> house
 {
     int64_t before = 0;
-    for (int64_t i = 0; i < score->n; i++)
+    for (int64_t i = 0; i < n; i++)
         before += x[i] > x[class] || (x[i] == x[class] && i < class);
     return before < score->info.top_k;
 }
@@ -133,16 +154,19 @@ static void add_row(leat_score *score, const leat_loss_rows *rows, int64_t row, 
                     int64_t *actual)
 {
     const float *x = rows->logits + row * score->n;
+    const float pair[2] = { score->middle, *x }; /* of class 1, when it is larger than the middle */
+    const int64_t n = score->binary ? 2 : score->n;
     *predicted = *actual = -1;
     if (!leat_loss_counts(rows, row))
         return;
+    x = score->binary ? pair : x;
     score->info.samples++;
-    *predicted = largest(x, score->n);
+    *predicted = largest(x, n);
     if (!score->info.n_classes)
         return;
     *actual = class_of(score, rows->target, row);
-    score->confusion[*actual * score->n + *predicted]++;
-    score->in_top += is_in_top(score, x, *actual);
+    score->confusion[*actual * n + *predicted]++;
+    score->in_top += is_in_top(score, x, n, *actual);
 }
 
 static int64_t count_valid(const uint8_t *valid, int64_t rows)

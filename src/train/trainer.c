@@ -161,12 +161,11 @@ static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *
 }
 
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
-static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train, int64_t *busy_ns,
-                    leat_error *err)
+static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train,
+                    leat_step_times *times, leat_error *err)
 {
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
     int rc;
-    *busy_ns = 0;
     if (rows->n_valid == 0)
         return LEAT_OK;
     if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
@@ -174,19 +173,21 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
     if (train &&
         (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0)
         return rc;
-    rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
+    rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, times, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
     return rc == LEAT_OK && how.last
-               ? leat_average_after(&trainer->average, trainer->backend, trainer->net, err)
+               ? leat_average_after(&trainer->average,
+                                    trainer->n_accumulated / trainer->model.accumulate,
+                                    trainer->backend, trainer->net, err)
                : rc;
 }
 
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
                            leat_error *err)
 {
-    int64_t busy_ns;
+    leat_step_times times = { 0 };
     const int rc = check_rows(trainer, rows, err);
-    return rc < 0 ? rc : run_step(trainer, rows, train, &busy_ns, err);
+    return rc < 0 ? rc : run_step(trainer, rows, train, &times, err);
 }
 
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
@@ -213,7 +214,8 @@ int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_ne
     return check_rows(trainer, out, err);
 }
 
-static leat_step_times times_of(const leat_batch_info *info)
+/* again: not the first step on this batch, which is copied once. */
+static leat_step_times times_of(const leat_batch_info *info, bool again)
 {
     return (leat_step_times){
         .asked_ns = info->asked_ns,
@@ -221,16 +223,17 @@ static leat_step_times times_of(const leat_batch_info *info)
         .copy_start_ns = info->copy_start_ns,
         .copy_end_ns = info->copy_end_ns,
         .rows = info->rows,
+        .copied_bytes = again ? 0 : info->copied_bytes,
     };
 }
 
 /* Runs a step in host memory: done on return. */
 static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
-                     leat_error *err)
+                     bool again, leat_error *err)
 {
-    leat_step_times t = times_of(leat_batch_get_info(batch));
+    leat_step_times t = times_of(leat_batch_get_info(batch), again);
     t.compute_start_ns = leat_clock_ns();
-    const int rc = run_step(trainer, rows, true, &t.busy_ns, err);
+    const int rc = run_step(trainer, rows, true, &t, err);
     t.compute_end_ns = leat_clock_ns();
     if (t.busy_ns <= 0)
         t.busy_ns = t.compute_end_ns - t.compute_start_ns;
@@ -267,6 +270,7 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows
                    leat_trainer_flight *flight, leat_error *err)
 {
     const leat_device_table *t = table_of(trainer);
+    const int64_t from_ns = leat_clock_ns();
     int rc = watch_copy(trainer, batch, flight);
     if (rc == LEAT_OK)
         rc = leat_batch_wait_on(batch, trainer->stream);
@@ -274,20 +278,22 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows
         rc = t->event_record(flight->start, trainer->stream);
     if (rc < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
-    rc = run_step(trainer, rows, true, &flight->times.busy_ns, err);
+    rc = run_step(trainer, rows, true, &flight->times, err);
     if (rc == LEAT_OK && (rc = t->event_record(flight->end, trainer->stream)) < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
+    if (!trainer->info.simulated)
+        flight->times.launch_ns = leat_clock_ns() - from_ns;
     return rc;
 }
 
 static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
-                      leat_error *err)
+                      bool again, leat_error *err)
 {
     int rc = LEAT_OK;
     if (trainer->n_begun - trainer->n_done == LEAT_TRAINER_IN_FLIGHT)
         rc = harvest(trainer, err);
     leat_trainer_flight *flight = &trainer->flights[trainer->n_begun % LEAT_TRAINER_IN_FLIGHT];
-    flight->times = times_of(leat_batch_get_info(batch));
+    flight->times = times_of(leat_batch_get_info(batch), again);
     if (rc == LEAT_OK)
         rc = enqueue(trainer, batch, rows, flight, err);
     trainer->n_begun += rc == LEAT_OK;
@@ -319,8 +325,7 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
         if (i)
             rc = sync_if_due(trainer, err);
         if (rc == LEAT_OK)
-            rc = trainer->stream ? step_there(trainer, batch, &rows, err)
-                                 : step_here(trainer, batch, &rows, err);
+            rc = (trainer->stream ? step_there : step_here)(trainer, batch, &rows, i > 0, err);
     }
     leat_trainer_give_back(trainer, batch); /* also after a failure: the trainer owns it */
     return rc == LEAT_OK ? sync_if_due(trainer, err) : rc;

@@ -68,6 +68,12 @@ static int open_run(leat_trainer *trainer, const leat_node *node, const leat_tra
                     const leat_trainer_feed *feed, leat_error *err)
 {
     const leat_run_length run = { o->epochs, feed->batches, o->accumulate };
+    if (feed->batches > 0 && leat_run_updates(&run) == 0)
+        return leat_node_fail(
+            node, err, LEAT_E_CONFIG,
+            "train.accumulate: %lld batches make an update, but the run has %lld, "
+            "so no weight would change: lower it, or add epochs",
+            (long long)o->accumulate, (long long)(o->epochs * feed->batches));
     const int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
     return rc < 0 ? rc : leat_average_init(&trainer->average, o->average, &run, err);
 }
@@ -127,6 +133,7 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .n_outputs = leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
         .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
+        .input = trainer->input_at,
         .checkpoint_dir = *trainer->checkpoint.dir.text ? trainer->checkpoint.dir.text : NULL,
         .checkpoint_steps = trainer->checkpoint.every_steps,
         .checkpoint_minutes = trainer->checkpoint.every_minutes,
@@ -209,9 +216,11 @@ static int no_tensor(const leat_node *node, const leat_plan *plan, const char *o
     leat_words known = { .length = 0 };
     for (int32_t i = 0; leat_plan_tensor(plan, i); i++)
         leat_nearest_add_word(&known, leat_plan_tensor(plan, i)->name);
-    return leat_node_fail(node, err, LEAT_E_CONFIG,
-                          "train.%s: the pipeline gives no tensor '%s'; it gives: %s", option, name,
-                          known.text);
+    return leat_node_fail(
+        node, err, LEAT_E_CONFIG,
+        "train.%s: the pipeline gives no tensor '%s'; it gives: %s; name one of them "
+        "in train.%s",
+        option, name, known.text, option);
 }
 
 static int find_tensors(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
@@ -258,7 +267,7 @@ static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *want
         return LEAT_OK;
     return leat_fail(err, LEAT_E_CONFIG,
                      "the model's %s is %s, but here tensor %d is '%s', %s: write the same tensors "
-                     "in the same order as for training",
+                     "in the same order as for training, and of the same type (op cast)",
                      what, leat_shape_text(wanted, text, sizeof text), i, tensor->name,
                      leat_shape_text(&tensor->shape, is, sizeof is));
 }

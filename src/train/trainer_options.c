@@ -54,10 +54,9 @@ static const leat_option train_table[] = {
     LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
                      "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
                      "is for GPUs"),
-    LEAT_OPTION_ENUM(
-        leat_train_options, graph, "auto", graphs,
-        "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
-        "is possible"),
+    LEAT_OPTION_ENUM(leat_train_options, graph, "auto", graphs,
+                     "on a GPU: record the step, and that of evaluation, once as a CUDA graph and "
+                     "replay it; auto: where that is possible"),
     LEAT_OPTION_NODE(leat_train_options, cuda, "",
                      "on a GPU: how cuDNN's plans are chosen and kept; default: by its heuristics, "
                      "anew in each run"),

@@ -160,9 +160,6 @@ static int whiten_layer(const leat_model *model, const leat_backend *backend, le
     const int64_t filters = l->out.dims[2];
     patches p = { .x = x, .channels = l->in.dims[2] };
     int rc = leat_conv2d_sliding(l->options, &l->in, &p.window, err);
-    if (l->inputs[0] >= 0)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "%s: init: whiten is for a layer that reads the model's input", l->name);
     p.n = p.window.size[0] * p.window.size[1] * p.channels;
     p.moments = calloc((size_t)(p.n * p.n), sizeof *p.moments);
     p.vectors = calloc((size_t)(p.n * p.n), sizeof *p.vectors);

@@ -121,6 +121,24 @@ const gpu_model gpu_small_models[] = {
       12,
       LEAT_I64,
       0 },
+    { "muon",
+      "accumulate: 2, clip: 1, model: [{conv2d: {filters: 40, kernel: 3}}, relu, flatten, dense: "
+      "9, "
+      "relu, dense: 4], loss: softmax_cross_entropy, optimizer: {muon: {learning_rate: 0.02, "
+      "weight_decay: 0.1, vector_rate: 0.1}}",
+      LEAT_F32,
+      { 6, 6, 3 },
+      16,
+      LEAT_I64,
+      0 },
+    { "muon_plain",
+      "model: [dense: 23, relu, dense: 3], loss: mean_squared_error, optimizer: {muon: "
+      "{learning_rate: 0.01, nesterov: false, iterations: 3}}, multipliers: {0.dense.weight: 0.5}",
+      LEAT_F32,
+      { 5 },
+      32,
+      LEAT_F32,
+      3 },
     { "squared_adamw",
       "clip: 0.5, model: [dense: 7, relu, dense: 3], loss: mean_squared_error, optimizer: {adamw: "
       "{learning_rate: 0.02, weight_decay: 0.1}}",

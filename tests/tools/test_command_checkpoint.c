@@ -139,6 +139,42 @@ static void wrong_uses_are_explained(void **state)
     expect_success(shell(TRAIN "--resume c/step-000000030.safetensors --steps 1 --epochs 3"));
 }
 
+static void data_of_another_run_is_said(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c"));
+    assert_int_equal(
+        shell(TRAIN "--checkpoint c --resume --set source.tfrecord=x-00000-of-00002.tfrecord"), 2);
+    expect_in(err, "--resume: c/step-000000030.safetensors needs the data and the pipeline of its "
+                   "run (--restore takes its weights alone): ");
+    expect_in(err, "it belongs to another plan: its records is 240, here it is 120");
+}
+
+/* A second run waits for nobody: it says that the folder is held, and changes nothing. */
+static void one_run_holds_the_folder(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("mkdir c; flock c $L train x.yaml -q --checkpoint c"), 1);
+    expect_in(err, "--checkpoint c: another leat train, which is still running, keeps its "
+                   "checkpoints there");
+    expect_success(shell("$L train x.yaml -q --checkpoint c --steps 2"));
+}
+
+/* Weights that cannot be saved after an epoch are saved after a later one. */
+static void a_full_disk_does_not_stop_saving(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; $L train x.yaml -q --save w.st --set "
+                           "'train.model=[flatten, dense: 30, dense: 10]'"),
+                     1);
+    expect_in(err, "leat train: cannot save the weights, the run goes on: w.st: ");
+    expect_in(out, "\n    2/2 ");
+    assert_int_equal(count_files("w.st"), 0);
+}
+
 /* A disk that is full in the middle of a run: said, and the run goes on; at its end it is an error. */
 static void a_full_disk_does_not_stop_the_run(void **state)
 {
@@ -158,6 +194,9 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_goes_on, remove_all),
         cmocka_unit_test_teardown(accumulation_is_not_cut, remove_all),
         cmocka_unit_test_teardown(wrong_uses_are_explained, remove_all),
+        cmocka_unit_test_teardown(data_of_another_run_is_said, remove_all),
+        cmocka_unit_test_teardown(one_run_holds_the_folder, remove_all),
+        cmocka_unit_test_teardown(a_full_disk_does_not_stop_saving, remove_all),
         cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, remove_all),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);

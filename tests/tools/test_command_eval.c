@@ -131,8 +131,112 @@ static void predict_names_bad_files(void **state)
                    "none.jpg: No such file");
     assert_int_equal(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st cut.jpg"), 1);
     expect_in(err, "leat predict: cut.jpg: 'image': decode_jpeg");
-    assert_int_equal(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st no.jpg"), 1);
-    expect_success(shell("rmdir tmp && rm cut.jpg no.jpg"));
+    expect_failure(
+        shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st test-images/ring/* no.jpg"), 1,
+        "no.jpg: this is no image (JPEG, PNG");
+    expect_failure(shell("TMPDIR=$PWD/tmp $L predict x.yaml --weights x.st test-images/ring"), 1,
+                   "test-images/ring is a folder: name the images in it, such as");
+    expect_success(shell("rmdir tmp"));
+}
+
+/* The guesses of a record that was masked or replaced would be those of zeros, or of another one. */
+static void predict_does_not_guess_what_it_cannot_read(void **state)
+{
+    (void)state;
+    train();
+    expect_success(shell("head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg"));
+    for (int i = 0; i < 2; i++) {
+        expect_success(shell("sed 's/^  pipeline:/&\\n    - on_error: %s/' x.yaml >z.yaml",
+                             i ? "mask" : "replace"));
+        assert_int_equal(shell("$L predict z.yaml --weights x.st test-images/ring/*0*.jpg cut.jpg"),
+                         1);
+        expect_in(err, "cut.jpg: 'image': decode_jpeg");
+    }
+}
+
+/* A name with a quote stands in a config. */
+static void predict_takes_any_temporary_folder(void **state)
+{
+    (void)state;
+    train();
+    expect_success(shell("mkdir \"it's\" && TMPDIR=\"$PWD/it's\" $L predict x.yaml --weights x.st "
+                         "test-images/ring/* && rmdir \"it's\""));
+}
+
+/* A line y = 2 a - b + 1, from CSV to the predictions of its own lines. */
+static void numbers_are_predicted_from_lines(void **state)
+{
+    (void)state;
+    expect_success(shell("awk 'BEGIN {print \"a,b,y\"; for (i = 0; i < 64; i++) {a = i %% 8 / 4 - "
+                         "1; b = int(i / 8) / "
+                         "4 - 1; print a \",\" b \",\" 2 * a - b + 1}}' >n.csv"));
+    expect_success(
+        shell("printf '%%s\\n' 'source: &s {csv: {files: n.csv, features: {x: [a, b], label: y}}}' "
+              "'pipeline: [shuffle, batch: 8]' 'train:' '  epochs: 40' '  model: [dense: 1]' "
+              "'  loss: mean_squared_error' '  optimizer: {sgd: {learning_rate: 0.1}}' "
+              "'eval:' '  source: {csv: {files: n.csv, features: {x: [a, b], label: y}}}' "
+              "'  pipeline: [batch: 5]' | sed 's/&s //' >n.yaml"));
+    expect_success(shell("$L train n.yaml -q --save n.st"));
+    expect_success(shell("$L predict n.yaml --weights n.st --json"));
+    json_t *json = parse_out();
+    const json_t *rows = json_object_get(json, "images");
+    assert_int_equal(json_array_size(rows), 64);
+    for (size_t i = 0; i < 64; i++) {
+        const json_t *row = json_array_get(rows, i), *all = json_object_get(row, "guesses");
+        const double a = (double)(i % 8) / 4 - 1, b = (double)(i / 8) / 4 - 1;
+        assert_int_equal(json_array_size(all), 1);
+        assert_true(fabs(real(json_array_get(all, 0), "value") - (2 * a - b + 1)) < 1e-3);
+        assert_non_null(strstr(json_string_value(json_object_get(row, "file")), "n.csv"));
+    }
+    json_decref(json);
+    expect_success(shell("$L predict n.yaml --weights n.st | tail -1"));
+    expect_in(out, "n.csv, record 63 ");
+    expect_failure(shell("$L predict n.yaml --weights n.st n.csv"), 1, "n.csv: this is no image");
+    expect_failure(shell("$L export n.yaml --weights n.st --onnx n.st"), 2,
+                   "--onnx: n.st: exists and is not an ONNX file");
+    expect_success(shell("$L export n.yaml --weights n.st --onnx n.onnx && $L export n.yaml "
+                         "--weights n.st --onnx n.onnx"));
+}
+
+/* One output of binary_cross_entropy names two classes. */
+static void yes_or_no_has_two_names(void **state)
+{
+    (void)state;
+    train();
+    const char *const how = "--set train.loss=binary_cross_entropy --set 'train.model=[flatten, "
+                            "dense: 1]' --set 'pipeline=[filter: {feature: label, max: 1}, map: "
+                            "[decode_jpeg, resize: 16], batch: 16]' --set 'eval.pipeline=[filter: "
+                            "{feature: label, max: 1}, map: [decode_jpeg, resize: 16], batch: 16]'";
+    expect_success(
+        shell("sed 's#tfrecord: \"x-.*\"#images: two#;s#tfrecord: \"y-.*\"#images: two#' "
+              "x.yaml >z.yaml; mkdir two; cp -r images/circle images/ring two"));
+    expect_success(shell("$L train z.yaml %s -q --save z.st", how));
+    expect_success(shell("$L eval z.yaml %s --weights z.st --json", how));
+    json_t *json = parse_out();
+    const json_t *classes = json_object_get(json, "classes");
+    assert_int_equal(json_array_size(classes), 2);
+    assert_int_equal(number(json_array_get(classes, 0), "samples"), 24);
+    assert_int_equal(number(json_array_get(classes, 1), "samples"), 24);
+    json_decref(json);
+    expect_success(shell("$L predict z.yaml %s --weights z.st $(ls two/ring/* | head -1) --set "
+                         "'eval.pipeline=[map: [decode_jpeg, resize: 16], batch: 16]' --json",
+                         how));
+    json = parse_out();
+    const json_t *guesses =
+        json_object_get(json_array_get(json_object_get(json, "images"), 0), "guesses");
+    assert_int_equal(json_array_size(guesses), 2);
+    double sum = 0;
+    for (size_t i = 0; i < 2; i++)
+        sum += real(json_array_get(guesses, i), "probability");
+    assert_true(fabs(sum - 1) < 1e-6);
+    assert_true(json_is_string(json_object_get(json_array_get(guesses, 1), "name")));
+    json_decref(json);
+}
+
+static int clean_two(void **state)
+{
+    shell("rm -rf two");
+    return clean(state);
 }
 
 int main(void)
@@ -142,6 +246,10 @@ int main(void)
         cmocka_unit_test_teardown(eval_prints_tables, clean),
         cmocka_unit_test_teardown(predict_agrees_with_eval, clean),
         cmocka_unit_test_teardown(predict_names_bad_files, clean),
+        cmocka_unit_test_teardown(predict_does_not_guess_what_it_cannot_read, clean),
+        cmocka_unit_test_teardown(predict_takes_any_temporary_folder, clean),
+        cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
+        cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

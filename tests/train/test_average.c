@@ -156,6 +156,25 @@ static void lookahead_equals_the_definition(void **unused)
     check_lookahead("{lookahead: {every: 4, decay: 0.5, power: 0}}", 4, 0.5, 0);
 }
 
+/* A run that begins later, with saved weights, follows the rest of the schedule of the whole run. */
+static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
+{
+    fixture f;
+    size_t count;
+    (void)unused;
+    open_with(&f, "{lookahead: {every: 5, decay: 0.9, power: 1}}");
+    assert_int_equal(leat_trainer_start_at(f.trainer, 6, &f.err), LEAT_OK);
+    for (int n = 7; n <= STEPS; n++) {
+        step(&f, n);
+        double *average = all_values(&f, LEAT_SLOT_AVERAGE, &count);
+        double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
+        assert_int_equal(!memcmp(average, weights, count * sizeof *weights), n == 10 || n == STEPS);
+        free(average);
+        free(weights);
+    }
+    fixture_close(&f);
+}
+
 static void evaluation_and_files_use_the_ema(void **unused)
 {
     const leat_trainer_feed feed = the_feed();
@@ -208,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ema_equals_the_definition),
         cmocka_unit_test(lookahead_equals_the_definition),
+        cmocka_unit_test(lookahead_of_a_late_start_ends_with_the_run),
         cmocka_unit_test(evaluation_and_files_use_the_ema),
         cmocka_unit_test(errors),
     };

@@ -376,8 +376,8 @@ static const model_case cases[] = {
       3,
       { 6, 6, 3 },
       3 },
-    { "conv2d: {name: a, filters: 6, kernel: 1}, add: {from: [a, a, a]}, concat: {name: d, from: "
-      "[a, input, a]}, conv2d: {filters: 4, kernel: 3}, flatten, dense: 5",
+    { "conv2d: {name: a, filters: 6, kernel: 1}, add: {name: e, from: [a, a, a]}, concat: {from: "
+      "[a, input, e]}, conv2d: {filters: 4, kernel: 3}, flatten, dense: 5",
       3,
       { 6, 6, 3 },
       1 },
@@ -387,10 +387,13 @@ static const model_case cases[] = {
       { 6, 6, 3 },
       1 },
     { "dense: {name: a, units: 7}, gelu: {name: b}, dense: {name: c, from: a, units: 7}, add: "
-      "{from: [b, c], name: d}, relu, concat: {from: [d, a, input]}, dense: 5",
+      "{from: [b, c], name: d}, relu: {name: e}, concat: {from: [d, e, a, input]}, dense: 5",
       1,
       { 10 },
       1 },
+    /* a model reads what is no image as a vector */
+    { "dense: {name: a, units: 7}, concat: {from: [a, input]}, dense: 5", 2, { 4, 3 }, 1 },
+    { "dense: {name: a, units: 7}, concat: {from: [input, a]}, dense: 5", 0, { 0 }, 1 },
     { "conv2d: {filters: 16, kernel: 3}, dropout: 0, max_pool: 2, flatten, dropout: 0, dense: 5",
       3,
       { 6, 6, 3 },

@@ -11,11 +11,8 @@ enum { RECORDS = 50, BATCH = 8, CLASSES = 5, INPUTS = 6 };
 static float inputs[RECORDS * INPUTS];
 static int64_t labels[RECORDS];
 
-static leat_plan *open_plan(void)
+static leat_plan *open_rows(const leat_rows rows[2])
 {
-    const int64_t dims[] = { INPUTS };
-    const leat_rows rows[] = { { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
-                               { "label", leat_shape_make(LEAT_I64, 0, NULL), labels } };
     leat_builder *builder = leat_builder_open();
     leat_plan *plan;
     leat_error err;
@@ -27,6 +24,14 @@ static leat_plan *open_plan(void)
         fail_msg("%s", err.message);
     leat_builder_close(&builder);
     return plan;
+}
+
+static leat_plan *open_plan(void)
+{
+    const int64_t dims[] = { INPUTS };
+    const leat_rows rows[] = { { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
+                               { "label", leat_shape_make(LEAT_I64, 0, NULL), labels } };
+    return open_rows(rows);
 }
 
 /* Counts in the plainest way; the matrix is [class][predicted]. */
@@ -136,6 +141,80 @@ static void scores_are_plain_counts(void **state)
     leat_plan_close(&plan);
 }
 
+/* The one output of binary_cross_entropy is two classes; several of them are none. */
+static void yes_or_no(const char *text, int64_t n_outputs, float middle)
+{
+    const int64_t dims[] = { INPUTS }, targets[] = { n_outputs };
+    float bits[RECORDS * 3];
+    for (int i = 0; i < RECORDS * 3; i++)
+        bits[i] = (float)(labels[i % RECORDS] % 2);
+    const leat_rows rows[] = { { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
+                               { "label", leat_shape_make(LEAT_F32, n_outputs > 1, targets),
+                                 bits } };
+    leat_plan *plan = open_rows(rows);
+    leat_loader *loader = NULL;
+    leat_score *score = NULL;
+    leat_score_info info;
+    leat_metrics metrics;
+    leat_batch *batch;
+    uint64_t matrix[2][2] = { { 0 } };
+    fixture f = { 0 };
+    assert_int_equal(leat_config_parse(text, "x", &f.config, &f.err), LEAT_OK);
+    if (leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0 ||
+        leat_score_open(f.trainer, 1, &score, &f.err) < 0 ||
+        leat_loader_open(plan, NULL, &loader, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    while (leat_loader_next(loader, &batch, &f.err) == LEAT_OK) {
+        float outputs[BATCH * 3], before[BATCH * 3];
+        int64_t predicted[BATCH], actual[BATCH];
+        const int64_t n = leat_batch_get_info(batch)->rows;
+        const float *target = leat_batch_tensor(batch, 1).data;
+        assert_int_equal(leat_trainer_predict(f.trainer, batch, outputs, &f.err), LEAT_OK);
+        assert_int_equal(leat_score_add(score, batch, outputs, predicted, actual, &f.err), LEAT_OK);
+        memcpy(before, outputs, sizeof before);
+        assert_int_equal(leat_trainer_probabilities(f.trainer, outputs, n), 1);
+        for (int64_t i = 0; i < n; i++) {
+            const double x = (double)before[i], p = middle > 0 ? x : 1 / (1 + exp(-x));
+            assert_int_equal(actual[i], n_outputs == 1 ? target[i] > 0.5f : -1);
+            assert_true(fabs((double)outputs[i] - p) < 1e-6);
+            if (n_outputs == 1) {
+                assert_int_equal(predicted[i], before[i] > middle);
+                matrix[actual[i]][predicted[i]]++;
+            }
+        }
+        leat_batch_release(batch);
+    }
+    leat_score_get(score, &info);
+    assert_int_equal(info.samples, RECORDS);
+    assert_int_equal(info.n_classes, n_outputs == 1 ? 2 : 0);
+    if (n_outputs == 1) {
+        assert_memory_equal(info.confusion, matrix, sizeof matrix);
+        assert_true(fabs(info.accuracy - (double)(matrix[0][0] + matrix[1][1]) / RECORDS) < 1e-12);
+        assert_true(fabs(info.top - info.accuracy) < 1e-12);
+        assert_true(matrix[0][1] + matrix[1][1] > 0 && matrix[0][0] + matrix[1][0] > 0);
+    }
+    leat_loader_close(&loader);
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &f.err), LEAT_OK);
+    assert_int_equal(leat_trainer_evaluate(f.trainer, loader, &metrics, &f.err), LEAT_OK);
+    assert_true(fabs(metrics.loss - info.loss) < 1e-6);
+    assert_true(fabs(metrics.accuracy - info.accuracy) < 1e-9);
+    leat_loader_close(&loader);
+    leat_score_close(&score);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+}
+
+static void yes_or_no_is_two_classes(void **state)
+{
+    (void)state;
+    yes_or_no("train: {loss: binary_cross_entropy, model: [dense: 7, tanh, dense: 1]}", 1, 0);
+    yes_or_no("train: {loss: {binary_cross_entropy: {with_logits: false}}, "
+              "model: [dense: 7, tanh, dense: 1, sigmoid]}",
+              1, 0.5f);
+    yes_or_no("train: {loss: binary_cross_entropy, model: [dense: 3]}", 3, 0);
+}
+
 static void layers_and_memory_add_up(void **state)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 6);
@@ -166,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scores_are_plain_counts),
+        cmocka_unit_test(yes_or_no_is_two_classes),
         cmocka_unit_test(layers_and_memory_add_up),
         cmocka_unit_test(folders_know_their_newest),
     };

@@ -100,6 +100,36 @@ static const bad_config bad_configs[] = {
     { "train: {model: [flatten, dense: 16777216, dense: 16777216, dense: 16777216, dense: 10]" LOSS,
       "test.yaml:1:43", "larger than 1 TiB" },
     { "train: {model: [dropout: 1, flatten, dense: 10]" LOSS, "test.yaml:1:26", "rate" },
+    { "train: {model: [conv2d: {filters: 2, dilation: [1, 2, 3]}, flatten, dense: 10]" LOSS,
+      "test.yaml:1:17", "its dilation is one number or [height, width], got 3 numbers" },
+    /* names */
+    { "train: {model: [flatten, relu: {name: input}, dense: 10]" LOSS, "test.yaml:1:26",
+      "'input' is the name of the batch" },
+    { "train: {model: [flatten: {name: a}, relu: {name: a}, dense: 10]" LOSS, "test.yaml:1:37",
+      "another layer is named 'a'" },
+    { "train: {model: [flatten: {name: 1.dense}, dense: 10]" LOSS, "test.yaml:1:43",
+      "another layer is named '1.dense', as this one is without `name`" },
+    { "train: {model: [flatten, dense: {units: 10, name: average}]" LOSS, "test.yaml:1:26",
+      "begins with 'average', as other values do in files of checkpoints" },
+    { "train: {model: [flatten, dense: {units: 10, name: optimizer.0}]" LOSS, "test.yaml:1:26",
+      "begins with 'optimizer'" },
+    { "train: {model: [flatten, dense: {units: 10, name: "
+      "0123456789012345678901234567890123456789012345678901234567890123}]" LOSS,
+      "test.yaml:1:26", "has 64 bytes, at most 63" },
+    /* wires */
+    { "train: {model: [flatten: {from: late}, dense: {units: 10, name: late}]" LOSS,
+      "test.yaml:1:33", "no layer 'late' stands before this one" },
+    { "train: {model: [flatten, relu: {from: 1.relu}, dense: 10]" LOSS, "test.yaml:1:39",
+      "no layer '1.relu' stands before this one" },
+    { "train: {model: [flatten, relu: {from: []}, dense: 10]" LOSS, "test.yaml:1:39",
+      "relu reads one layer, not 0" },
+    { "train: {model: [conv2d: {filters: 2, name: a}, flatten: {from: input}, dense: 10]" LOSS,
+      "test.yaml:1:17", "no layer reads the output of layer 'a'" },
+    /* the end and the loss */
+    { "train: {model: [flatten, dense: 1, sigmoid], loss: binary_cross_entropy}", "test.yaml:1:52",
+      "ends with sigmoid: leave it out, binary_cross_entropy includes it" },
+    { "train: {model: [flatten, dense: 1], loss: {binary_cross_entropy: {with_logits: false}}}",
+      "test.yaml:1:43", "this one ends with dense: leave out with_logits" },
 };
 
 static void bad_configs_say_where_and_what(void **state)
@@ -134,6 +164,17 @@ static void inputs_and_targets_of_wrong_type_are_refused(void **state)
     assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
     assert_non_null(strstr(f.err.message, "whole number"));
     fixture_close(&f);
+    static const char *const losses[] = { "mean_squared_error", "binary_cross_entropy",
+                                          "softmax_cross_entropy" };
+    for (int i = 0; i < 3; i++)
+        for (int half = 0; half < 2; half++) {
+            char one[128];
+            feed.target = leat_shape_make(half ? LEAT_F16 : LEAT_BF16, 0, NULL);
+            snprintf(one, sizeof one, "train: {model: [dense: 1], loss: %s}", losses[i]);
+            assert_int_equal(fixture_open(&f, one, &feed), LEAT_E_CONFIG);
+            assert_non_null(strstr(f.err.message, half ? "got float16" : "got bfloat16"));
+            fixture_close(&f);
+        }
     feed = feed_of(LEAT_F32, 1, (int64_t[]){ 0 }, 4);
     assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
     fixture_close(&f);

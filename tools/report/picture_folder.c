@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/image_format.h"
+
 /* "PATH/000000000/000000012": all images are of the first class. */
 static void link_of(const leat_picture_folder *folder, int i, char text[128])
 {
@@ -18,20 +20,41 @@ static void class_of(const leat_picture_folder *folder, int64_t i, char text[128
     snprintf(text, 128, "%s/%09lld", folder->path, (long long)i);
 }
 
+/* Says what is wrong with the file, by its own name. */
+static int check_image(const char *file, leat_error *err)
+{
+    uint8_t head[LEAT_IMAGE_FORMAT_BYTES];
+    struct stat status;
+    if (stat(file, &status) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is a folder: name the images in it, such as %s/*",
+                         file, file);
+    if (!S_ISREG(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a file", file);
+    FILE *const stream = fopen(file, "rbe");
+    if (!stream)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
+    const size_t n = fread(head, 1, sizeof head, stream);
+    fclose(stream);
+    return leat_image_format_of(head, n) != LEAT_IMAGE_NONE
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA,
+                           "%s: this is no image (JPEG, PNG, WebP, BMP, PGM or PPM)", file);
+}
+
 static int add(const leat_picture_folder *folder, int i, leat_error *err)
 {
     char name[128];
-    struct stat status;
     const char *file = folder->files[i];
-    if (stat(file, &status) < 0 || access(file, R_OK) < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return leat_fail(err, LEAT_E_IO, "%s is not a file", file);
+    int rc = check_image(file, err);
+    if (rc < 0)
+        return rc;
     char *whole = realpath(file, NULL);
     link_of(folder, i, name);
-    const int rc = whole && symlink(whole, name) == 0
-                       ? LEAT_OK
-                       : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+    rc = whole && symlink(whole, name) == 0
+             ? LEAT_OK
+             : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
     free(whole);
     return rc;
 }
@@ -44,7 +67,7 @@ int leat_picture_folder_open(leat_picture_folder *folder, const char *const *fil
     int rc = LEAT_OK;
     *folder = (leat_picture_folder){ .files = files, .n = n };
     snprintf(folder->path, sizeof folder->path, "%.40s/leat-predict-XXXXXX",
-             where && strlen(where) <= 40 ? where : "/tmp");
+             where && strlen(where) <= 40 && !strchr(where, '\'') ? where : "/tmp");
     if (!mkdtemp(folder->path)) {
         rc = leat_fail(err, LEAT_E_IO, "%s: %s", folder->path, strerror(errno));
         *folder->path = 0;

@@ -15,7 +15,8 @@ typedef struct leat_picture_folder {
     int64_t n_classes; /* empty folders beside the first, so that the source has so many classes */
 } leat_picture_folder;
 
-/* Makes it. Returns LEAT_OK, or LEAT_E_IO with the name of a file that cannot be read. Close in both cases. */
+/* Makes it. Returns LEAT_OK, or LEAT_E_IO or LEAT_E_DATA with the name of a file that cannot be read or is no
+ * image. Close in both cases. */
 int leat_picture_folder_open(leat_picture_folder *folder, const char *const *files, int n,
                              int64_t n_classes, leat_error *err);
 void leat_picture_folder_close(leat_picture_folder *folder);

@@ -1,7 +1,49 @@
 /* SPDX-License-Identifier: MIT */
 #include "train_keep.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include "files.h"
+
+/* --- the folder --------------------------------------------------------------------------------*/
+
+/* Two runs would delete each other's checkpoints. Some file systems have no locks. */
+static int lock(leat_train_keep *keep, leat_error *err)
+{
+    keep->lock = open(keep->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (keep->lock < 0)
+        return leat_fail(err, LEAT_E_IO, "--checkpoint %s: %s", keep->folder, strerror(errno));
+    if (flock(keep->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return leat_fail(err, LEAT_E_IO,
+                         "--checkpoint %s: another leat train, which is still running, keeps its "
+                         "checkpoints there: stop it, or name another folder",
+                         keep->folder);
+    return LEAT_OK;
+}
+
+/* Makes the folder and checks that files can be written, so that no epoch is lost. */
+static int open_folder(leat_train_keep *keep, leat_error *err)
+{
+    char *const file = leat_files_text("%s/.check", keep->folder);
+    int rc =
+        file ? leat_files_make_parents(file, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_files_check(file, err);
+    free(file);
+    return rc < 0 ? leat_fail_in(err, rc, "--checkpoint: ") : lock(keep, err);
+}
+
+void leat_train_keep_close(leat_train_keep *keep)
+{
+    if (keep->lock > 0)
+        close(keep->lock);
+    keep->lock = 0;
+}
 
 /* --- resuming ----------------------------------------------------------------------------------*/
 
@@ -49,6 +91,9 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--checkpoint: device %s is simulated and has no weights to save",
                          info->device);
+    int rc = keep->folder ? open_folder(keep, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
     if (!from)
         return keep->folder ? refuse_used(keep->folder, err) : LEAT_OK;
     if (!*from)
@@ -57,7 +102,10 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--resume: name the folder with --checkpoint DIR, or a checkpoint with "
                          "--resume=FILE");
-    const int rc = leat_checkpoint_resume(trainer, from, found, err);
+    const bool named = from != keep->folder;
+    rc = leat_checkpoint_resume(trainer, from, found, err);
+    if (rc == LEAT_OK && named && !*found->path)
+        rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);
     if (rc < 0)
         return leat_fail_in(err, rc, "--resume: ");
     say_found(from, found);

@@ -12,6 +12,7 @@ typedef struct leat_train_keep {
     leat_trainer *trainer; /* borrowed */
     leat_loader *loader;
     const char *folder; /* NULL: no checkpoints are written */
+    int lock;           /* of the folder, a file descriptor; 0: none */
     int64_t every_steps, every_ns, n_kept;
     /* While it runs. */
     bool due;
@@ -21,12 +22,15 @@ typedef struct leat_train_keep {
     int64_t saved_steps;             /* steps of this run that it includes */
 } leat_train_keep;
 
-/* Restores the trainer: `from` is a file, or "" for the newest of the folder, or NULL: the run begins anew,
+/* Makes the folder and holds it alone, and restores the trainer: `from` is a file, or "" for the newest of the folder, or NULL: the run begins anew,
  * and a folder that has checkpoints of another run is refused. Says on standard error what was found.
  * found->path "": the run begins at its first batch.
  * Returns LEAT_OK or an error. */
 int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
                          leat_checkpoint_found *found, leat_error *err);
+
+/* Lets go of the folder. */
+void leat_train_keep_close(leat_train_keep *keep);
 
 /* After a step: writes a checkpoint if one is due and the weights are between two updates. A failure in the
  * middle of a run is reported on standard error, and the run goes on. */

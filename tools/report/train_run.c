@@ -20,7 +20,9 @@ enum {
  * steady (a short one, or a busy machine), its second half is used, and the report says so. */
 static void take_meter(leat_train_run *t, leat_train_epoch *e)
 {
-    const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
+    const size_t n =
+        t->n_times + leat_trainer_times(t->trainer, t->times + t->n_times, TIMES_MAX - t->n_times);
+    t->n_times = 0;
     for (size_t i = 0; i < n; i++)
         leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
                                t->times[i].compute_start_ns, t->times[i].compute_end_ns);
@@ -33,8 +35,10 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->warm = true;
     e->has_meter =
         first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
-    if (e->has_meter)
+    if (e->has_meter) {
         t->meter = e->meter;
+        t->start.steady_step = (double)e->meter.step_p50_ns * 1e-6;
+    }
     t->has_meter |= e->has_meter;
 }
 
@@ -218,6 +222,16 @@ static int save(leat_train_run *t, leat_error *err)
     return rc;
 }
 
+/* A disk that is full for a while does not end a run that can save again later. */
+static int save_epoch(leat_train_run *t, int64_t number, leat_error *err)
+{
+    const int rc = save(t, err);
+    if (rc != LEAT_E_IO || number + 1 >= t->epochs || t->steps == t->steps_most)
+        return rc;
+    fprintf(stderr, "leat train: cannot save the weights, the run goes on: %s\n", err->message);
+    return LEAT_OK;
+}
+
 /* Saves the weights of the last step, unless they are already saved or not finite. */
 static int stop(leat_train_run *t, leat_error *err)
 {
@@ -236,7 +250,10 @@ static void begin_epoch(leat_train_run *t)
 
 static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
 {
-    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
+    leat_train_epoch e = { .number = number,
+                           .steps = t->epoch_steps,
+                           .flops_per_sample =
+                               leat_trainer_get_info(t->trainer)->flops_per_sample };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
     const int64_t end_ns = leat_files_now_ns();
     e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
@@ -259,10 +276,17 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
     log_epoch(t, &e);
     rc = check_loss(t, &e, err);
     if (rc == LEAT_OK)
-        rc = save(t, err);
+        rc = save_epoch(t, number, err);
     begin_epoch(t);
     t->shown.at_ns += t->epoch_start_ns - end_ns; /* no steps were made in this time */
     return rc;
+}
+
+/* Waits for the first step of the run, whose times stay for the meter of its epoch. */
+static void wait_for_first(leat_train_run *t, int64_t start_ns)
+{
+    t->n_times = leat_trainer_times(t->trainer, t->times, 1);
+    t->start.first_step = (double)(leat_files_now_ns() - start_ns) * 1e-6;
 }
 
 /* One step; *end: the run is over. */
@@ -281,7 +305,9 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     const int64_t epoch = per_epoch > 0 ? info.number / per_epoch : info.epoch;
     const int64_t start_ns = leat_files_now_ns();
-    if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
+    if ((rc = leat_trainer_step(t->trainer, batch, err)) == LEAT_OK && t->steps == 0)
+        wait_for_first(t, start_ns);
+    if (rc < 0)
         return is_about_the_loss(err) ? explain_loss(t, info.number, epoch, err) : rc;
     t->counts.busy_ns += leat_files_now_ns() - start_ns;
     t->counts.samples += info.rows;

@@ -203,7 +203,7 @@ int leat_cpu_avg_pool_grad(const leat_cpu_call *call);
 
 /* See leat_backend.step. */
 int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
-                  const leat_net_step *how, int64_t *busy_ns, leat_error *err);
+                  const leat_net_step *how, leat_step_times *times, leat_error *err);
 /* A thread's part of leat_net.job; owner: the net. */
 void leat_cpu_step_work(void *owner, int32_t thread);
 

@@ -31,8 +31,9 @@ static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *
 static int64_t channels_of(const leat_program *p, int32_t i, int32_t k)
 {
     const int32_t from = p->model->layers[i].inputs[k];
-    const leat_shape *shape_ = from < 0 ? &p->model->input : &p->model->layers[from].out;
-    return shape_->dims[shape_->rank - 1];
+    const leat_shape *of = from < 0 ? &p->model->input : &p->model->layers[from].out;
+    /* what is no image is read as a vector */
+    return of->rank == 3 ? of->dims[2] : leat_shape_elements(of);
 }
 
 static void append(leat_program *p, leat_prim prim, int32_t i, int32_t in, int32_t out,

@@ -12,8 +12,8 @@ static int64_t at(const leat_i64s *list, int axis)
     return list->values[list->n > 1 ? axis : 0];
 }
 
-static int check_lists(const leat_i64s *size, const leat_i64s *stride, const char *what,
-                       leat_error *err)
+static int check_lists(const leat_i64s *size, const leat_i64s *stride, const leat_i64s *dilation,
+                       const char *what, leat_error *err)
 {
     if (size->n < 1 || size->n > 2)
         return leat_fail(err, LEAT_E_CONFIG,
@@ -23,6 +23,10 @@ static int check_lists(const leat_i64s *size, const leat_i64s *stride, const cha
         return leat_fail(err, LEAT_E_CONFIG,
                          "%s: its stride is one number or [height, width], got %d numbers", what,
                          stride->n);
+    if (dilation && dilation->n > 2)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "%s: its dilation is one number or [height, width], got %d numbers", what,
+                         dilation->n);
     return LEAT_OK;
 }
 
@@ -56,7 +60,7 @@ int leat_sliding_make(const leat_shape *in, const leat_i64s *size, const leat_i6
                       leat_sliding *out, leat_error *err)
 {
     int rc = leat_nn_want_image(in, what, err);
-    if (rc < 0 || (rc = check_lists(size, stride, what, err)) < 0)
+    if (rc < 0 || (rc = check_lists(size, stride, dilation, what, err)) < 0)
         return rc;
     *out = (leat_sliding){ 0 };
     for (int i = 0; i < 2; i++) {

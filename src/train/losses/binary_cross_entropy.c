@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "train/losses.h"
-#include "train/nn_text.h"
 
 static const leat_option options[] = {
     LEAT_OPTION_BOOL(leat_binary_options, with_logits, "true",
@@ -22,24 +21,10 @@ static const leat_option options[] = {
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err)
 {
-    char got[160], wanted[160];
     (void)opts;
-    if (logits->rank != 1)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "binary_cross_entropy needs a vector, the model gives %s: end it with "
-                         "flatten and dense: 1",
-                         leat_nn_dims_text(logits, got, sizeof got));
-    if (leat_shape_elements(target) != logits->dims[0])
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "binary_cross_entropy compares the model's %s with the target's %s: give "
-                         "the last layer as many units as a sample has targets",
-                         leat_nn_dims_text(logits, got, sizeof got),
-                         leat_nn_dims_text(target, wanted, sizeof wanted));
-    if (target->dtype == LEAT_F16 || target->dtype == LEAT_BF16)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "binary_cross_entropy needs targets of integers or float32, got %s: add "
-                         "the op cast to the pipeline",
-                         leat_dtype_name(target->dtype));
+    const int rc = leat_loss_check_values("binary_cross_entropy", logits, target, err);
+    if (rc < 0)
+        return rc;
     if (n_classes > 2 && logits->dims[0] == 1)
         return leat_fail(err, LEAT_E_CONFIG,
                          "binary_cross_entropy with one value has 2 classes, the source has %d: "
@@ -111,9 +96,11 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
     *right += hits / n;
 }
 
-static void probabilities(float *x, int64_t n)
+/* A model that ends with sigmoid gives probabilities already. */
+static void probabilities(const void *opts, float *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
+    const leat_binary_options *o = opts;
+    for (int64_t i = 0; o->with_logits && i < n; i++)
         x[i] = 1 / (1 + expf(-x[i]));
 }
 

@@ -4,26 +4,13 @@
 #include <math.h>
 
 #include "train/losses.h"
-#include "train/nn_text.h"
 
 static int check(const void *opts, const leat_shape *logits, const leat_shape *target,
                  int32_t n_classes, leat_error *err)
 {
-    char got[160], wanted[160];
     (void)opts;
     (void)n_classes;
-    if (logits->rank != 1)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "mean_squared_error needs a vector, the model gives %s: end it with "
-                         "flatten and dense",
-                         leat_nn_dims_text(logits, got, sizeof got));
-    if (leat_shape_elements(target) != logits->dims[0])
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "mean_squared_error compares the model's %s with the target's %s: give "
-                         "the last layer as many units as a sample has targets",
-                         leat_nn_dims_text(logits, got, sizeof got),
-                         leat_nn_dims_text(target, wanted, sizeof wanted));
-    return LEAT_OK;
+    return leat_loss_check_values("mean_squared_error", logits, target, err);
 }
 
 static int check_targets(const void *opts, const leat_shape *logits, const leat_loss_rows *rows,

@@ -77,6 +77,13 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
     const bool soft = target->dtype == LEAT_F32;
     if (soft && target->rank == 1 && target->dims[0] == logits->dims[0])
         return LEAT_OK;
+    if (soft && leat_shape_elements(target) == 1)
+        return leat_fail(
+            err, LEAT_E_CONFIG,
+            "softmax_cross_entropy needs one whole number per sample as its target, got "
+            "%s: if these are classes, add `map: {tensor: label, ops: [cast: int64]}` "
+            "to the pipeline; for a number to predict take mean_squared_error",
+            leat_shape_text(target, text, sizeof text));
     if (soft)
         return leat_fail(err, LEAT_E_CONFIG,
                          "softmax_cross_entropy needs one weight per class as its target, %lld in "
@@ -226,10 +233,11 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
     }
 }
 
-static void probabilities(float *x, int64_t n)
+static void probabilities(const void *opts, float *x, int64_t n)
 {
     const float top = x[largest(x, n)];
     const double sum = exp_sum(x, n, top);
+    (void)opts;
     for (int64_t i = 0; i < n; i++)
         x[i] = (float)((double)expf(x[i] - top) / sum);
 }
