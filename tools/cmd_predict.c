@@ -253,22 +253,15 @@ const leat_command leat_command_predict = {
     .arguments = "CONFIG [IMAGE...]",
     .text = "Prepares image files as the config's `eval` part does, runs the model of its `train` "
             "part with trained weights, and prints the most probable classes of each image. Data "
-<<<<<<< HEAD
-            "sets are not needed; names of classes are those of the data if they are there, or "
-            "of --labels.\n\n"
+            "sets are not needed; class names come from the data if these exist, or from "
+            "--labels.\n\n"
             "Without images it takes the records of the `eval` part, such as the lines of a CSV "
-            "file. Where the loss has no probabilities (mean_squared_error) it prints all outputs, "
+            "file. If the loss has no probabilities (mean_squared_error) it prints all outputs, "
             "in order. A file or record that cannot be read is an error.",
     .example =
         "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png\n"
         "  leat predict prices.yaml --weights prices.safetensors --json prices.json",
     .n_min = 1,
-=======
-            "sets are not needed; class names come from the data if these exist, or from "
-            "--labels.",
-    .example = "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png",
-    .n_min = 2,
->>>>>>> house
     .n_max = -1,
     .options_size = sizeof(struct predict_options),
     .options = options,

@@ -31,17 +31,10 @@ double leat_average_decay(const leat_average *average, int64_t n);
 /* Before a training step: the average begins with the weights. */
 int leat_average_before(leat_average *average, const leat_backend *backend, leat_net *net,
                         leat_error *err);
-<<<<<<< HEAD
 /* After an update. n_of_run: updates done, with those that a run which started later left out. */
 int leat_average_after(const leat_average *average, int64_t n_of_run, const leat_backend *backend,
                        leat_net *net, leat_error *err);
-/* Exchanges weights and average where evaluation and files use the average; again to undo it. */
-=======
-/* After an update. */
-int leat_average_after(const leat_average *average, const leat_backend *backend, leat_net *net,
-                       leat_error *err);
 /* Exchanges weights and average if evaluation and files use the average; a second call undoes it. */
->>>>>>> house
 int leat_average_swap(const leat_average *average, const leat_backend *backend, leat_net *net,
                       leat_error *err);
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * export_onnx.c: writes a trained model as ONNX. The graph takes images as the loader gives them, [batch, height,
-<<<<<<< HEAD
- * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The output of
- * a layer is called LAYER.out; Transpose nodes stand at the input, where an image is flattened or
- * is the output, and around layer_norm, which works on the last dim. */
-=======
  * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The
- * output tensor of a layer has the layer's name. Transpose nodes are added at the input, where an image is
+ * output of a layer is called LAYER.out. Transpose nodes are added at the input, where an image is
  * flattened or is the output, and around layer_norm, which works on the last dim. */
->>>>>>> house
 #include <stdlib.h>
 #include <string.h>
 
