@@ -41,6 +41,8 @@ typedef struct leat_expect {
     int32_t tensor;  /* index of the tensor that `classes` is for */
     int32_t finite;  /* 1: values of float32 tensors are finite numbers */
     int64_t classes; /* > 0: whole numbers of that tensor are classes, 0 to classes - 1 */
+    int32_t
+        weights; /* 1 + index of a float32 tensor whose values are finite and 0 or more; 0: none */
 } leat_expect;
 
 /* All zero is the default. */
@@ -180,7 +182,8 @@ typedef struct leat_loader_stats_info {
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */
     char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
-                        "direct": the source reads its records itself */
+                        "threads": threads beside the workers read files; "direct": the source reads its
+                        records itself, in the workers */
     char reader_reason[160]; /* why this reader; "" when it is the requested one */
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* planned in all, see leat/budget.h */

@@ -2,7 +2,7 @@
  *
  * export_onnx.c: writes a trained model as ONNX. The graph takes images as the loader gives them, [batch, height,
  * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The
- * output of a layer is called LAYER.out. Transpose nodes are added at the input, where an image is
+ * output tensor of a layer is called LAYER.out. Transpose nodes are added at the input, where an image is
  * flattened or is the output, and around layer_norm, which works on the last dim. */
 #include <stdlib.h>
 #include <string.h>
