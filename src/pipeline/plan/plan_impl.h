@@ -195,8 +195,8 @@ struct leat_plan {
     size_t rows_bytes;      /* part of a slot that workers write, at its start */
     size_t index_offset;    /* of the word of row 0 in a slot, if rows are cached on the device */
     bool pageable;          /* slots are not pinned */
-    struct leat_plan
-        *gpu; /* owned: a copy with the ops that `auto` moves to a GPU; NULL: none move */
+    /* Owned: a copy with the ops that `auto` moves to a GPU; NULL: none move. */
+    struct leat_plan *gpu;
     const struct leat_plan *whole; /* in such a copy: the original plan, else NULL */
     int32_t n_notes;
     char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see note.c */
