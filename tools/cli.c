@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const leat_cli_word words[] = {
-    { "output", "PREFIX", 'o' },   { "json", "FILE", 0 },        { "set", "PATH=VALUE", 0 },
+    { "output", "PATH", 'o' },     { "json", "FILE", 0 },        { "set", "PATH=VALUE", 0 },
     { "vary", "PATH=A,B,...", 0 }, { "device", "NAME", 0 },      { "save", "FILE", 0 },
     { "log", "DIR", 0 },           { "y", "KEY,...", 0 },        { "x", "WHAT", 0 },
     { "weights", "FILE", 0 },      { "onnx", "FILE", 0 },        { "labels", "FILE", 0 },
@@ -14,7 +14,8 @@ static const leat_cli_word words[] = {
     { "seed", "SEED", 0 },         { "shuffle", "SEED", 0 },     { "size", "PIXELS", 0 },
     { "split", "SHARE", 0 },       { "feature", "NAME", 0 },     { "trace", "FILE", 0 },
     { "progress", "WHEN", 0 },     { "jpeg", "restart[=N]", 0 }, { "results", "DIR", 0 },
-    { "data", "DIR", 0 },          { "svg", "DIR", 0 },
+    { "data", "DIR", 0 },          { "svg", "DIR", 0 },          { "errors", "FILE", 0 },
+    { "write", "FILE", 0 },        { "devices", "A,B", 0 },      { "fail_if", "LIMIT", 0 },
 };
 
 leat_cli_word leat_cli_word_of(const leat_option *row)

@@ -26,7 +26,7 @@ struct convert_options {
 static const leat_option options[] = {
     LEAT_OPTION_STRING(
         struct convert_options, output, NULL,
-        "start of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt"),
+        "PREFIX of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt"),
     LEAT_ROW_AUTO(struct convert_options, shards, 1, 99999,
                   "number of output files; auto: 1, or for TFRecord files one for each input file"),
     LEAT_OPTION_STRING(

@@ -258,7 +258,7 @@ const leat_command leat_command_predict = {
             "sets are not needed; class names come from the data if these exist, or from "
             "--labels.\n\n"
             "Without images it takes the records of the `eval` part, such as the lines of a CSV "
-            "file. Where the loss has no probabilities (mean_squared_error) it prints all outputs, "
+            "file. If the loss has no probabilities (mean_squared_error) it prints all outputs, "
             "in order. A file or record that cannot be read is an error.",
     .example =
         "  leat predict examples/cifar10.yaml --weights cifar10.safetensors cat.jpg dog.png\n"

@@ -26,8 +26,8 @@ typedef struct leat_doctor_options {
     int32_t steps;      /* measured steps per round; 0 = about 0.3 s */
     const char *device; /* overrides train.device; NULL: as the config says */
     int32_t verify;     /* 1: applies the first suggestion, and measures it */
-    int32_t
-        no_trials; /* 1: tries no changes; those predicted from the verdict's own figures remain */
+    /* 1: tries no changes; those predicted from the verdict's own figures remain. */
+    int32_t no_trials;
     /* Called while it runs, with what it does; may be NULL. */
     void (*progress)(void *user, int done, int total, const char *what);
     void *user;
@@ -58,8 +58,8 @@ typedef struct leat_doctor_capacity {
 } leat_doctor_capacity;
 
 typedef struct leat_doctor_share {
-    const char
-        *name; /* "busy", "input_wait", "exposed_copy", "launch", "sync", "other_host", "unknown" */
+    /* "busy", "input_wait", "exposed_copy", "launch", "sync", "other_host", "unknown". */
+    const char *name;
     double share; /* of the wall time of a step */
     double ms;
 } leat_doctor_share;

@@ -27,9 +27,9 @@ typedef struct leat_work_options {
     int64_t n;       /* size, see leat_work_kind; 1 or more */
     int64_t parts;   /* kernels of (nearly) equal size that share the work; 0 = 1; at most n */
     int64_t repeats; /* times that the work is enqueued before the host waits; 0 = 1 */
-    int32_t
-        copies; /* 1: before each repeat the operands are copied to the device, after it the result
-                        is copied back; on a device in host memory there is nothing to copy */
+    /* 1: before each repeat the operands are copied to the device, after it the result is copied back; on a
+     * device in host memory there is nothing to copy. */
+    int32_t copies;
     int32_t pageable; /* 1: copies to the device are from pageable memory; 0: from pinned memory */
     /* Number of repeats computed by the CPU, spread evenly: the operand is copied to the host, the host waits
      * for it, computes, and copies the result to the device. */

@@ -41,16 +41,14 @@ typedef struct leat_expect {
     int32_t tensor;  /* index of the tensor that `classes` is for */
     int32_t finite;  /* 1: values of float32 tensors are finite numbers */
     int64_t classes; /* > 0: whole numbers of that tensor are classes, 0 to classes - 1 */
-    int32_t
-        weights; /* 1 + index of a float32 tensor whose values are finite and 0 or more; 0: none */
+    int32_t weights; /* 1 + index of a float32 tensor of finite values, 0 or more; 0: none */
 } leat_expect;
 
 /* All zero is the default. */
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are delivered; NULL: host memory */
     int64_t epochs; /* passes over the plan's pipeline, like a last `repeat`; 0 = 1, -1 = endless */
-    int64_t
-        first_batch; /* start here instead of at batch 0; gives the same batches as an uninterrupted run */
+    int64_t first_batch;            /* start here; the batches are those of an uninterrupted run */
     int32_t hold;                   /* batches held by the consumer at once; 0 = 1 */
     const leat_loader_state *state; /* continue from there; first_batch is ignored */
     leat_expect expect;
@@ -105,8 +103,7 @@ typedef struct leat_batch_info {
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
-    int64_t
-        copied_bytes; /* of that copy; files that the device decodes are read from the host besides */
+    int64_t copied_bytes; /* of that copy; without files that the device reads from the host */
     int64_t copy_start_ns, copy_end_ns; /* both 0 without a copy, and until it is done */
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;

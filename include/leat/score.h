@@ -19,9 +19,9 @@ typedef struct leat_score_info {
     double accuracy;  /* share whose largest output is its class; NaN if the loss has no accuracy */
     double top;       /* share whose class is among the `top_k` largest outputs; NaN as above */
     int32_t top_k;
-    int64_t
-        n_classes; /* 2 with one output of binary_cross_entropy; 0: targets are no classes (numbers,
-                                  several yes or no), and there is no confusion matrix */
+    /* 2 with one output of binary_cross_entropy; 0: targets are no classes (numbers, several yes or no), and
+     * there is no confusion matrix. */
+    int64_t n_classes;
     const uint64_t *confusion; /* [class][predicted class]: samples */
 } leat_score_info;
 

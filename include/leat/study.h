@@ -36,8 +36,8 @@ typedef struct leat_compare_arm {
     char device[64];
     int32_t simulated;
     int32_t steps; /* measured per round */
-    int32_t
-        warmup_steps; /* before the first round: up to the first steady step, or all if never steady */
+    /* Before the first round: up to the first steady step, or all if never steady. */
+    int32_t warmup_steps;
     double flops_per_sample;    /* as leat_trainer_info */
     leat_meter meter;           /* all rounds together; times are medians over rounds */
     double idle;                /* 1 - meter.busy */

@@ -11,12 +11,12 @@
  * On the CPU, oneDNN does convolutions and matrix products. A batch is cut into train.micro_shards parts, and a
  * thread computes whole parts. Threads synchronise for the statistics of batch_norm and for the sum of the
  * gradients, both in a fixed order. A waiting thread soon sleeps, so that the pipeline's workers can use
- * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any number of
- * threads.
+ * its core. The same seed, batches, micro_shards, CPU and oneDNN give the same weights, bit for bit, for any
+ * number of threads.
  *
- * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step, also of evaluation, is only enqueued, as one
- * CUDA graph where that is possible, and the host never waits for it. Its weights are close to the CPU's but not the
- * same bits. */
+ * On a GPU, cuDNN and cuBLASLt do convolutions and matrix products. A step, also of evaluation, is only
+ * enqueued, as one CUDA graph where that is possible, and the host never waits for it. Its weights are close
+ * to the CPU's but not the same bits. */
 #ifndef LEAT_TRAIN_H
 #define LEAT_TRAIN_H
 
@@ -169,8 +169,8 @@ LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_
  *          device */
 LEAT_API int leat_trainer_export_onnx(leat_trainer *trainer, const char *path, leat_error *err);
 
-/* Layers, losses, optimisers, schedules, averages and the rows of `train` itself (i = 0), for help and reference; NULL
- * past the end. Static storage. */
+/* Layers, losses, optimisers, schedules, averages and the rows of `train` itself (i = 0), for help and
+ * reference; NULL past the end. Static storage. */
 LEAT_API const leat_kind *leat_layer_kind(size_t i);
 LEAT_API const leat_kind *leat_loss_kind(size_t i);
 LEAT_API const leat_kind *leat_optimizer_kind(size_t i);

@@ -50,8 +50,8 @@ typedef struct leat_tune_result {
 /* An option that may be tuned, for help. i from 0; NULL past the end. Static storage. */
 typedef struct leat_tune_option {
     const char *path; /* "engine.threads" */
-    const char
-        *when; /* "": always; "cpu": training on the CPU; "device": on others; "gpu": on a GPU */
+    /* "": always; "cpu": training on the CPU; "device": on others; "gpu": on a GPU. */
+    const char *when;
     const char *help;
 } leat_tune_option;
 LEAT_API const leat_tune_option *leat_tune_option_at(size_t i);

@@ -35,8 +35,8 @@ typedef struct leat_whatif_row {
     char device[64];
     int32_t simulated;
     int32_t threads;
-    int32_t
-        predicted; /* 1: more threads than could be measured here; the loader's rate is predicted */
+    /* 1: more threads than could be measured here; the loader's rate is predicted. */
+    int32_t predicted;
     leat_estimate loader; /* the loader alone */
     double step;          /* the step alone, on a batch that stays on the device */
     double copy;          /* copies of batches alone; infinite: none */
@@ -61,14 +61,13 @@ typedef struct leat_whatif_result {
     int32_t cores; /* CPUs that this process may use */
     double cores_taken;
     int32_t threads; /* largest measured number; larger ones are predicted */
-    int32_t
-        cpu_bound; /* 1: the loader used all cores that it could get, so that predictions are from its
-                          CPU time, which other processes hardly change; 0: from its rates */
+    /* 1: the loader used all cores that it could get, so that predictions are from its CPU time, which other
+     * processes hardly change; 0: from its rates */
+    int32_t cpu_bound;
     leat_estimate per_thread; /* samples per second of one thread (cpu_bound: of its CPU time) */
     double efficiency;        /* the same while all cores work, over per_thread */
-    int32_t
-        waits; /* 1: threads wait (sleep, storage) most of the time, so that more threads than cores
-                      can be measured */
+    /* 1: threads wait (sleep, storage) most of the time, so that more threads than cores can be measured. */
+    int32_t waits;
     double bytes_per_sample, bytes_out_per_sample; /* as stored (0: not known); as delivered */
     int32_t n_rows;
     leat_whatif_row rows[LEAT_WHATIF_ROWS]; /* by device, then threads, as given */

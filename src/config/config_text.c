@@ -13,8 +13,8 @@ enum { COLUMNS = 100 };
 struct writer {
     char *text;
     size_t size, length, column;
-    const leat_node
-        *bare; /* an option without a name, which no file can hold; NULL: there is none */
+    /* An option without a name, which no file can hold; NULL: there is none. */
+    const leat_node *bare;
 };
 
 static void put(struct writer *w, const char *text)

@@ -24,8 +24,8 @@ typedef struct leat_walk {
     int n_steps;
     int at; /* index of the next step; the steps before it lead to `node` */
     leat_node *node;
-    const char
-        *owner; /* `node` holds the options of the list entry of this name; NULL: it does not */
+    /* `node` holds the options of the list entry of this name; NULL: it does not. */
+    const char *owner;
     bool entry; /* `node` is a list entry that was reached by [i] */
     bool bare;  /* `node` is a list entry `- name` without options */
 } leat_walk;

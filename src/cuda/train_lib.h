@@ -81,9 +81,9 @@ typedef struct leat_gpu_lib_spec {
 
 /* Memory that a run needs beside the tensors. */
 typedef struct leat_gpu_lib_op_bytes {
-    size_t
-        workspace; /* contents do not matter before and after a run; ops of one stream share it */
-    size_t mask;   /* of NORM with relu and add; else 0 */
+    /* Contents do not matter before and after a run; ops of one stream share it. */
+    size_t workspace;
+    size_t mask; /* of NORM with relu and add; else 0 */
 } leat_gpu_lib_op_bytes;
 
 /* Pointers of one run. Names that the kind does not use are NULL. w, bias and dw of convolutions are packed

@@ -30,8 +30,8 @@ struct study {
     leat_compare_options options;
     leat_compare_result *result;
     leat_arm arms[LEAT_COMPARE_MAX_ARMS];
-    leat_vary
-        varies[LEAT_COMPARE_MAX_ARMS]; /* a text with one value makes no arm, but is allowed */
+    /* A text with one value makes no arm, but is allowed. */
+    leat_vary varies[LEAT_COMPARE_MAX_ARMS];
     size_t n_varies;
     int n_done;
 };

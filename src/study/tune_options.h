@@ -12,10 +12,10 @@ enum { LEAT_TUNE_OPTIONS = 9, LEAT_TUNE_VALUES = 8 };
 typedef struct leat_tune_row {
     leat_tune_option option;
     const char *values[LEAT_TUNE_VALUES];
-    double
-        of_cores[LEAT_TUNE_VALUES]; /* numbers of threads as multiples of the cores, at least 1 */
-    const char *initial;            /* value if the config does not set it; "cores": their number */
-    const char *needs;              /* what the config must have; NULL: nothing */
+    /* Numbers of threads as multiples of the cores, at least 1. */
+    double of_cores[LEAT_TUNE_VALUES];
+    const char *initial; /* value if the config does not set it; "cores": their number */
+    const char *needs;   /* what the config must have; NULL: nothing */
 } leat_tune_row;
 
 /* Most important first. */

@@ -62,8 +62,8 @@ typedef enum leat_init {
 /* A parameter in its plain layout, which is what files hold and initial values are drawn in. */
 typedef struct leat_param {
     const char *part; /* "weight", "bias", …; its name in a file is LAYER.KIND.PART */
-    leat_shape
-        shape; /* conv2d weight: [kernel height, kernel width, in / groups, out]; dense: [in, out] */
+    /* Weight of conv2d: [kernel height, kernel width, in / groups, out]; dense: [in, out]. */
+    leat_shape shape;
     leat_init init;
     int64_t fan_in, fan_out;
     bool trained; /* false: a running statistic or frozen; no optimiser touches it */

@@ -58,7 +58,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "convert imags d -o x", "it knows: tfrecord, images, npy" },
         { "convert images d", "needs -o PREFIX" },
         { "convert images a b -o x", "one folder, not also 'b'" },
-        { "convert images images -o", "-o needs a value: PREFIX" },
+        { "convert images images -o", "-o needs a value: PATH" },
         { "convert images images -o x --shards", "--shards needs a value: N" },
         { "convert images images -o x --shards 0", "between 1 and 99999" },
         { "convert images images -o x --shards many", "--shards" },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_fold.c: in evaluation in bfloat16 a batch_norm is part of the convolution before it where nothing else reads that. Outputs
- * are those of the same model with a layer between them that changes nothing. Says so where the CPU has no
- * bfloat16. */
+ * test_fold.c: in evaluation in bfloat16 a batch_norm is part of the convolution before it where nothing else
+ * reads that. Outputs are those of the same model with a layer between them that changes nothing. Says so
+ * where the CPU has no bfloat16. */
 #include <math.h>
 
 #include "fixtures/train_fixture.h"

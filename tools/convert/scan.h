@@ -28,8 +28,8 @@ typedef struct leat_scan {
 } leat_scan;
 
 typedef struct leat_scan_options {
-    bool
-        recursive; /* what is in a folder inside a class belongs to the class; otherwise it is an error */
+    /* What is in a folder inside a class belongs to the class; otherwise it is an error. */
+    bool recursive;
     bool skip_bad; /* names that are neither file nor folder, and links in a circle, are left out;
                      * otherwise they are errors */
 } leat_scan_options;

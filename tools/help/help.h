@@ -25,8 +25,8 @@ typedef struct leat_help_group {
     const char *where; /* their place in a config */
     const leat_kind *(*kind)(size_t i);
     const char *example; /* YAML around the entry of a kind (%s) */
-    const char
-        *path; /* of an option, as --set takes it, up to its name (%s: the kind); NULL: none */
+    /* Of an option, as --set takes it, up to its name (%s: the kind); NULL: none. */
+    const char *path;
 } leat_help_group;
 /* Ends with a NULL title. */
 extern const leat_help_group leat_help_groups[];

@@ -22,10 +22,10 @@ typedef struct leat_train_keep {
     int64_t saved_steps;             /* steps of this run that it includes */
 } leat_train_keep;
 
-/* Makes the folder and holds it alone, and restores the trainer: `from` is a file, or "" for the newest of the folder, or NULL: the run begins anew,
- * and a folder that has checkpoints of another run is refused. Says on standard error what was found.
- * found->path "": the run begins at its first batch.
- * Returns LEAT_OK or an error. */
+/* Makes the folder and holds it alone, and restores the trainer. from: a file; "": the newest one of the
+ * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
+ * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
+ * error. */
 int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
                          leat_checkpoint_found *found, leat_error *err);
 

@@ -21,8 +21,8 @@ typedef struct leat_train_ingest_args {
     leat_train_step *to_step;
     int64_t x_n, y_bytes, rows;
     int32_t x_type, to_type;
-    int32_t
-        channels; /* of pixels that become eight values, the others 0; 0: values stay side by side */
+    /* Of pixels that become eight values, the others 0; 0: values stay side by side. */
+    int32_t channels;
     leat_train_step step;
 } leat_train_ingest_args;
 

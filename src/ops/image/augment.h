@@ -44,8 +44,8 @@ typedef struct leat_augment_range {
 /* One drawn operation. */
 typedef struct leat_augment_step {
     int32_t kind;
-    int32_t
-        a; /* in 1 / LEAT_WARP_ONE, pixels, 1 / LEAT_COLOR_ONE, bits or values; cosine if ROTATE */
+    /* In 1 / LEAT_WARP_ONE, pixels, 1 / LEAT_COLOR_ONE, bits or values; cosine if ROTATE. */
+    int32_t a;
     int32_t b; /* the sine if ROTATE, in 1 / LEAT_WARP_ONE */
 } leat_augment_step;
 

@@ -10,8 +10,8 @@ enum { LARGEST = 2047 }; /* dequantised values; above it, libjpeg-turbo's sample
 typedef struct picture {
     const leat_jpeg *jpeg;
     leat_jpeg_scan scan;
-    uint8_t
-        *rows[3]; /* one row of MCUs: luma h * v samples per MCU, chroma one, repeated h times */
+    /* One row of MCUs: luma h * v samples per MCU, chroma one, repeated h times. */
+    uint8_t *rows[3];
     ptrdiff_t stride;
     int n_planes;
 } picture;

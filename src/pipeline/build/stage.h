@@ -61,8 +61,8 @@ int leat_stage_batch_add(leat_build *build, int64_t size, bool drop_remainder,
 typedef struct leat_padding_options {
     const leat_node *shapes, *values; /* mappings from tensor names; NULL: none */
     bool truncate;
-    int64_t
-        max_length; /* > 0: lists without a shape have rows as long as their bucket, at most this */
+    /* > 0: lists without a shape have rows as long as their bucket, at most this. */
+    int64_t max_length;
 } leat_padding_options;
 int leat_padding_sizes_find(leat_build *build, const leat_padding_options *options,
                             const leat_node *where, leat_error *err);

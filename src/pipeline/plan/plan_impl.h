@@ -26,8 +26,7 @@ typedef struct leat_probe {
     uint64_t scratch_bytes; /* largest scratch of a sample, with all ops computed one by one */
     uint64_t usual_bytes; /* smallest scratch of a sample that was tried: large ones may be rare */
     uint64_t most_record; /* the record that took scratch_bytes */
-    uint64_t
-        n_tried; /* records that were run through all ops; 0: scratch_bytes is from the shapes */
+    uint64_t n_tried;     /* records run through all ops; 0: scratch_bytes is from the shapes */
 } leat_probe;
 
 /* Runtime options: they never change the content of a batch. */
@@ -188,17 +187,16 @@ struct leat_plan {
     int64_t max_errors;  /* in leat_order_epoch_batches() batches; INT64_MAX: no limit */
     size_t valid_offset; /* of a byte per row in a slot, where rows can be masked */
     size_t slot_bytes;
-    size_t copy_bytes;   /* part of a slot that is copied to a device */
-    size_t buffer_bytes; /* of a batch on a device: a slot and the outputs of the device's ops */
-    bool on_device;      /* some chain has ops for the device */
-    bool
-        decodes_on_device; /* some chain has files that the device decodes, see leat_chain.decodes_on_device */
-    bool caches_on_device; /* `cache: device`: rows at the cut stay on the device */
-    size_t rows_bytes;     /* part of a slot that workers write, at its start */
-    size_t index_offset;   /* of the word of row 0 in a slot, if rows are cached on the device */
-    bool pageable;         /* slots are not pinned */
-    struct leat_plan
-        *gpu; /* owned: a copy with the ops that `device: auto` moves to a GPU; NULL: none move */
+    size_t copy_bytes;      /* part of a slot that is copied to a device */
+    size_t buffer_bytes;    /* of a batch on a device: a slot and the outputs of the device's ops */
+    bool on_device;         /* some chain has ops for the device */
+    bool decodes_on_device; /* some chain has files that the device decodes, see leat_chain */
+    bool caches_on_device;  /* `cache: device`: rows at the cut stay on the device */
+    size_t rows_bytes;      /* part of a slot that workers write, at its start */
+    size_t index_offset;    /* of the word of row 0 in a slot, if rows are cached on the device */
+    bool pageable;          /* slots are not pinned */
+    /* Owned: a copy with the ops that `auto` moves to a GPU; NULL: none move. */
+    struct leat_plan *gpu;
     const struct leat_plan *whole; /* in such a copy: the original plan, else NULL */
     int32_t n_notes;
     char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see note.c */

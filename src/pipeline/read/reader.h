@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.h: many reads in flight, on one io_uring or in threads of their own, into one block of memory. readahead.c owns the
- * reader. Invariant: one thread at a time queues and submits (it holds the read-ahead token),
- * reaping is done under the engine lock, and one thread at a time waits (the leader). Any thread
- * may wake it. Submission and completion queues are separate memory, so queueing and reaping
- * need no common lock.
+ * reader.h: many reads in flight, on one io_uring or in threads of their own, into one block of memory.
+ * readahead.c owns the reader. Invariant: one thread at a time queues and submits (it holds the read-ahead
+ * token), reaping is done under the engine lock, and one thread at a time waits (the leader). Any thread may
+ * wake it. Submission and completion queues are separate memory, so queueing and reaping need no common lock.
  *
  * The leader sleeps in read(eventfd). Two things write to the eventfd and wake the leader: a completion (the
  * ring has it registered; a thread that has read writes to it) and leat_reader_wake(). The eventfd keeps its

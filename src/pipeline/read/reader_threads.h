@@ -23,8 +23,8 @@ static inline uint8_t *leat_row_read_to(const leat_row_read *first)
     return first->bytes - (first->offset - first->from);
 }
 
-/* Makes the read that begins with this row. Returns 0 or errno; EMFILE: there are too few file descriptors; it is called again when
- * another thread has finished, unless no other thread reads. */
+/* Makes the read that begins with this row. Returns 0 or errno; EMFILE: there are too few file descriptors;
+ * it is called again when another thread has finished, unless no other thread reads. */
 typedef int leat_read_row(void *arg, leat_row_read *row);
 
 /* Starts the threads: as many as LEAT_READER_THREADS and the limit on file descriptors allow. They block all

@@ -118,9 +118,8 @@ typedef enum leat_batch_state {
 /* Device memory of one batch. [engine lock] */
 typedef struct leat_buffer {
     struct leat_buffer *next_free;
-    uint8_t *memory; /* [const once made] */
-    leat_event
-        *consumed; /* [const once made] the consumer's work on the last batch in it has ended */
+    uint8_t *memory;      /* [const once made] */
+    leat_event *consumed; /* [const once made] the consumer's work on its last batch has ended */
     leat_event *ops_done; /* [const once made] the device's ops have ended; NULL: it has none */
     bool consumed_recorded;
 } leat_buffer;
@@ -213,21 +212,18 @@ struct leat_loader {
 
     /* --- Stages of a batch: each cursor moves in batch order. -------------------------------- */
     leat_readahead readahead; /* which rows come next, and their bytes */
-    char reader_reason
-        [160]; /* why another reader is in use than the config asks for; "": it is not */
-    int64_t reserve_batch;  /* the first batch without a slot */
-    int64_t n_in_batch_ops; /* slots in that state */
-    int64_t ship_batch;     /* the next to copy */
-    bool shipping;          /* a thread copies, or notes copies in the trace */
-    int64_t
-        traced_batch; /* the next batch whose copy goes into the trace [thread with `shipping`] */
+    char reader_reason[160];  /* why the reader is not the one of the config; "": it is */
+    int64_t reserve_batch;    /* the first batch without a slot */
+    int64_t n_in_batch_ops;   /* slots in that state */
+    int64_t ship_batch;       /* the next to copy */
+    bool shipping;            /* a thread copies, or notes copies in the trace */
+    int64_t traced_batch;     /* the next batch whose copy is traced [thread with `shipping`] */
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
-    int n_sleepers; /* workers that wait on `work` and were not signalled */
-    int n_signals;  /* signals not yet taken by a worker */
-    bool (*waits_for)(
-        const leat_loader *); /* condition that the consumer sleeps for; NULL: it is awake */
-    bool deadline_near;       /* the consumer has no time to compute */
+    int n_sleepers;                         /* workers that wait on `work` and were not signalled */
+    int n_signals;                          /* signals not yet taken by a worker */
+    bool (*waits_for)(const leat_loader *); /* what the consumer sleeps for; NULL: it is awake */
+    bool deadline_near;                     /* the consumer has no time to compute */
 
     /* --- Bad rows, counted in batch order. --------------------------------------------------- */
     leat_bad_log *logs, *free_logs; /* all logs [const after open]; released ones */

@@ -18,8 +18,7 @@
 typedef struct leat_extent {
     int fd; /* -1: read this record with `read`, if there is one, or with `load` */
     uint64_t offset;
-    size_t
-        size; /* with fd -1 and `read`: of the record when the source was opened; 0: use `load` */
+    size_t size; /* with fd -1 and `read`: of the record at open; 0: use `load` */
 } leat_extent;
 
 #define LEAT_FEATURE_NAME 64 /* bytes, including the terminating 0 */

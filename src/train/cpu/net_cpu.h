@@ -74,12 +74,12 @@ typedef struct leat_cpu_block {
 /* What NORM and NORM_GRAD share. */
 typedef struct leat_cpu_saved {
     int64_t n_channels;
-    double
-        *sums; /* [shard][3 rows of n_channels]: origin, sum, squares; of gradients: -, sum, dot */
+    /* [shard][3 rows of n_channels]: origin, sum, squares; of gradients: -, sum, dot. */
+    double *sums;
     double *inverse; /* 1 / sqrt(variance + epsilon) */
-    float *
-        factors; /* rows of leat_cpu_wide(n_channels): center, factor, addend of the forward pass; factor,
-                        factor_x, addend of the backward pass */
+    /* Rows of leat_cpu_wide(n_channels): center, factor, addend of the forward pass; factor, factor_x, addend
+     * of the backward pass. */
+    float *factors;
 } leat_cpu_saved;
 
 /* One thread's scratch memory. */
