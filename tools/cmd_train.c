@@ -39,11 +39,12 @@ static const leat_option options[] = {
                        "optimizer's state); creates missing folders"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
     LEAT_OPTION_STRING(struct train_options, checkpoint, NULL,
-                       "save all that the run needs to go on in this folder, overrides "
+                       "save what the run needs to continue in this folder; overrides "
                        "train.checkpoint.dir"),
-    LEAT_OPTION_STRING(struct train_options, resume, NULL,
-                       "go on from this checkpoint; without a file: from the newest whole one of "
-                       "--checkpoint, if there is one"),
+    LEAT_OPTION_STRING(
+        struct train_options, resume, NULL,
+        "continue from this checkpoint; without a file: from the newest whole one of "
+        "--checkpoint, if there is one"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
@@ -420,10 +421,10 @@ const leat_command leat_command_train = {
         "wait: on devices other than the CPU it is known at the end of an epoch only.\n\n"
         "--checkpoint saves weights, the optimizer's state and the place in the data after each "
         "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
-        "--resume the run goes on from the newest checkpoint that is whole, also after a crash; "
+        "--resume the run continues from the newest undamaged checkpoint, also after a crash; "
         "on the CPU with the same weights, bit for bit, as if it had not stopped.\n\n"
-        "--restore with --start-epoch and --start-batch begins with saved weights, too, at any "
-        "place of the data, but without the optimizer's state.",
+        "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
+        "position in the data, but without the optimizer's state.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,

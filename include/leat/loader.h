@@ -182,7 +182,8 @@ typedef struct leat_loader_stats_info {
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */
     char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
-                        "direct": the source reads its records itself */
+                        "threads": threads beside the workers read files; "direct": the source reads its
+                        records itself, in the workers */
     char reader_reason[160]; /* why this reader; "" when it is the requested one */
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* planned in all, see leat/budget.h */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
+ * net_cuda.h: internals of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
- * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
+ * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c
+ * records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and

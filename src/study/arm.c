@@ -110,8 +110,8 @@ static int32_t steps_of(const leat_arm *arm, int32_t i)
     return arm->repeat_every && (i + 1) % arm->repeat_every == 0 ? 2 : 1;
 }
 
-/* Steps that train nothing: a measurement is longer than the run for which the learning rate was chosen, and
- * must not fail because the loss diverges. *n_steps: all steps made. */
+/* Makes the steps of n batches, which train nothing: a measurement is longer than the run for which the learning
+ * rate was chosen, and must not fail because the loss diverges. *n_steps: all steps made. */
 static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps,
                  leat_error *err)
 {
@@ -270,7 +270,7 @@ int leat_arm_warm_step(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-/* The first batch and the first step, each waited for. */
+/* Takes the first batch and makes the first step; waits for each. */
 static int first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
 {
     const int64_t from = leat_clock_ns();
@@ -320,7 +320,7 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;
-    /* A run that never became steady has no warm-up that could be told from the rest. */
+    /* If the run never became steady, its warm-up cannot be told from the rest. */
     arm->once.warm_ns = warm < arm->n_times ? between_ends(arm, 0, warm - 1) : 0;
     arm->out->warmup_steps = (int32_t)warm;
     arm->out->steps = steps ? steps : choose_steps(arm, warm);

@@ -3,9 +3,9 @@
  * crossover.c: leat_crossover() measures the step alone on two devices at several batch sizes.
  *
  * DESIGN: an arm is one device at one batch size, with a plan of its own without prefetch, so that no worker
- * runs while a step is measured. Sizes are a quarter or four times of the next, around that of the config,
- * and grow until a step takes too long. All arms alternate, as in a comparison. Opening and the first step
- * are measured before, once per device. */
+ * runs while a step is measured. Sizes are a factor of four apart, around the size of the config, and grow
+ * until a step takes too long. All arms alternate, as in a comparison. Opening and the first step are
+ * measured before, once per device. */
 #include "leat/crossover.h"
 
 #include <math.h>
@@ -164,7 +164,7 @@ static int64_t largest(const struct study *study, int64_t n_samples)
     return most > study->out->batch ? most : study->out->batch;
 }
 
-/* Opens both devices at one size. Above the config's size, *fits is 0 if it cannot be, or takes too long. */
+/* Opens both devices at one size. Above the config's size, *fits is 0 if opening fails or a step takes too long. */
 static int open_size(struct study *study, int64_t batch, bool *fits, leat_error *err)
 {
     const bool optional = batch > study->out->batch;
@@ -194,7 +194,7 @@ static int open_sizes(struct study *study, int64_t most, leat_error *err)
         batch /= FACTOR;
     while (study->n_sizes < LEAT_CROSSOVER_POINTS && fits && batch <= most && rc == LEAT_OK) {
         rc = open_size(study, batch, &fits, err);
-        /* Division has rounded: the config's own size must be among them. */
+        /* Division rounds down; the config's own size must be among them. */
         const int64_t next = batch * FACTOR, own = study->out->batch;
         batch = batch < own && next > own / 2 && next < own * 2 ? own : next;
     }

@@ -141,7 +141,7 @@ static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot
     return sim_read(net, layer, param, slot, NULL, err);
 }
 
-/* There is nothing to average; a run with averages is simulated without them. */
+/* There are no weights to average: a run with averages is simulated without them. */
 static int sim_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
 {
     (void)net;

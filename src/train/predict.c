@@ -3,7 +3,7 @@
  * predict.c: a trained model's outputs for batches. */
 #include "trainer.h"
 
-/* The loss of these rows does not belong to training. */
+/* The loss of these rows does not count for training. */
 static int forward(leat_trainer *trainer, const leat_net_rows *rows, float *out, leat_error *err)
 {
     const leat_net_step how = { .train = false, .logits = out };

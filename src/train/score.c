@@ -133,7 +133,7 @@ static int64_t class_of(const leat_score *score, const leat_view *y, int64_t row
 
 /* --- adding ---------------------------------------------------------------------------------- */
 
-/* Outputs that are larger than that of the class, or equal and before it, decide its place. */
+/* The rank of the class: the number of outputs that are larger than its own, or equal and before it. */
 static bool is_in_top(const leat_score *score, const float *x, int64_t n, int64_t class)
 {
     int64_t before = 0;

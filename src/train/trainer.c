@@ -11,8 +11,8 @@
  *   watch stream:    wait(copy) · copied
  *
  * The copy's times are in the batch's info if it is done when the step is enqueued. Otherwise the
- * event on the watch stream, which does nothing but wait for copies, tells when it ended. The batch
- * is never looked at after its release. */
+ * event on the watch stream, which does nothing but wait for copies, tells when it ended. The batch is never
+ * read after its release. */
 #include "trainer.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ static void keep(leat_trainer *trainer, const leat_step_times *times)
         trainer->n_given = trainer->n_done - LEAT_TRAINER_TIMES_KEPT;
 }
 
-/* Copies that ended after the host checked run one after the other. */
+/* For a copy that ended after the host had checked: counts it from the end of the copy before it, but not from
+ * before it was sent. */
 static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flight)
 {
     leat_step_times *t = &flight->times;
@@ -250,8 +251,8 @@ static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_ro
     return rc;
 }
 
-/* Of a copy under way the end is -1 until harvest. An event that is done at once although the info
- * has no times means that there is no copy: the batch lies in host memory. */
+/* The end of a copy in progress is -1 until harvest. If the event is done at once although the info has no
+ * times, there is no copy: the batch is in host memory. */
 static int watch_copy(leat_trainer *trainer, leat_batch *batch, leat_trainer_flight *flight)
 {
     leat_step_times *t = &flight->times;

@@ -27,7 +27,7 @@ int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
-/* Wide dense layers lose speed below 32 rows, and every shard has a gradient of its own. */
+/* Wide dense layers are slower with fewer than 32 rows, and every shard has its own gradient. */
 static int32_t count_shards(const leat_train_options *o, int64_t batch_size)
 {
     int64_t n = o->micro_shards;
@@ -285,7 +285,7 @@ static int check_steady(const leat_tensor_info *tensor, const leat_node *node, l
                 : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, tensor->name);
 }
 
-/* Checks that tensor i of another plan is like the model's, in every batch. */
+/* Checks that tensor i of another plan has the model's type and shape, in every batch. */
 static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *wanted,
                         const char *what, leat_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * crossover_print.c: tells from which batch size on which device is faster. */
+ * crossover_print.c: prints which device is faster at which batch sizes. */
 #include "crossover_print.h"
 
 #include <math.h>

@@ -16,8 +16,8 @@ enum {
     MEASURED_MIN = 5,  /* steps; shares and rates of fewer are not shown */
 };
 
-/* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
- * steady (short, or a busy machine), its second half is taken and said to be what it is. */
+/* Fills the shares of the device's time, without the warm-up of the run. If too little of the first epoch is
+ * steady (a short one, or a busy machine), its second half is used, and the report says so. */
 static void take_meter(leat_train_run *t, leat_train_epoch *e)
 {
     const size_t n =
@@ -48,7 +48,7 @@ static int is_caught(void *user)
     return leat_files_caught() != 0;
 }
 
-/* A signal ends it at the next batch; what comes after an epoch is done all the same. */
+/* A signal ends the evaluation at the next batch; saving after the epoch is still done. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -86,8 +86,8 @@ static bool is_about_a_value(const char *message)
     return strstr(message, " is NaN (batch ") || strstr(message, " is infinite (batch ");
 }
 
-/* Whether there is such a value in the data of n batches; *err names the first. Where bad records are masked
- * or replaced it is one of those listed. */
+/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are
+ * masked or replaced, it is taken from their list. */
 static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
 {
     const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
@@ -191,7 +191,7 @@ static void list_records(const leat_plan *plan, int64_t batch, char *text, size_
         snprintf(text + used, size - used, ", ...");
 }
 
-/* A step that gave a loss that is not finite: where, why, and which records were in its batch. */
+/* Reports a step whose loss is not finite: where, why, and which records were in its batch. */
 static int explain_loss(leat_train_run *t, int64_t batch, int64_t epoch, leat_error *err)
 {
     char what[400], records[RECORDS_SHOWN * 22 + 64];
@@ -356,7 +356,7 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
-/* At a signal; with checkpoints between two updates of the weights. */
+/* True after a signal; with checkpoints only between two updates of the weights. */
 static bool must_stop(const leat_train_run *t)
 {
     return leat_files_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));

@@ -88,7 +88,7 @@ static int pack_open(leat_net *net, leat_cpu_pack *pack, leat_error *err)
     return pack->layout ? pack_open_conv(net, pack, err) : LEAT_OK;
 }
 
-/* The copy of a parameter in a layout, if it is new. */
+/* Allocates the copy of a parameter in a layout, if there is none yet. */
 static int add_pack(leat_net *net, int32_t param, int32_t norm, const leat_dn_layout *layout,
                     leat_error *err)
 {

@@ -69,7 +69,7 @@ static void set_op(leat_cpu_call *call, int32_t i)
         }
 }
 
-/* Hands the model's output to who wants it, and in evaluation sums the losses. */
+/* Copies the model's output to the caller's memory, and in evaluation sums the losses. */
 static void finish_shard(const leat_cpu_call *call)
 {
     const leat_net *net = call->net;
@@ -182,7 +182,7 @@ void leat_cpu_step_work(void *owner, int32_t thread)
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Everything that allocates memory, before the threads begin. */
+/* Makes all allocations, before the threads begin. */
 static int prepare(leat_net *net, leat_error *err)
 {
     const leat_cpu_job *job = &net->job;
@@ -206,7 +206,7 @@ static void add_sums(leat_net *net)
     }
 }
 
-/* Shards of a training batch are the model's; of another as many as fit the memory. */
+/* The number of shards: of a training batch the model's, of another batch as many as fit the memory. */
 static int32_t count_shards(const leat_net *net, const leat_cpu_program *p, int64_t rows,
                             bool train)
 {

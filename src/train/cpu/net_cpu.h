@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_cpu.h: inside of the CPU backend. net_cpu.c opens nets, cpu_step.c runs steps, cpu_team.c has the threads,
- * cpu_plan.c compiles programs, cpu_fold.c takes batch_norm into convolutions, cpu_prims.c, cpu_norm.c and
+ * net_cpu.h: internals of the CPU backend. net_cpu.c opens nets, cpu_step.c runs steps, cpu_team.c has the threads,
+ * cpu_plan.c compiles programs, cpu_fold.c folds batch_norm into convolutions, cpu_prims.c, cpu_norm.c and
  * cpu_pool.c are the primitives, cpu_update.c sums gradients and updates weights.
  *
  * DESIGN: a training batch is cut into shards of rows, whose number belongs to the model and not to the
  * machine. A thread takes a shard and runs ops over it; its oneDNN work stays on that thread. The gradient
  * of the batch is a fixed tree of sums over the shards, and the statistics of batch_norm are combined in shard
- * order, so weights are the same bits for any number of threads. Threads meet only where the mathematics does:
- * at batch_norm and before gradients are summed. So there is no barrier per layer, and who waits sleeps.
+ * order, so weights are the same bits for any number of threads. Threads meet only where a result needs all
+ * shards: at batch_norm and before gradients are summed. So there is no barrier per layer. A waiting thread
+ * spins briefly, then sleeps.
  *
  * Weights, gradients and optimiser states are arenas of floats in the plain layouts of leat_param. Convolutions read
  * packed copies in the layout that oneDNN chose (in bfloat16 where the model computes in it), and dense layers in
@@ -173,7 +174,8 @@ static inline size_t leat_cpu_piece(size_t n_channels)
 /* n elements of a tensor from element `at` on as floats: in place, or converted into `to`. */
 const float *leat_cpu_floats(const leat_net *net, const void *tensor, leat_prim_type type,
                              size_t at, size_t n, float *to);
-/* Where n floats that belong at `at` shall be written: in place or in `to`; and then puts them there. */
+/* leat_cpu_floats_out: where to write floats that belong at element `at`: in place, or in `to`. leat_cpu_put:
+ * then converts them into the tensor, if they are in `to`. */
 float *leat_cpu_floats_out(void *tensor, leat_prim_type type, size_t at, float *to);
 void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t at, size_t n,
                   const float *from);
