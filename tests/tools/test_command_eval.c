@@ -118,6 +118,11 @@ static void predict_agrees_with_eval(void **state)
               "-1)\""));
     expect_in(out, "test-images/ring/");
     expect_in(out, " %\n");
+    /* images have no weights, and need none */
+    expect_success(shell("$L predict x.yaml --weights x.st test-images/ring/* --set "
+                         "train.sample_weight=weight"));
+    expect_failure(shell("$L eval x.yaml --weights x.st -q --set train.sample_weight=weight"), 1,
+                   "train.sample_weight: the pipeline gives no tensor 'weight'");
 }
 
 /* Messages name the file that was given, and nothing is left behind. */

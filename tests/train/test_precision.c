@@ -73,6 +73,72 @@ static void bits_do_not_depend_on_threads(void **state)
     }
 }
 
+static uint16_t half_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+static double value_of(uint16_t half)
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return (double)x;
+}
+
+/* The product of one size, against its definition in double. */
+static void check_product(leat_dn *dn, const leat_dn_product_spec *s)
+{
+    enum { MOST = 70 };
+    static uint16_t a[MOST * MOST], b[MOST * MOST];
+    static float c[MOST * MOST];
+    leat_dn_product *product;
+    leat_error err;
+    float *x = random_floats(1, MOST * MOST), *y = random_floats(2, MOST * MOST);
+    for (int i = 0; i < MOST * MOST; i++) {
+        a[i] = half_of(x[i]);
+        b[i] = half_of(y[i]);
+    }
+    if (leat_dn_product_open(dn, s, &product, &err) < 0)
+        fail_msg("%s", err.message);
+    void *scratch = malloc(leat_dn_product_scratch(product) + 1);
+    assert_int_equal(leat_dn_product_run(product, 1, a, b, c, scratch, &err), LEAT_OK);
+    for (int64_t i = 0; i < s->m * s->n; i++) {
+        const int64_t row = i / s->n, column = i % s->n;
+        double wanted = 0;
+        for (int64_t k = 0; k < s->k; k++)
+            wanted += value_of(a[s->transpose_a ? k * s->m + row : row * s->k + k]) *
+                      value_of(b[s->transpose_b ? column * s->k + k : k * s->n + column]);
+        if (!(fabs((double)c[i] - wanted) <= 1e-5))
+            fail_msg("%d × %d × %d [%d]: %g, not %g", (int)s->m, (int)s->n, (int)s->k, (int)i,
+                     (double)c[i], wanted);
+    }
+    leat_dn_product_close(&product);
+    free(scratch);
+    free(x);
+    free(y);
+}
+
+static void products_are_right(void **state)
+{
+    static const int64_t sizes[] = { 1, 2, 17, 70 };
+    leat_dn *dn;
+    (void)state;
+    assert_int_equal(leat_dn_open(2, &dn, NULL), LEAT_OK);
+    const int was = leat_dn_enter(dn);
+    for (int i = 0; i < 4 * 4 * 4; i++)
+        for (int t = 0; t < 3; t++) /* both are never transposed */
+            check_product(dn, &(leat_dn_product_spec){ .transpose_a = t == 1,
+                                                       .transpose_b = t == 2,
+                                                       .m = sizes[i % 4],
+                                                       .n = sizes[i / 4 % 4],
+                                                       .k = sizes[i / 16] });
+    leat_dn_leave(dn, was);
+    leat_dn_close(&dn);
+}
+
 static void a_cpu_without_it_says_so(void **state)
 {
     fixture f;
@@ -91,11 +157,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bf16_follows_fp32),
         cmocka_unit_test(bits_do_not_depend_on_threads),
+        cmocka_unit_test(products_are_right),
         cmocka_unit_test(a_cpu_without_it_says_so),
     };
     if (leat_dn_has_bf16())
         return cmocka_run_group_tests(tests, NULL, NULL);
     puts("this CPU has no bfloat16: only the refusal is tested");
-    const struct CMUnitTest refusal[] = { tests[2] };
+    const struct CMUnitTest refusal[] = { tests[3] };
     return cmocka_run_group_tests(refusal, NULL, NULL);
 }

@@ -56,7 +56,14 @@ void leat_cpu_pack_close(leat_cpu_pack *pack)
     free(pack->bias);
 }
 
-static int pack_open(leat_net *net, leat_cpu_pack *pack, leat_error *err)
+size_t leat_cpu_pack_bytes(const leat_net *net, const leat_cpu_pack *pack)
+{
+    return pack->layout ? leat_dn_layout_bytes(pack->layout)
+                        : net->model->params[pack->param].n * sizeof(uint16_t);
+}
+
+/* Of a convolution: what copies, and room for the batch_norm. */
+static int pack_open_conv(leat_net *net, leat_cpu_pack *pack, leat_error *err)
 {
     const leat_shape *shape = &net->model->params[pack->param].spec->shape;
     const size_t bytes = (size_t)shape->dims[3] * sizeof *pack->bias;
@@ -67,11 +74,18 @@ static int pack_open(leat_net *net, leat_cpu_pack *pack, leat_error *err)
     if (rc < 0)
         return rc;
     want_scratch(net, leat_dn_copy_scratch(pack->copy));
-    if (!(pack->data = leat_cpu_alloc(leat_dn_layout_bytes(pack->layout), err)) ||
-        (pack->norm >= 0 && (!(pack->factor = leat_cpu_alloc(bytes, err)) ||
-                             !(pack->bias = leat_cpu_alloc(bytes, err)))))
+    if (pack->norm >= 0 && (!(pack->factor = leat_cpu_alloc(bytes, err)) ||
+                            !(pack->bias = leat_cpu_alloc(bytes, err))))
         return LEAT_E_NOMEM;
     return LEAT_OK;
+}
+
+static int pack_open(leat_net *net, leat_cpu_pack *pack, leat_error *err)
+{
+    pack->data = leat_cpu_alloc(leat_cpu_pack_bytes(net, pack), err);
+    if (!pack->data)
+        return LEAT_E_NOMEM;
+    return pack->layout ? pack_open_conv(net, pack, err) : LEAT_OK;
 }
 
 /* Allocates the copy of a parameter in a layout, if there is none yet. */
@@ -153,11 +167,52 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
                : add_pack(net, param, op->norm, leat_dn_conv_weights(*out), err);
 }
 
+/* A product of a dense layer in bfloat16; those in float32 need no plan. */
+static int make_product(leat_net *net, const leat_prim_op *op, int64_t rows, leat_dn_product **out,
+                        leat_error *err)
+{
+    const leat_model_layer *l = &net->model->layers[op->layer];
+    const int64_t n_in = l->in.dims[0], n_out = l->out.dims[0];
+    const leat_dn_product_spec spec =
+        op->prim == LEAT_PRIM_DENSE ? (leat_dn_product_spec){ .m = rows, .n = n_out, .k = n_in }
+        : op->prim == LEAT_PRIM_DENSE_GRAD_DATA
+            ? (leat_dn_product_spec){ .transpose_b = true, .m = rows, .n = n_in, .k = n_out }
+            : (leat_dn_product_spec){ .transpose_a = true, .m = n_in, .n = n_out, .k = rows };
+    const int rc = leat_dn_product_open(net->dn, &spec, out, err);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "%s: ", l->name);
+    want_scratch(net, leat_dn_product_scratch(*out));
+    return op->prim == LEAT_PRIM_DENSE_GRAD_WEIGHTS ? LEAT_OK
+                                                    : add_pack(net, l->first_param, -1, NULL, err);
+}
+
+static int make_op(leat_net *net, const leat_prim_op *op, int64_t rows, leat_cpu_plan *plan,
+                   int32_t i, leat_error *err)
+{
+    switch (op->prim) {
+    case LEAT_PRIM_CONV:
+    case LEAT_PRIM_CONV_GRAD_DATA:
+    case LEAT_PRIM_CONV_GRAD_WEIGHTS:
+        return make_conv(net, op, rows, &plan->convs[i], err);
+    case LEAT_PRIM_DENSE:
+    case LEAT_PRIM_DENSE_GRAD_DATA:
+    case LEAT_PRIM_DENSE_GRAD_WEIGHTS:
+        return net->model->precision == LEAT_PRECISION_BF16
+                   ? make_product(net, op, rows, &plan->products[i], err)
+                   : LEAT_OK;
+    default:
+        return LEAT_OK;
+    }
+}
+
 static void plan_close(leat_cpu_plan *plan, int32_t n_ops)
 {
     for (int32_t i = 0; plan->convs && i < n_ops; i++)
         leat_dn_conv_close(&plan->convs[i]);
+    for (int32_t i = 0; plan->products && i < n_ops; i++)
+        leat_dn_product_close(&plan->products[i]);
     free(plan->convs);
+    free(plan->products);
     *plan = (leat_cpu_plan){ 0 };
 }
 
@@ -165,13 +220,10 @@ static int plan_open(leat_net *net, const leat_program *program, int64_t rows, l
                      leat_error *err)
 {
     plan->convs = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_conv *));
-    int rc = plan->convs ? LEAT_OK : leat_cpu_no_memory(err, 0);
-    for (int32_t i = 0; i < program->n_ops && rc == LEAT_OK; i++) {
-        const leat_prim_op *op = &program->ops[i];
-        if (op->prim == LEAT_PRIM_CONV || op->prim == LEAT_PRIM_CONV_GRAD_DATA ||
-            op->prim == LEAT_PRIM_CONV_GRAD_WEIGHTS)
-            rc = make_conv(net, op, rows, &plan->convs[i], err);
-    }
+    plan->products = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_product *));
+    int rc = plan->convs && plan->products ? LEAT_OK : leat_cpu_no_memory(err, 0);
+    for (int32_t i = 0; i < program->n_ops && rc == LEAT_OK; i++)
+        rc = make_op(net, &program->ops[i], rows, plan, i, err);
     if (rc < 0)
         plan_close(plan, program->n_ops);
     else

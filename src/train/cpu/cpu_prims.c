@@ -330,14 +330,28 @@ static const float *whole(const leat_cpu_call *call, int k)
                            (size_t)(call->in_spec[k]->n * call->rows), leat_cpu_room(call, k));
 }
 
+/* Weights in bfloat16, which the call's product reads. */
+static const void *half_weights(const leat_cpu_call *call)
+{
+    return leat_cpu_pack_find(call->net, call->layer->first_param, -1, NULL)->data;
+}
+
+static int run_product(const leat_cpu_call *call, const void *a, const void *b, float *c)
+{
+    return leat_dn_product_run(call->product, call->thread, a, b, c,
+                               call->net->scratch[call->thread].dn, call->err);
+}
+
 static int dense(const leat_cpu_call *call)
 {
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
     const size_t n = (size_t)(n_out * call->rows);
     float *y = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
-    const int rc = leat_dn_matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
-                                  leat_cpu_weight(call, WEIGHT), y, call->err);
+    const int rc = call->product
+                       ? run_product(call, call->in[0], half_weights(call), y)
+                       : leat_dn_matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
+                                        leat_cpu_weight(call, WEIGHT), y, call->err);
     if (rc < 0)
         return rc;
     if (call->layer->n_params > 1)
@@ -354,8 +368,10 @@ static int dense_grad_data(const leat_cpu_call *call)
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
     float *dx = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
-    const int rc = leat_dn_matmul(false, true, call->rows, n_in, n_out, whole(call, 0),
-                                  leat_cpu_weight(call, WEIGHT), dx, call->err);
+    const int rc = call->product
+                       ? run_product(call, call->in[0], half_weights(call), dx)
+                       : leat_dn_matmul(false, true, call->rows, n_in, n_out, whole(call, 0),
+                                        leat_cpu_weight(call, WEIGHT), dx, call->err);
     if (rc == LEAT_OK)
         leat_cpu_put(call->net, call->out[0], type, 0, (size_t)(n_in * call->rows), dx);
     return rc;
@@ -368,6 +384,8 @@ static int dense_grad_weights(const leat_cpu_call *call)
         bias_grad(call, (size_t)n_out);
     if (!call->layer->params[WEIGHT].trained)
         return LEAT_OK;
+    if (call->product)
+        return run_product(call, call->in[1], call->in[0], leat_cpu_gradient(call, WEIGHT));
     return leat_dn_matmul(true, false, n_in, n_out, call->rows, whole(call, 1), whole(call, 0),
                           leat_cpu_gradient(call, WEIGHT), call->err);
 }

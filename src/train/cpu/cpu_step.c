@@ -56,6 +56,7 @@ static void set_op(leat_cpu_call *call, int32_t i)
     call->op = op;
     call->layer = op->layer >= 0 ? &call->net->model->layers[op->layer] : NULL;
     call->conv = call->plan->convs[i];
+    call->product = call->plan->products[i];
     for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)
         if (op->in[k] >= 0) {
             call->in_spec[k] = &program->tensors[op->in[k]];
@@ -143,7 +144,9 @@ static void renew_packs(leat_net *net, int32_t thread)
             leat_cpu_fold_weights(net, pack, mine->floats);
             from = mine->floats;
         }
-        if (mine->rc == LEAT_OK)
+        if (!pack->copy)
+            net->loops->bf16_of_floats(from, pack->data, net->model->params[pack->param].n);
+        else if (mine->rc == LEAT_OK)
             mine->rc =
                 leat_dn_copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
     }

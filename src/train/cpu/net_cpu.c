@@ -96,7 +96,7 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
         (int64_t)(model->n_trained_floats + (net->accumulated ? net->n_grad_floats : 0)) *
             float_bytes;
     for (int32_t i = 0; i < net->n_packs; i++)
-        out->workspace += (int64_t)leat_dn_layout_bytes(net->packs[i].layout);
+        out->workspace += (int64_t)leat_cpu_pack_bytes(net, &net->packs[i]);
     for (int32_t i = 0; i < net->train.program->n_saved; i++)
         out->workspace +=
             net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +

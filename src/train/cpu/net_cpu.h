@@ -12,8 +12,8 @@
  * spins briefly, then sleeps.
  *
  * Weights, gradients and optimiser states are arenas of floats in the plain layouts of leat_param. Convolutions read
- * packed copies in the layout that oneDNN chose (in bfloat16 where the model computes in it), renewed when
- * weights have changed. All other tensors have one layout: channels innermost.
+ * packed copies in the layout that oneDNN chose (in bfloat16 where the model computes in it), and dense layers in
+ * bfloat16 plain ones, renewed when weights have changed. All other tensors have one layout: channels innermost.
  *
  * A program without batch_norm uses one memory per thread, others one per shard: a shard then waits in the
  * middle of its work while the thread works on another. */
@@ -29,7 +29,8 @@
 typedef struct leat_cpu_plan {
     int64_t rows; /* 0: none */
     uint64_t last_use;
-    leat_dn_conv **convs; /* of each op; NULL: it is no convolution */
+    leat_dn_conv **convs;       /* of each op; NULL: it is no convolution */
+    leat_dn_product **products; /* of each op; NULL: it is no product in bfloat16 */
 } leat_cpu_plan;
 
 enum { LEAT_CPU_MAX_PLANS = 4 };
@@ -48,7 +49,7 @@ typedef struct leat_cpu_program {
     leat_cpu_plan plans[LEAT_CPU_MAX_PLANS];
 } leat_cpu_program;
 
-/* A packed copy of a convolution's weights. */
+/* A packed copy of a convolution's weights, or a plain one of a dense layer's in bfloat16 (layout and copy NULL). */
 typedef struct leat_cpu_pack {
     int32_t param;
     int32_t norm;         /* the layer of the batch_norm that they include; -1: none */
@@ -141,6 +142,7 @@ typedef struct leat_cpu_call {
     const leat_model_layer *layer; /* NULL where op->layer is -1 */
     const leat_cpu_plan *plan;
     leat_dn_conv *conv;
+    leat_dn_product *product;
     int32_t shard, thread;
     int64_t rows, first_row;
     const uint8_t *valid; /* of its rows; NULL: all count */
@@ -223,6 +225,7 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
 /* The packed copy of a parameter, with the batch_norm `norm` or -1, in a layout; NULL: none yet. */
 leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, int32_t norm,
                                   const leat_dn_layout *layout);
+size_t leat_cpu_pack_bytes(const leat_net *net, const leat_cpu_pack *pack);
 void leat_cpu_pack_close(leat_cpu_pack *pack);
 
 /* --- cpu_fold.c ------------------------------------------------------------------------------ */

@@ -19,6 +19,7 @@ typedef struct leat_dn leat_dn;
 typedef struct leat_dn_conv leat_dn_conv;
 typedef struct leat_dn_copy leat_dn_copy;
 typedef struct leat_dn_layout leat_dn_layout;
+typedef struct leat_dn_product leat_dn_product;
 
 /* n_threads: the number of threads that will run what is made from it; they are numbered from 0. */
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err);
@@ -84,5 +85,18 @@ int leat_dn_copy_run(leat_dn_copy *copy, int32_t thread, const void *from, void 
  * [n, k]. Any thread between enter and leave. */
 int leat_dn_matmul(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                    const float *a, const float *b, float *c, leat_error *err);
+
+/* The same with a and b in bfloat16, compiled for one size. */
+typedef struct leat_dn_product_spec {
+    bool transpose_a, transpose_b;
+    int64_t m, n, k;
+} leat_dn_product_spec;
+
+int leat_dn_product_open(leat_dn *dn, const leat_dn_product_spec *spec, leat_dn_product **out,
+                         leat_error *err);
+void leat_dn_product_close(leat_dn_product **product);
+size_t leat_dn_product_scratch(const leat_dn_product *product);
+int leat_dn_product_run(leat_dn_product *product, int32_t thread, const void *a, const void *b,
+                        float *c, void *scratch, leat_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * onednn_impl.h: shared by the files that use oneDNN's API: onednn.c (engine, threads, layouts, products),
- * onednn_conv.c (convolutions and copies) and onednn_version.c (what differs between oneDNN 2.x and 3.x). */
+ * onednn_primitive.c (compiled operations, products in bfloat16), onednn_conv.c (convolutions and copies) and
+ * onednn_version.c (what differs between oneDNN 2.x and 3.x). */
 #ifndef LEAT_ONEDNN_IMPL_H
 #define LEAT_ONEDNN_IMPL_H
 
@@ -39,6 +40,34 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status);
 /* The layout of that description. NULL: out of memory. */
 const leat_dn_layout *leat_dn_intern(leat_dn *dn, leat_dn_const_desc md);
 
+/* --- onednn_primitive.c ---------------------------------------------------------------------- */
+
+enum { LEAT_DN_MAX_ARGS = 5 };
+
+/* A compiled operation. */
+typedef struct leat_dn_primitive {
+    leat_dn *dn;
+    dnnl_primitive_t prim;
+    const char *implementation;
+    int n_args;
+    int numbers[LEAT_DN_MAX_ARGS]; /* DNNL_ARG_… */
+    dnnl_memory_t *memories;       /* [thread * n_args + argument] */
+    size_t scratch;
+} leat_dn_primitive;
+
+/* pd: stays the caller's. numbers: those that are no argument are left out. */
+dnnl_status_t leat_dn_primitive_open(leat_dn_primitive *p, leat_dn *dn,
+                                     const_dnnl_primitive_desc_t pd, const int *numbers, int n);
+void leat_dn_primitive_close(leat_dn_primitive *p);
+/* data: by the numbers of the arguments. */
+int leat_dn_primitive_run(leat_dn_primitive *p, int32_t thread, const int *numbers,
+                          void *const *data, int n, leat_error *err);
+dnnl_status_t leat_dn_attributes(bool relu, dnnl_primitive_attr_t *out);
+/* oneDNN keeps descriptors and compiled code in one cache for all threads, so a descriptor that one
+ * thread asks for may have been made by another. Held while one is made and read. */
+void leat_dn_lock(void);
+void leat_dn_unlock(void);
+
 /* --- onednn_version.c: functions of 3.x, and the same in 2.x --------------------------------- */
 
 /* *out is NULL after a failure; free() takes NULL. */
@@ -59,6 +88,9 @@ typedef struct leat_dn_conv_descs {
 dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine, leat_dn_pass pass,
                                 dnnl_prop_kind_t forward, const leat_dn_conv_descs *d,
                                 const_dnnl_primitive_desc_t hint, const_dnnl_primitive_attr_t attr);
+dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
+                                   leat_dn_const_desc a, leat_dn_const_desc b, leat_dn_const_desc c,
+                                   const_dnnl_primitive_attr_t attr);
 dnnl_status_t leat_dn_append_relu(dnnl_post_ops_t ops);
 
 #endif

@@ -67,6 +67,16 @@ dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
                                   : status;
 }
 
+dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
+                                   leat_dn_const_desc a, leat_dn_const_desc b, leat_dn_const_desc c,
+                                   const_dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t desc;
+    const dnnl_status_t status = dnnl_matmul_desc_init(&desc, a, b, NULL, c);
+    return status == dnnl_success ? dnnl_primitive_desc_create(out, &desc, attr, engine, NULL)
+                                  : status;
+}
+
 dnnl_status_t leat_dn_append_relu(dnnl_post_ops_t ops)
 {
     return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
@@ -116,6 +126,13 @@ dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
     return dnnl_convolution_backward_weights_primitive_desc_create(
         out, engine, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation, d->low,
         d->high, hint, attr);
+}
+
+dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
+                                   leat_dn_const_desc a, leat_dn_const_desc b, leat_dn_const_desc c,
+                                   const_dnnl_primitive_attr_t attr)
+{
+    return dnnl_matmul_primitive_desc_create(out, engine, a, b, NULL, c, attr);
 }
 
 dnnl_status_t leat_dn_append_relu(dnnl_post_ops_t ops)
