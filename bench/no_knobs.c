@@ -5,8 +5,9 @@
  * faster or slower than the input. For each job every fixed setting of a grid (threads, reader, read
  * memory, prefetch, rows per task) runs once, the best few then by turns, and the one with the best
  * median meets the automatic setting in fresh runs by turns: the figure is the median of the ratios of
- * neighbours. (The same runs cannot both choose the best of many and say how good it is.) Beside it stands the ratio of CPU times per sample
- * (above 100 %: automatic takes less), which says more than rates do on a machine that is not quiet.
+ * neighbours. (The same runs cannot both choose the best of many and say how good it is.) Beside it stands
+ * the ratio of CPU times per sample (above 100 %: automatic takes less), which says more than rates do on a
+ * machine that is not quiet.
  *
  * Usage: no_knobs [--dir DIR] [--ms N] [--repeats N] [--only TEXT] [--json] */
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 #include "report/arm_json.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/speed.h"
 #include "report/terminal.h"
 #include "setup.h"
 
@@ -66,13 +67,6 @@ static json_t *result_json(const leat_compare_result *result, const char *path,
 
 /* --- the table ---------------------------------------------------------------------------------*/
 
-static const char *ms_text(int64_t ns, char text[32])
-{
-    const double ms = (double)ns * 1e-6;
-    snprintf(text, 32, ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
-    return text;
-}
-
 /* Percent of a share, without the "-0.0" of rounding. */
 static double percent(double share)
 {
@@ -103,7 +97,8 @@ static void print_arm(const leat_compare_arm *arm, bool first)
                  arm->speedup_high);
     printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", arm->name,
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
-           ms_text(m->step_p50_ns, p50), ms_text(m->step_p95_ns, p95), percent(m->busy),
+           leat_files_ms_text((double)m->step_p50_ns * 1e-6, p50),
+           leat_files_ms_text((double)m->step_p95_ns * 1e-6, p95), percent(m->busy),
            percent(arm->idle), percent(m->input_wait), percent(m->exposed_copy), percent(m->other),
            speedup);
 }
@@ -125,6 +120,11 @@ static void print_sentence(const leat_compare_arm *arm)
                       arm->sentence + before + length);
 }
 
+static void print_speed(const leat_compare_arm *arm)
+{
+    leat_speed_print(arm->name, &arm->meter, arm->flops_per_sample, arm->simulated);
+}
+
 /* Names the devices of all arms, and which of them are simulated. */
 static void print_devices(const leat_compare_result *result)
 {
@@ -133,10 +133,10 @@ static void print_devices(const leat_compare_result *result)
         for (int32_t j = 0; j < i; j++)
             seen |= !strcmp(result->arms[i].device, result->arms[j].device);
         if (!seen)
-            printf("device %s%s\n", result->arms[i].device,
-                   result->arms[i].simulated
-                       ? ": simulated; times are modelled, no arithmetic is done"
-                       : "");
+            leat_terminal_say(2, "device %s%s", result->arms[i].device,
+                              result->arms[i].simulated
+                                  ? ": simulated; times are modelled, no arithmetic is done"
+                                  : "");
     }
 }
 
@@ -156,6 +156,9 @@ static void print_result(const leat_compare_result *result, const char *path)
     putchar('\n');
     for (int32_t i = 0; i < result->n_arms; i++)
         print_sentence(&result->arms[i]);
+    putchar('\n');
+    for (int32_t i = 0; i < result->n_arms; i++)
+        print_speed(&result->arms[i]);
     if (result->n_arms > 1) { /* the summary of one arm is its sentence */
         putchar('\n');
         leat_terminal_say(0, "%s", result->summary);
@@ -217,7 +220,8 @@ const leat_command leat_command_compare = {
         "step runs alone, and the arm is bound by the one whose rate it matches. --steps is per "
         "arm and round; default: enough for about 0.3 s.\n\n"
         "Speed-ups compare samples/s with the first arm. Intervals are bootstrap 95 % intervals "
-        "over the rounds. On a simulated device times are modelled; the table says so.",
+        "over the rounds. On a simulated device times are modelled; the table says so. Last come "
+        "FLOP/s, launches per step with the host's time for them, and bytes copied, of each arm.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
                "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
                "      --vary engine.threads=1,2 --device sim --json result.json",

@@ -35,7 +35,7 @@ static void print_device(const leat_device_info *info)
     leat_terminal_entry(stdout, head, 28, info->text);
 }
 
-/* Of GPUs, where there is one: opening them takes a while. */
+/* The libraries of training on a GPU are listed only if there is a GPU: opening them is slow. */
 static bool wants_libraries(const leat_device_info *infos, size_t n)
 {
     for (size_t i = 0; i < n; i++)

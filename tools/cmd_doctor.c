@@ -162,7 +162,7 @@ static int check_limits(const struct doctor_options *o, leat_error *err)
     return rc;
 }
 
-/* The exit code; says on standard error what holds. */
+/* Returns the exit code, and prints the conditions that hold to standard error. */
 static int judge(const leat_texts *texts, const leat_doctor_result *r)
 {
     int code = LEAT_EXIT_OK;
@@ -256,8 +256,8 @@ const leat_command leat_command_doctor = {
     .arguments = "CONFIG",
     .text =
         "Measures the parts of a job alone (the loader, the step on one batch, the copies) and the "
-        "job as it runs, in alternating short runs. The part without slack limits the job; that is "
-        "the verdict. Then it tries changes: it measures the parts again with each change, and "
+        "job as it runs, in alternating short runs. The slowest part limits the job; that is the "
+        "verdict. Then it tries changes: it measures the parts again with each change, and "
         "prints the step time that follows from them and the values to write into the config. "
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: input-bound, transfer-bound, compute-bound, launch-bound, sync-bound, "
@@ -271,7 +271,7 @@ const leat_command leat_command_doctor = {
         "are errors.\n\n"
         "--devices A,B measures the step alone on two devices at several batch sizes and prints "
         "the size from which on the other one is faster, checked at half and twice that size, "
-        "and after how many steps a more expensive start has paid. One device may be faster at "
+        "and after how many steps a longer start-up has paid off. One device may be faster at "
         "all sizes.",
     .example = "  leat doctor examples/cifar10.yaml\n"
                "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"

@@ -25,7 +25,8 @@ static const leat_option options[] = {
     LEAT_OPTION_I64(struct eval_options, top, "5", 1, 10000,
                     "also report top-N accuracy: the class is among the N largest outputs"),
     LEAT_OPTION_STRING(struct eval_options, sheet, NULL,
-                       "draw the images that were wrong with the highest probability, as SVG"),
+                       "draw the wrongly classified images with the highest predicted "
+                       "probability, as SVG"),
     LEAT_ROW_LABELS(struct eval_options),
     LEAT_OPTION_STRING(struct eval_options, device, NULL,
                        "compute on this device instead of train.device"),

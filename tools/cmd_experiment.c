@@ -62,7 +62,7 @@ static void add_device(leat_experiment_run *run, const char *name)
     device->kind = kind_of(name);
 }
 
-/* One that is named must open; cuda:0 is tried. */
+/* A device named by the user must open; cuda:0 is used if it opens. */
 static int choose_devices(leat_experiment_run *run, const leat_texts *named, leat_error *err)
 {
     leat_device *device;
@@ -151,7 +151,7 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
     return rc;
 }
 
-/* One that fails does not stop the others. */
+/* Runs all experiments; one that fails does not stop the others. */
 static int run_each(const struct experiment_options *o)
 {
     const char *const folder = o->results ? o->results : "runs/gpu-vs-cpu";

@@ -261,7 +261,7 @@ static int fail_damaged(const leat_census *census, leat_error *err)
                      leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
 }
 
-/* Nothing was counted by a feature that the caller named. */
+/* No record has the feature that the user named with --label. */
 static int fail_label(const char *label, leat_error *err)
 {
     return leat_fail(err, LEAT_E_DATA,

@@ -77,7 +77,7 @@ static int read_runs(struct plot *p, leat_error *err)
 
 /* --- curves ----------------------------------------------------------------------------------------*/
 
-/* What a run has, for those who asked for something else. */
+/* The error of a missing key, with the keys that there are. */
 static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
 {
     char list[400] = "";
@@ -293,8 +293,8 @@ const leat_command leat_command_plot = {
         "--y takes the keys of log.jsonl (docs/json.md), or tags of an event file. Values of steps "
         "are drawn where a run has them, else those of epochs; step/KEY and epoch/KEY name one of "
         "them. With many points, each column of pixels shows the lowest and the highest.\n\n"
-        "The picture is one SVG file that needs nothing else, and fits light and dark pages. What "
-        "a resumed run logged again is drawn once.",
+        "The picture is one SVG file that needs nothing else, and fits light and dark pages. Steps "
+        "that a resumed run logged again are drawn once.",
     .example = "  leat plot runs/first runs/second -o curves.svg\n"
                "  leat plot runs/first -o time.svg --x time --y idle --y samples_per_s",
     .n_min = 1,

@@ -18,7 +18,7 @@ struct predict_options {
 static const leat_option options[] = {
     LEAT_ROW_WEIGHTS(struct predict_options),
     LEAT_ROW_SECTION(struct predict_options),
-    LEAT_OPTION_I64(struct predict_options, top, "3", 1, 10000, "best guesses shown of each image"),
+    LEAT_OPTION_I64(struct predict_options, top, "3", 1, 10000, "classes shown for each image"),
     LEAT_ROW_LABELS(struct predict_options),
     LEAT_OPTION_STRING(struct predict_options, device, NULL,
                        "compute on this device instead of train.device"),
@@ -52,7 +52,7 @@ static int set(struct predict *p, const char *section, const char *what, leat_er
     return rc;
 }
 
-/* The classes of the data, if they are there; else those that have names. */
+/* The number of classes of the data, if these exist; else the number of class names. */
 static int64_t count_classes(const struct predict *p, const char *section)
 {
     leat_plan *plan = NULL;
@@ -76,6 +76,8 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
         rc = set(p, section, text, err);
     if (rc == LEAT_OK)
         rc = set(p, section, "pipeline.batch.drop_remainder=false", err);
+    if (rc == LEAT_OK) /* images have no weights */
+        rc = set(p, NULL, "train.sample_weight=''", err);
     return rc;
 }
 
@@ -121,7 +123,7 @@ static int open_all(struct predict *p, leat_error *err)
 
 /* --- results -----------------------------------------------------------------------------------*/
 
-/* Place of the largest output below `used`, which is marked. */
+/* Returns the index of the largest output that is not marked in `used`, and marks it. */
 static int64_t take_largest(const float *x, bool *used, int64_t n)
 {
     int64_t best = -1;
@@ -253,8 +255,8 @@ const leat_command leat_command_predict = {
     .arguments = "CONFIG [IMAGE...]",
     .text = "Prepares image files as the config's `eval` part does, runs the model of its `train` "
             "part with trained weights, and prints the most probable classes of each image. Data "
-            "sets are not needed; names of classes are those of the data if they are there, or "
-            "of --labels.\n\n"
+            "sets are not needed; class names come from the data if these exist, or from "
+            "--labels.\n\n"
             "Without images it takes the records of the `eval` part, such as the lines of a CSV "
             "file. Where the loss has no probabilities (mean_squared_error) it prints all outputs, "
             "in order. A file or record that cannot be read is an error.",

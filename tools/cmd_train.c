@@ -10,6 +10,7 @@
 #include "report/bad_list.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/speed.h"
 #include "report/summary.h"
 #include "report/terminal.h"
 #include "report/train_run.h"
@@ -38,11 +39,12 @@ static const leat_option options[] = {
                        "optimizer's state); creates missing folders"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
     LEAT_OPTION_STRING(struct train_options, checkpoint, NULL,
-                       "save all that the run needs to go on in this folder, overrides "
+                       "save what the run needs to continue in this folder; overrides "
                        "train.checkpoint.dir"),
-    LEAT_OPTION_STRING(struct train_options, resume, NULL,
-                       "go on from this checkpoint; without a file: from the newest whole one of "
-                       "--checkpoint, if there is one"),
+    LEAT_OPTION_STRING(
+        struct train_options, resume, NULL,
+        "continue from this checkpoint; without a file: from the newest whole one of "
+        "--checkpoint, if there is one"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
@@ -102,10 +104,12 @@ static int open_plans(struct train *t, leat_error *err)
 
 static int open_trainer(struct train *t, leat_error *err)
 {
+    const int64_t start_ns = leat_files_now_ns();
     int rc;
     if ((rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
         (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
         return rc;
+    t->run.start.creation = (double)(leat_files_now_ns() - start_ns) * 1e-6;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
@@ -243,6 +247,14 @@ static void print_guess(const struct train *t)
                       info->simulated ? "simulated, " : "", text, t->path);
 }
 
+static void print_speed(const struct train *t)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
+    leat_speed_print_start(&t->run.start);
+    if (t->run.has_meter)
+        leat_speed_print("steady", &t->run.meter, info->flops_per_sample, info->simulated);
+}
+
 static void print_end(const struct train *t, double seconds)
 {
     leat_loader_stats_info stats;
@@ -260,6 +272,7 @@ static void print_end(const struct train *t, double seconds)
     if (t->o->log)
         printf("; log in %s", t->o->log);
     putchar('\n');
+    print_speed(t);
     leat_bad_list_print("", t->run.loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
     leat_jpeg_side_print(&stats);
@@ -294,6 +307,7 @@ static json_t *run_json(struct train *t, const leat_call *call, double seconds)
     leat_json_int(json, "steps", t->run.steps);
     leat_bad_list_json(json, &stats);
     leat_json_real(json, "seconds", seconds);
+    leat_speed_add_start(json, &t->run.start);
     leat_json_real(json, "best_eval_accuracy",
                    t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->run.diverged);
@@ -350,6 +364,7 @@ static int run(const leat_call *call)
                                 .talks = !leat_json_to_stdout(o->json),
                                 .progress_when = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                 .best_accuracy = -1,
+                                .start = { NAN, NAN, NAN },
                                 .list = json_array() } };
     leat_error err = { 0 };
     const int64_t start = leat_files_now_ns();
@@ -392,7 +407,9 @@ const leat_command leat_command_train = {
         "after --steps, and evaluates it after each epoch if the config has an `eval` part. Each "
         "epoch prints loss and accuracy, samples/s, and where the device's time went: busy, or "
         "idle for input, for copies, or for other reasons. Samples/s and the shares do not include "
-        "the warm-up of the first epoch; fewer than five steps are not measured. If the loss is "
+        "the warm-up of the first epoch; fewer than five steps are not measured. The end prints "
+        "creation, first step and steady step, FLOP/s, launches per step and bytes copied. If the "
+        "loss is "
         "not a finite number, the run stops with exit code 1 and does not save its weights.\n\n"
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step, or an evaluation at its "
         "next batch. With --save the weights "
@@ -404,10 +421,10 @@ const leat_command leat_command_train = {
         "wait: on devices other than the CPU it is known at the end of an epoch only.\n\n"
         "--checkpoint saves weights, the optimizer's state and the place in the data after each "
         "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
-        "--resume the run goes on from the newest checkpoint that is whole, also after a crash; "
+        "--resume the run continues from the newest undamaged checkpoint, also after a crash; "
         "on the CPU with the same weights, bit for bit, as if it had not stopped.\n\n"
-        "--restore with --start-epoch and --start-batch begins with saved weights, too, at any "
-        "place of the data, but without the optimizer's state.",
+        "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
+        "position in the data, but without the optimizer's state.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"
                "  leat train examples/cifar10.yaml --log runs/first",
     .n_min = 1,

@@ -135,11 +135,11 @@ const leat_command leat_command_tune = {
         "Trains with other threads, prefetch, memory, readers and, on a GPU, other cuts between "
         "CPU and GPU, and prints the config lines that are faster than the config as it is, with "
         "their gain and its 95 % interval. None of these options changes the contents of a "
-        "batch. The values of an option take turns; those that are clearly slower stop early. "
+        "batch. The values of an option alternate; clearly slower ones are dropped early. "
         "Options are tried one after the other, and once more if something changed. A last "
         "comparison of the config with the winner decides: if its interval includes \"no "
         "difference\", nothing is claimed and nothing is written.\n\n"
-        "The result is true for this machine as it is now. `leat compare` measures single "
+        "The result holds for this machine in its present state. `leat compare` measures single "
         "values in more detail.",
     .example = "  leat tune examples/cifar10.yaml\n"
                "  leat tune examples/cifar10.yaml --seconds 120 --write tuned.yaml\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * leat whatif: the pipeline of a config as it runs here, in front of another device. */
+ * leat whatif: predicts how the pipeline of a config would feed another device. */
 #include <stdlib.h>
 
 #include "command.h"
@@ -91,7 +91,7 @@ const leat_command leat_command_whatif = {
     .arguments = "CONFIG",
     .text =
         "Runs the pipeline of a config on this machine into a consumer that does nothing, with 1 "
-        "thread to as many as there are cores, and the training step on each device, simulated "
+        "thread up to one per core, and the training step on each device, simulated "
         "or real. Prints for each number of threads how long the device would wait for input, and "
         "how many cores and which rate of stored bytes would keep it busy. Rates of more threads "
         "than this machine has cores are predicted: those of all cores, in proportion. So they "

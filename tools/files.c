@@ -248,6 +248,14 @@ const char *leat_files_bytes_text(double bytes, char text[32])
     return text;
 }
 
+const char *leat_files_ms_text(double ms, char text[32])
+{
+    if (ms == 0)
+        return "0";
+    snprintf(text, 32, ms < 0.01 ? "%.4f" : ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
+    return text;
+}
+
 const char *leat_files_count_text(uint64_t n, char text[32])
 {
     char digits[24];

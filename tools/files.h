@@ -64,6 +64,7 @@ void leat_files_stop_soon(const char *command);
 /* Units for people: "12.3 MB", "50,000". `text` has 32 bytes; returned. */
 const char *leat_files_bytes_text(double bytes, char text[32]);
 const char *leat_files_count_text(uint64_t n, char text[32]);
+const char *leat_files_ms_text(double ms, char text[32]); /* without the unit */
 /* Cores this process may use. */
 int leat_files_cores(void);
 /* CLOCK_MONOTONIC. */

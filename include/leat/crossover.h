@@ -37,8 +37,8 @@ typedef struct leat_crossover_device {
     double open_ms;       /* opening device and model, the first time in this process */
     double first_step_ms; /* the first step, from its call to its end */
     double one_time_ms;   /* open_ms, and what the first step takes longer than a later one */
-    double launches;      /* kernels that the host issues per step; -1: the device does not tell */
-    double launch_ms;     /* time of the host for them */
+    double launches;      /* per step, as leat_meter.launches; -1: not known */
+    double launch_ms;     /* median time of the host for them */
 } leat_crossover_device;
 
 /* Who is faster at one batch size: as the lines say, and as measured afterwards. */

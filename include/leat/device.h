@@ -37,16 +37,6 @@ LEAT_API void leat_device_close(leat_device **device);
 /* Name and description; valid until the device is closed. Any thread. */
 LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device);
 
-/* Host time spent on launching kernels since the device was opened. */
-typedef struct leat_device_launches {
-    int64_t n;       /* kernels issued */
-    int64_t each_ns; /* time of the host for one */
-} leat_device_launches;
-
-/* Counts launches, where the device can tell. Any thread.
- * returns  LEAT_OK; LEAT_E_UNSUPPORTED: it cannot; LEAT_E_ARGUMENT: no device */
-LEAT_API int leat_device_get_launches(const leat_device *device, leat_device_launches *out);
-
 /* Writes up to n infos of all known devices, including those that are not available. Returns how many
  * there are. No device stays open. */
 LEAT_API size_t leat_devices(leat_device_info *out, size_t n);

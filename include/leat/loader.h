@@ -41,6 +41,8 @@ typedef struct leat_expect {
     int32_t tensor;  /* index of the tensor that `classes` is for */
     int32_t finite;  /* 1: values of float32 tensors are finite numbers */
     int64_t classes; /* > 0: whole numbers of that tensor are classes, 0 to classes - 1 */
+    int32_t
+        weights; /* 1 + index of a float32 tensor whose values are finite and 0 or more; 0: none */
 } leat_expect;
 
 /* All zero is the default. */
@@ -103,6 +105,8 @@ typedef struct leat_batch_info {
     int64_t asked_ns; /* leat_loader_next was called */
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
+    int64_t
+        copied_bytes; /* of that copy; files that the device decodes are read from the host besides */
     int64_t copy_start_ns, copy_end_ns; /* both 0 without a copy, and until it is done */
     int64_t got_ns;                     /* leat_loader_next returned it */
 } leat_batch_info;
@@ -178,7 +182,8 @@ typedef struct leat_loader_stats_info {
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */
     char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
-                        "direct": the source reads its records itself */
+                        "threads": threads beside the workers read files; "direct": the source reads its
+                        records itself, in the workers */
     char reader_reason[160]; /* why this reader; "" when it is the requested one */
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* planned in all, see leat/budget.h */

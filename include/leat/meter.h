@@ -24,6 +24,11 @@ typedef struct leat_step_times {
     int64_t compute_end_ns;   /* last device work of the step */
     int64_t busy_ns;          /* union of the step's device intervals, ≤ end - start */
     int64_t rows;
+    int64_t copied_bytes; /* to the device, for this step; 0: none */
+    /* What the host issued for the step, 0 on a device that computes at once. A launch is a kernel, a call of
+     * a library, or a graph, which holds several of them. */
+    int64_t launches, kernels; /* kernels: those in graphs counted one by one */
+    int64_t launch_ns;         /* host time for it; modelled on a simulated device */
 } leat_step_times;
 
 /* Result for a window of steps. Shares are of wall time: from the end of the step before the
@@ -39,6 +44,9 @@ typedef struct leat_meter {
     double other_inside; /* inside the step */
     double samples_per_s;
     int64_t step_p50_ns, step_p95_ns; /* between ends of consecutive steps */
+    double launches, kernels;         /* mean per step; 0: not known */
+    int64_t launch_p50_ns;            /* median of host time per step for them */
+    double copied_bytes_per_s;        /* to the device */
 } leat_meter;
 
 /* Measures steps[first … n-1]; first ≥ 1 (step first-1 only gives the start of the window).

@@ -34,7 +34,7 @@ typedef enum leat_option_type {
  * allowed whatever low and high are. */
 #define LEAT_OPTION_CHOICE(k) (-1 - (int64_t)(k))
 
-/* Use as `high` for any int64. Doubles above 2^53 are not exact, so use no bound in between. */
+/* Use as `high` for no upper bound. `high` is a double, exact only up to 2^53: larger bounds do not work. */
 #define LEAT_OPTION_I64_MAX 0x1p63
 
 #define LEAT_OPTION_LIST_MAX    8   /* values in a list option */
@@ -75,7 +75,7 @@ typedef struct leat_option {
             choices_, help_                                                                        \
     }
 /* Rows with the field's name as the option's name. `initial` is a string, NULL = required. low and high do not
- * limit words. high is a double: exact only up to 2^53. */
+ * limit words. */
 #define LEAT_OPTION_BOOL(s, field, initial, help)                                                  \
     LEAT_OPTION_ROW(s, field, BOOL, initial, 0, 1, NULL, help)
 #define LEAT_OPTION_I64(s, field, initial, low, high, help)                                        \

@@ -38,6 +38,7 @@ typedef struct leat_compare_arm {
     int32_t steps; /* measured per round */
     int32_t
         warmup_steps; /* before the first round: up to the first steady step, or all if never steady */
+    double flops_per_sample;    /* as leat_trainer_info */
     leat_meter meter;           /* all rounds together; times are medians over rounds */
     double idle;                /* 1 - meter.busy */
     double idle_low, idle_high; /* bootstrap 95 % interval over rounds */

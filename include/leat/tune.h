@@ -57,7 +57,7 @@ typedef struct leat_tune_option {
 LEAT_API const leat_tune_option *leat_tune_option_at(size_t i);
 
 /* Tries the options of its table one after the other, each with several values, and keeps what is faster
- * beyond noise; then repeats while a repeat changes something. Values of one option race: they alternate in
+ * beyond noise; then once more if something changed. Values of one option race: they alternate in
  * rounds, and a value is out when its interval lies below that of the fastest. Then lines that gain nothing
  * beside the others are dropped. Last, the config and the winner are compared alone. None of these options
  * changes the contents of a batch.

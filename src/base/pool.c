@@ -27,14 +27,19 @@ static void *run_member(void *arg)
     return NULL;
 }
 
-static int start_member(struct member *member, const char *name)
+static int start_member(struct member *member, const char *name, size_t stack_bytes)
 {
     char text[16];
     sigset_t all, old;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (stack_bytes)
+        pthread_attr_setstacksize(&attributes, stack_bytes);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int rc = pthread_create(&member->thread, NULL, run_member, member);
+    const int rc = pthread_create(&member->thread, &attributes, run_member, member);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attributes);
     if (rc == 0) {
         snprintf(text, sizeof text, "%.8s-%u", name, (unsigned)member->i % 10000u);
         pthread_setname_np(member->thread, text);
@@ -45,6 +50,12 @@ static int start_member(struct member *member, const char *name)
 int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                    void *arg, leat_error *err)
 {
+    return leat_pool_open_small(out, n, name, work, arg, 0, err);
+}
+
+int leat_pool_open_small(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
+                         void *arg, size_t stack_bytes, leat_error *err)
+{
     leat_pool *pool = calloc(1, sizeof *pool + (size_t)n * sizeof pool->members[0]);
     *out = pool;
     if (!pool)
@@ -54,7 +65,7 @@ int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *
     for (; pool->n < n; pool->n++) {
         struct member *const member = &pool->members[pool->n];
         *member = (struct member){ .pool = pool, .i = pool->n };
-        const int rc = start_member(member, name);
+        const int rc = start_member(member, name, stack_bytes);
         if (rc)
             return leat_fail(err, LEAT_E_NOMEM,
                              "cannot start thread %d of %d: %s; lower engine.threads, or raise the "

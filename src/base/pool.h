@@ -5,6 +5,7 @@
 #ifndef LEAT_POOL_H
 #define LEAT_POOL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "leat/error.h"
@@ -15,6 +16,9 @@ typedef struct leat_pool leat_pool;
  * on the program's own threads. After an error, *out must still be closed. */
 int leat_pool_open(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
                    void *arg, leat_error *err);
+/* The same with so much address space for the stack of each thread; 0: the system's usual size. */
+int leat_pool_open_small(leat_pool **out, int n, const char *name, void (*work)(void *arg, int i),
+                         void *arg, size_t stack_bytes, leat_error *err);
 /* Returns the CPU time of all threads together, ns. Any thread, until close. */
 int64_t leat_pool_cpu_ns(const leat_pool *pool);
 /* Waits until all threads have returned. */

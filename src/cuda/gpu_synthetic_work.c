@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_synthetic_work.c: runs kernels of a given duration (synthetic_work.h), for tests and demos. The kernel is loaded at the
- * first call. */
+ * gpu_synthetic_work.c: runs kernels of a given duration (synthetic_work.h), for tests and demos. The kernel
+ * is loaded at the first call. */
 #include <string.h>
 
 #include "cuda/kernels/synthetic_work.h"

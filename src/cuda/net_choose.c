@@ -25,6 +25,7 @@ static const known optimizers[] = {
     { "adam", LEAT_OPTIM_ADAM, ADAM_OPTIONS },
     { "adamw", LEAT_OPTIM_ADAMW, ADAM_OPTIONS },
     { "lars", LEAT_OPTIM_LARS, " learning_rate momentum weight_decay trust " },
+    { "muon", LEAT_OPTIM_MUON, ADAM_OPTIONS "momentum nesterov iterations vector_rate " },
     { 0 }
 };
 

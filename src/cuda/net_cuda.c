@@ -30,7 +30,8 @@ static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows
                              .grad_scale = how->share,
                              .n_valid = rows->n_valid,
                              .updates = net->updates };
-    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW) {
+    if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW ||
+        net->optimizer == LEAT_OPTIM_MUON) { /* their options begin alike */
         const leat_adam_options *const o = net->model->optimizer_options;
         step.left[0] = 1 - power((double)o->beta1, net->updates + 1);
         step.left[1] = 1 - power((double)o->beta2, net->updates + 1);
@@ -53,9 +54,11 @@ static leat_net_call ingest_call(const leat_net *net, const leat_net_program *p,
     leat_train_ingest_args *const a = &c.args.ingest;
     *a = (leat_train_ingest_args){ .x = rows->x.data,
                                    .y = rows->y.data,
+                                   .weights = rows->weights.data,
                                    .valid = rows->valid,
                                    .to_x = p->input,
                                    .to_y = net->target,
+                                   .to_weights = net->weights,
                                    .to_valid = net->valid,
                                    .to_step = net->step,
                                    .x_n = p->program->tensors[0].n * rows->rows,
@@ -91,7 +94,7 @@ static int train(leat_net *net, const leat_net_rows *rows, const leat_net_step *
     if (rc < 0)
         return rc;
     const leat_net_call ingest = ingest_call(net, &net->train, rows, how);
-    rc = leat_net_train_step(net, plan, &ingest, leat_net_variant(how), stream, err);
+    rc = leat_net_run_step(net, plan, &ingest, leat_net_variant(how), stream, err);
     net->updates += rc == LEAT_OK && how->last;
     return rc;
 }
@@ -105,6 +108,8 @@ static leat_net_rows rows_from(const leat_net *net, const leat_net_rows *all, in
     leat_net_rows rows = *all;
     rows.x.data = (char *)rows.x.data + (size_t)first * x;
     rows.y.data = (char *)rows.y.data + (size_t)(first * target_bytes(net));
+    if (rows.weights.data)
+        rows.weights.data = (float *)rows.weights.data + first;
     rows.valid = rows.valid ? rows.valid + first : NULL;
     rows.rows = n;
     return rows;
@@ -120,9 +125,7 @@ static int evaluate_part(leat_net *net, const leat_net_rows *rows, const leat_ne
         return rc;
     const leat_net_call ingest = ingest_call(net, p, rows, how);
     const leat_program_tensor *const out = &p->program->tensors[p->program->logits];
-    rc = leat_net_run(net, &ingest, stream, err);
-    if (rc == LEAT_OK)
-        rc = leat_net_run_all(net, &plan->calls, stream, err);
+    rc = leat_net_run_step(net, plan, &ingest, LEAT_NET_EVEN, stream, err);
     if (rc < 0 || !logits)
         return rc;
     return leat_gpu_check(net->gpu,
@@ -149,10 +152,9 @@ static int evaluate(leat_net *net, const leat_net_rows *all, const leat_net_step
 
 /* Targets are checked on the device; cuda_sums reports an impossible one. */
 static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                     const leat_net_step *how, int64_t *busy_ns, leat_error *err)
+                     const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const cudaStream_t cuda = leat_gpu_stream_cuda(stream);
-    *busy_ns = 0;
     int rc = leat_net_use(net, err);
     if (rc < 0)
         return rc;
@@ -161,7 +163,11 @@ static int cuda_step(leat_net *net, leat_stream *stream, const leat_net_rows *ro
     net->stream = cuda;
     if ((rc = renew_packs(net, cuda, err)) < 0)
         return rc;
-    return how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
+    rc = how->train ? train(net, rows, how, cuda, err) : evaluate(net, rows, how, cuda, err);
+    times->launches = net->issued.launches;
+    times->kernels = net->issued.kernels;
+    net->issued = (leat_net_issued){ 0 };
+    return rc;
 }
 
 /* --- values ---------------------------------------------------------------------------------- */
@@ -190,6 +196,11 @@ static int move(leat_net *net, void *to, const void *from, size_t bytes, enum cu
 
 static int bad_target(const leat_net *net, const leat_train_sums *sums, leat_error *err)
 {
+    if (sums->bad_is_weight)
+        return leat_gpu_fail(err, LEAT_E_DATA,
+                             "row %lld of a batch has the sample weight %g; weights are finite "
+                             "numbers of 0 or more; the row gave no gradient",
+                             (long long)sums->bad_row, sums->bad);
     return leat_gpu_fail(err, LEAT_E_DATA,
                          "row %lld of a batch has a target of %g, which %s with an output of %lld "
                          "values does not know; the row gave no gradient",

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_cuda.h: inside of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
+ * net_cuda.h: internals of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
- * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c records steps as CUDA graphs.
+ * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c
+ * records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
- * writes the step's numbers (leat_train_step) to the device; the calls; the update. So everything but ingest's
- * arguments is the same in every step. The first step with full batches runs call by call, which loads
+ * writes the step's numbers (leat_train_step) to the device; the calls; in training the update. So everything but
+ * ingest's arguments is the same in every step. The first step with full batches runs call by call, which loads
  * every kernel; later ones are one graph, whose first node gets new arguments before each launch. Short
  * batches run call by call.
  *
@@ -53,6 +54,9 @@
     X(arena)                                                                                       \
     X(squares)                                                                                     \
     X(clip)                                                                                        \
+    X(momentum)                                                                                    \
+    X(unit)                                                                                        \
+    X(mix)                                                                                         \
     X(update)
 typedef enum leat_net_kernel {
 #define LEAT_NET_KERNEL_ENUM(name) LEAT_NET_##name,
@@ -72,6 +76,7 @@ typedef struct leat_net_call {
     } args;
     leat_gpu_lib_op *op; /* NULL: a kernel */
     leat_gpu_lib_args lib;
+    bool shared;   /* another call owns the op */
     int32_t layer; /* for messages; -1: none */
 } leat_net_call;
 
@@ -88,7 +93,8 @@ typedef struct leat_net_plan {
     leat_net_calls calls;
 } leat_net_plan;
 
-enum { LEAT_NET_PLANS = 4, LEAT_NET_GRAPHS = 8 };
+/* EVEN: the variant of evaluation, which ends with no update; see leat_net_variant. */
+enum { LEAT_NET_PLANS = 4, LEAT_NET_EVEN = 8, LEAT_NET_GRAPHS };
 
 typedef struct leat_net_program {
     leat_program *program;
@@ -99,11 +105,17 @@ typedef struct leat_net_program {
     leat_net_plan plans[LEAT_NET_PLANS];
 } leat_net_program;
 
+/* What the host issued. A graph is one launch of several kernels; a library's op counts as one kernel. */
+typedef struct leat_net_issued {
+    int64_t launches, kernels;
+} leat_net_issued;
+
 /* A recorded step. */
 typedef struct leat_net_graph {
     cudaGraph_t graph; /* owns the node */
     cudaGraphExec_t exec;
     cudaGraphNode_t ingest;
+    int64_t kernels;
     bool warm; /* the step has run call by call */
 } leat_net_graph;
 
@@ -126,8 +138,10 @@ struct leat_net {
     leat_gpu_lib *lib;
     leat_net_program train, even;           /* even: evaluation */
     leat_net_calls update[LEAT_NET_GRAPHS]; /* after the backward pass; index: leat_net_variant */
+    leat_net_calls products;                /* of the optimizer muon; the updates share their ops */
     leat_net_graph graphs[LEAT_NET_GRAPHS];
     uint64_t uses;
+    leat_net_issued issued; /* since the last step */
     bool packs_stale, no_graphs;
     int64_t updates;
     int32_t loss, optimizer; /* the device's numbers for them */
@@ -148,12 +162,14 @@ struct leat_net {
     size_t workspace_bytes;
     leat_train_pack *packs, *device_packs;
     int32_t n_packs;
+    float *squares[2], *product; /* of muon, for the largest matrix */
     uint8_t *copies, *grad_copies;
     leat_net_ranges pack_ranges, unpack_ranges, update_ranges;
     leat_train_step *step;
     leat_train_sums *sums;
     uint8_t *valid, *target;
     float *class_weights; /* NULL: all 1 */
+    float *weights;       /* of the batch's rows; NULL: all 1 */
 };
 
 /* Floats that n take, so that what follows is aligned for the libraries. */
@@ -218,9 +234,9 @@ leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t
 int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err);
 int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
                      leat_error *err);
-/* A whole training step with full batches: as a graph where that is possible. */
-int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest,
-                        int variant, cudaStream_t stream, leat_error *err);
+/* A whole step: as a graph where that is possible. */
+int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
+                      cudaStream_t stream, leat_error *err);
 void leat_net_graphs_close(leat_net *net);
 
 /* --- net_cuda.c -------------------------------------------------------------------------------- */

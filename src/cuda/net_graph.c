@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_graph.c: runs calls, and records training steps as CUDA graphs. See net_cuda.h. */
+ * net_graph.c: runs calls, and records steps as CUDA graphs. See net_cuda.h. */
 #include <string.h>
 
 #include "net_cuda.h"
@@ -10,12 +10,19 @@ static const char *name_of(const leat_net *net, const leat_net_call *call)
     return call->layer >= 0 ? net->model->layers[call->layer].name : "step";
 }
 
+static void add_issued(leat_net *net, int64_t kernels)
+{
+    net->issued.launches++;
+    net->issued.kernels += kernels;
+}
+
 int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err)
 {
     const leat_net_call *const c = call;
     if (c->op) {
         leat_gpu_lib_args args = c->lib;
         args.workspace = net->workspace;
+        add_issued(net, 1);
         return leat_gpu_lib_functions.op_run(c->op, stream, &args, err);
     }
     if (c->blocks[0] == 0)
@@ -25,6 +32,7 @@ int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, 
     memcpy(&function, &net->kernels[c->kernel], sizeof function);
     const dim3 grid = { c->blocks[0], c->blocks[1], 1 }, block = { LEAT_TRAIN_THREADS, 1, 1 };
     const cudaError_t rc = cudaLaunchKernel(function, grid, block, all, 0, stream);
+    add_issued(net, 1);
     if (rc == cudaSuccess)
         return LEAT_OK;
     char what[120];
@@ -49,7 +57,7 @@ static void close_graph(leat_net_graph *g)
         cudaGraphExecDestroy(g->exec);
     if (g->graph)
         cudaGraphDestroy(g->graph);
-    *g = (leat_net_graph){ .warm = g->warm };
+    *g = (leat_net_graph){ .warm = false }; /* new ops may not be recorded before they have run */
 }
 
 /* The caller has waited for the work. */
@@ -94,10 +102,13 @@ static int capture(leat_net *net, const leat_net_plan *plan, const leat_net_call
                    int variant, cudaStream_t stream, leat_error *err)
 {
     leat_net_graph *const g = &net->graphs[variant];
+    const leat_net_issued before = net->issued;
     cudaError_t rc = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     if (rc == cudaSuccess) {
         const int own = run_step(net, plan, ingest, variant, stream, err);
         rc = cudaStreamEndCapture(stream, &g->graph);
+        g->kernels = net->issued.kernels - before.kernels;
+        net->issued = before; /* recorded, not launched */
         if (own < 0)
             return own;
     }
@@ -116,14 +127,15 @@ static int replay(leat_net *net, const leat_net_graph *g, const leat_net_call *i
                   cudaStream_t stream, leat_error *err)
 {
     cudaError_t rc = set_ingest(net, g, ingest);
+    add_issued(net, g->kernels);
     if (rc == cudaSuccess)
         rc = cudaGraphLaunch(g->exec, stream);
     return leat_gpu_check(net->gpu, rc, "launching a step", err);
 }
 
 /* graph: auto goes on without graphs where recording fails, unless the device itself has failed. */
-int leat_net_train_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest,
-                        int variant, cudaStream_t stream, leat_error *err)
+int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
+                      cudaStream_t stream, leat_error *err)
 {
     leat_net_graph *const g = &net->graphs[variant];
     const bool full = plan->rows == net->model->batch_size && !plan->own_norm;

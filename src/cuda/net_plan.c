@@ -31,7 +31,7 @@ leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_
 void leat_net_calls_close(leat_net_calls *calls)
 {
     for (int32_t i = 0; i < calls->n; i++)
-        if (calls->list[i].op)
+        if (calls->list[i].op && !calls->list[i].shared)
             leat_gpu_lib_functions.op_close(&calls->list[i].op);
     free(calls->list);
     *calls = (leat_net_calls){ .list = NULL };
@@ -108,12 +108,12 @@ static int compile(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat
 }
 
 /* The calls of a plan may still be in the queue, so the caller's stream is waited for before they go. */
-static int clear(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat_error *err)
+static int clear(leat_net *net, leat_net_plan *plan, leat_error *err)
 {
     if (!plan->rows)
         return LEAT_OK;
     const cudaError_t rc = net->stream ? cudaStreamSynchronize(net->stream) : cudaSuccess;
-    if (p == &net->train && plan->rows == net->model->batch_size)
+    if (plan->rows == net->model->batch_size)
         leat_net_graphs_close(net);
     leat_net_calls_close(&plan->calls);
     plan->rows = 0;
@@ -137,7 +137,7 @@ int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool mas
         if (!plan->rows || (oldest->rows && plan->last_use < oldest->last_use))
             oldest = plan;
     }
-    int rc = clear(net, p, oldest, err);
+    int rc = clear(net, oldest, err);
     if (rc < 0)
         return rc;
     oldest->rows = rows;

@@ -4,7 +4,7 @@
  *
  * A text belongs to a name and a version. A file of another version is not used, and the next store replaces
  * it. Files are written under another name first, so readers see whole ones; a digest finds accidental damage,
- * not forgery. A cache that cannot be read or written only costs time, so nothing here fails aloud. */
+ * not forgery. A cache that cannot be read or written only costs time, so failures are silent. */
 #ifndef LEAT_PLAN_CACHE_H
 #define LEAT_PLAN_CACHE_H
 

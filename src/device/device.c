@@ -84,17 +84,6 @@ const leat_device_info *leat_device_get_info(const leat_device *device)
     return device ? &device->info : NULL;
 }
 
-int leat_device_get_launches(const leat_device *device, leat_device_launches *out)
-{
-    if (!device || !out)
-        return LEAT_E_ARGUMENT;
-    *out = (leat_device_launches){ 0, 0 };
-    if (!device->table->launches)
-        return LEAT_E_UNSUPPORTED;
-    device->table->launches(device, out);
-    return LEAT_OK;
-}
-
 size_t leat_devices(leat_device_info *out, size_t n)
 {
     size_t count = 0;

@@ -31,15 +31,14 @@ struct sim_device {
     leat_sim_options options; /* [const after open] */
     leat_sim_tasks tasks;     /* its lock guards all fields below, and streams and events */
     int64_t launch_ns;        /* time of the last launch */
-    int64_t n_launches;
-    int64_t compute_ns; /* tails of the engines */
-    int64_t copy_ns[2]; /* [0] to the device, [1] to the host */
+    int64_t compute_ns;       /* tails of the engines */
+    int64_t copy_ns[2];       /* [0] to the device, [1] to the host */
 };
 
 struct sim_stream {
     leat_stream base;
-    int64_t tail_ns;       /* end of its last work */
-    int64_t work_ns;       /* total duration of its kernels */
+    int64_t tail_ns; /* end of its last work */
+    leat_sim_work work;
     leat_sim_place behind; /* last task before its next work */
 };
 
@@ -226,10 +225,11 @@ int leat_device_sim_busy(leat_stream *base, int64_t ns)
     struct sim_stream *stream = (struct sim_stream *)base;
     pthread_mutex_lock(&device->tasks.lock);
     device->launch_ns = later(leat_clock_ns(), device->launch_ns) + device->options.launch_ns;
-    device->n_launches++;
     const int64_t start_ns = later(device->launch_ns, later(stream->tail_ns, device->compute_ns));
     stream->tail_ns = device->compute_ns = start_ns + later(ns, 0);
-    stream->work_ns += later(ns, 0);
+    stream->work.work_ns += later(ns, 0);
+    stream->work.n_launches++;
+    stream->work.launch_ns += device->options.launch_ns;
     pthread_mutex_unlock(&device->tasks.lock);
     return LEAT_OK;
 }
@@ -242,21 +242,13 @@ int leat_device_sim_kernel(leat_stream *stream, double flops, double bytes)
     return leat_device_sim_busy(stream, later(roof, options->kernel_min_ns));
 }
 
-int64_t leat_device_sim_work_ns(const leat_stream *stream)
+leat_sim_work leat_device_sim_work(const leat_stream *stream)
 {
     struct sim_device *device = device_of(stream);
     pthread_mutex_lock(&device->tasks.lock);
-    const int64_t ns = ((const struct sim_stream *)stream)->work_ns;
+    const leat_sim_work work = ((const struct sim_stream *)stream)->work;
     pthread_mutex_unlock(&device->tasks.lock);
-    return ns;
-}
-
-static void sim_launches(const leat_device *base, leat_device_launches *out)
-{
-    struct sim_device *device = (struct sim_device *)base;
-    pthread_mutex_lock(&device->tasks.lock);
-    *out = (leat_device_launches){ device->n_launches, device->options.launch_ns };
-    pthread_mutex_unlock(&device->tasks.lock);
+    return work;
 }
 
 /* Bytes: each operand is read once, the result is written once. */
@@ -366,7 +358,6 @@ const leat_device_table leat_device_sim = {
     .copy_to_host = sim_copy_to_host,
     .host_call = sim_host_call,
     .synthetic_work = sim_synthetic_work,
-    .launches = sim_launches,
     .matmul = sim_matmul,
     .add = sim_add,
 };

@@ -51,8 +51,11 @@ int leat_device_sim_measured(const char *path, leat_sim_options *options, leat_e
 int leat_device_sim_kernel(leat_stream *stream, double flops, double bytes);
 /* Enqueues a kernel of a given duration. */
 int leat_device_sim_busy(leat_stream *stream, int64_t ns);
-/* Returns the total duration of all kernels of the stream so far. Kernels never overlap, so the
- * difference over a step is its busy time. */
-int64_t leat_device_sim_work_ns(const leat_stream *stream);
+/* All work of a stream so far. Kernels never overlap, so the difference of work_ns over a step is its busy time. */
+typedef struct leat_sim_work {
+    int64_t work_ns;               /* duration of all kernels */
+    int64_t n_launches, launch_ns; /* time of the host for them */
+} leat_sim_work;
+leat_sim_work leat_device_sim_work(const leat_stream *stream);
 
 #endif

@@ -150,9 +150,6 @@ typedef struct leat_device_table {
                   int64_t n);
     int (*add)(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
 
-    /* See leat_device_get_launches(). */
-    void (*launches)(const leat_device *device, leat_device_launches *out);
-
     /* Kernels for ops with LEAT_OP_KERNEL.
      * open   copies the spec
      * add    prepares buffer i for runs and overwrites its contents. One call at a time; other buffers

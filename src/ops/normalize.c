@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * normalize: (x - mean) / std per channel, as a float type, with channels last or first. uint8 is scaled to 0 … 1 first:
- * (x / 255 - mean) / std. It computes x * scale + shift in float32 and rounds after each step;
+ * normalize: (x - mean) / std per channel, as a float type, with channels last or first. uint8 is first
+ * scaled to 0 … 1: (x / 255 - mean) / std. It computes x * scale + shift in float32 and rounds after each step;
  * scale = 1 / (255 std) and shift = -mean / std come from float64. So all CPU levels and devices give the
- * same bits, within a few units in the last place of the formula. float16 and bfloat16 round that once
- * more. */
+ * same bits, within a few units in the last place of the formula. float16 and bfloat16 round that once more. */
 #include "normalize.h"
 
 #include "op_list.h"

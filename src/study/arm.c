@@ -85,6 +85,7 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
     snprintf(arm->out->device, sizeof arm->out->device, "%s", info->name);
     arm->out->simulated = info->simulated;
+    arm->out->flops_per_sample = leat_trainer_get_info(arm->trainer)->flops_per_sample;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
     arm->out->overlaps = prefetch > 0 && !(arm->no_threads && arm->out->on_host);
     arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
@@ -109,8 +110,8 @@ static int32_t steps_of(const leat_arm *arm, int32_t i)
     return arm->repeat_every && (i + 1) % arm->repeat_every == 0 ? 2 : 1;
 }
 
-/* Steps that train nothing: a measurement is longer than the run for which the learning rate was chosen, and
- * must not fail because the loss diverges. *n_steps: all steps made. */
+/* Makes the steps of n batches, which train nothing: a measurement is longer than the run for which the learning
+ * rate was chosen, and must not fail because the loss diverges. *n_steps: all steps made. */
 static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps,
                  leat_error *err)
 {
@@ -269,7 +270,7 @@ int leat_arm_warm_step(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-/* The first batch and the first step, each waited for. */
+/* Takes the first batch and makes the first step; waits for each. */
 static int first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
 {
     const int64_t from = leat_clock_ns();
@@ -319,7 +320,7 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     leat_loader_close(&loader);
     if (rc < 0)
         return rc;
-    /* A run that never became steady has no warm-up that could be told from the rest. */
+    /* If the run never became steady, its warm-up cannot be told from the rest. */
     arm->once.warm_ns = warm < arm->n_times ? between_ends(arm, 0, warm - 1) : 0;
     arm->out->warmup_steps = (int32_t)warm;
     arm->out->steps = steps ? steps : choose_steps(arm, warm);

@@ -59,7 +59,7 @@ struct intake {
     int64_t looked_ns, n_looks, reads_in_flight; /* sum over the looks */
 };
 
-/* Reads of a batch in flight tell whether workers that sleep wait for storage. */
+/* Counts reads in flight: if there are some while workers sleep, these wait for storage. */
 static void look(struct intake *intake, leat_loader *loader)
 {
     leat_loader_stats_info stats;
@@ -71,7 +71,8 @@ static void look(struct intake *intake, leat_loader *loader)
     intake->reads_in_flight += stats.reads_in_flight;
 }
 
-/* The info of a batch stays valid after its release. */
+/* Reads the times of a copy that was enqueued COPY_LAG batches ago. Its batch was released at once, so its
+ * info is still valid. */
 static void note_copy(struct intake *intake, leat_batch *batch)
 {
     const leat_batch_info *info = batch ? leat_batch_get_info(batch) : NULL;

@@ -183,7 +183,7 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
     return rc;
 }
 
-/* Whether more rounds would hardly change what can be said. The base counts only if it is the only arm. */
+/* Whether more rounds would hardly change the result. The base counts only if it is the only arm. */
 static bool is_settled(const struct study *study, int32_t n_rounds)
 {
     const int32_t n = study->result->n_arms;

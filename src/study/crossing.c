@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * crossing.c: where two measured curves are equal: leat/experiment.h. Between two points a curve is a straight line in
- * log-log axes, which a power of x is. */
+ * crossing.c: where two measured curves are equal: leat/experiment.h. Between two points a curve is a
+ * straight line in log-log axes, as a power of x is. */
 #include <math.h>
 #include <stdbool.h>
 

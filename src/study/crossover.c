@@ -3,9 +3,9 @@
  * crossover.c: leat_crossover() measures the step alone on two devices at several batch sizes.
  *
  * DESIGN: an arm is one device at one batch size, with a plan of its own without prefetch, so that no worker
- * runs while a step is measured. Sizes are a quarter or four times of the next, around that of the config,
- * and grow until a step takes too long. All arms alternate, as in a comparison. Opening and the first step
- * are measured before, once per device. */
+ * runs while a step is measured. Sizes are a factor of four apart, around the size of the config, and grow
+ * until a step takes too long. All arms alternate, as in a comparison. Opening and the first step are
+ * measured before, once per device. */
 #include "leat/crossover.h"
 
 #include <math.h>
@@ -144,22 +144,15 @@ done:
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", study->devices[d]) : LEAT_OK;
 }
 
-/* Launches per step, by repeating the step of an arm. */
-static int count_launches(struct study *study, int d, leat_error *err)
+/* Launches per step, of the later half of an arm's last run. */
+static void count_launches(const leat_arm *arm, leat_crossover_device *out)
 {
-    leat_crossover_device *out = &study->out->devices[d];
-    leat_arm *arm = &study->arms[d][0];
-    leat_device_launches before, after;
-    out->launches = -1;
-    if (leat_device_get_launches(arm->device, &before) < 0)
-        return LEAT_OK;
-    const int rc = leat_arm_warm_step(arm, err);
-    if (rc < 0)
-        return rc;
-    leat_device_get_launches(arm->device, &after);
-    out->launches = (double)(after.n - before.n) / (double)arm->n_times;
-    out->launch_ms = out->launches * (double)after.each_ns * 1e-6;
-    return LEAT_OK;
+    leat_meter meter;
+    const size_t half = arm->n_times / 2;
+    const bool known =
+        leat_meter_account(arm->times, half, arm->n_times, &meter) == LEAT_OK && meter.launches > 0;
+    out->launches = known ? meter.launches : -1;
+    out->launch_ms = known ? (double)meter.launch_p50_ns * 1e-6 : 0;
 }
 
 /* --- sizes ----------------------------------------------------------------------------------- */
@@ -171,7 +164,7 @@ static int64_t largest(const struct study *study, int64_t n_samples)
     return most > study->out->batch ? most : study->out->batch;
 }
 
-/* Opens both devices at one size. Above the config's size, *fits is 0 if it cannot be, or takes too long. */
+/* Opens both devices at one size. Above the config's size, *fits is 0 if opening fails or a step takes too long. */
 static int open_size(struct study *study, int64_t batch, bool *fits, leat_error *err)
 {
     const bool optional = batch > study->out->batch;
@@ -201,7 +194,7 @@ static int open_sizes(struct study *study, int64_t most, leat_error *err)
         batch /= FACTOR;
     while (study->n_sizes < LEAT_CROSSOVER_POINTS && fits && batch <= most && rc == LEAT_OK) {
         rc = open_size(study, batch, &fits, err);
-        /* Division has rounded: the config's own size must be among them. */
+        /* Division rounds down; the config's own size must be among them. */
         const int64_t next = batch * FACTOR, own = study->out->batch;
         batch = batch < own && next > own / 2 && next < own * 2 ? own : next;
     }
@@ -340,6 +333,7 @@ static void conclude(struct study *study)
         leat_crossover_device *device = &out->devices[d];
         ms[d] = device->points[now].step_ms.value;
         device->one_time_ms = device->open_ms + fmax(0, device->first_step_ms - ms[d]);
+        count_launches(&study->arms[d][0], device);
         one_time[d] = device->one_time_ms;
     }
     out->faster_now = leat_crossover_faster(&times, now);
@@ -355,8 +349,7 @@ static int measure(struct study *study, leat_error *err)
         (rc = measure_opening(study, 1, &n_samples, err)) < 0)
         return rc;
     const int64_t most = largest(study, n_samples);
-    if ((rc = open_sizes(study, most, err)) < 0 || (rc = count_launches(study, 0, err)) < 0 ||
-        (rc = count_launches(study, 1, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+    if ((rc = open_sizes(study, most, err)) < 0 || (rc = run_rounds(study, err)) < 0)
         return rc;
     conclude(study);
     return check_both(study, most, err);

@@ -2,7 +2,7 @@
  *
  * crossover_fit.c: the arithmetic of a crossover. crossover.c measures and calls it.
  *
- * DESIGN: a step is no straight line in the batch size: launches and the shortest kernel make it flat for
+ * DESIGN: the step time is not linear in the batch size: launches and the shortest kernel make it flat for
  * small batches. So the lines go only through the sizes around the place where the order of the devices
  * changes, two on either side. If these lines do not cross there, they go through the nearest two. */
 #include "crossover_fit.h"
@@ -83,7 +83,7 @@ static double beta_of(const void *arg, const size_t *rounds, size_t n)
     return line_of(w, w->device, rounds, n).beta;
 }
 
-/* Lines of a draw that do not cross, or only below 0, would do so beyond all sizes. */
+/* If the lines of a draw do not cross, or only below 0, the crossing counts as beyond all sizes. */
 static double crossing_of(const void *arg, const size_t *rounds, size_t n)
 {
     const struct window *w = arg;
@@ -109,8 +109,8 @@ int32_t leat_crossover_faster(const leat_crossover_times *times, size_t i)
     return ratio.low > 1 ? 0 : ratio.high < 1 ? 1 : -1;
 }
 
-/* The last size at which `below` is faster beyond noise, so that the order changes after it; n_sizes: there
- * is none with the other device faster at a later one. */
+/* The last size at which device `below` is faster beyond noise while the other one is faster at a later size;
+ * n_sizes: there is none. */
 static size_t find_change(const int32_t *faster, size_t n)
 {
     size_t last = n;

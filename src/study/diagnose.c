@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * diagnose.c: capacities into a verdict. verdict.c and doctor.c call it. */
+ * diagnose.c: derives a verdict from capacities. verdict.c and doctor.c call it. */
 #include "diagnose.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "forecast.h"
 
 static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
-static const double NEVER_BELOW = 0.9; /* the least, even if the interval is wide */
+static const double NEVER_BELOW = 0.9; /* minimum ratio, even if the interval is wide */
 static const double NEAR_ENOUGH = 0.75;
 static const double SURE_LOW = 0.8, SURE_HIGH = 1.25;
 static const double BUSY_ENOUGH = 0.90;    /* of the device, or of the copy engine */
@@ -21,7 +21,7 @@ static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
 static const double CORES_FULL = 0.9;    /* of the CPUs that are free for us */
-static const double SURELY_WAITS = 0.02; /* CPU time of a stage, of its time */
+static const double SURELY_WAITS = 0.02; /* CPU time of a stage divided by its time */
 static const double SMALL_STEP = 0.1;    /* of the loader's CPU time */
 static const double ONE_TIME = 0.5;      /* of the whole job */
 static const double SMALL_COPY = 65536;  /* bytes; below, latency is most of a copy */
@@ -173,8 +173,8 @@ static bool is_taken(const leat_facts *f)
 }
 
 /* The workers compute, other processes take their cores, and with these cores the loader would keep up with the
- * step: then the input is not the reason. On the CPU the neighbours slow the step, too. */
-static bool neighbours_bind(const leat_facts *f)
+ * step: then the input is not the reason. On the CPU other processes slow the step, too. */
+static bool others_bind(const leat_facts *f)
 {
     const leat_stage_fact *stage = slowest_stage(f);
     const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
@@ -196,7 +196,7 @@ static void say_input(const leat_facts *f, double copies_bind, const char *why, 
                   : "the device waits for copies of batches");
         return;
     }
-    if (neighbours_bind(f)) {
+    if (others_bind(f)) {
         say_unclear(f, d);
         return;
     }
@@ -231,7 +231,7 @@ static void say_step(const leat_facts *f, leat_diagnosis *d)
     say(d, waits ? "sync-bound" : "launch-bound", "", severity_of(share, HOST), why);
 }
 
-/* With prefetch 0, or without workers, each batch starts after the step, so both take their part of the time. */
+/* With prefetch 0, or without workers, each batch starts after the step, so the times of both add up. */
 static void say_alternating(const leat_facts *f, leat_diagnosis *d)
 {
     if (reaches(f->of_step))
@@ -243,7 +243,7 @@ static void say_alternating(const leat_facts *f, leat_diagnosis *d)
                   d);
 }
 
-/* Loader and step fit the cores alone, but not together. */
+/* The cores suffice for the loader or the step alone, but not for both together. */
 static void say_shared(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_forecast m = leat_forecast_of(f);
@@ -259,7 +259,7 @@ static void say_shared(const leat_facts *f, leat_diagnosis *d)
                  : "workers and trainer share the cores: workers took the trainer's core");
 }
 
-/* Share of exposed copies, at most what the copies themselves take; the rest is the host's delay. */
+/* Share of exposed copies, at most the time of the copies themselves; the rest is the host's delay. */
 static double exposed_copies(const leat_facts *f)
 {
     const double longest = f->copying * f->of_loader.value;
@@ -293,7 +293,7 @@ static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
         say_unclear(f, d);
 }
 
-/* Parts that are as slow as the slowest need to be named, too. */
+/* A part that is about as slow as the slowest is named, too. */
 static void name_second(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_forecast m = leat_forecast_of(f);
@@ -310,7 +310,7 @@ static void name_second(const leat_facts *f, leat_diagnosis *d)
     d->also = other.name;
 }
 
-/* The loader needs far longer than the cores would need for all work: its rate has another reason. */
+/* The loader takes far longer than the CPU work of both, divided by the cores: cores are not the reason. */
 static bool cores_suffice(const leat_facts *f)
 {
     const leat_forecast m = leat_forecast_of(f);

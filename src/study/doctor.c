@@ -3,9 +3,9 @@
  * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
  *
  * DESIGN: the runs of a round are short and follow one another, forwards in even rounds and backwards in odd
- * ones, so that drift meets all alike: the loader alone, the whole, the step alone, the loader with the other
- * kind of prefetch, the step without waits for results. diagnose.c decides from the medians. Changes are
- * tried in parts (suggest.c). Public headers only, so it measures what users get. */
+ * ones, so that drift affects all of them equally: the loader alone, the whole, the step alone, the loader
+ * with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
+ * Changes are tried in parts (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
 
 #include <stdlib.h>
@@ -183,7 +183,7 @@ static double ns_per_batch(const leat_arm *arm, int32_t round)
     return (double)arm->runs[round].wall_ns / arm->out->steps;
 }
 
-/* Each tenth batch is computed twice: where the step is critical, the time of a batch rises by as much. */
+/* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. */
 static int probe(struct doctor *d, leat_error *err)
 {
     double plain = 0, more = 0;
@@ -248,7 +248,7 @@ static double mean_ms(const leat_meter *rounds, int32_t n)
     return wall / steps * 1e-6;
 }
 
-/* The job as it is and with the change, in turns. */
+/* Measures the unchanged job and the job with the change, alternately. */
 static int run_pair(struct doctor *d, leat_arm *changed, int32_t round, leat_meter *before,
                     leat_error *err)
 {
@@ -281,7 +281,7 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
         s->before_step_ms = mean_ms(before, VERIFY_ROUNDS);
         s->verified_gain =
             mean_rate(trial->arm.runs, VERIFY_ROUNDS) / mean_rate(before, VERIFY_ROUNDS) - 1;
-        /* The machine may be faster or slower by now; so is the job as it was. */
+        /* The machine's speed may have changed since; the unchanged job shows by how much. */
         s->expected_step_ms =
             s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;
         if (s->expected_step_ms < s->least_step_ms)

@@ -34,7 +34,8 @@ static leat_estimate exactly(double value)
     return (leat_estimate){ value, value, value };
 }
 
-/* Samples/s if the workers did only this stage: all of them wait at once, as many compute as there are cores. */
+/* Samples/s if the workers did only this stage. All of them can wait at the same time, but only as many
+ * compute as there are cores. */
 static double stage_rate(const leat_facts *f, const leat_stage_fact *stage)
 {
     const double n = f->threads > 0 ? f->threads : 1;
@@ -88,7 +89,7 @@ struct wall {
     double ns;
 };
 
-/* The slowest part beside the one that limits. */
+/* The slowest part other than the one that limits. */
 static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
                            const leat_doctor_loaders *loaders, leat_doctor_result *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * forecast.c: what the capacities of the parts say about the whole. doctor.c and diagnose.c call it. */
+ * forecast.c: predicts the whole job from the capacities of its parts. doctor.c and diagnose.c call it. */
 #include "forecast.h"
 
 static const double CORES_FULL = 0.9;

@@ -38,12 +38,12 @@ static int64_t *step_times(const leat_step_times *steps, size_t first, size_t n)
     return times;
 }
 
-/* Time of the window so far, ns. */
+/* Time of the window so far, ns, and its counts. */
 struct account {
     int64_t at; /* end of the last step */
     int64_t busy, input_wait, exposed_copy;
     int64_t host, send, start, inside; /* other */
-    int64_t rows;
+    int64_t rows, copied_bytes, launches, kernels;
 };
 
 static void add_step(struct account *account, const leat_step_times *step)
@@ -63,7 +63,23 @@ static void add_step(struct account *account, const leat_step_times *step)
     account->start += start - copied;
     account->inside += end - start - busy;
     account->rows += step->rows;
+    account->copied_bytes += step->copied_bytes;
+    account->launches += step->launches;
+    account->kernels += step->kernels;
     account->at = end;
+}
+
+/* Sorts and gives what is usual and what is rare. */
+static void add_quantiles(const leat_step_times *steps, size_t first, size_t n, int64_t *times,
+                          leat_meter *out)
+{
+    leat_median_sort(times, n - first);
+    out->step_p50_ns = quantile(times, n - first, 0.5);
+    out->step_p95_ns = quantile(times, n - first, 0.95);
+    for (size_t i = first; i < n; i++)
+        times[i - first] = steps[i].launch_ns;
+    leat_median_sort(times, n - first);
+    out->launch_p50_ns = quantile(times, n - first, 0.5);
 }
 
 int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, leat_meter *out)
@@ -80,7 +96,6 @@ int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, lea
     int64_t *times = step_times(steps, first, n);
     if (!times)
         return LEAT_E_NOMEM;
-    leat_median_sort(times, n - first);
     *out = (leat_meter){
         .n_steps = n - first,
         .wall_ns = wall,
@@ -94,9 +109,11 @@ int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, lea
         .other_start = (double)account.start / (double)wall,
         .other_inside = (double)account.inside / (double)wall,
         .samples_per_s = (double)account.rows * 1e9 / (double)wall,
-        .step_p50_ns = quantile(times, n - first, 0.5),
-        .step_p95_ns = quantile(times, n - first, 0.95),
+        .launches = (double)account.launches / (double)(n - first),
+        .kernels = (double)account.kernels / (double)(n - first),
+        .copied_bytes_per_s = (double)account.copied_bytes * 1e9 / (double)wall,
     };
+    add_quantiles(steps, first, n, times, out);
     free(times);
     return LEAT_OK;
 }

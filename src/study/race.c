@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * race.c: successive halving with intervals in place of halves. tune_search.c calls it. */
+ * race.c: drops slow arms round by round: successive halving, but by confidence intervals instead of halves.
+ * tune_search.c calls it. */
 #include "race.h"
 
 #include <stdlib.h>
@@ -70,7 +71,7 @@ leat_estimate leat_race_ratio(const leat_race *race, size_t arm, size_t base)
     return estimate(ratio_of, &(struct pair){ race, arm, base }, a < b ? a : b);
 }
 
-/* Without an interval, which costs more. */
+/* Computes no interval: that would cost more. */
 static double plain_ratio(const leat_race *race, size_t arm, size_t base)
 {
     const struct pair p = { race, arm, base };

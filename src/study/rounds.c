@@ -44,9 +44,9 @@ static double speedup_of(const void *arg, const size_t *rounds, size_t n)
 static leat_meter pool(const leat_meter *rounds, size_t n)
 {
     leat_meter all = { 0 };
-    int64_t p50[LEAT_BOOTSTRAP_MAX], p95[LEAT_BOOTSTRAP_MAX];
+    int64_t p50[LEAT_BOOTSTRAP_MAX], p95[LEAT_BOOTSTRAP_MAX], launch[LEAT_BOOTSTRAP_MAX];
     for (size_t i = 0; i < n; i++) {
-        const double wall = (double)rounds[i].wall_ns;
+        const double wall = (double)rounds[i].wall_ns, steps = (double)rounds[i].n_steps;
         all.n_steps += rounds[i].n_steps;
         all.wall_ns += rounds[i].wall_ns;
         all.busy += rounds[i].busy * wall;
@@ -57,6 +57,10 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
         all.other_start += rounds[i].other_start * wall;
         all.other_inside += rounds[i].other_inside * wall;
         all.samples_per_s += rounds[i].samples_per_s * wall;
+        all.launches += rounds[i].launches * steps;
+        all.kernels += rounds[i].kernels * steps;
+        all.copied_bytes_per_s += rounds[i].copied_bytes_per_s * wall;
+        launch[i] = rounds[i].launch_p50_ns;
         p50[i] = rounds[i].step_p50_ns;
         p95[i] = rounds[i].step_p95_ns;
     }
@@ -68,6 +72,10 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
     all.other_start /= (double)all.wall_ns;
     all.other_inside /= (double)all.wall_ns;
     all.samples_per_s /= (double)all.wall_ns;
+    all.copied_bytes_per_s /= (double)all.wall_ns;
+    all.launches /= (double)all.n_steps;
+    all.kernels /= (double)all.n_steps;
+    all.launch_p50_ns = (int64_t)leat_median_of(launch, n);
     all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
     all.step_p50_ns = (int64_t)leat_median_of(p50, n);
     all.step_p95_ns = (int64_t)leat_median_of(p95, n);

@@ -61,7 +61,7 @@ static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_sugge
     add(out, "pipeline.prefetch.batches", 4 * about->prefetch);
 }
 
-/* The loader is slower than the step, or part of the step time. */
+/* The loader is slower than the step, or (prefetch 0) its time is added to each step. */
 static bool is_input(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
@@ -87,7 +87,7 @@ static bool waiting_workers(const leat_suggest_about *about)
            f->threads < MOST_WORKERS;
 }
 
-/* As many as keep up with the step, and some more. */
+/* Enough workers to keep up with the step, and some more. */
 static void set_many_workers(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     const leat_facts *f = about->facts;
@@ -266,7 +266,7 @@ static void insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
     out->suggestions[at] = *s;
 }
 
-/* Two rows may come to the same values. */
+/* Two rows may set the same values. */
 static bool is_new(const leat_doctor_suggestion *s, const leat_doctor_result *out)
 {
     for (int32_t i = 0; i < out->n_suggestions; i++)
@@ -299,7 +299,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
 
 /* --- advice ------------------------------------------------------------------------------------ */
 
-/* A change that no value of the config makes, so that it cannot be tried. Follows those that were measured. */
+/* Appends a change outside the config, which cannot be tried. It is listed after the measured ones. */
 static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_doctor_result *out)
 {
     static leat_doctor_suggestion spare;

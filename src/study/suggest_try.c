@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * suggest_try.c: measures a job with a change, in turns with the job as it is. suggest.c calls it. */
+ * suggest_try.c: measures a job with a change, alternately with the unchanged job. suggest.c calls it. */
 #include <stdlib.h>
 
 #include "forecast.h"
@@ -9,7 +9,7 @@
 
 enum { TRIAL_ROUNDS = 3 };
 
-/* Rates of the job and of its variant, taken in turns. On the CPU loader and step share the cores, so both run
+/* Rates of the job and of its variant, measured alternately. On the CPU loader and step share the cores, so both run
  * together at their split; elsewhere each part runs alone. */
 struct pair {
     leat_trial *trial;
@@ -47,7 +47,7 @@ static int run_parts(const leat_suggest_about *about, struct pair *p, int round,
     return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
 }
 
-/* A forecast from the parts as fast as they were in one round. */
+/* A forecast from the rates of the parts in one round. */
 static double forecast_at(const leat_facts *facts, double loader, double step)
 {
     leat_facts now = *facts;
@@ -64,14 +64,15 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the rounds, since one in which the machine was taken away, or the page cache was cold, says nothing. */
+/* The median over rounds: a round in which other processes had the machine, or the page cache was cold, says
+ * nothing. */
 static double median(double *values)
 {
     qsort(values, TRIAL_ROUNDS, sizeof *values, compare_doubles);
     return values[TRIAL_ROUNDS / 2];
 }
 
-/* How much faster the forecasts say that the variant is. */
+/* The speed-up of the variant by the forecasts. */
 static double faster_by_parts(const leat_facts *before, const struct pair *p,
                               const leat_facts *after)
 {
@@ -91,7 +92,7 @@ static double faster_together(const struct pair *p)
     return median(faster);
 }
 
-/* The variant's step takes as long as the forecasts say, relative to the measured time of the job. */
+/* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. */
 static void predict(const leat_suggest_about *about, const struct pair *p,
                     leat_doctor_suggestion *s)
 {

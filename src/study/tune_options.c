@@ -66,7 +66,7 @@ int leat_tune_settings_set(leat_config *config, const char *path, const char *va
     return leat_config_set(config, text, err);
 }
 
-/* The value now, as far as it can be known. */
+/* The current value, as far as it is known. */
 static void value_now(const leat_tune_settings *s, const leat_config *config, size_t option,
                       int32_t cores, char text[32])
 {

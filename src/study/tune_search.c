@@ -26,7 +26,7 @@ enum {
     PASSES = 2,
     RUN_NS = 120000000,
     MIN_RUN_NS = 20000000,
-    RUNS = 500, /* in all the time, about: a short time has short runs */
+    RUNS = 500, /* in the whole time, approximately: a short time has short runs */
     MIN_STEPS = 5,
     MOST_STEPS = 2000,
     OPTION_ROUNDS = 8,
@@ -114,7 +114,7 @@ static void close_race(struct study *study)
         close_arm(&study->arms[i]);
 }
 
-/* Adds an arm. Settings that cannot be are left out; only those of arm 0 are an error. */
+/* Adds an arm. Settings that cannot be set are left out; for arm 0 they are an error. */
 static int enter(struct study *study, const leat_tune_settings *s, leat_error *err)
 {
     leat_race *race = &study->race;
@@ -129,7 +129,7 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
     return LEAT_OK;
 }
 
-/* Every arm that is not out runs once. *in_time is 0 when the time was over before. */
+/* Every arm that is not out runs once. *in_time: 0 if the time was over before all had run. */
 static int run_round(struct study *study, double until, bool *in_time, leat_error *err)
 {
     leat_race *race = &study->race;
@@ -234,7 +234,7 @@ static int search(struct study *study, leat_error *err)
         changed = false;
         for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++) {
             const double now = seconds(study);
-            /* A first pass leaves time for the options after this one, the second one does not. */
+            /* The first pass leaves time for the options after this one, the second does not. */
             const double share =
                 pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(LEAT_TUNE_OPTIONS - i));
             if (!applies(study, i))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * verdict.c: turns the figures of arms into verdicts and sentences. compare.c calls it after all rounds. It
- * computes nothing new: the same figures give the same text. */
+ * measures nothing: the same figures give the same text. */
 #include "verdict.h"
 
 #include <stdbool.h>

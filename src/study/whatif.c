@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * whatif.c: leat_whatif() measures a pipeline here and puts it in front of other devices.
+ * whatif.c: leat_whatif() measures a pipeline on this machine and predicts how it would feed other devices.
  *
  * DESIGN: three things are measured, each alone: the loader into host memory, with 1, 2, 4 … threads up to
  * the number of cores and with the other ways to decode (alternating, forwards and backwards); the step on
  * each device; and the copies to it. Only the loader depends on this machine; on a simulated device the
  * other two are arithmetic. Where the loader uses all cores that other processes leave to it, the rate per
- * second of CPU time is what counts, because a busy neighbour hardly changes it. More threads than cores are measured too if the threads sleep most of the time,
- * because then they need no cores. */
+ * second of CPU time is what counts, because a busy neighbour hardly changes it. More threads than cores are
+ * measured too if the threads sleep most of the time, because then they need no cores. */
 #include "leat/whatif.h"
 
 #include <math.h>
@@ -29,7 +29,7 @@ enum {
     STEP_ROUNDS = 3,
     MOST_STEPS = 2000,
     FEEDS = LEAT_WHATIF_THREADS * 2 + LEAT_WHATIF_TRIALS,
-    MOST_WAITING = 64, /* threads that are measured on any machine if they wait */
+    MOST_WAITING = 64, /* largest number of threads to measure if they wait */
 };
 static const double WAITS = 0.3; /* CPU time of stages over their time: below it threads wait */
 
@@ -130,7 +130,8 @@ static int run_rounds(struct study *study, leat_error *err)
     return rc;
 }
 
-/* One thread, and all cores; then, if they wait most of the time, all numbers of threads. */
+/* Adds feeds of 1, 2, 4, … threads up to the number of cores, and the given numbers up to that; if one thread
+ * waits most of the time, up to MOST_WAITING. */
 static int choose_feeds(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
@@ -234,7 +235,7 @@ static int fill_rows(struct study *study, const leat_whatif_rates *rates, leat_e
 
 /* --- results --------------------------------------------------------------------------------- */
 
-/* Rates of the config as it is, by growing numbers of threads. */
+/* Rates of the unchanged config, in order of the number of threads. */
 static void collect(const struct study *study, leat_whatif_rates *rates)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
@@ -252,7 +253,7 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
     }
 }
 
-/* Records that hold decoded pixels: all that the stages do but the decoding. */
+/* Predicts records of decoded pixels: the time of all stages except decoding. */
 static void predict_raw(struct study *study, leat_estimate now)
 {
     leat_whatif_result *out = study->out;
@@ -283,7 +284,7 @@ static void conclude_trials(struct study *study, leat_estimate now)
     predict_raw(study, now);
 }
 
-/* About the hungriest device. */
+/* A sentence about the device that needs most threads. */
 static void say(leat_whatif_result *out)
 {
     const leat_whatif_row *row = out->rows;
@@ -316,7 +317,7 @@ static leat_estimate divided(leat_estimate rate, double by)
     return (leat_estimate){ rate.value / by, rate.low / by, rate.high / by };
 }
 
-/* What one thread makes, alone and while all cores work. Threads that wait do not take each other's core. */
+/* The rate of one thread, alone and with all cores busy. Threads that wait do not take each other's core. */
 static void conclude_threads(struct study *study, leat_whatif_rates *rates)
 {
     leat_whatif_result *out = study->out;

@@ -35,7 +35,7 @@ void leat_whatif_feed_close(leat_whatif_feed *feed)
     memset(feed, 0, sizeof *feed);
 }
 
-/* Takes one batch; its time and rows. */
+/* Takes one batch and returns its time and rows. */
 static int take(leat_loader *loader, int64_t *ns, int64_t *rows, leat_error *err)
 {
     leat_batch *batch;

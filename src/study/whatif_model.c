@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * whatif_model.c: whatif.c measures and calls it. */
+ * whatif_model.c: the arithmetic of leat_whatif(). whatif.c measures and calls it. */
 #include "whatif_model.h"
 
 #include <math.h>

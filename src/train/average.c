@@ -18,10 +18,12 @@ typedef struct ema_options {
 } ema_options;
 
 static const leat_option ema_table[] = {
-    LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 1, "share of the average that stays each time"),
-    LEAT_OPTION_I64(ema_options, every, "1", 1, 1e9, "updates between two times"),
+    LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 1,
+                    "share of the average that is kept each "
+                    "time"),
+    LEAT_OPTION_I64(ema_options, every, "1", 1, 1e9, "updates between two averagings"),
     LEAT_OPTION_BOOL(ema_options, warmup, "false",
-                     "the k-th time at most (1 + k) / (10 + k) of the average stays"),
+                     "the k-th averaging keeps at most (1 + k) / (10 + k) of the average"),
     LEAT_OPTION_END
 };
 
@@ -31,9 +33,9 @@ typedef struct lookahead_options {
 } lookahead_options;
 
 static const leat_option lookahead_table[] = {
-    LEAT_OPTION_I64(lookahead_options, every, "5", 1, 1e9, "updates between two times"),
+    LEAT_OPTION_I64(lookahead_options, every, "5", 1, 1e9, "updates between two averagings"),
     LEAT_OPTION_F64(lookahead_options, decay, "0.7737809375", 0, 1,
-                    "share of the average that stays at the end of the run"),
+                    "share of the average that is kept at the end of the run"),
     LEAT_OPTION_F64(lookahead_options, power, "3", 0, 100,
                     "the share is decay × (part of the run done)^power; 0: always decay"),
     LEAT_OPTION_END
@@ -41,7 +43,7 @@ static const leat_option lookahead_table[] = {
 
 static const leat_kind kinds[] = {
     { "ema", "exponential moving average; evaluation and saved weights use it", ema_table },
-    { "lookahead", "weights go back to their moving average at intervals", lookahead_table },
+    { "lookahead", "weights are set to their moving average at intervals", lookahead_table },
 };
 
 const leat_kind *leat_average_kind(size_t i)

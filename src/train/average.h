@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * average.h: averages of the weights over updates, from `train.average`. The average of every parameter, also of
- * running statistics, is in LEAT_SLOT_AVERAGE of the backend. All other state is the number of updates, so
- * a checkpoint has to hold the slot alone. */
+ * running statistics, is in LEAT_SLOT_AVERAGE of the backend. All other state is the number of updates, so a
+ * checkpoint needs only the slot. */
 #ifndef LEAT_AVERAGE_H
 #define LEAT_AVERAGE_H
 
@@ -34,7 +34,7 @@ int leat_average_before(leat_average *average, const leat_backend *backend, leat
 /* After an update. n_of_run: updates done, with those that a run which started later left out. */
 int leat_average_after(const leat_average *average, int64_t n_of_run, const leat_backend *backend,
                        leat_net *net, leat_error *err);
-/* Exchanges weights and average where evaluation and files use the average; again to undo it. */
+/* Exchanges weights and average if evaluation and files use the average; a second call undoes it. */
 int leat_average_swap(const leat_average *average, const leat_backend *backend, leat_net *net,
                       leat_error *err);
 

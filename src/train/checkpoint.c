@@ -3,8 +3,8 @@
  * checkpoint.c: writes and reads one checkpoint.
  *
  * DESIGN: checkpoints are written between two updates, so that no half-summed gradient has to be saved. A
- * digest over all tensors and notes tells a damaged file; a cut one is refused by the reader of safetensors. All is
- * checked before the trainer changes. */
+ * digest over all tensors and notes detects a damaged file; the reader of safetensors refuses a truncated
+ * one. Everything is checked before the trainer changes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -155,7 +155,7 @@ int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
 
 /* --- reading --------------------------------------------------------------------------------- */
 
-/* What a checkpoint says beside its tensors. */
+/* The notes of a checkpoint. */
 typedef struct read_notes {
     int64_t steps, updates;
     leat_net_sums sums;
@@ -218,7 +218,7 @@ int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_
     return rc < 0 ? rc : check_digest(file, path, notes, err);
 }
 
-/* A count that can still grow: digits alone, below 10^15. */
+/* Reads a count: digits only, below 10^15, so that it can still grow. */
 static bool count_of(const char *text, int64_t *out)
 {
     const size_t n = strspn(text, "0123456789");
@@ -279,7 +279,7 @@ static int take_all(const leat_safetensors *file, const char *path, leat_param_f
     return rc;
 }
 
-/* Everything but the device's values is as checked before. */
+/* Loads the checked values. Only copying them to the device can still fail. */
 static int apply(leat_trainer *trainer, const leat_param_file *values, const read_notes *notes,
                  leat_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * checkpoint_folder.c: a folder of checkpoints: saves a new one, deletes old ones, finds the newest whole one. */
+ * checkpoint_folder.c: a folder of checkpoints: saves a new one, deletes old ones, finds the newest undamaged one. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -130,7 +130,7 @@ int leat_checkpoint_save(leat_trainer *trainer, const leat_loader_state *state, 
 
 /* --- resuming -------------------------------------------------------------------------------- */
 
-/* Passes over files that are not whole; out->path then stays "". */
+/* Skips damaged files. If all are damaged, out->path stays "". */
 static int resume_newest(leat_trainer *trainer, const char *folder, const listing *list,
                          leat_checkpoint_found *out, leat_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * checkpoint_model.c: describes a model in a checkpoint, and says in what another one differs. */
+ * checkpoint_model.c: describes the model of a checkpoint in text, and compares two such texts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static bool begins(line l, const char *word)
     return (size_t)l.length >= strlen(word) && !memcmp(l.text, word, strlen(word));
 }
 
-/* What the model is, in contrast to how a run treats it. */
+/* Lines about the model itself; the others are about how a run trains it. */
 static bool is_model(line l)
 {
     return begins(l, "input ") || begins(l, "layer ") || begins(l, "loss ") ||

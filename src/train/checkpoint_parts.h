@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * checkpoint_parts.h: inside of checkpoints. checkpoint.c writes and reads one, checkpoint_model.c describes models,
+ * checkpoint_parts.h: internals of checkpoints. checkpoint.c writes and reads one, checkpoint_model.c describes models,
  * checkpoint_folder.c keeps folders of them. */
 #ifndef LEAT_CHECKPOINT_PARTS_H
 #define LEAT_CHECKPOINT_PARTS_H
@@ -10,7 +10,7 @@
 #include "trainer.h"
 
 /* Restores from one file; fills path, state, updates and changed of *out. After an error, out->path is ""
- * if the file is not whole, else it is a sound checkpoint that does not fit. */
+ * if the file is damaged; otherwise it is an undamaged checkpoint that does not fit. */
 int leat_checkpoint_read(leat_trainer *trainer, const char *path, leat_checkpoint_found *out,
                          leat_error *err);
 /* The same from bytes in memory; `path` is for messages. */
@@ -20,8 +20,8 @@ int leat_checkpoint_read_memory(leat_trainer *trainer, const void *bytes, size_t
 /* Checks the digest of a file that has the note "checkpoint". Returns LEAT_OK, LEAT_E_DATA. */
 int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_error *err);
 
-/* Model and average as lines of text, in new memory; NULL: out of memory. First what a checkpoint of another model
- * has different ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1"). */
+/* Model and average as lines of text, in new memory; NULL: out of memory. First the lines about the model
+ * itself ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1"). */
 char *leat_checkpoint_describe(const leat_trainer *trainer);
 /* Compares the description in a checkpoint with that of the model. Writes settings that differ to
  * `changed`. Returns LEAT_OK, LEAT_E_DATA with the first difference. */

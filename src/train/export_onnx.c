@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * export_onnx.c: writes a trained model as ONNX. The graph takes images as the loader gives them, [batch, height,
- * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The output of
- * a layer is called LAYER.out; Transpose nodes stand at the input, where an image is flattened or
- * is the output, and around layer_norm, which works on the last dim. */
+ * width, channels] as float32, and computes in ONNX's own layout, [batch, channels, height, width]. The
+ * output tensor of a layer is called LAYER.out. Transpose nodes are added at the input, where an image is
+ * flattened or is the output, and around layer_norm, which works on the last dim. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ static void batch_norm(exporter *e, int32_t i, const char *in, const char *out)
          1);
 }
 
-/* Each pixel over its channels: the last dim while channels are last. */
+/* Normalises each pixel over its channels: the last dim, in a layout with channels last. */
 static void layer_norm(exporter *e, int32_t i, const char *in, const char *out)
 {
     const leat_model_layer *l = &e->model->layers[i];

@@ -40,7 +40,7 @@ LEAT_ACT_LIST(LEAT_ACT_DECLARE)
       0,                                                                                           \
       0,                                                                                           \
       NULL,                                                                                        \
-      "by which `from` of other layers and files of weights call it; default: INDEX.KIND" },       \
+      "used in `from` of other layers and in files of weights; default: INDEX.KIND" },             \
     {                                                                                              \
         "from", LEAT_OPTION_TYPE_NODE, offsetof(type, base.from), "", 0, 0, NULL,                  \
             "name of the layer whose output it reads, or `input`; a list where a layer takes "     \

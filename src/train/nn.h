@@ -89,7 +89,7 @@ typedef struct leat_layer {
     size_t options_size;
     bool merges;    /* it takes several inputs, `from: [a, b]`; others take one */
     leat_fuse fuse; /* FUSE_ALL: its gradient op computes the activation's gradient too */
-    leat_act act;   /* that it is; NONE: no activation */
+    leat_act act;   /* the activation that the layer is; NONE: none */
     /* Output shape from the shapes of n inputs, one sample; also checks options against them.
      * Returns LEAT_OK or LEAT_E_CONFIG with what is expected and what to do. */
     int (*shape)(const void *options, const leat_shape *in, int32_t n, leat_shape *out,
@@ -113,11 +113,12 @@ void leat_layer_cost_of(const leat_layer *layer, const void *options, const leat
 
 /* --- losses ---------------------------------------------------------------------------------- */
 
-/* Rows of a batch that have come to the loss. Host memory. */
+/* Outputs and targets of rows of a batch, for the loss. Host memory. */
 typedef struct leat_loss_rows {
     const float *logits; /* [rows, n] */
     int64_t n, rows;
     const leat_view *target;
+    const float *weights; /* of each row, a factor of its loss; NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t batch_rows;   /* that count in the whole batch, of which these may be a part */
     float *grad;          /* [rows, n]; NULL: not wanted */
@@ -133,10 +134,10 @@ typedef struct leat_loss {
     /* Reads what its options hold as nodes, after check(); close() frees it. Both may be NULL. */
     int (*open)(void *options, const leat_shape *logits, leat_error *err);
     void (*close)(void *options);
-    /* Of targets that are whole numbers: how many classes they may be. NULL: any number. */
+    /* The number of classes, if targets are class numbers. NULL: any number is a target. */
     int64_t (*classes)(const leat_shape *logits);
-    /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target is impossible. Of the rows
-     * only target, valid and rows are looked at. */
+    /* LEAT_OK, or LEAT_E_DATA, which names the first row that counts and has an invalid target. Reads only
+     * target, valid and rows. */
     int (*check_targets)(const void *options, const leat_shape *logits, const leat_loss_rows *rows,
                          leat_error *err);
     /* Adds the rows' losses to *loss_sum and right predictions to *right; writes into grad what these
@@ -169,7 +170,7 @@ typedef struct leat_optimizer {
     size_t options_size;
     int32_t n_states; /* floats kept per weight, all 0 at the start */
     double flops;     /* per weight; its bytes are 4 * (3 + 2 * n_states) */
-    bool norms;       /* it wants weight_norm and grad_norm */
+    bool norms;       /* it needs weight_norm and grad_norm */
     /* Updates n weights (a multiple of 16; memory 64-byte aligned). Any thread; ranges of one parameter may
      * be updated by different threads. */
     void (*update)(const void *options, const leat_update *u, float *weight, const float *grad,
@@ -234,6 +235,7 @@ typedef struct leat_model {
     leat_shape input, target; /* of one sample, as the loader gives them */
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
+    bool weighted;     /* every batch has leat_net_rows.weights */
     uint64_t seed;
     int32_t threads;    /* of the CPU backend; 0: it decides */
     int32_t shards;     /* the batch's rows are cut into; see micro_shards */
@@ -249,13 +251,13 @@ typedef struct leat_model {
 
 /* The parts of a config that make a model; nodes may be NULL (missing). */
 typedef struct leat_model_nodes {
-    const leat_node *owner; /* `train`: blamed for what is missing */
+    const leat_node *owner; /* `train`: the place of errors about missing nodes */
     const leat_node *layers, *loss, *optimizer;
 } leat_model_nodes;
 
-/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision are set, from
- * a config. leat_model_fini() takes half-built ones.
- * Returns LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_NOMEM. */
+/* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision
+ * are set, from a config. leat_model_fini() takes half-built ones. Returns LEAT_OK, LEAT_E_CONFIG with the
+ * place and the shapes, LEAT_E_NOMEM. */
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
 
@@ -269,10 +271,13 @@ void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param
 /* True where the output of layer i needs a gradient: it or a layer that it reads, at any distance, has
  * trained parameters. -1 is the model's input, which needs none. */
 bool leat_model_needs_gradient(const leat_model *model, int32_t i);
-/* True where layer i owes the layers that it reads a gradient. */
+/* True if layer i must compute a gradient for the layers that it reads. */
 bool leat_model_passes_gradient(const leat_model *model, int32_t i);
 /* model_params.c: fills params, n_floats, n_trained_floats. */
 int leat_model_params(leat_model *model, leat_error *err);
+/* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target or weight is impossible. Of the rows only
+ * target, weights, valid and rows are looked at; they are in host memory. */
+int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, leat_error *err);
 /* The shard's rows of a batch of `rows`: [*first, *first + returned). */
 int64_t leat_model_shard(const leat_model *model, int64_t rows, int32_t shard, int64_t *first);
 
@@ -289,6 +294,7 @@ typedef struct leat_net_sums {
 /* A batch in the device's memory. */
 typedef struct leat_net_rows {
     leat_view x, y;       /* dims {rows, …} */
+    leat_view weights;    /* float32, one per row; data NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t rows;         /* 1 … batch_size when training */
     int64_t n_valid;      /* of them that count, at least 1 */
@@ -300,7 +306,7 @@ typedef struct leat_net_step {
     bool first;    /* its gradient begins a new sum of gradients … */
     bool last;     /* … and the weights are updated by the sum. Both true: no accumulation */
     float share;   /* the sum is multiplied by it before the update: 1 / batches in it */
-    float clip;    /* longest Euclidean length of the whole gradient; 0: any */
+    float clip;    /* largest Euclidean norm of the whole gradient; 0: no limit */
     double rate;   /* learning rate of this step, after the schedule */
     float *logits; /* [rows, n], host memory, for the model's output; NULL: not wanted */
 } leat_net_step;
@@ -319,9 +325,10 @@ typedef struct leat_backend {
     void (*close)(leat_net *net);
     /* One step over a batch. Rows that do not count give nothing to loss, sums, gradients and the
      * statistics of batch_norm: as if they were not there. Devices with host memory are done on return
-     * (stream is NULL), others enqueue. *busy_ns: device time of the work, 0 = unknown. */
+     * (stream is NULL), others enqueue. Of *times, which the caller has zeroed, it sets what it knows of
+     * busy_ns, launches, kernels and launch_ns. */
     int (*step)(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                const leat_net_step *how, int64_t *busy_ns, leat_error *err);
+                const leat_net_step *how, leat_step_times *times, leat_error *err);
     /* Sums of the steps done (the caller has waited for them); `anew`: they start again from 0. */
     int (*sums)(leat_net *net, bool anew, leat_net_sums *out, leat_error *err);
     /* One parameter in its plain layout, host memory. The caller has waited for all steps. */
@@ -354,7 +361,7 @@ typedef struct leat_net_host {
 } leat_net_host;
 #define LEAT_NET_SIZES                                                                             \
     (sizeof(leat_model) * 1000000 + sizeof(leat_backend) * 10000 + sizeof(leat_net_step) * 100 +   \
-     sizeof(leat_net_host))
+     sizeof(leat_step_times) * 10 + sizeof(leat_net_host))
 
 /* The backend for a device, or NULL and an error. */
 const leat_backend *leat_backend_for(const leat_device *device, leat_error *err);

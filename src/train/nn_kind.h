@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * nn_kind.h: reads `name` or `name: options` from a config, where a list says which names there are. */
+ * nn_kind.h: reads `name` or `name: options` from a config; the names are those of a list of kinds. */
 #ifndef LEAT_NN_KIND_H
 #define LEAT_NN_KIND_H
 

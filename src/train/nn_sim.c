@@ -86,9 +86,10 @@ static int update(const leat_model *model, leat_stream *stream)
 }
 
 static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
-                    const leat_net_step *how, int64_t *busy_ns, leat_error *err)
+                    const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
-    const int64_t before = leat_device_sim_work_ns(stream), rows = batch->rows;
+    const leat_sim_work before = leat_device_sim_work(stream);
+    const int64_t rows = batch->rows;
     int rc = forward(net->model, stream, rows);
     if (rc == LEAT_OK)
         rc = loss(net->model, stream, rows);
@@ -97,7 +98,10 @@ static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
         rc = update(net->model, stream);
     if (rc < 0)
         return leat_fail(err, rc, "sim: cannot enqueue a step: %s", leat_code_text(rc));
-    *busy_ns = leat_device_sim_work_ns(stream) - before;
+    const leat_sim_work after = leat_device_sim_work(stream);
+    times->busy_ns = after.work_ns - before.work_ns;
+    times->launches = times->kernels = after.n_launches - before.n_launches;
+    times->launch_ns = after.launch_ns - before.launch_ns;
     net->samples += (uint64_t)batch->n_valid;
     net->updates += how->train && how->last;
     return LEAT_OK;
@@ -137,7 +141,7 @@ static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot
     return sim_read(net, layer, param, slot, NULL, err);
 }
 
-/* There is nothing to average; a run with averages is simulated without them. */
+/* There are no weights to average: a run with averages is simulated without them. */
 static int sim_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
 {
     (void)net;

@@ -3,12 +3,12 @@
  * predict.c: a trained model's outputs for batches. */
 #include "trainer.h"
 
-/* The loss of these rows does not belong to training. */
+/* The loss of these rows does not count for training. */
 static int forward(leat_trainer *trainer, const leat_net_rows *rows, float *out, leat_error *err)
 {
     const leat_net_step how = { .train = false, .logits = out };
     leat_net_sums sums;
-    int64_t busy_ns;
+    leat_step_times times = { 0 };
     int rc = trainer->backend->sums(trainer->net, true, &sums, err);
     if (rc < 0)
         return rc;
@@ -18,7 +18,7 @@ static int forward(leat_trainer *trainer, const leat_net_rows *rows, float *out,
     rc = trainer->views != LEAT_VIEWS_NONE
              ? leat_views_outputs(&trainer->model, trainer->backend, trainer->net, trainer->views,
                                   rows, out, err)
-             : trainer->backend->step(trainer->net, trainer->stream, rows, &how, &busy_ns, err);
+             : trainer->backend->step(trainer->net, trainer->stream, rows, &how, &times, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_sync(trainer, err);
     const int dropped = trainer->backend->sums(trainer->net, true, &sums, rc < 0 ? NULL : err);

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "program.h"
 
-/* A piece of memory: a tensor, or several of which each takes over the memory of the one before. */
+/* A piece of memory: a tensor, or several that use it one after the other. */
 typedef struct piece {
     int32_t first, last;
     size_t bytes, at;
@@ -94,7 +94,7 @@ static int by_place(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* The lowest place between those that live at the same time. */
+/* The lowest free place between pieces that live at the same time. */
 static void place_one(piece *one, piece *const *placed, int32_t n, piece **rivals)
 {
     int32_t n_rivals = 0;

@@ -5,7 +5,7 @@
 
 enum { FORMS = 4, NAME_BYTES = 160 };
 
-/* The names of a parameter, the exact ones last. */
+/* The names of a parameter, from the most general to the most specific. */
 static void names_of(const leat_model *model, const leat_model_param *p,
                      char names[FORMS][NAME_BYTES])
 {
@@ -16,7 +16,7 @@ static void names_of(const leat_model *model, const leat_model_param *p,
     leat_model_param_name(model, p->layer, p->index, names[3], NAME_BYTES);
 }
 
-/* 1 … FORMS: how exactly the key names the parameter; 0: it does not. */
+/* 1 … FORMS: how specific the key is; 0: it does not match the parameter. */
 static int fit(const leat_model *model, const leat_model_param *p, const char *key)
 {
     char names[FORMS][NAME_BYTES];
@@ -27,7 +27,7 @@ static int fit(const leat_model *model, const leat_model_param *p, const char *k
     return 0;
 }
 
-/* Whether the key fits a parameter. */
+/* Whether the key matches a parameter. */
 static int check_key(const leat_model *model, const leat_node *node, const char *option,
                      const char *key, leat_error *err)
 {
@@ -66,7 +66,7 @@ static int read_factor(const leat_node *node, float *out, leat_error *err)
     return rc < 0 ? leat_node_fail_in(node, err, rc) : rc;
 }
 
-/* The factor of the key that fits best. */
+/* The factor of the most specific key that matches. */
 static float rate_of(const leat_model *model, const leat_model_param *p, const leat_node *map)
 {
     float rate = 1, value = 1;

@@ -39,7 +39,7 @@ static const char *const units[] = { "epochs", "steps", NULL };
       0,                                                                                           \
       1e12,                                                                                        \
       NULL,                                                                                        \
-      "the rate grows linearly for so long, before the schedule begins" },                         \
+      "length of the warm-up: the rate grows linearly, then the schedule begins" },                \
         { "length",                                                                                \
           LEAT_OPTION_TYPE_F64,                                                                    \
           offsetof(type, base.length),                                                             \
@@ -47,7 +47,7 @@ static const char *const units[] = { "epochs", "steps", NULL };
           0,                                                                                       \
           1e12,                                                                                    \
           NULL,                                                                                    \
-          "until its end, warm-up included; 0: the whole run" },                                   \
+          "length of the schedule, warm-up included; 0: the whole run" },                          \
         { "unit",                                                                                  \
           LEAT_OPTION_TYPE_ENUM,                                                                   \
           offsetof(type, base.unit),                                                               \
@@ -55,7 +55,7 @@ static const char *const units[] = { "epochs", "steps", NULL };
           0,                                                                                       \
           0,                                                                                       \
           units,                                                                                   \
-          "of its lengths; a step is one update of the weights" },                                 \
+          "unit of the lengths; a step is one update of the weights" },                            \
         LEAT_OPTION_END
 
 /* --- the schedules --------------------------------------------------------------------------- */
@@ -95,7 +95,7 @@ typedef struct step_options {
 static const leat_option step_table[] = {
     LEAT_OPTION_F32S(step_options, milestones, NULL, 0, 1e12,
                      "when the rate is multiplied by factor, counted from the run's start"),
-    LEAT_OPTION_F32(step_options, factor, "0.1", 0, 1e6, "of the rate, at each milestone"),
+    LEAT_OPTION_F32(step_options, factor, "0.1", 0, 1e6, "factor of the rate at each milestone"),
     COMMON(step_options)
 };
 
@@ -136,7 +136,7 @@ typedef struct peak_options {
 
 #define PEAK(peak_, start_, end_, end_is)                                                          \
     LEAT_OPTION_F64(peak_options, peak, peak_, 0, 1,                                               \
-                    "where the full rate is, as a share of the length"),                           \
+                    "when the rate is highest, as a share of the length"),                         \
         LEAT_OPTION_F64(peak_options, start, start_, 0, 1e6,                                       \
                         "factor of the rate at the first update"),                                 \
         LEAT_OPTION_F64(peak_options, end, end_, 0, 1e6, end_is), COMMON(peak_options)
@@ -165,7 +165,7 @@ static double triangular_factor(const leat_schedule *s, double u, double all)
 }
 
 static const schedule_spec specs[] = {
-    { { "constant", "the learning rate as it is, after a warm-up", constant_table },
+    { { "constant", "the full learning rate, after a warm-up", constant_table },
       sizeof(constant_options),
       false,
       constant_factor },

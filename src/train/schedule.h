@@ -19,12 +19,12 @@ int64_t leat_run_updates(const leat_run_length *run);
 typedef struct leat_schedule leat_schedule;
 
 /* node   `train.schedule`; NULL: constant
- * owner  blamed for what is missing
+ * owner  the place of errors about missing nodes
  * Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM. */
 int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat_run_length *run,
                        leat_schedule **out, leat_error *err);
 void leat_schedule_close(leat_schedule **schedule);
-/* Of the update before which `done` were made. A pure function, also past the end. */
+/* Returns the factor of the update after `done` updates. A pure function, also past the end. */
 double leat_schedule_factor(const leat_schedule *schedule, int64_t done);
 
 #endif

@@ -83,7 +83,7 @@ static void take_conv(const int64_t *d, const void *from, float *to)
                 to[(p * d[2] + i) * d[3] + o] = value_at(from, (o * d[2] + i) * window + p);
 }
 
-/* What PyTorch has in the place of a tensor. */
+/* PyTorch's name and shape for a tensor. */
 static leat_safetensor torch_shape(const leat_safetensor *t, const char *name)
 {
     leat_safetensor out = *t;

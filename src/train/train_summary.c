@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_summary.c: what a model consists of: shapes, parameters, operations, memory. */
+ * train_summary.c: facts of a model: shapes, parameters, operations, memory. */
 #include "program.h"
 #include "trainer.h"
 

@@ -11,8 +11,8 @@
  *   watch stream:    wait(copy) · copied
  *
  * The copy's times are in the batch's info if it is done when the step is enqueued. Otherwise the
- * event on the watch stream, which does nothing but wait for copies, tells when it ended. The batch
- * is never looked at after its release. */
+ * event on the watch stream, which does nothing but wait for copies, tells when it ended. The batch is never
+ * read after its release. */
 #include "trainer.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ static void keep(leat_trainer *trainer, const leat_step_times *times)
         trainer->n_given = trainer->n_done - LEAT_TRAINER_TIMES_KEPT;
 }
 
-/* Copies that ended after the host checked run one after the other. */
+/* For a copy that ended after the host had checked: counts it from the end of the copy before it, but not from
+ * before it was sent. */
 static void complete_copy(const leat_trainer *trainer, leat_trainer_flight *flight)
 {
     leat_step_times *t = &flight->times;
@@ -112,6 +113,10 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
     char got[160], wanted[160];
     if (rows->rows < 1)
         return leat_fail(err, LEAT_E_ARGUMENT, "a step over %lld rows", (long long)rows->rows);
+    if (model->weighted != (rows->weights.data && rows->weights.shape.dtype == LEAT_F32 &&
+                            leat_shape_elements(&rows->weights.shape) == rows->rows))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "train.sample_weight: the batch has not one float32 per row");
     if (x_fits && fits(&rows->y, &model->target))
         return LEAT_OK;
     return leat_fail(
@@ -160,12 +165,11 @@ static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *
 }
 
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
-static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train, int64_t *busy_ns,
-                    leat_error *err)
+static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train,
+                    leat_step_times *times, leat_error *err)
 {
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
     int rc;
-    *busy_ns = 0;
     if (rows->n_valid == 0)
         return LEAT_OK;
     if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
@@ -173,7 +177,7 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
     if (train &&
         (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0)
         return rc;
-    rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, busy_ns, err);
+    rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, times, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
     return rc == LEAT_OK && how.last
                ? leat_average_after(&trainer->average,
@@ -185,9 +189,9 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
                            leat_error *err)
 {
-    int64_t busy_ns;
+    leat_step_times times = { 0 };
     const int rc = check_rows(trainer, rows, err);
-    return rc < 0 ? rc : run_step(trainer, rows, train, &busy_ns, err);
+    return rc < 0 ? rc : run_step(trainer, rows, train, &times, err);
 }
 
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
@@ -200,11 +204,14 @@ int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const lea
 static leat_net_rows rows_of(const leat_trainer *trainer, leat_batch *batch)
 {
     const leat_batch_info *const info = leat_batch_get_info(batch);
-    return (leat_net_rows){ .x = leat_batch_tensor(batch, trainer->input_at),
-                            .y = leat_batch_tensor(batch, trainer->target_at),
-                            .valid = leat_batch_valid(batch),
-                            .rows = info->rows,
-                            .n_valid = info->rows - info->n_masked };
+    leat_net_rows rows = { .x = leat_batch_tensor(batch, trainer->input_at),
+                           .y = leat_batch_tensor(batch, trainer->target_at),
+                           .valid = leat_batch_valid(batch),
+                           .rows = info->rows,
+                           .n_valid = info->rows - info->n_masked };
+    if (trainer->model.weighted)
+        rows.weights = leat_batch_tensor(batch, trainer->weight_at);
+    return rows;
 }
 
 int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,
@@ -214,7 +221,8 @@ int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_ne
     return check_rows(trainer, out, err);
 }
 
-static leat_step_times times_of(const leat_batch_info *info)
+/* again: not the first step on this batch, which is copied once. */
+static leat_step_times times_of(const leat_batch_info *info, bool again)
 {
     return (leat_step_times){
         .asked_ns = info->asked_ns,
@@ -222,16 +230,17 @@ static leat_step_times times_of(const leat_batch_info *info)
         .copy_start_ns = info->copy_start_ns,
         .copy_end_ns = info->copy_end_ns,
         .rows = info->rows,
+        .copied_bytes = again ? 0 : info->copied_bytes,
     };
 }
 
 /* Runs a step in host memory: done on return. */
 static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
-                     leat_error *err)
+                     bool again, leat_error *err)
 {
-    leat_step_times t = times_of(leat_batch_get_info(batch));
+    leat_step_times t = times_of(leat_batch_get_info(batch), again);
     t.compute_start_ns = leat_clock_ns();
-    const int rc = run_step(trainer, rows, true, &t.busy_ns, err);
+    const int rc = run_step(trainer, rows, true, &t, err);
     t.compute_end_ns = leat_clock_ns();
     if (t.busy_ns <= 0)
         t.busy_ns = t.compute_end_ns - t.compute_start_ns;
@@ -242,8 +251,8 @@ static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_ro
     return rc;
 }
 
-/* Of a copy under way the end is -1 until harvest. An event that is done at once although the info
- * has no times means that there is no copy: the batch lies in host memory. */
+/* The end of a copy in progress is -1 until harvest. If the event is done at once although the info has no
+ * times, there is no copy: the batch is in host memory. */
 static int watch_copy(leat_trainer *trainer, leat_batch *batch, leat_trainer_flight *flight)
 {
     leat_step_times *t = &flight->times;
@@ -268,6 +277,7 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows
                    leat_trainer_flight *flight, leat_error *err)
 {
     const leat_device_table *t = table_of(trainer);
+    const int64_t from_ns = leat_clock_ns();
     int rc = watch_copy(trainer, batch, flight);
     if (rc == LEAT_OK)
         rc = leat_batch_wait_on(batch, trainer->stream);
@@ -275,20 +285,22 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows
         rc = t->event_record(flight->start, trainer->stream);
     if (rc < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
-    rc = run_step(trainer, rows, true, &flight->times.busy_ns, err);
+    rc = run_step(trainer, rows, true, &flight->times, err);
     if (rc == LEAT_OK && (rc = t->event_record(flight->end, trainer->stream)) < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
+    if (!trainer->info.simulated)
+        flight->times.launch_ns = leat_clock_ns() - from_ns;
     return rc;
 }
 
 static int step_there(leat_trainer *trainer, leat_batch *batch, const leat_net_rows *rows,
-                      leat_error *err)
+                      bool again, leat_error *err)
 {
     int rc = LEAT_OK;
     if (trainer->n_begun - trainer->n_done == LEAT_TRAINER_IN_FLIGHT)
         rc = harvest(trainer, err);
     leat_trainer_flight *flight = &trainer->flights[trainer->n_begun % LEAT_TRAINER_IN_FLIGHT];
-    flight->times = times_of(leat_batch_get_info(batch));
+    flight->times = times_of(leat_batch_get_info(batch), again);
     if (rc == LEAT_OK)
         rc = enqueue(trainer, batch, rows, flight, err);
     trainer->n_begun += rc == LEAT_OK;
@@ -320,8 +332,7 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
         if (i)
             rc = sync_if_due(trainer, err);
         if (rc == LEAT_OK)
-            rc = trainer->stream ? step_there(trainer, batch, &rows, err)
-                                 : step_here(trainer, batch, &rows, err);
+            rc = (trainer->stream ? step_there : step_here)(trainer, batch, &rows, i > 0, err);
     }
     leat_trainer_give_back(trainer, batch); /* also after a failure: the trainer owns it */
     return rc == LEAT_OK ? sync_if_due(trainer, err) : rc;

@@ -41,6 +41,9 @@ static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
+    LEAT_OPTION_STRING(leat_train_options, sample_weight, "",
+                       "tensor of one float32 per sample, 0 or more, that its loss is multiplied "
+                       "by; default: none"),
     LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, LEAT_OPTION_I64_MAX, autos,
                        "seed of initial weights and dropout; auto: the config's seed"),
     LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,
@@ -54,20 +57,21 @@ static const leat_option train_table[] = {
     LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
                      "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
                      "is for GPUs"),
-    LEAT_OPTION_ENUM(
-        leat_train_options, graph, "auto", graphs,
-        "on a GPU: record the step once as a CUDA graph and replay it; auto: where that "
-        "is possible"),
+    LEAT_OPTION_ENUM(leat_train_options, graph, "auto", graphs,
+                     "on a GPU: record the step, and that of evaluation, once as a CUDA graph and "
+                     "replay it; auto: where that is possible"),
     LEAT_OPTION_NODE(leat_train_options, cuda, "",
                      "on a GPU: how cuDNN's plans are chosen and kept; default: by its heuristics, "
                      "anew in each run"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
-                    "batches whose mean gradient makes one update"),
+                    "batches per update; their gradients are averaged"),
     LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
                      "views of each image whose outputs are averaged in evaluation (CPU); mirror: "
-                     "and its mirror image; mirror_shift: and both moved by a pixel, six in all"),
+                     "also its mirror image; mirror_shift: also both shifted by a pixel, six "
+                     "views in all"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
-                    "longest length of the whole gradient; longer ones are shortened; 0: any"),
+                    "largest norm of the whole gradient; a larger one is scaled down; 0: no "
+                    "limit"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "steps between waits for the device (as when the loss is read); 0: never wait"),
     LEAT_OPTION_NODE(leat_train_options, checkpoint, "",
@@ -77,13 +81,13 @@ static const leat_option train_table[] = {
 
 static const leat_option checkpoint_table[] = {
     LEAT_OPTION_STRING(leat_checkpoint_options, dir, NULL,
-                       "folder of the checkpoints, which is created"),
+                       "folder of the checkpoints; created if missing"),
     LEAT_OPTION_I64(leat_checkpoint_options, every_steps, "0", 0, 1e12,
                     "also save every N steps, besides each epoch and the end; 0: off"),
     LEAT_OPTION_F64(leat_checkpoint_options, every_minutes, "0", 0, 1e6,
                     "also save every N minutes; 0: off"),
     LEAT_OPTION_I64(leat_checkpoint_options, keep, "3", 0, 1e9,
-                    "newest checkpoints that are kept, older ones are deleted; 0: all"),
+                    "number of newest checkpoints to keep; older ones are deleted; 0: all"),
     LEAT_OPTION_END
 };
 
@@ -92,8 +96,8 @@ static const char *const plan_choices[] = { "heuristic", "measure", NULL };
 static const leat_option cuda_table[] = {
     LEAT_OPTION_ENUM(
         leat_cuda_options, plans, "heuristic", plan_choices,
-        "how cuDNN's plan of each layer is chosen; measure: by the time that the first "
-        "few of its heuristics take, so that results can differ between runs"),
+        "how cuDNN's plan of each layer is chosen; measure: by timing the first few that its "
+        "heuristics name, so that results can differ between runs"),
     LEAT_OPTION_STRING(leat_cuda_options, plan_cache, "",
                        "folder that keeps cuDNN's plans for later runs, which then open sooner; "
                        "default: none"),

@@ -56,10 +56,10 @@ static int run_views(const leat_model *model, const leat_backend *backend, leat_
     for (size_t i = 0; i < n_views; i++) {
         const leat_net_step how = { .train = false, .logits = logits };
         leat_net_rows here = *rows;
-        int64_t busy_ns;
+        leat_step_times times = { 0 };
         make_view(&list[i], &model->input, &rows->x, rows->rows, image);
         here.x.data = image;
-        const int rc = backend->step(net, NULL, &here, &how, &busy_ns, err);
+        const int rc = backend->step(net, NULL, &here, &how, &times, err);
         if (rc < 0)
             return rc;
         add_logits(sum, logits, list[i].share, n);
@@ -98,6 +98,7 @@ int leat_views_evaluate(const leat_model *model, const leat_backend *backend, le
                                      .n = classes,
                                      .rows = rows->rows,
                                      .target = &rows->y,
+                                     .weights = rows->weights.data,
                                      .valid = rows->valid,
                                      .batch_rows = rows->n_valid };
         sums->samples += (uint64_t)rows->n_valid;

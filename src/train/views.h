@@ -7,8 +7,9 @@
 
 #include "nn.h"
 
-/* X(name, text) MIRROR: the image and its mirror image, half each. MIRROR_SHIFT: half of the weight as MIRROR, a
- * quarter each the same of the image moved by one pixel up and left, and down and right (edges reflect). */
+/* X(name, text) MIRROR: the image and its mirror image, half each. MIRROR_SHIFT: MIRROR's views with half of
+ * the weight; the same views of the image shifted by one pixel up and left, and down and right, with a
+ * quarter each (edges reflect). */
 #define LEAT_VIEWS_LIST(X) X(NONE, "none") X(MIRROR, "mirror") X(MIRROR_SHIFT, "mirror_shift")
 typedef enum leat_views {
 #define LEAT_VIEWS_ENUM(name, text) LEAT_VIEWS_##name,
@@ -21,7 +22,7 @@ typedef enum leat_views {
 int leat_views_outputs(const leat_model *model, const leat_backend *backend, leat_net *net,
                        leat_views views, const leat_net_rows *rows, float *out, leat_error *err);
 /* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. rows: host memory. The sums that
- * the backend keeps count every view, so the caller throws them away.
+ * the backend keeps count every view, so the caller drops them.
  * Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step() returns. */
 int leat_views_evaluate(const leat_model *model, const leat_backend *backend, leat_net *net,
                         leat_views views, const leat_net_rows *rows, leat_net_sums *sums,

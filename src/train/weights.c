@@ -39,7 +39,7 @@ static size_t count_weights(const leat_safetensors *file)
     return n;
 }
 
-/* Of a checkpoint of a run with an exponential average that is taken: it is what the run evaluates. */
+/* If the file is a checkpoint of a run with an exponential average, that average is loaded: the run evaluates it. */
 static const leat_safetensor *find(const leat_safetensors *file, const char *name)
 {
     const char *model = leat_safetensors_note_of(file, "model");

@@ -2,6 +2,7 @@
  *
  * test_cuda_train.c: training on the GPU backend over the fake GPU, with the libraries in plain C. Every primitive,
  * loss and optimiser gives what the CPU gives, with graphs and without, in any order of streams. */
+#include <math.h>
 #include <unistd.h>
 
 #include "fixtures/cuda_fixture.h"
@@ -136,6 +137,110 @@ static void graphs_change_no_bit(void **state)
     check_fake(fake);
 }
 
+/* The rows of a batch as views in the device's memory. */
+static leat_net_rows rows_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b)
+{
+    const leat_device_table *const t = f->device->table;
+    leat_net_rows rows = { .x = batch_view(&feed->input, b->rows, b->x),
+                           .y = batch_view(&feed->target, b->rows, b->y),
+                           .rows = b->rows,
+                           .n_valid = b->rows };
+    leat_view *const views[] = { &rows.x, &rows.y };
+    for (int k = 0; k < 2; k++) {
+        const size_t bytes = (size_t)leat_shape_bytes(&views[k]->shape);
+        void *const to = t->device_alloc(f->device, bytes);
+        assert_int_equal(t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false),
+                         LEAT_OK);
+        views[k]->data = to;
+    }
+    return rows;
+}
+
+/* A step's launches: one by one, and as a graph of as many kernels. */
+static void launches_are_counted(void **state)
+{
+    const model *const m = &gpu_whole_models[1];
+    const leat_trainer_feed feed = gpu_feed(m);
+    int64_t kernels = 0;
+    (void)state;
+    for (int graph = 0; graph < 2; graph++) {
+        fixture f;
+        fake->reset((uint64_t)graph);
+        open_gpu_net(&f, m, graph ? "graph: true, " : "graph: false, ", &feed);
+        for (int i = 0; i < 4; i++) {
+            batch b = gpu_batch_draw(&feed, (uint64_t)i, m->batch, false);
+            leat_step_times times = { 0 };
+            leat_net_rows rows = rows_on_gpu(&f, &feed, &b);
+            const leat_net_step how = { .train = true, .first = true, .last = true, .share = 1 };
+            assert_int_equal(f.trainer->backend->step(f.trainer->net, f.trainer->stream, &rows,
+                                                      &how, &times, NULL),
+                             LEAT_OK);
+            assert_int_equal(leat_trainer_sync(f.trainer, NULL), LEAT_OK);
+            f.device->table->device_free(f.device, rows.x.data);
+            f.device->table->device_free(f.device, rows.y.data);
+            gpu_batch_drop(&b);
+            if (!i) /* the first step also renews the packed copies */
+                continue;
+            kernels = kernels ? kernels : times.kernels;
+            assert_int_equal(times.kernels, kernels);
+            assert_int_equal(times.launches, graph ? 1 : kernels);
+        }
+        assert_true(kernels >= 10);
+        fixture_close(&f);
+    }
+    check_fake(fake);
+}
+
+/* One evaluation of a batch; gives its launches. */
+static int64_t evaluate_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b,
+                               float *logits)
+{
+    const leat_net_step how = { .logits = logits };
+    leat_step_times times = { 0 };
+    leat_net_rows rows = rows_on_gpu(f, feed, b);
+    assert_int_equal(
+        f->trainer->backend->step(f->trainer->net, f->trainer->stream, &rows, &how, &times, NULL),
+        LEAT_OK);
+    assert_int_equal(leat_trainer_sync(f->trainer, NULL), LEAT_OK);
+    f->device->table->device_free(f->device, rows.x.data);
+    f->device->table->device_free(f->device, rows.y.data);
+    return times.launches;
+}
+
+/* Full batches are graphs, between steps of training and after other sizes took the place of their plan, and
+ * give the same bits as call by call. */
+static void evaluation_is_a_graph_too(void **state)
+{
+    const model *const m = &gpu_whole_models[1];
+    const leat_trainer_feed feed = gpu_feed(m);
+    enum { CALLS = 12 };
+    static float logits[2][64 * 4];
+    fixture f[2];
+    (void)state;
+    fake->reset(11);
+    assert_true(m->batch <= 64);
+    open_gpu_net(&f[0], m, "graph: false, ", &feed);
+    open_gpu_net(&f[1], m, "graph: true, ", &feed);
+    for (int i = 0; i < CALLS; i++) {
+        const int64_t rows = i >= 4 && i < 9 ? i - 3 : m->batch; /* five short ones */
+        batch b = gpu_batch_draw(&feed, (uint64_t)i, rows, false);
+        int64_t launches[2];
+        for (int k = 0; k < 2; k++) {
+            memset(logits[k], 0, sizeof logits[k]);
+            launches[k] = evaluate_on_gpu(&f[k], &feed, &b, logits[k]);
+            if (i == 2)
+                step_on_gpu(&f[k], &feed, &b, true);
+        }
+        assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+        const bool graph = rows == m->batch && i != 0 && i != 9; /* its plan is new */
+        assert_true(graph ? launches[1] <= 2 && launches[0] > 5 : launches[1] == launches[0]);
+        gpu_batch_drop(&b);
+    }
+    fixture_close(&f[0]);
+    fixture_close(&f[1]);
+    check_fake(fake);
+}
+
 /* --- around steps ---------------------------------------------------------------------------------- */
 
 /* Averages of weights use blend and swap between steps; whiten reads the first batch. */
@@ -154,25 +259,6 @@ static void averages_and_whitened_weights(void **state)
     (void)state;
     fake->reset(3);
     must_compare(&m, "", "", 10, 1e-4, 1e-3);
-}
-
-/* Two rows of views in the device's memory. */
-static leat_net_rows rows_on_gpu(fixture *f, const leat_trainer_feed *feed, const batch *b)
-{
-    const leat_device_table *const t = f->device->table;
-    leat_net_rows rows = { .x = batch_view(&feed->input, b->rows, b->x),
-                           .y = batch_view(&feed->target, b->rows, b->y),
-                           .rows = b->rows,
-                           .n_valid = b->rows };
-    leat_view *const views[] = { &rows.x, &rows.y };
-    for (int k = 0; k < 2; k++) {
-        const size_t bytes = (size_t)leat_shape_bytes(&views[k]->shape);
-        void *const to = t->device_alloc(f->device, bytes);
-        assert_int_equal(t->copy_to_device(f->trainer->stream, to, views[k]->data, bytes, false),
-                         LEAT_OK);
-        views[k]->data = to;
-    }
-    return rows;
 }
 
 /* The device stands still while the host enqueues steps with averages between them: nothing is waited for, and
@@ -277,8 +363,8 @@ static void logits_come_to_the_host(void **state)
                            .rows = ROWS,
                            .n_valid = ROWS };
     leat_net_step how = { .logits = logits[1] };
-    int64_t busy;
-    assert_int_equal(cpu.trainer->backend->step(cpu.trainer->net, NULL, &rows, &how, &busy, NULL),
+    leat_step_times times = { 0 };
+    assert_int_equal(cpu.trainer->backend->step(cpu.trainer->net, NULL, &rows, &how, &times, NULL),
                      0);
     leat_view *const views[] = { &rows.x, &rows.y };
     const leat_device_table *const t = gpu.device->table;
@@ -290,9 +376,9 @@ static void logits_come_to_the_host(void **state)
         views[k]->data = to;
     }
     how.logits = logits[0];
-    assert_int_equal(
-        gpu.trainer->backend->step(gpu.trainer->net, gpu.trainer->stream, &rows, &how, &busy, NULL),
-        0);
+    assert_int_equal(gpu.trainer->backend->step(gpu.trainer->net, gpu.trainer->stream, &rows, &how,
+                                                &times, NULL),
+                     0);
     assert_int_equal(leat_trainer_sync(gpu.trainer, NULL), LEAT_OK);
     for (int k = 0; k < 2; k++)
         t->device_free(gpu.device, views[k]->data);
@@ -321,6 +407,33 @@ static void impossible_targets_are_named(void **state)
     assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_OK);
     gpu_batch_drop(&b);
     fixture_close(&gpu);
+    check_fake(fake);
+}
+
+/* The row gives no gradient, and not a NaN either. */
+static void impossible_weights_are_named(void **state)
+{
+    static const float bad[] = { -1, NAN, INFINITY };
+    (void)state;
+    for (const model *m = gpu_small_models; m->name; m++)
+        for (int i = 0; i < 3 && strstr(m->text, "sample_weight"); i++) {
+            const leat_trainer_feed feed = gpu_feed(m);
+            fixture gpu;
+            leat_metrics metrics;
+            fake->reset(6);
+            open_gpu_net(&gpu, m, "", &feed);
+            batch b = gpu_batch_draw(&feed, 1, m->batch, false);
+            b.weights[5] = bad[i];
+            step_on_gpu(&gpu, &feed, &b, true);
+            assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_E_DATA);
+            assert_non_null(strstr(gpu.err.message, "row 5 of a batch has the sample weight "));
+            b.weights[5] = 1;
+            step_on_gpu(&gpu, &feed, &b, true);
+            assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_OK);
+            assert_true(isfinite(metrics.loss));
+            gpu_batch_drop(&b);
+            fixture_close(&gpu);
+        }
     check_fake(fake);
 }
 
@@ -370,8 +483,6 @@ static void what_cannot_be_is_refused_at_open(void **state)
     const leat_trainer_feed feed = gpu_feed(&gpu_whole_models[0]);
     (void)state;
     fake->reset(7);
-    refuse("model: [dense: 4], loss: softmax_cross_entropy, optimizer: muon", &feed,
-           "optimizer 'muon' does not run on a GPU yet");
     setenv("LEAT_FAKE_NO_TRAIN_LIB", "1", 1);
     refuse("model: [dense: 4], loss: softmax_cross_entropy", &feed, "library is hidden");
     unsetenv("LEAT_FAKE_NO_TRAIN_LIB");
@@ -403,7 +514,7 @@ static int try_steps(const leat_trainer_feed *feed, const char *text, leat_error
         if (rc < 0)
             snprintf(f.err.message, sizeof f.err.message, "the test's own copy");
     }
-    for (int i = 0; i < 4 && rc == LEAT_OK; i++)
+    for (int i = 0; i < 6 && rc == LEAT_OK; i++)
         rc = leat_trainer_step_rows(f.trainer, &rows, i < 3, &f.err);
     leat_metrics metrics;
     if (rc == LEAT_OK)
@@ -425,7 +536,7 @@ static void any_call_may_fail(void **state)
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
     static const char text[] = "train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: "
                                "{filters: 4, kernel: 3}}, batch_norm, relu, flatten, dense: 4], "
-                               "loss: softmax_cross_entropy}";
+                               "loss: softmax_cross_entropy, optimizer: muon}";
     const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ 5, 5, 2 }, 4);
     leat_error err;
     (void)state;
@@ -457,11 +568,14 @@ int main(void)
         cmocka_unit_test(no_primitive_is_left_out),
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),
         cmocka_unit_test(graphs_change_no_bit),
+        cmocka_unit_test(launches_are_counted),
+        cmocka_unit_test(evaluation_is_a_graph_too),
         cmocka_unit_test(averages_and_whitened_weights),
         cmocka_unit_test(steps_are_not_waited_for),
         cmocka_unit_test(values_move_to_another_net),
         cmocka_unit_test(logits_come_to_the_host),
         cmocka_unit_test(impossible_targets_are_named),
+        cmocka_unit_test(impossible_weights_are_named),
         cmocka_unit_test(options_reach_the_libraries),
         cmocka_unit_test(what_cannot_be_is_refused_at_open),
         cmocka_unit_test(any_call_may_fail),

@@ -91,10 +91,10 @@ static void a_kernel_takes_what_its_roof_says(void **state)
     bench_open(&b, PLAIN);
     int64_t end_ns = lead(&b);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const int64_t work_ns = leat_device_sim_work_ns(b.stream[0]);
+        const leat_sim_work work = leat_device_sim_work(b.stream[0]);
         assert_int_equal(leat_device_sim_kernel(b.stream[0], cases[i].flops, cases[i].bytes), 0);
         assert_int_equal(end_of(&b, 0) - end_ns, cases[i].ns);
-        assert_int_equal(leat_device_sim_work_ns(b.stream[0]) - work_ns, cases[i].ns);
+        assert_int_equal(leat_device_sim_work(b.stream[0]).work_ns - work.work_ns, cases[i].ns);
         end_ns = end_of(&b, 0);
     }
     bench_close(&b);
@@ -456,31 +456,24 @@ static void an_eager_host_takes_longer_to_issue_kernels(void **state)
 {
     (void)state;
     for (size_t i = 0; leat_device_sim_preset(i); i++) {
+        const int64_t each_ns = leat_device_sim_preset(i)->options.launch_ns;
         char name[64];
-        leat_device_launches plain, eager;
         bench b;
         snprintf(name, sizeof name, "sim:%s", leat_device_sim_preset(i)->name);
         bench_open(&b, name);
-        assert_int_equal(leat_device_get_launches(b.device, &plain), LEAT_OK);
-        assert_int_equal(plain.n, 0);
-        assert_int_equal(plain.each_ns, leat_device_sim_preset(i)->options.launch_ns);
+        assert_int_equal(leat_device_sim_work(b.stream[0]).n_launches, 0);
+        leat_device_sim_kernel(b.stream[0], 1, 1);
+        assert_int_equal(leat_device_sim_work(b.stream[0]).launch_ns, each_ns);
         bench_close(&b);
         strcat(name, " {host: eager}");
         bench_open(&b, name);
         for (int k = 0; k < 3; k++)
-            leat_device_sim_kernel(b.stream[k], 1, 1);
-        assert_int_equal(leat_device_get_launches(b.device, &eager), LEAT_OK);
-        assert_int_equal(eager.n, 3);
-        assert_int_equal(eager.each_ns, plain.each_ns + 10000);
+            leat_device_sim_kernel(b.stream[k / 2], 1, 1);
+        assert_int_equal(leat_device_sim_work(b.stream[0]).n_launches, 2);
+        assert_int_equal(leat_device_sim_work(b.stream[0]).launch_ns, 2 * (each_ns + 10000));
+        assert_int_equal(leat_device_sim_work(b.stream[1]).n_launches, 1);
         bench_close(&b);
     }
-    leat_device_launches out;
-    leat_device *cpu;
-    assert_int_equal(leat_device_open("cpu", &cpu, NULL), LEAT_OK);
-    assert_int_equal(leat_device_get_launches(cpu, &out), LEAT_E_UNSUPPORTED);
-    assert_int_equal(leat_device_get_launches(cpu, NULL), LEAT_E_ARGUMENT);
-    assert_int_equal(leat_device_get_launches(NULL, &out), LEAT_E_ARGUMENT);
-    leat_device_close(&cpu);
 }
 
 #define COPY_RATES(small, large, pageable)                                                         \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * fuzz_paths.c: names of files as people write them. A name that exists is found as it is written, whatever special
- * characters it has; an escaped name matches only itself; and without a marker no list of names is an incomplete set. */
+ * characters it has; an escaped name matches only itself; and without a marker no list of names is an
+ * incomplete set. */
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdint.h>

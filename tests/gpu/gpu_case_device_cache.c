@@ -82,7 +82,7 @@ static gpu_verdict compare(gpu_run *run, const keep_case *c, leat_loader *host, 
         else if (n_want != n_got || memcmp(want, got, n_want))
             verdict = gpu_say(run, GPU_FAILED, "batch %lld of '%s', cache, '%s' differs",
                               (long long)leat_batch_get_info(b)->number, c->before, c->after);
-        *last_bytes = b->copied_bytes;
+        *last_bytes = (size_t)leat_batch_get_info(b)->copied_bytes;
         leat_batch_release(a);
         leat_batch_release_on(b, stream);
     }

@@ -329,7 +329,6 @@ static void studies(void **state)
     const leat_sweep_options sweep = { 0 };
     leat_work *work = NULL;
     leat_crossing crossing;
-    leat_device_launches launches;
     leat_series series;
     leat_error err;
     char text[200];
@@ -350,7 +349,6 @@ static void studies(void **state)
     REFUSED(leat_sweep(NULL, 1, &sweep, NULL, NULL, &err));
     REFUSED(leat_sweep(&series, 1, NULL, NULL, NULL, &err));
     REFUSED(leat_crossing_find(NULL, NULL, &crossing, &err));
-    REFUSED(leat_device_get_launches(NULL, &launches));
     REFUSED(leat_config_text(NULL, text, sizeof text, &length, &err));
 }
 

@@ -138,6 +138,20 @@ static void warm_up_ends_though_steps_never_stay(void **state)
     assert_int_equal(result.warmup_steps, 400);
 }
 
+static void launches_and_copies_are_those_of_all_rounds(void **state)
+{
+    (void)state;
+    must_compare(PREFETCH "=1,2", &(leat_compare_options){ .rounds = 3 });
+    for (int i = 0; i < 2; i++) {
+        const leat_meter *const m = &result.arms[i].meter;
+        assert_close(m->launches, 2);
+        assert_close(m->kernels, 30);
+        assert_int_equal(m->launch_p50_ns, 7 * US);
+        assert_close(m->copied_bytes_per_s, m->samples_per_s / 32 * 4096);
+        assert_close(result.arms[i].flops_per_sample, 1e6);
+    }
+}
+
 static void drift_is_no_difference(void **state)
 {
     (void)state;
@@ -342,6 +356,7 @@ int main(void)
         cmocka_unit_test_setup(steps_fill_a_run_of_about_a_third_of_a_second, setup_world),
         cmocka_unit_test_setup(warm_up_is_no_part_of_the_result, setup_world),
         cmocka_unit_test_setup(warm_up_ends_though_steps_never_stay, setup_world),
+        cmocka_unit_test_setup(launches_and_copies_are_those_of_all_rounds, setup_world),
         cmocka_unit_test_setup(drift_is_no_difference, setup_world),
         cmocka_unit_test_setup(rounds_end_when_arms_are_settled, setup_world),
         cmocka_unit_test_setup(devices_can_be_named_and_varied, setup_world),

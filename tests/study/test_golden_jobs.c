@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_golden_jobs.c: `leat doctor` on jobs whose limit is planted (golden_jobs.c). The test runs the jobs that sleep or
- * are simulated, and asserts what holds under any load: the planted verdict, or that the machine was taken away; never
- * another one. Planted times are lower bounds, and the time in which the simulated device computes is arithmetic.
- * What limits a job that computes depends on what else the machine does, so those jobs are in the benchmark only:
+ * test_golden_jobs.c: `leat doctor` on jobs whose limit is planted (golden_jobs.c). The test runs the jobs
+ * that sleep or are simulated, and asserts what holds under any load: the planted verdict, or that the
+ * machine was taken away; never another one. Planted times are lower bounds, and the time in which the
+ * simulated device computes is arithmetic. What limits a job that computes depends on what else the machine
+ * does, so those jobs are in the benchmark only:
  *
  *     test_golden_jobs SEEDS [NAME]
  *

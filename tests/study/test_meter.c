@@ -264,9 +264,28 @@ static void warm_up_ends_when_step_times_stay(void **state)
     assert_int_equal(leat_meter_warm(steps, 200), 200);
 }
 
+/* The step before the window counts for nothing; launches are a mean, their time a median. */
+static void launches_and_copies_are_counted(void **state)
+{
+    (void)state;
+    leat_step_times steps[5];
+    for (int i = 0; i < 5; i++)
+        steps[i] = (leat_step_times){ .compute_end_ns = 100 * i,
+                                      .copied_bytes = i ? 50 : 9999,
+                                      .launches = i == 4 ? 5 : 1,
+                                      .kernels = 10,
+                                      .launch_ns = i == 2 ? 900 : i };
+    const leat_meter meter = account(steps, 1, 5);
+    assert_near(meter.launches, 2);
+    assert_near(meter.kernels, 10);
+    assert_int_equal(meter.launch_p50_ns, 3);
+    assert_near(meter.copied_bytes_per_s, 200 / 400e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_and_copies_are_counted),
         cmocka_unit_test(input_bound),
         cmocka_unit_test(each_part_of_a_gap_has_its_name),
         cmocka_unit_test(overlapping_steps_are_counted_once),

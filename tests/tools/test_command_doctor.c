@@ -20,6 +20,19 @@ static size_t width_of(const char *line, size_t n)
     return width;
 }
 
+/* The last output has no line beyond 80 columns. Returns how many lines it has. */
+static int expect_narrow(void)
+{
+    int lines = 0;
+    for (const char *at = out; *at; lines++) {
+        const size_t n = strcspn(at, "\n");
+        if (width_of(at, n) > 80)
+            fail_msg("wider than 80 columns: %.*s", (int)n, at);
+        at += n + (at[n] != 0);
+    }
+    return lines;
+}
+
 static void the_screen_fits(void **state)
 {
     (void)state;
@@ -27,19 +40,32 @@ static void the_screen_fits(void **state)
                                          "--device sim --set pipeline.prefetch.batches=0" };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         expect_success(shell("$L doctor x.yaml %s --rounds 2 --steps 6 -q", calls[i]));
-        int lines = 0;
-        for (const char *at = out; *at; lines++) {
-            const size_t n = strcspn(at, "\n");
-            if (width_of(at, n) > 80)
-                fail_msg("wider than 80 columns: %.*s", (int)n, at);
-            at += n + (at[n] != 0);
-        }
-        assert_in_range(lines, 12, 40);
+        assert_in_range(expect_narrow(), 12, 40);
         expect_in(out, "verdict: ");
         expect_in(out, "what to change");
         expect_in(out, "all together, measured");
         if (i)
             expect_in(out, "simulated");
+    }
+}
+
+/* Names of devices may be long. */
+static void other_measurements_fit(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {
+        "doctor x.yaml --devices 'sim:l4 {host: eager},sim:h200 {host: eager, launch_ns: 9000}' "
+        "--rounds 3 --steps 5",
+        "compare x.yaml --vary 'train.device=sim:h200 {host: eager},sim' --rounds 1 --steps 5",
+        "whatif x.yaml --device 'sim:h200 {host: eager}' --threads 2,1024 --rounds 3",
+        "tune x.yaml --device 'sim:h200 {host: eager}' --seconds 1",
+        "experiment mlp-1000x100-b10 --quick --rounds 1 --steps 5 --device sim:h200 --data xd",
+        "bench x.yaml --device sim --steps 5 --explain",
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        expect_success(shell("$L %s -q", calls[i]));
+        expect_narrow();
+        expect_in(out, "simulated");
     }
 }
 
@@ -125,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_screen_fits),
+        cmocka_unit_test(other_measurements_fit),
         cmocka_unit_test(json_has_what_a_report_needs),
         cmocka_unit_test(exit_codes_name_the_verdict),
         cmocka_unit_test(mistakes_are_told_before_anything_runs),

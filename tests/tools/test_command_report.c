@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_command_report.c: `leat report`: what other commands write becomes one page; what is damaged, foreign, too large or
- * of another version is said. */
+ * test_command_report.c: `leat report`: what other commands write becomes one page; what is damaged, foreign,
+ * too large or of another version is said. */
 #include "fixtures/command_pipeline.h"
 
 static void what_commands_write_is_one_page(void **state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_command_run.c: behaviour of all commands that run a config: mistakes in it, bad records, signals, output files. */
+ * test_command_run.c: behaviour of all commands that run a config: mistakes in it, bad records, signals,
+ * output files. */
 #include "fixtures/command_pipeline.h"
 
 static void configs_that_cannot_be_are_explained(void **state)

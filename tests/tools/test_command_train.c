@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_train.c: `leat train` and `leat compare`. */
+#include <math.h>
+
 #include "fixtures/command_pipeline.h"
 
 static void training_reports_and_saves(void **state)
@@ -18,7 +20,13 @@ static void training_reports_and_saves(void **state)
         assert_int_equal(number(epoch, "samples"), 240);
         assert_true(real(epoch, "loss") > 0 && real(epoch, "eval_loss") > 0);
         expect_shares(epoch);
+        const double flops = real(epoch, "samples_per_s") * real(json, "flops_per_sample");
+        assert_true(fabs(real(epoch, "flops_per_s") / flops - 1) < 1e-4);
+        assert_true(real(epoch, "copied_bytes_per_s") == 0);
+        assert_true(json_is_null(json_object_get(epoch, "launches")));
     }
+    assert_true(real(json, "creation_ms") > 0 && real(json, "first_step_ms") > 0);
+    assert_true(real(json, "steady_step_ms") == real(json_array_get(epochs, 1), "step_p50_ms"));
     assert_int_equal(number(json, "steps"), 30);
     assert_int_equal(number(json, "parameters"), 16 * 16 * 3 * 10 + 10);
     assert_true(json_is_false(json_object_get(json, "simulated")));
@@ -27,6 +35,10 @@ static void training_reports_and_saves(void **state)
         shell("$L train x.yaml --restore x.safetensors --start-epoch 1 --start-batch 5 -q"));
     expect_in(out, "\n    2/2 ");
     expect_in(out, "10 steps in ");
+    expect_in(out, "\ncreation ");
+    expect_in(out, " ms, steady step ");
+    expect_in(out, "\nsteady: ");
+    expect_in(out, "FLOP/s");
     expect_success(shell("$L train x.yaml --steps 4 --device sim -q"));
     expect_in(out, "simulated");
     expect_failure(shell("$L train x.yaml --start-epoch 2 -q"), 2, "the run has 2 epochs");
@@ -36,6 +48,28 @@ static void training_reports_and_saves(void **state)
     expect_in(out, "15 steps in ");
     expect_failure(shell("$L train x.yaml --restore none -q"), 1, "none");
     expect_failure(shell("$L train x.yaml --device simm -q"), 2, "--device simm");
+}
+
+/* On a device that runs apart: its launches, as it models them, and what was copied. */
+static void launches_and_copies_are_told(void **state)
+{
+    (void)state;
+    make_pipeline();
+    const char *const device = "--device 'sim:{launch_ns: 1000, kernel_min_ns: 100000}'";
+    expect_success(shell("$L train x.yaml %s -q --json", device));
+    json_t *json = parse_out();
+    const json_t *const epoch = json_array_get(json_object_get(json, "epochs"), 1);
+    const double launches = real(epoch, "launches");
+    assert_true(launches >= 4 && real(epoch, "kernels") == launches);
+    assert_true(fabs(real(epoch, "launch_ms") - launches * 1e-3) < 1e-9);
+    assert_true(real(epoch, "copied_bytes_per_s") > 0);
+    assert_true(real(json, "first_step_ms") >= launches * 0.1);
+    json_decref(json);
+    expect_success(shell("$L train x.yaml --steps 3 %s -q", device));
+    expect_in(out, " ms, steady step not measured");
+    expect_success(shell("$L compare x.yaml --rounds 1 --steps 20 %s -q", device));
+    expect_in(out, " kernels per step, which take the host ");
+    expect_in(out, "/s to the device (simulated)");
 }
 
 static void a_loss_that_is_not_finite_stops_the_run(void **state)
@@ -251,6 +285,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_signal_stops_an_evaluation, clean),
         cmocka_unit_test_teardown(training_reports_and_saves, clean),
+        cmocka_unit_test_teardown(launches_and_copies_are_told, clean),
         cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),
         cmocka_unit_test_teardown(a_stopped_run_keeps_its_weights, clean),
         cmocka_unit_test_teardown(a_stopped_run_says_how_to_go_on, clean),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_page.c: the page of `leat report`: charts have marks and tables, marks stand where they must, texts are escaped, and
- * JSON of any shape gives a page or an error. */
+ * test_page.c: the page of `leat report`: charts have marks and tables, marks stand where they must, texts
+ * are escaped, and JSON of any shape gives a page or an error. */
 #include <math.h>
 
 #include "fixtures/own_folder.h"

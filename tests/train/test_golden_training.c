@@ -115,8 +115,8 @@ static void step(const fixture *f, int model, int k, float *logits)
         const leat_net_step how = {
             .train = true, .first = true, .last = true, .share = 1, .rate = 1, .logits = logits
         };
-        int64_t busy;
-        rc = f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &busy, &err);
+        leat_step_times times = { 0 };
+        rc = f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &times, &err);
     } else {
         rc = leat_trainer_step_views(f->trainer, &xs, &ys, ROWS, true, &err);
     }

@@ -328,6 +328,10 @@ static void times_on_sim_follow_the_arithmetic(void **state)
     leat_loader_close(&loader);
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(t[i].busy_ns, KERNELS * 1000000);
+        assert_int_equal(t[i].launches, KERNELS);
+        assert_int_equal(t[i].kernels, KERNELS);
+        assert_int_equal(t[i].launch_ns, KERNELS * 1000);
+        assert_in_range(t[i].copied_bytes, BATCH * (WIDTH * 4 + 8), 4096);
         assert_true(t[i].compute_end_ns - t[i].compute_start_ns >= t[i].busy_ns);
         assert_true(t[i].copy_end_ns > t[i].copy_start_ns && t[i].copy_start_ns >= t[i].ready_ns);
         assert_true(t[i].compute_start_ns >= t[i].copy_end_ns);
@@ -386,6 +390,26 @@ static void sim_evaluates_and_has_no_weights(void **state)
     pipeline_close(&p);
 }
 
+/* It is copied once. */
+static void a_batch_on_sim_can_be_stepped_on_again(void **state)
+{
+    leat_step_times t[3];
+    leat_batch *batch;
+    pipeline p;
+    char text[512];
+    (void)state;
+    snprintf(text, sizeof text, on_sim, "");
+    pipeline_open(&p, text, 2);
+    leat_loader *loader = loader_of(&p, 1);
+    assert_int_equal(leat_loader_next(loader, &batch, &p.f.err), LEAT_OK);
+    assert_int_equal(leat_trainer_repeat(p.f.trainer, batch, 3, &p.f.err), LEAT_OK);
+    assert_int_equal(leat_trainer_times(p.f.trainer, t, 3), 3);
+    assert_true(t[0].copied_bytes > 0 && t[1].copied_bytes == 0 && t[2].copied_bytes == 0);
+    assert_true(t[0].launches == KERNELS && t[2].launches == KERNELS);
+    leat_loader_close(&loader);
+    pipeline_close(&p);
+}
+
 /* More steps than the host may be ahead, and batches that stay in host memory. */
 static void many_steps_on_sim_without_a_copy(void **state)
 {
@@ -421,6 +445,7 @@ int main(void)
         cmocka_unit_test(tensors_are_found_by_name),
         cmocka_unit_test(a_wrong_label_gives_the_batch_back),
         cmocka_unit_test(times_on_sim_follow_the_arithmetic),
+        cmocka_unit_test(a_batch_on_sim_can_be_stepped_on_again),
         cmocka_unit_test(the_host_runs_ahead_unless_told_to_sync),
         cmocka_unit_test(sim_evaluates_and_has_no_weights),
         cmocka_unit_test(many_steps_on_sim_without_a_copy),

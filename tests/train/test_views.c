@@ -43,8 +43,8 @@ static void add_outputs(fixture *f, const leat_trainer_feed *feed, float *x, int
                                  .rows = ROWS,
                                  .n_valid = ROWS };
     const leat_net_step how = { .logits = logits };
-    int64_t busy_ns;
-    assert_int_equal(f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &busy_ns, NULL),
+    leat_step_times times = { 0 };
+    assert_int_equal(f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &times, NULL),
                      LEAT_OK);
     for (int i = 0; i < ROWS * CLASSES; i++)
         sum[i] += share * (double)logits[i];

@@ -151,8 +151,8 @@ static int find_orientation(const struct jpeg_decompress_struct *from)
     return 0;
 }
 
-/* A progressive file may end before every coefficient has all its bits. Decoders then smooth what
- * they show, which the same coefficients in a sequential file would not make them do. */
+/* A progressive file may end before every coefficient has all its bits. Decoders then smooth the picture; for
+ * the same coefficients in a sequential file they would not. */
 static bool is_complete(const struct jpeg_decompress_struct *from)
 {
     for (int c = 0; from->progressive_mode && c < from->num_components; c++)

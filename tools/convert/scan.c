@@ -77,8 +77,9 @@ static char kind_of(DIR *dir, const struct dirent *entry)
     return S_ISDIR(st.st_mode) ? 'd' : S_ISREG(st.st_mode) ? 'f' : 'x';
 }
 
-/* A name that is neither file nor folder, in a folder below the top ("" is the top): one more of what is left
- * out, or an error. listing: for its looks only, so what is left out is not noted. */
+/* Handles a name that is neither file nor folder, in folder `relative` below the top ("": the top): adds it
+ * to the list of names left out, or fails. listing: the folder is only looked at, so the list does not
+ * change. */
 static int take_odd(struct walk *walk, const char *relative, const char *name, const char *why,
                     bool listing, leat_error *err)
 {

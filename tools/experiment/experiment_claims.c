@@ -16,7 +16,7 @@ int32_t leat_experiment_holds(double low, double high, double least, double most
 }
 
 /* In logarithms the distances to the limits of two independent figures add up as squares (the MOVER interval of a
- * ratio). Arms that alternate share the machine's drift, so for them it is rather too wide. */
+ * ratio). Arms that alternate share the machine's drift, so for them the interval is wider than needed. */
 leat_estimate leat_experiment_ratio(leat_estimate a, leat_estimate b)
 {
     const double value = a.value / b.value;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * experiment_data.c: the data sets of the experiments: random numbers in .npy files, and the same pictures as TFRecord
- * files and as a file per picture. A set that is there in the size wanted, or larger, stays. */
+ * files and as a file per picture. An existing set of the wanted size or larger is kept. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

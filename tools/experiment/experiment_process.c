@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiment_process.c: runs this program again, for what only a new process shows. */
+ * experiment_process.c: runs this program again, for costs that only a new process has. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>

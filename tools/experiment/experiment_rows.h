@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiment_rows.h: the experiments of `leat experiment`, and a run of one. An experiment is a row: configs whose values
- * are varied (parts), or a function of its own, and claims about the figures, which a run checks.
- * cmd_experiment.c runs them; experiment_list.c lists them. */
+ * experiment_rows.h: the experiments of `leat experiment`, and a run of one. An experiment is a row: configs
+ * whose values are varied (parts), or a function of its own, and claims about the figures, which a run
+ * checks. cmd_experiment.c runs them; experiment_list.c lists them. */
 #ifndef LEAT_TOOLS_EXPERIMENT_H
 #define LEAT_TOOLS_EXPERIMENT_H
 

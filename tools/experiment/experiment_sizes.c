@@ -49,7 +49,7 @@ static int add_raised(leat_experiment_run *run, const char *device, const char *
     return LEAT_OK;
 }
 
-/* What the first product of a process costs more than later ones, measured in processes of their own. */
+/* The extra cost of the first product of a process over later ones, measured in new processes. */
 static int add_one_time(leat_experiment_run *run, leat_error *err)
 {
     int rc = LEAT_OK;

@@ -32,9 +32,9 @@ static leat_work_options options_of(const leat_sweep_line *line, double x)
 
 /* --- measure ------------------------------------------------------------------------------------ */
 
-/* Fastest of a few runs after a first one that does not count: what the work takes when nothing disturbs it. A CPU's
- * threads wait for each other, and on a busy machine most runs are disturbed. On the CPU a long run counts at
- * once; on another device it is then the libraries that start. */
+/* The fastest of a few runs after a first one that is dropped: the time of the undisturbed work. A CPU's
+ * threads wait for each other, so on a busy machine most runs are disturbed. On the CPU a long first run
+ * counts; on another device the first run may include the start of libraries. */
 static int time_work(leat_work *work, bool on_cpu, double *ns, leat_error *err)
 {
     int64_t total = 0, one;

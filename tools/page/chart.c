@@ -10,7 +10,8 @@
 
 /* --- style -----------------------------------------------------------------------------------------*/
 
-/* Colours on a light and on a dark page. Those of parts of a step differ for people who see few colours, too. */
+/* Colours on a light and on a dark page. The colours of the parts of a step can be told apart by colour-blind
+ * people, too. */
 static const struct {
     const char *kind, *property, *light, *dark;
 } colours[] = {

@@ -133,7 +133,7 @@ static void put_y_axis(FILE *out, const leat_axis *y, double width)
     }
 }
 
-/* The place that the chart is about, inside of the axes only. */
+/* Marks the chart's main point, if it is inside the axes. */
 static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double top)
 {
     char text[200], value[LEAT_WORDS_SIZE];
@@ -151,7 +151,7 @@ static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double 
                   text);
 }
 
-/* Marks differ in form, too, for those who see few colours; from the ninth line on, colours return with others. */
+/* Marks differ in form, too, for colour-blind people. From the ninth line on, colours repeat with other marks. */
 static int form_of(const leat_lines *l, int i)
 {
     const int colour = l->lines[i].colour;

@@ -33,7 +33,8 @@ typedef struct leat_lines {
     const char *wall_name;
 } leat_lines;
 
-/* A line, called NAME or NAME (simulated), with room for so many points; NULL: out of memory, or there are too many lines. */
+/* A line, called NAME or NAME (simulated), with room for so many points; NULL: out of memory, or there are
+ * too many lines. */
 leat_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                           bool intervals);
 /* Adds a point if both values can be drawn. */

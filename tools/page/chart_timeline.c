@@ -46,7 +46,7 @@ static steps steps_of(const leat_spans *s, int32_t kind)
             all.last = fmax(all.last, s->spans[i].end_ms);
             all.n++;
         }
-    /* In the first half of a run not all is steady; a short trace was cut out of a longer one. */
+    /* The first half of a run may not be steady; a short trace was cut out of a longer one. */
     const double from = all.n < 3 * STEPS ? all.first : (all.first + all.last) / 2;
     for (size_t i = 0; i < s->n; i++)
         if (s->spans[i].kind == kind && s->spans[i].start_ms >= from) {
@@ -123,7 +123,7 @@ void leat_timeline_choose(leat_timeline *t)
 
 enum { BOXES_MOST = 1500 };
 
-/* Neighbours of one batch and kind that lie closer than a picture can show are one box. */
+/* Spans of one batch and kind that are closer together than a picture can show become one box. */
 typedef struct box {
     double start, end; /* ms from the start of the window */
     int64_t batch;

@@ -58,7 +58,7 @@ typedef struct answered {
     char title[200];
 } answered;
 
-/* The input that the page begins with: the first of the kind that stands first in the list; -1: none. */
+/* The input that the page begins with: the first one of the kind that is earliest in the list of kinds; -1: none. */
 static int choose_head(const answered *all, int n)
 {
     int head = -1;

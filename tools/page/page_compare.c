@@ -45,7 +45,7 @@ static double step_ms(const json_t *json, const json_t *arm)
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
-/* "simulated, input-bound: nothing overlaps": what follows the verdict, which stands above it. */
+/* "simulated, input-bound: nothing overlaps": the text below the verdict. */
 static const char *without_verdict(const char *sentence, const char *verdict)
 {
     const char *const at = sentence ? strstr(sentence, verdict) : NULL;

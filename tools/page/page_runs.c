@@ -62,7 +62,7 @@ static const struct {
       { "idle", "wait_share" } },
 };
 
-/* Adds a curve of one run; . */
+/* Adds one run's curve of a key, if the run has it. */
 static int add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
 {
     leat_curve curve = { 0 };

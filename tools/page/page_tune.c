@@ -55,7 +55,7 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
 }
 
-/* Rates of different minutes say little about each other, so each is shown against the config in the same rounds. */
+/* Rates measured minutes apart are hard to compare, so each is shown relative to the config in the same rounds. */
 int leat_page_tune_section(leat_page *page, const json_t *json)
 {
     const json_t *const tried = leat_fields_list(json, "tried");

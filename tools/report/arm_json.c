@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "json.h"
+#include "speed.h"
 
 /* KEY and KEY_interval. */
 static void estimate_json(json_t *object, const char *key, leat_estimate estimate)
@@ -34,6 +34,7 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "input_wait", meter->input_wait);
     leat_json_real(one, "exposed_copy", meter->exposed_copy);
     leat_json_real(one, "other", meter->other);
+    leat_speed_add(one, meter, arm->flops_per_sample);
     leat_json_int(one, "steps", arm->steps);
     leat_json_int(one, "warmup_steps", arm->warmup_steps);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);

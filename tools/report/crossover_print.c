@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * crossover_print.c: tells from which batch size on which device is faster. */
+ * crossover_print.c: prints which device is faster at which batch sizes. */
 #include "crossover_print.h"
 
 #include <math.h>
 
+#include "files.h"
 #include "json.h"
 #include "terminal.h"
 
@@ -70,29 +71,32 @@ void leat_crossover_json(json_t *object, const leat_crossover_result *result)
 
 /* --- text -------------------------------------------------------------------------------------- */
 
-static const char *ms_text(double ms, char text[32])
-{
-    snprintf(text, 32, ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
-    return text;
-}
-
 /* "3.47 (3.08-5.60)" */
 static const char *estimate_text(leat_estimate estimate, char text[112])
 {
     char value[32], low[32], high[32];
-    snprintf(text, 112, "%s (%s-%s)", ms_text(estimate.value, value), ms_text(estimate.low, low),
-             ms_text(estimate.high, high));
+    snprintf(text, 112, "%s (%s-%s)", leat_files_ms_text(estimate.value, value),
+             leat_files_ms_text(estimate.low, low), leat_files_ms_text(estimate.high, high));
+    return text;
+}
+
+/* The name of a device in 29 columns. */
+static const char *head_text(const leat_crossover_device *device, char text[32])
+{
+    snprintf(text, 32, device->simulated ? "%.17s (simulated)" : "%.29s", device->name);
     return text;
 }
 
 static void print_points(const leat_crossover_result *result)
 {
     const leat_crossover_device *a = &result->devices[0], *b = &result->devices[1];
-    printf("%8s  %-29.29s  %-29.29s %8s\n", "batch", a->name, b->name, "times");
+    char heads[2][32];
+    printf("%7s  %-29s  %-29s %8s\n", "batch", head_text(a, heads[0]), head_text(b, heads[1]),
+           "times");
     for (int32_t i = 0; i < a->n_points; i++) {
         char text[2][112];
         const leat_estimate x = a->points[i].step_ms, y = b->points[i].step_ms;
-        printf("%8lld  %-29s  %-29s %8.2f%s\n", (long long)a->points[i].batch,
+        printf("%7lld  %-29s  %-29s %8.2f%s\n", (long long)a->points[i].batch,
                estimate_text(x, text[0]), estimate_text(y, text[1]), x.value / y.value,
                a->points[i].batch == result->batch ? " *" : "");
     }
@@ -104,13 +108,14 @@ static void print_device(const leat_crossover_device *device)
     leat_terminal_say(2,
                       "%s: %s ms a step, and %s ms more for each 1,000 samples; opening %s ms, "
                       "first step %s ms",
-                      device->name, ms_text(fmax(device->alpha_ms.value, 0), alpha),
-                      ms_text(device->beta_ms_per_sample.value * 1000, beta),
-                      ms_text(device->open_ms, open), ms_text(device->first_step_ms, first));
+                      device->name, leat_files_ms_text(fmax(device->alpha_ms.value, 0), alpha),
+                      leat_files_ms_text(device->beta_ms_per_sample.value * 1000, beta),
+                      leat_files_ms_text(device->open_ms, open),
+                      leat_files_ms_text(device->first_step_ms, first));
     if (device->launches >= 0) {
         char launch[32];
         leat_terminal_say(4, "  %.0f launches per step take the host %s ms", device->launches,
-                          ms_text(device->launch_ms, launch));
+                          leat_files_ms_text(device->launch_ms, launch));
     }
 }
 

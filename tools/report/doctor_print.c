@@ -26,14 +26,6 @@ int leat_doctor_report_code(const char *verdict)
     return 22;
 }
 
-static const char *ms_text(double ms, char text[32])
-{
-    if (ms == 0)
-        return "0";
-    snprintf(text, 32, ms < 0.01 ? "%.4f" : ms < 1 ? "%.3f" : ms < 100 ? "%.2f" : "%.0f", ms);
-    return text;
-}
-
 static const char *rate_text(double per_s, char text[32])
 {
     return leat_files_count_text((uint64_t)(per_s > 0 ? per_s + 0.5 : 0), text);
@@ -89,7 +81,7 @@ static const char *share_text(const char *name)
 static void print_shares(const leat_doctor_result *r)
 {
     char ms[32];
-    printf("\nwhere the %s ms of a step go%s\n", ms_text(r->measured_step_ms, ms),
+    printf("\nwhere the %s ms of a step go%s\n", leat_files_ms_text(r->measured_step_ms, ms),
            r->simulated ? " (device simulated)" : "");
     for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
         const leat_doctor_share *s = &r->shares[i];
@@ -98,7 +90,7 @@ static void print_shares(const leat_doctor_result *r)
             continue;
         memset(bar, '#', (size_t)(s->share < 1 ? s->share * BAR + 0.5 : BAR));
         printf("  %-24s %5.1f %%  %8s ms  %s\n", share_text(s->name), 100 * s->share,
-               ms_text(s->ms, ms), bar);
+               leat_files_ms_text(s->ms, ms), bar);
     }
 }
 
@@ -107,7 +99,8 @@ static void print_shares(const leat_doctor_result *r)
 static void print_part(const char *name, double ms, double per_s)
 {
     char text[32], rate[32];
-    printf("  %-40s %9s ms  %12s samples/s\n", name, ms_text(ms, text), rate_text(per_s, rate));
+    printf("  %-40s %9s ms  %12s samples/s\n", name, leat_files_ms_text(ms, text),
+           rate_text(per_s, rate));
 }
 
 static void print_parts(const leat_doctor_result *r)
@@ -161,14 +154,15 @@ static void print_suggestion(const leat_doctor_suggestion *s, int number, double
     fputs("     ", stdout);
     leat_terminal_wrap(stdout, s->why, 5, 5);
     lines_text(s, lines, sizeof lines);
-    snprintf(line, sizeof line, "%s -> %s ms per step; %s", ms_text(before_ms, from),
-             ms_text(s->predicted_step_ms, to), lines);
+    snprintf(line, sizeof line, "%s -> %s ms per step; %s", leat_files_ms_text(before_ms, from),
+             leat_files_ms_text(s->predicted_step_ms, to), lines);
     fputs("     ", stdout);
     leat_terminal_wrap(stdout, line, 5, 5);
     if (s->is_verified)
         printf("     verified: %s ms, %s expected, %s without the change: %s\n",
-               ms_text(s->verified_step_ms, text), ms_text(s->expected_step_ms, to),
-               ms_text(s->before_step_ms, from),
+               leat_files_ms_text(s->verified_step_ms, text),
+               leat_files_ms_text(s->expected_step_ms, to),
+               leat_files_ms_text(s->before_step_ms, from),
                s->right ? "right within 15 %" : "not within 15 %");
 }
 
@@ -201,7 +195,7 @@ static void print_costs(const leat_doctor_result *r)
         const size_t n = strlen(text);
         if (r->one_time[i].ms > 0)
             snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
-                     ms_text(r->one_time[i].ms, ms));
+                     leat_files_ms_text(r->one_time[i].ms, ms));
     }
     putchar('\n');
     leat_terminal_say(2, "paid once, ms: %s", text);
@@ -227,7 +221,7 @@ void leat_doctor_report_print(const leat_doctor_result *r, const char *config)
     print_parts(r);
     if (r->next_wall[0])
         printf("  next limit behind it: %s, %s ms\n", r->next_wall,
-               ms_text(r->next_wall_step_ms, ms));
+               leat_files_ms_text(r->next_wall_step_ms, ms));
     if (r->probe >= 0)
         printf("  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
     print_suggestions(r);

@@ -13,7 +13,7 @@ static void print_arms(const leat_experiment_run *run)
     char rate[32], loader[32];
     if (!run->n_arms)
         return;
-    printf("\n%13s %22s %16s %12s  %s\n", "samples/s", "(95 %)", "loader alone/s", "device idle",
+    printf("\n%13s %22s %14s %12s  %s\n", "samples/s", "(95 %)", "loader alone/s", "device idle",
            "verdict");
     for (int32_t i = 0; i < run->n_arms; i++) {
         const leat_compare_arm *arm = &run->arms[i];
@@ -22,7 +22,7 @@ static void print_arms(const leat_experiment_run *run)
                  leat_files_count_text((uint64_t)(arm->samples_per_s_low + 0.5), low),
                  leat_files_count_text((uint64_t)(arm->samples_per_s_high + 0.5), high));
         leat_terminal_say(2, "%s%s", arm->name, arm->simulated ? " (simulated)" : "");
-        printf("%13s %22s %16s %10.1f %%  %s\n",
+        printf("%13s %22s %14s %10.1f %%  %s\n",
                leat_files_count_text((uint64_t)(arm->meter.samples_per_s + 0.5), rate), interval,
                leat_files_count_text((uint64_t)(arm->loader.value + 0.5), loader), arm->idle * 100,
                arm->verdict);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "files.h"
-#include "json.h"
+#include "speed.h"
 
 static void add_metrics(json_t *one, const char *loss, const char *accuracy,
                         const leat_metrics *metrics, bool known)
@@ -37,6 +37,7 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "input_wait", e->has_meter ? m->input_wait : no);
     leat_json_real(one, "exposed_copy", e->has_meter ? m->exposed_copy : no);
     leat_json_real(one, "other", e->has_meter ? m->other : no);
+    leat_speed_add(one, e->has_meter ? m : NULL, e->flops_per_sample);
     return one;
 }
 

@@ -18,6 +18,7 @@ typedef struct leat_train_epoch {
     bool has_eval, has_meter, steady;
     bool eval_stopped; /* by a signal, so that there is no has_eval */
     leat_meter meter;
+    double flops_per_sample; /* of the model */
 } leat_train_epoch;
 
 /* Owned by the caller. */

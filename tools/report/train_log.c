@@ -15,7 +15,7 @@
 #include "formats/events.h"
 #include "sheet.h"
 
-#define FLUSH_NS 1000000000 /* at most this old are lines that a killed process loses */
+#define FLUSH_NS 1000000000 /* a killed process loses lines of at most this time */
 
 struct leat_train_log {
     char *path, *picture; /* of log.jsonl and batch.png */
@@ -35,7 +35,7 @@ static double now_s(void)
 
 /* --- opening ---------------------------------------------------------------------------------------*/
 
-/* A line that a killed process left half is ended, so that the next one is whole. */
+/* Ends a partial line of a killed process, so that the next line is whole. */
 static void end_half_line(FILE *lines, const char *path)
 {
     char last = '\n';

@@ -16,11 +16,13 @@ enum {
     MEASURED_MIN = 5,  /* steps; shares and rates of fewer are not shown */
 };
 
-/* Where the device's time went, without the warm-up of the run. If too little of the first epoch is
- * steady (short, or a busy machine), its second half is taken and said to be what it is. */
+/* Fills the shares of the device's time, without the warm-up of the run. If too little of the first epoch is
+ * steady (a short one, or a busy machine), its second half is used, and the report says so. */
 static void take_meter(leat_train_run *t, leat_train_epoch *e)
 {
-    const size_t n = leat_trainer_times(t->trainer, t->times, TIMES_MAX);
+    const size_t n =
+        t->n_times + leat_trainer_times(t->trainer, t->times + t->n_times, TIMES_MAX - t->n_times);
+    t->n_times = 0;
     for (size_t i = 0; i < n; i++)
         leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
                                t->times[i].compute_start_ns, t->times[i].compute_end_ns);
@@ -33,8 +35,10 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     t->warm = true;
     e->has_meter =
         first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
-    if (e->has_meter)
+    if (e->has_meter) {
         t->meter = e->meter;
+        t->start.steady_step = (double)e->meter.step_p50_ns * 1e-6;
+    }
     t->has_meter |= e->has_meter;
 }
 
@@ -44,7 +48,7 @@ static int is_caught(void *user)
     return leat_files_caught() != 0;
 }
 
-/* A signal ends it at the next batch; what comes after an epoch is done all the same. */
+/* A signal ends the evaluation at the next batch; saving after the epoch is still done. */
 static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 {
     leat_loader *loader = NULL;
@@ -82,8 +86,8 @@ static bool is_about_a_value(const char *message)
     return strstr(message, " is NaN (batch ") || strstr(message, " is infinite (batch ");
 }
 
-/* Whether there is such a value in the data of n batches; *err names the first. Where bad records are masked
- * or replaced it is one of those listed. */
+/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are
+ * masked or replaced, it is taken from their list. */
 static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
 {
     const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
@@ -187,7 +191,7 @@ static void list_records(const leat_plan *plan, int64_t batch, char *text, size_
         snprintf(text + used, size - used, ", ...");
 }
 
-/* A step that gave a loss that is not finite: where, why, and which records were in its batch. */
+/* Reports a step whose loss is not finite: where, why, and which records were in its batch. */
 static int explain_loss(leat_train_run *t, int64_t batch, int64_t epoch, leat_error *err)
 {
     char what[400], records[RECORDS_SHOWN * 22 + 64];
@@ -246,7 +250,10 @@ static void begin_epoch(leat_train_run *t)
 
 static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
 {
-    leat_train_epoch e = { .number = number, .steps = t->epoch_steps };
+    leat_train_epoch e = { .number = number,
+                           .steps = t->epoch_steps,
+                           .flops_per_sample =
+                               leat_trainer_get_info(t->trainer)->flops_per_sample };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
     const int64_t end_ns = leat_files_now_ns();
     e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
@@ -275,6 +282,13 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
     return rc;
 }
 
+/* Waits for the first step of the run, whose times stay for the meter of its epoch. */
+static void wait_for_first(leat_train_run *t, int64_t start_ns)
+{
+    t->n_times = leat_trainer_times(t->trainer, t->times, 1);
+    t->start.first_step = (double)(leat_files_now_ns() - start_ns) * 1e-6;
+}
+
 /* One step; *end: the run is over. */
 static int step(leat_train_run *t, bool *end, leat_error *err)
 {
@@ -291,7 +305,9 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     const int64_t epoch = per_epoch > 0 ? info.number / per_epoch : info.epoch;
     const int64_t start_ns = leat_files_now_ns();
-    if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
+    if ((rc = leat_trainer_step(t->trainer, batch, err)) == LEAT_OK && t->steps == 0)
+        wait_for_first(t, start_ns);
+    if (rc < 0)
         return is_about_the_loss(err) ? explain_loss(t, info.number, epoch, err) : rc;
     t->counts.busy_ns += leat_files_now_ns() - start_ns;
     t->counts.samples += info.rows;
@@ -340,7 +356,7 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
-/* At a signal; with checkpoints between two updates of the weights. */
+/* True after a signal; with checkpoints only between two updates of the weights. */
 static bool must_stop(const leat_train_run *t)
 {
     return leat_files_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));

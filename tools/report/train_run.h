@@ -11,6 +11,7 @@
 #include "json.h"
 #include "leat/leat.h"
 #include "progress.h"
+#include "speed.h"
 #include "summary.h"
 #include "train_keep.h"
 #include "train_log.h"
@@ -40,13 +41,15 @@ typedef struct leat_train_run {
     bool stopped;      /* by a signal, between two steps or in an evaluation */
     bool eval_stopped; /* the last epoch was not evaluated to the end */
     bool has_meter;
-    leat_meter meter;    /* of the last epoch that was long enough */
-    int64_t saved_steps; /* steps of this run that the saved weights include */
+    leat_meter meter;       /* of the last epoch that was long enough */
+    leat_speed_start start; /* `creation` is set before */
+    int64_t saved_steps;    /* steps of this run that the saved weights include */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;
     leat_step_times *times;
-    bool warm;     /* the warm-up is over */
-    bool eval_bad; /* already reported */
+    size_t n_times; /* in `times` already: of the first step */
+    bool warm;      /* the warm-up is over */
+    bool eval_bad;  /* already reported */
     leat_train_counts counts;
     leat_train_mark shown,
         logged; /* since the last drawing of the progress line; the last line of the log */

@@ -13,7 +13,7 @@ static int64_t steps_of_epoch(const leat_train_run *t)
     return n > 0 ? n : 0;
 }
 
-/* All steps were made: a signal came in the evaluation after the last one. */
+/* True if all steps were made: the signal came during the evaluation after the last one. */
 static bool is_complete(const leat_train_run *t)
 {
     return t->steps == t->steps_most ||

@@ -130,7 +130,7 @@ static int names_of_source(leat_trained *t, const char *section, leat_error *err
     return list_csv_classes(t, section, err);
 }
 
-/* Those of the training data are the same classes. */
+/* Names from --labels, from the section's source, or else from the training source: the classes are the same. */
 static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
     if (how->labels)

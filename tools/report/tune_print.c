@@ -96,8 +96,9 @@ static bool begins_race(const leat_tune_try *try)
 void leat_tune_print(const leat_tune_result *result, const char *output)
 {
     char rate[32], before[32];
-    printf("device %s%s\n", result->device,
-           result->simulated ? ": simulated; times are modelled, no arithmetic is done" : "");
+    leat_terminal_say(2, "device %s%s", result->device,
+                      result->simulated ? ": simulated; times are modelled, no arithmetic is done"
+                                        : "");
     if (result->cores_taken >= 0.1 * result->cores)
         printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);

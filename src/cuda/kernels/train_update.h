@@ -27,11 +27,12 @@ typedef struct leat_train_range {
     int32_t of;
     int32_t first, count; /* ranges of the same parameter */
     int32_t matrix;       /* its rank is 2 or more */
+    float wide;           /* of a matrix: columns / rows, at least 1 */
     float rate, decay;    /* of the parameter: factor of the learning rate; weight decay */
 } leat_train_range;
 
 enum { LEAT_TRAIN_RANGE = 2048 };
-enum { LEAT_OPTIM_SGD, LEAT_OPTIM_ADAM, LEAT_OPTIM_ADAMW, LEAT_OPTIM_LARS };
+enum { LEAT_OPTIM_SGD, LEAT_OPTIM_ADAM, LEAT_OPTIM_ADAMW, LEAT_OPTIM_LARS, LEAT_OPTIM_MUON };
 
 typedef struct leat_train_update_args {
     int64_t n; /* LEAT_TRAIN_KERNEL: calls */
@@ -45,8 +46,8 @@ typedef struct leat_train_update_args {
     const leat_train_pack *packs;
     uint8_t *copies;
     double *partial;
-    float *other; /* blend, swap, accumulate */
-    float share;
+    float *other; /* blend, swap, accumulate, mix */
+    float share, kept;
     int32_t mode;
 } leat_train_update_args;
 
@@ -180,7 +181,7 @@ LEAT_HOST_DEVICE void leat_train_sgd(const leat_train_update_args *a, const leat
     a->weight[i] = kept * a->weight[i] - (of_grad * g + of_velocity * v);
 }
 
-/* adam and adamw */
+/* adam, adamw and the vectors of muon */
 LEAT_HOST_DEVICE void leat_train_adam(const leat_train_update_args *a, const leat_train_range *r,
                                       int64_t i)
 {
@@ -214,6 +215,16 @@ LEAT_HOST_DEVICE void leat_train_lars(const leat_train_update_args *a, const lea
     a->weight[i] -= v;
 }
 
+/* The gradient of a matrix is its direction by now. */
+LEAT_HOST_DEVICE void leat_train_muon(const leat_train_update_args *a, const leat_train_range *r,
+                                      int64_t i)
+{
+    const double step = a->step->rate * (double)r->rate;
+    const float rate = (float)(step * sqrt((double)r->wide));
+    const float kept = 1 - (float)(step * (double)r->decay);
+    a->weight[i] = kept * a->weight[i] - rate * a->grad[i];
+}
+
 /* Block x: range x of the arenas. lars first adds up the squares of the parameter's ranges. */
 LEAT_HOST_DEVICE void leat_train_update_block(const leat_train_update_args *a,
                                               const leat_train_place *at)
@@ -239,9 +250,65 @@ LEAT_HOST_DEVICE void leat_train_update_block(const leat_train_update_args *a,
                 leat_train_sgd(a, r, i);
             else if (a->optimizer == LEAT_OPTIM_LARS)
                 leat_train_lars(a, r, squares, i);
+            else if (a->optimizer == LEAT_OPTIM_MUON && r->matrix)
+                leat_train_muon(a, r, i);
             else
                 leat_train_adam(a, r, i);
     }
+}
+
+/* --- muon: the gradients of matrices become directions; src/train/optimizers/muon.c ------------- */
+
+/* Block x: the momentum of range x takes the place of the gradient, and its squares are summed. */
+LEAT_HOST_DEVICE void leat_train_momentum_block(const leat_train_update_args *a,
+                                                const leat_train_place *at)
+{
+    const leat_train_range *const r = &a->ranges[at->block_x];
+    double *const mine = (double *)at->shared + at->thread;
+    if (!r->matrix)
+        return;
+    if (at->phase == 0) {
+        *mine = 0;
+        for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS) {
+            const float g = a->grad[i] * a->step->grad_scale, comes = (1 - a->momentum) * g;
+            const float v = a->momentum * a->states[0][i] + comes;
+            const float d = a->nesterov ? a->momentum * v + comes : v;
+            a->states[0][i] = v;
+            a->grad[i] = d;
+            *mine += (double)d * (double)d;
+        }
+    }
+    leat_train_tree(mine, at);
+    if (at->phase == LEAT_TREE_PHASES - 1 && at->thread == 0)
+        a->partial[at->block_x] = *mine;
+}
+
+/* Block x: range x is divided by the length of its matrix. */
+LEAT_HOST_DEVICE void leat_train_unit_block(const leat_train_update_args *a,
+                                            const leat_train_place *at)
+{
+    const leat_train_range *const r = &a->ranges[at->block_x];
+    double *const sums = (double *)at->shared;
+    if (!r->matrix)
+        return;
+    if (at->phase == 0) {
+        double sum = 0;
+        for (int32_t i = at->thread; i < r->count; i += LEAT_TRAIN_THREADS)
+            sum += a->partial[r->first + i];
+        sums[at->thread] = sum;
+    } else if (at->phase < LEAT_TREE_PHASES) {
+        leat_train_tree(sums + at->thread, at);
+    } else {
+        const float shorter = (float)(1 / (sqrt(sums[0]) + 1e-7));
+        for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
+            a->grad[i] *= shorter;
+    }
+}
+
+/* weight = kept * weight + share * other */
+LEAT_HOST_DEVICE void leat_train_mix_one(const leat_train_update_args *a, int64_t i)
+{
+    a->weight[i] = a->kept * a->weight[i] + a->share * a->other[i];
 }
 
 #endif
@@ -253,3 +320,7 @@ LEAT_TRAIN_BLOCKS(train_squares, leat_train_update_args, LEAT_TREE_PHASES, leat_
 LEAT_TRAIN_BLOCKS(train_clip, leat_train_update_args, LEAT_TREE_PHASES, leat_train_clip_block)
 LEAT_TRAIN_BLOCKS(train_update, leat_train_update_args, LEAT_TREE_PHASES + 1,
                   leat_train_update_block)
+LEAT_TRAIN_BLOCKS(train_momentum, leat_train_update_args, LEAT_TREE_PHASES,
+                  leat_train_momentum_block)
+LEAT_TRAIN_BLOCKS(train_unit, leat_train_update_args, LEAT_TREE_PHASES + 1, leat_train_unit_block)
+LEAT_TRAIN_KERNEL(train_mix, leat_train_update_args, leat_train_mix_one)

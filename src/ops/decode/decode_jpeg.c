@@ -23,12 +23,12 @@ static const leat_option options[] = {
                     "with device: gpu, share of a batch's rows that nvJPEG decodes; the CPU "
                     "decodes the others"),
     LEAT_OPTION_ENUM(leat_decode_options, scale, "1", scale_choices,
-                     "decode at 1 / scale of the size, by a smaller DCT; auto: the largest that is "
-                     "not smaller than what the resize right after it gives; not 1 needs exact: "
-                     "false"),
+                     "decode at 1 / scale of the size, by a smaller DCT; auto: the smallest size "
+                     "that is not below the output of the resize right after it; values other "
+                     "than 1 need exact: false"),
     LEAT_OPTION_BOOL(leat_decode_options, exact, "true",
-                     "false: scale may change pixels slightly, compared with decoding everything "
-                     "and resizing that"),
+                     "false: scale may change pixels slightly, compared with full decoding and "
+                     "resizing"),
     LEAT_OPTION_END
 };
 

@@ -70,9 +70,9 @@ int leat_jpeg_decode(const leat_jpeg *jpeg, int channels, uint8_t *out, leat_scr
 
 /* Decodes a part of the image to box->height × box->width × channels bytes, with the same pixels as in
  * the whole image. It decodes from the start to the end of the box, and with restart markers only the
- * segments that the box needs; of a progressive file, each scan. It checks the markers of the rest of the file, so it notices a truncated
- * file and missing, wrong or extra markers. It does not notice wrong bits between the other markers. The
- * box is then what libjpeg-turbo makes of that part of the file.
+ * segments that the box needs; of a progressive file, each scan. It checks the markers of the rest of the
+ * file, so it notices a truncated file and missing, wrong or extra markers. It does not notice wrong bits
+ * between the other markers. The box is then what libjpeg-turbo makes of that part of the file.
  *
  * box      not empty and inside the image, else LEAT_E_ARGUMENT */
 int leat_jpeg_decode_box(const leat_jpeg *jpeg, const leat_image_box *box, int channels,

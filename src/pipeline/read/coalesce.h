@@ -28,15 +28,18 @@ typedef struct leat_row_read {
     struct leat_task *task;
     struct leat_row_read *next; /* the next row of the same read; NULL: none */
     uint64_t sample, epoch;
-    uint8_t *bytes; /* NULL: not read ahead */
-    bool failed;    /* its worker reads it again [engine lock, then its worker] */
-    bool direct;    /* its file is read in whole blocks */
-    bool is_entry;  /* the bytes are an entry of the cache */
-    int fd;
+    uint8_t *bytes;    /* NULL: not read ahead */
+    bool failed;       /* its worker reads it again [engine lock, then its worker] */
+    bool direct : 1;   /* its file is read in whole blocks */
+    bool is_entry : 1; /* the bytes are an entry of the cache */
+    bool waited; /* first row of a read in a thread: for the disk [that thread until it is done] */
+    uint8_t error; /* the same: errno; 0: all bytes were read */
+    int fd;        /* -1: the source reads the record */
     size_t size;
     uint64_t offset;
-    uint64_t from; /* first row of a read: where the read begins in the file */
-    size_t length; /* first row of a read: bytes to read; 0: another row */
+    uint64_t from;                   /* first row of a read: where the read begins in the file */
+    size_t length;                   /* first row of a read: bytes to read; 0: another row */
+    struct leat_row_read *next_done; /* reader_threads.h */
 } leat_row_read;
 
 /* The read memory and the read that may still grow. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.c: implements reader.h with liburing. */
+ * reader.c: implements reader.h with liburing, or with reader_threads.h. */
 #include "reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/clock.h"
+#include "base/eventfd.h"
 #include "base/text.h"
 
 #define FILES_MAX 16384 /* higher descriptors are not registered and not read directly */
@@ -35,6 +34,7 @@ typedef struct file_entry {
 } file_entry;
 
 struct leat_reader {
+    leat_reader_threads *threads; /* NULL: the ring reads [const after open] */
     struct io_uring ring;
     bool ring_open, registered; /* [const after open] */
     bool direct;                /* open files directly; cleared when that fails [token] */
@@ -44,14 +44,14 @@ struct leat_reader {
     int wake_fd;                /* [const after open] */
     uint8_t *memory;            /* [const after open] */
     size_t bytes;
-    void *tags[LEAT_READER_DEPTH]; /* of the last queued reads, as a ring [token] */
-    uint64_t n_queued;             /* in total [token] */
-    uint64_t n_entered;            /* io_uring_enter calls, for faults [token] */
-    unsigned n_failed;             /* calls that failed in a row [token] */
-    int refused;                   /* errno: nothing is submitted any more [token] */
-    bool dropped;                  /* leat_reader_drop() was called [token] */
-    uint64_t n_read;               /* finished reads, for faults [engine lock] */
-    leat_reader_faults faults;     /* [const after open] */
+    leat_row_read *rows[LEAT_READER_DEPTH]; /* of the last queued reads, as a ring [token] */
+    uint64_t n_queued;                      /* in total [token] */
+    uint64_t n_entered;                     /* io_uring_enter calls, for faults [token] */
+    unsigned n_failed;                      /* calls that failed in a row [token] */
+    int refused;                            /* errno: nothing is submitted any more [token] */
+    bool dropped;                           /* leat_reader_drop() was called [token] */
+    uint64_t n_read;                        /* finished reads, for faults [engine lock] */
+    leat_reader_faults faults;              /* [const after open] */
     char note[160];
 };
 
@@ -80,9 +80,6 @@ static int open_ring(leat_reader *reader, leat_error *err)
     if (rc < 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring is refused: io_uring_enter: %s",
                          strerror(-rc));
-    reader->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (reader->wake_fd < 0)
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring has no eventfd: %s", strerror(errno));
     rc = io_uring_register_eventfd(&reader->ring, reader->wake_fd);
     if (rc < 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED, "io_uring takes no eventfd: %s", strerror(-rc));
@@ -185,37 +182,54 @@ bool leat_reader_is_direct(leat_reader *reader, int fd)
     return reader->files[fd].direct_fd >= 0;
 }
 
-int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *err)
+/* Makes a reader that cannot read yet. Close it also after an error. */
+static int make(leat_reader **out, size_t bytes, leat_error *err)
 {
-    *out = NULL;
-    leat_reader *reader = calloc(1, sizeof *reader);
+    leat_reader *const reader = *out = calloc(1, sizeof *reader);
     if (!reader)
         return leat_fail(err, LEAT_E_NOMEM, "reader: %zu bytes", sizeof *reader);
-    reader->wake_fd = -1;
     reader->faults = leat_reader_fault;
-    reader->bytes = bytes;
-    reader->direct = direct;
-    int rc;
-    if ((rc = open_ring(reader, err)) < 0 || (rc = open_files(reader, err)) < 0)
-        goto fail;
+    reader->wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (reader->wake_fd < 0)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "there is no eventfd: %s", strerror(errno));
     void *const memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
-        rc = leat_fail(err, LEAT_E_NOMEM, "read buffers: %zu bytes: %s", bytes, strerror(errno));
-        goto fail;
-    }
+    if (memory == MAP_FAILED)
+        return leat_fail(err, LEAT_E_NOMEM, "read buffers: %zu bytes: %s", bytes, strerror(errno));
     reader->memory = memory;
-    register_memory(reader);
-    *out = reader;
+    reader->bytes = bytes;
     return LEAT_OK;
-fail:
-    leat_reader_close(&reader);
+}
+
+int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *err)
+{
+    int rc;
+    if ((rc = make(out, bytes, err)) < 0 || (rc = open_ring(*out, err)) < 0 ||
+        (rc = open_files(*out, err)) < 0) {
+        leat_reader_close(out);
+        return rc;
+    }
+    (*out)->direct = direct;
+    register_memory(*out);
+    return LEAT_OK;
+}
+
+int leat_reader_open_threads(leat_reader **out, size_t bytes, leat_read_row *read, void *arg,
+                             leat_error *err)
+{
+    int rc = make(out, bytes, err);
+    if (rc >= 0)
+        rc = leat_reader_threads_open(&(*out)->threads, read, arg, (*out)->wake_fd, err);
+    if (rc < 0)
+        leat_reader_close(out);
     return rc;
 }
 
 void leat_reader_close(leat_reader **out)
 {
     leat_reader *const reader = *out;
+    if (reader)
+        leat_reader_threads_close(&reader->threads);
     /* The kernel frees a ring some time later; files and memory must be free at once. */
     if (reader && reader->files_registered)
         io_uring_unregister_files(&reader->ring);
@@ -230,6 +244,7 @@ void leat_reader_close_forked(leat_reader **out)
     leat_reader *const reader = *out;
     if (!reader)
         return;
+    leat_reader_threads_close_forked(&reader->threads);
     if (reader->ring_open)
         io_uring_queue_exit(&reader->ring);
     for (int fd = 0; reader->files && fd < reader->n_files; fd++)
@@ -254,23 +269,31 @@ const char *leat_reader_note(const leat_reader *reader)
     return reader->note;
 }
 
-void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, size_t size,
-                       void *tag)
+static void queue_in_ring(leat_reader *reader, leat_row_read *first)
 {
+    const int fd = first->fd;
+    uint8_t *const to = leat_row_read_to(first);
     struct io_uring_sqe *const sqe = io_uring_get_sqe(&reader->ring);
-    leat_check(sqe && (uint8_t *)to >= reader->memory &&
-               (uint8_t *)to + size <= reader->memory + reader->bytes);
+    leat_check(sqe && to >= reader->memory && to + first->length <= reader->memory + reader->bytes);
     const file_entry *const file = fd < reader->n_files ? &reader->files[fd] : NULL;
     const bool known = file && file->known, in_table = known && file->registered;
     const int used = in_table ? fd : known && file->direct_fd >= 0 ? file->direct_fd : fd;
     if (reader->registered)
-        io_uring_prep_read_fixed(sqe, used, to, (unsigned)size, offset, 0);
+        io_uring_prep_read_fixed(sqe, used, to, (unsigned)first->length, first->from, 0);
     else
-        io_uring_prep_read(sqe, used, to, (unsigned)size, offset);
+        io_uring_prep_read(sqe, used, to, (unsigned)first->length, first->from);
     if (in_table)
         io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
-    io_uring_sqe_set_data(sqe, tag);
-    reader->tags[reader->n_queued++ % LEAT_READER_DEPTH] = tag;
+    io_uring_sqe_set_data(sqe, first);
+    reader->rows[reader->n_queued++ % LEAT_READER_DEPTH] = first;
+}
+
+void leat_reader_queue(leat_reader *reader, leat_row_read *first)
+{
+    if (reader->threads)
+        leat_reader_threads_queue(reader->threads, first);
+    else
+        queue_in_ring(reader, first);
 }
 
 /* io_uring_submit(), or an injected fault. */
@@ -293,7 +316,10 @@ static bool may_pass(int rc)
 int leat_reader_submit(leat_reader *reader)
 {
     unsigned n_left;
-    while (!reader->refused && (n_left = io_uring_sq_ready(&reader->ring)) > 0) {
+    if (reader->threads)
+        leat_reader_threads_submit(reader->threads);
+    while (!reader->threads && !reader->refused &&
+           (n_left = io_uring_sq_ready(&reader->ring)) > 0) {
         const int rc = enter(reader);
         if (rc > 0) {
             reader->n_failed = 0;
@@ -307,16 +333,17 @@ int leat_reader_submit(leat_reader *reader)
     return -reader->refused;
 }
 
-void leat_reader_drop(leat_reader *reader, void (*done)(void *arg, void *tag, int result),
-                      void *arg)
+void leat_reader_drop(leat_reader *reader, leat_reader_done *done, void *arg)
 {
-    if (reader->dropped)
+    if (reader->threads)
+        leat_reader_threads_drop(reader->threads);
+    if (reader->threads || reader->dropped)
         return;
     if (!reader->refused)
         reader->refused = ECANCELED;
     reader->dropped = true;
     for (uint64_t n = io_uring_sq_ready(&reader->ring); n > 0; n--)
-        done(arg, reader->tags[(reader->n_queued - n) % LEAT_READER_DEPTH], -reader->refused);
+        done(arg, reader->rows[(reader->n_queued - n) % LEAT_READER_DEPTH], -reader->refused);
 }
 
 /* The result, or an injected fault: then the bytes may be there, but nobody may rely on them. */
@@ -330,8 +357,21 @@ static int spoil(leat_reader *reader, int result)
     return result;
 }
 
-int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int result), void *arg)
+static int reap_threads(leat_reader *reader, leat_reader_done *done, void *arg)
 {
+    int n = 0;
+    for (leat_row_read *row = leat_reader_threads_take(reader->threads), *next; row; row = next) {
+        next = row->next_done; /* done() may give the row away */
+        done(arg, row, spoil(reader, row->error ? -row->error : (int)row->length));
+        n++;
+    }
+    return n;
+}
+
+int leat_reader_reap(leat_reader *reader, leat_reader_done *done, void *arg)
+{
+    if (reader->threads)
+        return reap_threads(reader, done, arg);
     struct io_uring_cqe *cqe;
     unsigned head;
     int n = 0;
@@ -347,26 +387,20 @@ int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int
 
 void leat_reader_wait(leat_reader *reader)
 {
-    uint64_t count;
-    while (read(reader->wake_fd, &count, sizeof count) < 0 && errno == EINTR) {
-    }
+    if (!reader->threads || leat_reader_threads_watch(reader->threads, true))
+        leat_eventfd_wait(reader->wake_fd);
+    if (reader->threads)
+        leat_reader_threads_watch(reader->threads, false);
 }
 
 bool leat_reader_wait_until(leat_reader *reader, int64_t until_ns)
 {
-    struct pollfd one = { .fd = reader->wake_fd, .events = POLLIN };
-    int64_t ns;
-    while ((ns = until_ns - leat_clock_ns()) > 0) {
-        const struct timespec left = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
-        if (ppoll(&one, 1, &left, NULL) > 0)
-            return true;
-    }
-    return false;
+    if (reader->threads && !leat_reader_threads_watch(reader->threads, true))
+        leat_eventfd_signal(reader->wake_fd); /* the row may be taken before leat_reader_wait() */
+    return leat_eventfd_wait_until(reader->wake_fd, until_ns);
 }
 
 void leat_reader_wake(leat_reader *reader)
 {
-    const uint64_t one = 1;
-    while (write(reader->wake_fd, &one, sizeof one) < 0 && errno == EINTR) {
-    }
+    leat_eventfd_signal(reader->wake_fd);
 }

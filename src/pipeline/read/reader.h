@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader.h: many reads in flight on one io_uring, into one block of memory. readahead.c owns the
+ * reader.h: many reads in flight, on one io_uring or in threads of their own, into one block of memory. readahead.c owns the
  * reader. Invariant: one thread at a time queues and submits (it holds the read-ahead token),
  * reaping is done under the engine lock, and one thread at a time waits (the leader). Any thread
  * may wake it. Submission and completion queues are separate memory, so queueing and reaping
  * need no common lock.
  *
  * The leader sleeps in read(eventfd). Two things write to the eventfd and wake the leader: a completion (the
- * ring has it registered) and leat_reader_wake(). The eventfd keeps its count, so a wake-up just before the
- * leader sleeps is not lost. */
+ * ring has it registered; a thread that has read writes to it) and leat_reader_wake(). The eventfd keeps its
+ * count, so a wake-up just before the leader sleeps is not lost. */
 #ifndef LEAT_READER_H
 #define LEAT_READER_H
 
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "leat/error.h"
+#include "reader_threads.h"
 
 #define LEAT_READER_DEPTH 128 /* reads in flight */
 
@@ -27,6 +28,10 @@ typedef struct leat_reader leat_reader;
  * direct   read past the page cache, if the file system can
  * returns  LEAT_E_UNSUPPORTED, with the reason, when the kernel refuses the ring: use pread then */
 int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *err);
+/* Opens a reader that calls read(arg, first row) in threads of its own. LEAT_E_UNSUPPORTED, with the reason: there
+ * can be no such threads. */
+int leat_reader_open_threads(leat_reader **out, size_t bytes, leat_read_row *read, void *arg,
+                             leat_error *err);
 /* Waits for reads in flight. */
 void leat_reader_close(leat_reader **reader);
 
@@ -41,23 +46,22 @@ const char *leat_reader_note(const leat_reader *reader);
  * blocks. [token] */
 bool leat_reader_is_direct(leat_reader *reader, int fd);
 
-/* Queues a read; at most LEAT_READER_DEPTH may be in flight. `to` lies in the reader's memory. */
-void leat_reader_queue(leat_reader *reader, int fd, uint64_t offset, void *to, size_t size,
-                       void *tag);
-/* Gives the queued reads to the kernel.
+/* Queues the read that begins with this row; at most LEAT_READER_DEPTH may be in flight. */
+void leat_reader_queue(leat_reader *reader, leat_row_read *first);
+typedef void leat_reader_done(void *arg, leat_row_read *first, int result);
+
+/* Gives the queued reads to the kernel, or to the threads.
  *
  * returns  0: the kernel has them all; > 0: so many are still queued because the kernel lacks resources, call
  *          again; -errno: the kernel refuses reads for good: drop what is queued and use pread */
 int leat_reader_submit(leat_reader *reader);
-/* Calls done(tag, -errno) for each read that is still queued, and refuses all later ones. Reads
- * that the kernel has taken end as usual. [token and engine lock] */
-void leat_reader_drop(leat_reader *reader, void (*done)(void *arg, void *tag, int result),
-                      void *arg);
+/* Calls done(first row, -errno) for each read that is still queued, and refuses all later ones. Reads
+ * that the kernel or a thread has taken end as usual. [token and engine lock] */
+void leat_reader_drop(leat_reader *reader, leat_reader_done *done, void *arg);
 
-/* Calls done(tag, result) for each finished read; result is the bytes read (may be short) or
+/* Calls done(first row, result) for each finished read; result is the bytes read (may be short) or
  * -errno. Returns the number of reads. */
-int leat_reader_reap(leat_reader *reader, void (*done)(void *arg, void *tag, int result),
-                     void *arg);
+int leat_reader_reap(leat_reader *reader, leat_reader_done *done, void *arg);
 /* Sleeps until a read finishes or leat_reader_wake() is called. */
 void leat_reader_wait(leat_reader *reader);
 /* The same until a time (CLOCK_MONOTONIC, ns) at the latest. False: the time is over and nothing has happened. */
@@ -67,6 +71,7 @@ void leat_reader_wake(leat_reader *reader);
 /* For tests: faults of readers that are opened from now on. All zero: none. */
 typedef struct leat_reader_faults {
     bool refuse_ring;         /* as kernels or containers without io_uring do */
+    bool refuse_threads;      /* as a limit on processes does */
     bool refuse_registration; /* as a low RLIMIT_MEMLOCK does */
     uint32_t short_every;     /* every n-th read comes back half */
     uint32_t error_every;     /* every n-th read comes back as -error */

@@ -49,12 +49,6 @@ static void decide(leat_budget *out, const char *name, int64_t to, const char *u
     va_end(args);
 }
 
-/* Records are in files that the engine reads. */
-static bool reads_ahead(const leat_plan *plan)
-{
-    return plan->source->table->locate && plan->engine.reader != LEAT_READER_PREAD;
-}
-
 /* The most that prefetch may grow to, before memory counts (the formula is that of tune.c). */
 static int64_t depth_most(const leat_budget_division *d)
 {
@@ -92,7 +86,7 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
-    if (!plan->source->table->locate)
+    if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
         decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
     else if (b->kept_bytes)
         decide(b, "reader", 0, "",
@@ -100,9 +94,14 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     else if (!b->read_bytes)
         decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
-        decide(b, "reader", 0, "", "io_uring%s",
-               plan->engine.reader == LEAT_READER_AUTO ? ", or pread if the kernel refuses it"
-                                                       : "");
+        if (leat_budget_reads_in_threads(plan))
+            decide(b, "reader", 0, "",
+                   "threads: up to %d files are opened and read at a time, beside the workers",
+                   LEAT_READER_THREADS);
+        else
+            decide(b, "reader", 0, "", "io_uring%s",
+                   plan->engine.reader == LEAT_READER_AUTO ? ", or pread if the kernel refuses it"
+                                                           : "");
         decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
                plan->engine.read_bytes  ? "set by engine.read_bytes"
                : wanted > b->read_bytes ? "auto: the rest of the memory limit"
@@ -161,7 +160,7 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
 /* Preferred read memory: two windows of average records, within bounds. */
 static int64_t wanted_read(const leat_plan *plan)
 {
-    if (!reads_ahead(plan))
+    if (!leat_budget_uses_ring(plan) && !leat_budget_reads_in_threads(plan))
         return 0;
     if (plan->engine.read_bytes)
         return leat_budget_round_up(plan->engine.read_bytes);

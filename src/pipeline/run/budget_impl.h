@@ -28,6 +28,19 @@ typedef struct leat_budget_division {
     leat_budget *out;
 } leat_budget_division;
 
+/* Threads of their own read ahead, because records are files: the consumer alone does all the work without threads. */
+static inline bool leat_budget_reads_in_threads(const leat_plan *plan)
+{
+    return plan->source->table->read && plan->engine.reader == LEAT_READER_AUTO &&
+           plan->engine.threads != 0;
+}
+/* A ring reads ahead, unless the kernel refuses it. */
+static inline bool leat_budget_uses_ring(const leat_plan *plan)
+{
+    return plan->source->table->locate && !plan->source->table->read &&
+           plan->engine.reader != LEAT_READER_PREAD;
+}
+
 /* Rounds up to whole pages. */
 static inline int64_t leat_budget_round_up(int64_t bytes)
 {

@@ -12,6 +12,7 @@
 #include "engine.h"
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
+#define READER_BYTES ((int64_t)16 << 10)  /* used of the stack of a thread that only reads */
 
 LEAT_PRINTF(5, 6)
 static void add_row(leat_budget *out, const char *name, leat_memory_kind kind, int64_t bytes,
@@ -94,8 +95,13 @@ static void add_reading(const leat_budget_division *d)
             (b->threads + 3) * (int64_t)leat_trace_ring_bytes((uint64_t)d->plan->engine.spans),
             "%lld per thread, for reads and for steps (engine.spans)",
             (long long)d->plan->engine.spans);
-    add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
-            "reads in flight and records read ahead");
+    if (leat_budget_reads_in_threads(d->plan))
+        add_row(
+            b, "read memory", LEAT_MEMORY_HOST, b->read_bytes + LEAT_READER_THREADS * READER_BYTES,
+            "reads in flight, records read ahead, and stacks of %d threads", LEAT_READER_THREADS);
+    else
+        add_row(b, "read memory", LEAT_MEMORY_HOST, b->read_bytes,
+                "reads in flight and records read ahead");
     add_row(b, "bookkeeping", LEAT_MEMORY_HOST,
             leat_budget_round_up(task_bytes + n_handles * handle_bytes +
                                  b->n_slots * (int64_t)sizeof(leat_slot) +

@@ -142,7 +142,6 @@ struct leat_batch {
     leat_buffer *buffer; /* set from SHIPPED on; NULL without a device */
     uint8_t *memory;     /* of the host slot or the device buffer */
     uint8_t *valid;      /* a byte per row; NULL: no row is masked */
-    size_t copied_bytes; /* [who ships] */
 };
 
 /* What tune.c measures. [engine lock] */

@@ -40,6 +40,8 @@ void leat_readahead_reap_locked(leat_loader *loader);
 /* The oldest task that is READY and has a slot, of batch `only_batch` or, if that is -1, of any. */
 leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
+/* read_row.c: a leat_read_row for the loader `arg`. */
+int leat_read_row_now(void *loader, leat_row_read *row);
 
 /* --- ship.c ----------------------------------------------------------------------------------- */
 int leat_ship_open(leat_loader *loader, leat_error *err);

@@ -33,23 +33,30 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
 {
     leat_readahead *const a = &loader->readahead;
     const leat_plan *const plan = loader->plan;
-    const bool can_locate = plan->source->table->locate != NULL;
     a->batch = loader->first_batch;
-    if (plan->engine.io == LEAT_IO_DIRECT && can_locate)
+    a->by_threads = leat_budget_reads_in_threads(plan);
+    if (plan->engine.io == LEAT_IO_DIRECT && plan->source->table->locate &&
+        !plan->source->table->read)
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "io: direct needs reader: io_uring");
     const uint64_t kept = (uint64_t)loader->budget.kept_bytes;
     if (kept && plan->source->table->keep(plan->source, kept, err) < 0)
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "the files are not kept in memory: %.100s", err ? err->message : "no memory");
-    if (!can_locate || !loader->budget.read_bytes)
+    if (!loader->budget.read_bytes)
         return LEAT_OK;
     a->n_settle = LEAT_SETTLE;
     a->bytes = a->bytes_ahead = (uint64_t)loader->budget.read_bytes;
-    const int rc = leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
+    a->is_single = a->by_threads;
+    const int rc =
+        a->by_threads
+            ? leat_reader_open_threads(&a->reader, a->bytes, leat_read_row_now, loader, err)
+            : leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
-                 err ? err->message : "io_uring is refused");
+                 err             ? err->message
+                 : a->by_threads ? "no threads"
+                                 : "io_uring is refused");
         return LEAT_OK;
     }
     if (rc == LEAT_E_NOMEM)
@@ -90,15 +97,15 @@ static void note_read_locked(leat_loader *loader, const leat_task *task)
 }
 
 /* A read is done: each of its rows has its bytes, or is marked to be read again by its worker. */
-static void finished(void *arg, void *tag, int result)
+static void finished(void *arg, leat_row_read *first, int result)
 {
     leat_loader *const loader = arg;
     leat_readahead *const a = &loader->readahead;
-    const leat_row_read *const first = tag;
     leat_check(a->in_flight > 0);
     a->in_flight--;
-    for (leat_row_read *row = tag, *next; row; row = next) {
+    for (leat_row_read *row = first, *next; row; row = next) {
         next = row->next;
+        row->task->at_once &= !first->waited;
         row->failed = result < 0 || (uint64_t)result < row->offset - first->from + row->size;
         if (row->failed)
             loader->n_reads_again++;
@@ -108,8 +115,9 @@ static void finished(void *arg, void *tag, int result)
         if (--row->task->n_pending == 0) {
             row->task->state = LEAT_TASK_READY;
             note_read_locked(loader, row->task);
-            leat_tune_read_locked(
-                loader, row->task->submitted_ns ? a->reaped_ns - row->task->submitted_ns : 0);
+            leat_tune_read_locked(loader, row->task->submitted_ns && !row->task->at_once
+                                              ? a->reaped_ns - row->task->submitted_ns
+                                              : 0);
         }
     }
 }

@@ -32,6 +32,7 @@ typedef enum leat_task_state {
 typedef struct leat_task {
     leat_task_state state; /* [engine lock] */
     uint32_t n_pending;    /* rows whose reads have not finished [engine lock] */
+    bool at_once;          /* no row had to wait for the disk [engine lock] */
     int64_t batch;
     leat_order_place place;
     uint64_t row;         /* the first one */
@@ -48,8 +49,9 @@ typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 /* Without a reader, only batch, row and order are used. */
 typedef struct leat_readahead {
     leat_reader *reader; /* [const after open] */
-    leat_task *tasks;    /* ring of LEAT_TASKS [const after open] */
-    uint64_t bytes;      /* of read memory [const after open] */
+    bool by_threads;  /* it reads in threads: records are files of their own [const after open] */
+    leat_task *tasks; /* ring of LEAT_TASKS [const after open] */
+    uint64_t bytes;   /* of read memory [const after open] */
 
     /* The rings. Positions are counted without wrapping. [engine lock] */
     uint64_t head, tail;         /* tasks published, tasks freed */
@@ -78,6 +80,7 @@ typedef struct leat_readahead {
     uint64_t n_settle;    /* reads to measure before in_worker is tried again */
     bool is_single;       /* in the last large group, few rows shared a read */
     bool in_worker;       /* the page cache has the files: the worker that runs a row reads it */
+    double n_missed;      /* recent tasks in which that worker had to wait, by_threads */
     bool refused;         /* the kernel takes no more reads: workers read for good */
 
     /* The leader is the thread that sleeps on the reader's eventfd. [engine lock] */

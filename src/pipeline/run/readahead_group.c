@@ -30,7 +30,7 @@ static bool locate(const leat_loader *loader, leat_row_read *row, leat_extent *a
         if (!source->table->locate || source->table->locate(source, record, at, NULL) < 0)
             return false;
     }
-    return at->fd >= 0;
+    return at->fd >= 0 || loader->readahead.by_threads;
 }
 
 /* Row i and the row before are parts of the same record: the worker still has that record. */
@@ -111,8 +111,7 @@ static void queue(leat_readahead *a, leat_task *task)
     for (uint32_t i = 0; i < task->n; i++) {
         leat_row_read *const row = &task->rows[i];
         if (row->length)
-            leat_reader_queue(a->reader, row->fd, row->from, row->bytes - (row->offset - row->from),
-                              row->length, row);
+            leat_reader_queue(a->reader, row);
     }
 }
 
@@ -174,6 +173,7 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
         leat_task *const task = &a->tasks[i % LEAT_TASKS];
         task->started_ns = now;
         task->submitted_ns = 0;
+        task->at_once = a->by_threads;
         a->open_bytes += task->bytes;
         task->state = task->n_pending ? LEAT_TASK_READING : LEAT_TASK_READY;
     }

@@ -283,15 +283,16 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
     const size_t skip =
         plan->caches_on_device ? leat_device_cache_skip(plan, slot->memory, batch->info.rows) : 0;
     int rc;
-    batch->copied_bytes = plan->copy_bytes - skip;
+    const size_t bytes = plan->copy_bytes - skip;
+    batch->info.copied_bytes = (int64_t)bytes;
     if (in_use && (rc = t->stream_wait(stream, batch->buffer->consumed)) < 0)
         return rc;
     /* The buffer's last batch may have been released before its ops had ended. */
     if (loader->ops && (rc = t->stream_wait(stream, batch->buffer->ops_done)) < 0)
         return rc;
     if ((rc = t->event_record(batch->copy_start, stream)) < 0 ||
-        (rc = t->copy_to_device(stream, batch->memory + skip, slot->memory + skip,
-                                batch->copied_bytes, !plan->pageable)) < 0 ||
+        (rc = t->copy_to_device(stream, batch->memory + skip, slot->memory + skip, bytes,
+                                !plan->pageable)) < 0 ||
         (rc = t->event_record(batch->copied, stream)) < 0)
         return rc;
     if (loader->ops && (rc = enqueue_ops(loader, slot, batch)) < 0)
@@ -311,7 +312,7 @@ static void note_copies(leat_loader *loader)
         const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
                                        .end_ns = table_of(loader)->event_ns(batch->copied),
                                        .batch = loader->traced_batch,
-                                       .bytes = batch->copied_bytes,
+                                       .bytes = (uint64_t)batch->info.copied_bytes,
                                        .kind = LEAT_TRACE_COPY };
         leat_trace_put(&loader->copy_spans, &span);
         loader->traced_batch++;

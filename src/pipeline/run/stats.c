@@ -106,10 +106,10 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
     snprintf(out->reader, sizeof out->reader, "%s",
-             !loader->plan->source->table->locate                     ? "direct"
-             : a->reader && !a->refused                               ? "io_uring"
-             : loader->budget.kept_bytes && !loader->reader_reason[0] ? "memory"
-                                                                      : "pread");
+             a->reader && !a->refused ? a->by_threads ? "threads" : "io_uring"
+             : !loader->plan->source->table->locate || loader->plan->source->table->read ? "direct"
+             : loader->budget.kept_bytes && !loader->reader_reason[0]                    ? "memory"
+                                                                                         : "pread");
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s", loader->reader_reason);
     out->wall_ns = leat_clock_ns() - loader->opened_ns;
     out->prefetch = loader->prefetch;

@@ -33,8 +33,12 @@
 /* Records of this size or more are better read by the worker itself: the bytes are then in its core's cache. So
  * are smaller records that share no reads. Small records that share reads would need more system calls. */
 #define IN_WORKER_BYTES 16384
-#define GROUP_ROWS      8 /* fewer rows are not worth a system call */
-#define STARVED         2 /* number of waits for the window before it grows */
+/* So many of the last MISSED_OF tasks had to wait for a file of its own: a read in a thread costs more than in the
+ * worker, and a few cold files among many are no reason for it. */
+#define MISSED     3
+#define MISSED_OF  32
+#define GROUP_ROWS 8 /* fewer rows are not worth a system call */
+#define STARVED    2 /* number of waits for the window before it grows */
 
 /* Adds to the list of decisions. */
 LEAT_PRINTF(6, 7)
@@ -100,6 +104,7 @@ void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
     if (n == 0) /* this rank has no row of a small batch */
         return;
     const double one = (double)ns / (double)n;
+    loader->readahead.n_missed *= 1 - 1.0 / MISSED_OF;
     follow(&loader->sample_ns, &t->n_timed, one > 1 ? one : 1, 4, 4);
     const double usual = loader->sample_ns < one ? loader->sample_ns : one;
     const double slowest = (double)ns - (double)(n - 1) * usual;
@@ -174,9 +179,10 @@ static void tune_reading_locked(leat_loader *loader)
     const bool at_once = a->latency_ns < AT_ONCE_NS;
     if (leat_readahead_is_off(a))
         return;
-    if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && !plan->cache &&
+    if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && (!plan->cache || a->by_threads) &&
         plan->engine.reader == LEAT_READER_AUTO && a->n_timed >= a->n_settle) {
         a->in_worker = true;
+        a->n_missed = 0;
         log_locked(loader, "read-ahead", (int64_t)a->bytes_ahead, 0, "bytes",
                    "the files are in the page cache: the worker that parses a record of %.0f bytes "
                    "also reads it",
@@ -200,13 +206,14 @@ static void tune_reading_locked(leat_loader *loader)
 void leat_tune_cache_miss_locked(leat_loader *loader)
 {
     leat_readahead *const a = &loader->readahead;
-    if (!a->in_worker)
+    if (!a->in_worker || (a->by_threads && ++a->n_missed < MISSED))
         return;
     a->in_worker = false;
     a->n_timed = 0;
     a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
     log_locked(loader, "read-ahead", 0, (int64_t)a->bytes_ahead, "bytes",
-               "a record was not in the page cache; next check after %llu reads",
+               "%s not in the page cache; next check after %llu reads",
+               a->by_threads ? "several records were" : "a record was",
                (unsigned long long)a->n_settle);
 }
 

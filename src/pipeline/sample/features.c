@@ -3,7 +3,8 @@
  * features.c: gets a record's features, the first step of a sample. sample.c calls it.
  *
  * DESIGN. There are three ways, chosen for each record: the engine has read its bytes; or the source locates
- * them and the worker reads them here; or the source loads the record itself. */
+ * them and the worker reads them here, with the source's `read` if the record is a file of its own; or the source
+ * loads the record itself. */
 #include "base/clock.h"
 #include "base/scratch.h"
 #include "sample_impl.h"
@@ -28,6 +29,19 @@ static int read_record(leat_worker *worker, const leat_extent *at, const uint8_t
     return leat_source_pread(at->fd, memory, at->size, at->offset, NULL, err);
 }
 
+/* Reads a record that is a file into scratch. NULL: it cannot; the source then says why, or can `load` it. */
+static const uint8_t *read_file(const leat_source *source, leat_worker *worker, uint64_t record,
+                                size_t size)
+{
+    const size_t mark = leat_scratch_mark(worker->scratch);
+    uint8_t *const memory =
+        source->table->read && size ? leat_scratch_take(worker->scratch, size) : NULL;
+    if (memory && source->table->read(source, record, memory, size, &worker->read_waited) >= 0)
+        return memory;
+    leat_scratch_rewind(worker->scratch, mark);
+    return NULL;
+}
+
 static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
                  const leat_stored *stored, leat_view *features, leat_stopwatch *stopwatch,
                  leat_error *err)
@@ -41,7 +55,9 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
     if (!bytes && source->table->locate &&
         (rc = source->table->locate(source, record, &extent, err)) < 0)
         return rc;
-    if (!bytes && extent.fd < 0) {
+    const uint8_t *const file =
+        !bytes && extent.fd < 0 ? read_file(source, worker, record, extent.size) : NULL;
+    if (!bytes && !file && extent.fd < 0) {
         size_t n_read = 0;
         rc = source->table->load(source, record, worker->scratch, features, &n_read, err);
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, n_read);
@@ -49,7 +65,8 @@ static int fetch(const leat_plan *plan, leat_worker *worker, uint64_t record,
         return rc;
     }
     if (!bytes) {
-        if ((rc = read_record(worker, &extent, &bytes, err)) < 0)
+        bytes = file;
+        if (!file && (rc = read_record(worker, &extent, &bytes, err)) < 0)
             return rc;
         size = extent.size;
         leat_trace_count(&stages[LEAT_STAGE_READ], 1, size);

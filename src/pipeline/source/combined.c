@@ -32,6 +32,13 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                : LEAT_OK;
 }
 
+static int read_part(const leat_source *base, uint64_t record, uint8_t *to, size_t size,
+                     bool *waited)
+{
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
+    return part->source->table->read(part->source, record - part->first, to, size, waited);
+}
+
 /* Sorts the features of a part into the order of the combined source. */
 static void sort_features(const leat_nested_part *part, leat_view *features)
 {
@@ -107,12 +114,14 @@ static void close_combined(leat_source *base)
 /* Copies the orders of the parts, and adds the functions that some part has. */
 static void add_parts(combined_source *source)
 {
+    source->table.read = read_part; /* unless some part has none */
     for (size_t i = 0; i < source->parts.n; i++) {
         const leat_nested_part *const part = &source->parts.list[i];
         const leat_source_table *const table = part->source->table;
         source->combine->children[i].order = part->order;
         source->combine->children[i].first = part->first;
         source->table.locate = table->locate ? locate : source->table.locate;
+        source->table.read = table->read ? source->table.read : NULL;
         source->table.parse = table->parse ? parse : source->table.parse;
         source->table.load = table->load ? load : source->table.load;
         source->table.known = table->known ? known : source->table.known;

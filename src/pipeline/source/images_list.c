@@ -155,23 +155,26 @@ static int visit_class(walk *w, char **path, char kind)
 
 /* What all threads share. */
 typedef struct sniffing {
-    const leat_images_list *list;
-    bool *is_image;      /* per file; written by the thread that has its piece */
-    _Atomic size_t next; /* first file of the next piece */
-    _Atomic int failed;  /* errno of a lack of memory or descriptors; 0: none */
+    leat_images_list *list; /* the thread that has a piece writes the sizes of its files */
+    bool *is_image;         /* per file; written by the thread that has its piece */
+    _Atomic size_t next;    /* first file of the next piece */
+    _Atomic int failed;     /* errno of a lack of memory or descriptors; 0: none */
 } sniffing;
 
-static bool sniff(const char *path, int *failed)
+static bool sniff(leat_image_file *file, int *failed)
 {
+    struct stat status;
     uint8_t bytes[LEAT_IMAGE_FORMAT_BYTES];
     /* O_NONBLOCK: a pipe may have replaced the file. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
             *failed = errno;
         return true;
     }
     const ssize_t n = leat_format_read_first(fd, bytes, sizeof bytes);
+    if (n > 0 && fstat(fd, &status) == 0)
+        file->bytes = (uint64_t)status.st_size;
     close(fd);
     return n < 0 || leat_image_format_of(bytes, (size_t)n) != LEAT_IMAGE_NONE;
 }
@@ -184,7 +187,7 @@ static void sniff_pieces(void *arg, int thread)
     (void)thread;
     for (size_t first; (first = atomic_fetch_add(&s->next, PIECE_FILES)) < n;)
         for (size_t i = first; i < n && i < first + PIECE_FILES; i++)
-            s->is_image[i] = sniff(s->list->files[i].path, &failed);
+            s->is_image[i] = sniff(&s->list->files[i], &failed);
     if (failed)
         atomic_store(&s->failed, failed);
 }
@@ -204,6 +207,7 @@ static void keep_images(leat_images_list *list, const bool *is_image, left_out *
     for (size_t i = 0; i < list->n_files; i++) {
         if (is_image[i]) {
             list->files[n].path = list->files[i].path;
+            list->files[n].bytes = list->files[i].bytes;
             list->files[n++].label = list->files[i].label;
         } else {
             leave_out(others, list->files[i].path);

@@ -4,7 +4,7 @@
  *
  * Classes are the sub-folders in byte order of their names; labels count from 0. An empty folder is a
  * class too. Files are in byte order of their names, so the same tree gives the same list everywhere.
- * The first bytes of a file tell whether it is an image (image_format.h); several threads read them.
+ * The first bytes of a file tell whether it is an image (image_format.h); several threads read them, and its size.
  * Names that begin with a dot, files outside of class folders and files that are no images are left
  * out; `notes` says so. */
 #ifndef LEAT_IMAGES_LIST_H
@@ -18,6 +18,7 @@
 typedef struct leat_image_file {
     char *path;
     int64_t label;
+    uint64_t bytes;        /* when it was listed; 0: unknown */
     _Atomic uint64_t seen; /* digest of size and mtime at the first read; 0: not read yet */
 } leat_image_file;
 

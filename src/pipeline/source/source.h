@@ -16,9 +16,10 @@
 
 /* Bytes of a record in an open file. */
 typedef struct leat_extent {
-    int fd; /* -1: read this record with `load` */
+    int fd; /* -1: read this record with `read`, if there is one, or with `load` */
     uint64_t offset;
-    size_t size;
+    size_t
+        size; /* with fd -1 and `read`: of the record when the source was opened; 0: use `load` */
 } leat_extent;
 
 #define LEAT_FEATURE_NAME 64 /* bytes, including the terminating 0 */
@@ -71,8 +72,12 @@ typedef struct leat_source_table {
     void (*close)(leat_source *source);
 
     /* Finds the bytes of a record; the engine reads them, possibly long before it calls `parse`.
-     * NULL: all records use `load`. fd = -1: this record uses `load`. */
+     * NULL: all records use `load`. fd = -1: this record uses `read` or `load`. */
     int (*locate)(const leat_source *source, uint64_t record, leat_extent *out, leat_error *err);
+    /* For sources whose records are files of their own: reads the bytes of a record, all `size` that `locate` has
+     * given; may block. *waited: set to true if they came from the disk. LEAT_E_AGAIN: there are too few file
+     * descriptors now. After any error use `load`, which says what is wrong. NULL: there are no such records. */
+    int (*read)(const leat_source *source, uint64_t record, uint8_t *to, size_t size, bool *waited);
     /* Makes features of these bytes: views into `bytes` or scratch. */
     int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err);

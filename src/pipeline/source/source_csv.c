@@ -26,9 +26,11 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(csv_options, header, "true",
                      "the first line of each file has the names of the columns"),
     LEAT_OPTION_STRINGS(csv_options, columns, "[]",
-                        "names of the columns of files without such a line"),
+                        "names of the columns, if the files have no header line"),
     LEAT_OPTION_STRING(csv_options, delimiter, ",", "byte between two fields"),
-    LEAT_OPTION_STRINGS(csv_options, na, "[]", "words that mean a missing value, as empty does"),
+    LEAT_OPTION_STRINGS(csv_options, na, "[]",
+                        "words that mean a missing value, like an empty "
+                        "field"),
     LEAT_OPTION_END
 };
 

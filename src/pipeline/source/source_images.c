@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/digest.h"
@@ -15,6 +16,9 @@
 #include "formats/format.h"
 #include "images_list.h"
 #include "source_list.h"
+
+#define ATTEMPTS 400   /* to open a file while there are too few descriptors */
+#define PAUSE_NS 50000 /* after each of them */
 
 typedef struct images_options {
     leat_string path;
@@ -63,8 +67,10 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
     }
     const int64_t bytes = LEAT_UNKNOWN_DIM;
     source->base.memory_bytes = list->room * sizeof *list->files;
-    for (size_t i = 0; i < list->n_files; i++) /* about what malloc rounds up to */
+    for (size_t i = 0; i < list->n_files; i++) { /* about what malloc rounds up to */
         source->base.memory_bytes += strlen(list->files[i].path) / 16 * 16 + 32;
+        source->base.n_bytes += list->files[i].bytes;
+    }
     source->base.n_records = source->base.n_files = list->n_files;
     source->base.n_classes = list->n_classes;
     source->base.notes = list->notes;
@@ -76,16 +82,29 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
     return LEAT_OK;
 }
 
-/* Opens a listed file. O_NONBLOCK: a pipe may have replaced it. */
-static int open_file(const char *path, leat_file_watch_id *id, leat_error *err)
+/* Opens a listed file. O_NONBLOCK: a pipe may have replaced it. *why receives errno. */
+static int open_file(const char *path, leat_file_watch_id *id, int *why, leat_error *err)
 {
     struct stat status;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    *why = fd < 0 ? errno : 0;
     if (fd < 0)
-        return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(errno));
+        return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(*why));
     if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_watch_id_of(fd, id) < 0) {
         close(fd);
         return leat_fail(err, LEAT_E_IO, "is not a file any more");
+    }
+    return fd;
+}
+
+/* Threads that read ahead may have the last descriptors for a moment. */
+static int open_patiently(const char *path, leat_file_watch_id *id, leat_error *err)
+{
+    int fd, why;
+    for (int i = 0; (fd = open_file(path, id, &why, err)) < 0 && i < ATTEMPTS; i++) {
+        if (why != EMFILE && why != ENFILE)
+            break;
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
     }
     return fd;
 }
@@ -107,12 +126,50 @@ static int check_unchanged(leat_image_file *file, const leat_file_watch_id *id, 
 }
 
 static int read_file(leat_image_file *file, int fd, const leat_file_watch_id *id, uint8_t *bytes,
-                     leat_error *err)
+                     bool *waited, leat_error *err)
 {
     int rc = check_unchanged(file, id, err);
-    if (rc >= 0)
+    if (rc >= 0 && !leat_source_pread_cached(fd, bytes, id->bytes, 0)) {
+        *waited = true;
         rc = leat_source_pread(fd, bytes, id->bytes, 0, NULL, err);
+    }
     return rc < 0 ? rc : leat_file_watch_same(id, fd, "", err);
+}
+
+/* The size of a file is known from the list; where it is, only its name tells. */
+static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
+{
+    (void)err;
+    *out = (leat_extent){ .fd = -1,
+                          .size = (size_t)((const images_source *)base)->list.files[record].bytes };
+    return LEAT_OK;
+}
+
+static int read_record(const leat_source *base, uint64_t record, uint8_t *to, size_t size,
+                       bool *waited)
+{
+    leat_image_file *const file = &((const images_source *)base)->list.files[record];
+    leat_file_watch_id id;
+    int why, rc = LEAT_E_DATA; /* the file has another size now */
+    const int fd = open_file(file->path, &id, &why, NULL);
+    if (fd < 0)
+        return why == EMFILE || why == ENFILE ? LEAT_E_AGAIN : fd;
+    if (id.bytes == size)
+        rc = read_file(file, fd, &id, to, waited, NULL);
+    close(fd);
+    return rc;
+}
+
+static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
+                 leat_scratch *scratch, leat_view *features, leat_error *err)
+{
+    leat_image_file *const file = &((const images_source *)base)->list.files[record];
+    const int64_t n_bytes = (int64_t)size;
+    (void)scratch;
+    (void)err;
+    features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), (void *)bytes, NULL };
+    features[1] = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &file->label, NULL };
+    return LEAT_OK;
 }
 
 static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
@@ -120,26 +177,22 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 {
     leat_image_file *const file = &((const images_source *)base)->list.files[record];
     leat_file_watch_id id;
-    const int fd = open_file(file->path, &id, err);
+    bool waited;
+    int rc = LEAT_OK;
+    const int fd = open_patiently(file->path, &id, err);
     if (fd < 0)
         return fd;
     const size_t size = (size_t)id.bytes;
     uint8_t *const bytes = leat_scratch_take(scratch, size);
-    int64_t *const label = leat_scratch_take(scratch, sizeof *label);
-    int rc = LEAT_OK;
-    if (!bytes || !label)
+    if (!bytes)
         rc = leat_fail(err, LEAT_E_NOMEM, "a file of %zu bytes does not fit in scratch", size);
     else
-        rc = read_file(file, fd, &id, bytes, err);
+        rc = read_file(file, fd, &id, bytes, &waited, err);
     close(fd);
     if (rc < 0)
         return rc;
     *n_read += size;
-    *label = file->label;
-    const int64_t n_bytes = (int64_t)size;
-    features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), bytes, NULL };
-    features[1] = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), label, NULL };
-    return LEAT_OK;
+    return parse(base, record, bytes, size, scratch, features, err);
 }
 
 /* The label comes from the folder. */
@@ -180,6 +233,9 @@ const leat_source_table leat_source_images = {
     .options_size = sizeof(images_options),
     .open = open_images,
     .close = close_images,
+    .locate = locate,
+    .read = read_record,
+    .parse = parse,
     .load = load,
     .known = known,
     .stamp = stamp,

@@ -9,8 +9,8 @@
  * or nearly so, decompresses each chunk once; different threads decompress different chunks. A global
  * shuffle can decompress a chunk for every record.
  *
- * A slot belongs to the thread that fills it (FILLING), then to the threads that copy out of it
- * (n_users). A thread holds at most one slot, and none while it waits, so there is no deadlock. */
+ * A cached chunk belongs to the thread that fills it (FILLING), then to the threads that copy out of it
+ * (n_users). A thread holds at most one, and none while it waits, so there is no deadlock. */
 #include "source_inflated.h"
 
 #include <pthread.h>
@@ -20,10 +20,10 @@
 #include "base/check.h"
 #include "tfrecord_features.h"
 
-enum { SLOTS = 8 };
+enum { CACHED_MOST = 8 };
 enum { EMPTY, FILLING, READY };
 
-typedef struct slot {
+typedef struct cached_chunk {
     int state;                      /* [lock] */
     int n_users;                    /* [lock] threads that copy out of it */
     uint64_t used;                  /* [lock] clock at the last claim */
@@ -31,23 +31,23 @@ typedef struct slot {
     size_t chunk;                   /* [lock] of that file */
     leat_inflate *inflate;          /* [filling thread] */
     uint8_t *bytes;                 /* [filling thread; then read-only] */
-} slot;
+} cached_chunk;
 
 struct leat_inflated {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a slot became READY, EMPTY or unused */
+    pthread_cond_t changed; /* a cached chunk became READY, EMPTY or unused */
     uint64_t clock;         /* [lock] */
-    size_t slot_bytes, n_slots;
-    slot slots[SLOTS];
+    size_t chunk_bytes, n_cached;
+    cached_chunk cached[CACHED_MOST];
 };
 
 void leat_inflated_close(leat_inflated **chunks)
 {
     if (!*chunks)
         return;
-    for (size_t i = 0; i < (*chunks)->n_slots; i++) {
-        leat_inflate_close(&(*chunks)->slots[i].inflate);
-        free((*chunks)->slots[i].bytes);
+    for (size_t i = 0; i < (*chunks)->n_cached; i++) {
+        leat_inflate_close(&(*chunks)->cached[i].inflate);
+        free((*chunks)->cached[i].bytes);
     }
     pthread_cond_destroy(&(*chunks)->changed);
     pthread_mutex_destroy(&(*chunks)->lock);
@@ -63,14 +63,14 @@ int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, 
         return leat_fail(err, LEAT_E_NOMEM, "chunks of compressed files");
     pthread_mutex_init(&chunks->lock, NULL);
     pthread_cond_init(&chunks->changed, NULL);
-    chunks->slot_bytes = most_bytes;
-    chunks->n_slots = n_chunks < SLOTS ? n_chunks : SLOTS;
-    for (size_t i = 0; i < chunks->n_slots; i++) {
-        chunks->slots[i].bytes = malloc(most_bytes ? most_bytes : 1);
-        if (!chunks->slots[i].bytes || leat_inflate_open(&chunks->slots[i].inflate, NULL) < 0) {
+    chunks->chunk_bytes = most_bytes;
+    chunks->n_cached = n_chunks < CACHED_MOST ? n_chunks : CACHED_MOST;
+    for (size_t i = 0; i < chunks->n_cached; i++) {
+        chunks->cached[i].bytes = malloc(most_bytes ? most_bytes : 1);
+        if (!chunks->cached[i].bytes || leat_inflate_open(&chunks->cached[i].inflate, NULL) < 0) {
             leat_inflated_close(&chunks);
             return leat_fail(err, LEAT_E_NOMEM, "%d chunks of %zu bytes for compressed files",
-                             SLOTS, most_bytes);
+                             CACHED_MOST, most_bytes);
         }
     }
     *out = chunks;
@@ -79,25 +79,26 @@ int leat_inflated_open(leat_inflated **out, size_t n_chunks, size_t most_bytes, 
 
 size_t leat_inflated_bytes(const leat_inflated *chunks)
 {
-    return chunks->n_slots * (chunks->slot_bytes + leat_inflate_point_bytes());
+    return chunks->n_cached * (chunks->chunk_bytes + leat_inflate_point_bytes());
 }
 
-static slot *find_locked(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk)
+static cached_chunk *find_locked(leat_inflated *chunks, const leat_inflated_file *file,
+                                 size_t chunk)
 {
-    for (size_t i = 0; i < chunks->n_slots; i++) {
-        slot *const s = &chunks->slots[i];
+    for (size_t i = 0; i < chunks->n_cached; i++) {
+        cached_chunk *const s = &chunks->cached[i];
         if (s->state != EMPTY && s->file == file && s->chunk == chunk)
             return s;
     }
     return NULL;
 }
 
-/* Returns the least recently used slot without a user; NULL: there is none. */
-static slot *idle_locked(leat_inflated *chunks)
+/* Returns the least recently used cached chunk without a user; NULL: there is none. */
+static cached_chunk *idle_locked(leat_inflated *chunks)
 {
-    slot *best = NULL;
-    for (size_t i = 0; i < chunks->n_slots; i++) {
-        slot *const s = &chunks->slots[i];
+    cached_chunk *best = NULL;
+    for (size_t i = 0; i < chunks->n_cached; i++) {
+        cached_chunk *const s = &chunks->cached[i];
         if (s->state != FILLING && !s->n_users && (!best || s->used < best->used))
             best = s;
     }
@@ -105,8 +106,8 @@ static slot *idle_locked(leat_inflated *chunks)
 }
 
 /* Decompresses a chunk. Releases the lock meanwhile. */
-static int fill_locked(leat_inflated *chunks, slot *s, const leat_inflated_file *file, size_t chunk,
-                       leat_error *err)
+static int fill_locked(leat_inflated *chunks, cached_chunk *s, const leat_inflated_file *file,
+                       size_t chunk, leat_error *err)
 {
     leat_format_error why;
     size_t n;
@@ -122,16 +123,16 @@ static int fill_locked(leat_inflated *chunks, slot *s, const leat_inflated_file 
     return rc < 0 ? leat_tfrecord_features_fail(err, &why) : LEAT_OK;
 }
 
-/* Returns a slot that holds the chunk. Give it back with release(). */
-static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk, slot **out,
-                 leat_error *err)
+/* Returns the cached chunk that holds chunk `chunk` of a file. Give it back with release(). */
+static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t chunk,
+                 cached_chunk **out, leat_error *err)
 {
     int rc = LEAT_OK;
     *out = NULL;
     pthread_mutex_lock(&chunks->lock);
     while (rc >= 0 && !*out) {
-        slot *const s = find_locked(chunks, file, chunk);
-        slot *const idle = s ? NULL : idle_locked(chunks);
+        cached_chunk *const s = find_locked(chunks, file, chunk);
+        cached_chunk *const idle = s ? NULL : idle_locked(chunks);
         if (s && s->state == READY)
             *out = s;
         else if (idle)
@@ -147,7 +148,7 @@ static int claim(leat_inflated *chunks, const leat_inflated_file *file, size_t c
     return rc;
 }
 
-static void release(leat_inflated *chunks, slot *s)
+static void release(leat_inflated *chunks, cached_chunk *s)
 {
     pthread_mutex_lock(&chunks->lock);
     leat_check(s->state == READY && s->n_users > 0);
@@ -164,7 +165,7 @@ int leat_inflated_read(leat_inflated *chunks, const leat_inflated_file *file, ui
         const uint64_t at = offset + done, within = at % chunk_bytes;
         const uint64_t left = chunk_bytes - within;
         const size_t n = left < size - done ? (size_t)left : size - done;
-        slot *s;
+        cached_chunk *s;
         const int rc = claim(chunks, file, (size_t)(at / chunk_bytes), &s, err);
         if (rc < 0)
             return rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * tfrecord_impl.h: the source `tfrecord`, for its files: source_tfrecord.c (opens it, a record) and tfrecord_load.c
- * (kept and compressed files, many rows at once). Const after open, except for `kept` and `chunks`, which any thread may use. */
+ * (kept and compressed files, many rows at once). Const after open, except for `kept` and `chunks`, which any
+ * thread may use. */
 #ifndef LEAT_TFRECORD_IMPL_H
 #define LEAT_TFRECORD_IMPL_H
 

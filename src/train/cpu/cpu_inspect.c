@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_inspect.c: finds the layer whose output is the first that is not finite, after a step whose loss is not.
+ * cpu_inspect.c: finds the first layer whose output is not finite, after a step whose loss is not finite.
  * The batch is run again, because tensors share memory and little of the first run is left. */
 #include <math.h>
 #include <stdlib.h>

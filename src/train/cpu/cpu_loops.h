@@ -5,7 +5,7 @@
  *
  * Per-channel arrays are `wide` floats: the channels, repeated until they are LEAT_CPU_WIDE or more, so that inner
  * loops are long also where there are few channels. What is added up per channel stays spread over the
- * repetitions. Arrays that a function does not only read may be the same as those that it reads at the same place. */
+ * repetitions. An output array may be the same as an input array whose elements are used at the same index. */
 #ifndef LEAT_CPU_LOOPS_H
 #define LEAT_CPU_LOOPS_H
 

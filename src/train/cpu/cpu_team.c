@@ -33,9 +33,9 @@ int32_t leat_cpu_team_claim(leat_cpu_team *team)
     return atomic_fetch_add_explicit(&team->claimed, 1, memory_order_relaxed);
 }
 
-/* Each adds to `arrived` (release), the last reads it (acquire) and changes `meeting` (release). From its own
- * arrival on, a thread that lost its core may find the next job begun, with another number at work: so it
- * reads that number before. */
+/* Each thread adds to `arrived` (release); the last one reads it (acquire) and changes `meeting` (release).
+ * From its own arrival on, a thread that lost its core may find the next job begun, with another number at
+ * work: so it reads that number before. */
 void leat_cpu_team_meet(leat_cpu_team *team, void (*between)(void *owner))
 {
     const int32_t n_at_work = team->n_at_work;

@@ -226,7 +226,7 @@ static void place_grads(leat_net *net)
     }
 }
 
-/* Only counts where `to` is NULL. */
+/* If `to` is NULL, only counts. */
 static int32_t list_blocks(const leat_net *net, leat_cpu_block *to)
 {
     int32_t n = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn.h: what leat takes from oneDNN: convolutions and products of matrices. onednn.c and onednn_conv.c are the
- * only files that use its API, which changes between major versions. The CPU backend calls them.
+ * onednn.h: what leat takes from oneDNN: convolutions and products of matrices. onednn*.c are the only files
+ * of the trainer that use its API; onednn_version.c has what differs between 2.x and 3.x. The CPU backend calls them.
  *
  * Images are [rows, height, width, channels]. oneDNN chooses where the elements of weights lie (a layout);
  * leat_dn_copy changes between that and the plain [height, width, in / groups, out].
@@ -20,11 +20,11 @@ typedef struct leat_dn_conv leat_dn_conv;
 typedef struct leat_dn_copy leat_dn_copy;
 typedef struct leat_dn_layout leat_dn_layout;
 
-/* n_threads: that will run what is made from it, numbered from 0. */
+/* n_threads: the number of threads that will run what is made from it; they are numbered from 0. */
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err);
 void leat_dn_close(leat_dn **dn);
 
-/* OMP_NUM_THREADS where set, else the CPUs this process may use but no more than `most`. */
+/* OMP_NUM_THREADS if it is set, else the number of CPUs that this process may use, at most `most`. */
 int32_t leat_dn_threads(int32_t most);
 /* Makes oneDNN work on the calling thread alone; returns what leave() puts back. Around opening and running.
  * How many threads OpenMP takes is a property of each thread, not of the process. */

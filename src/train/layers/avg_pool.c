@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * avg_pool: the mean of each window, per channel; what lies outside the image does not count. */
+ * avg_pool: the mean of each window, per channel; pixels outside the image do not count. */
 #include "train/program.h"
 
 const leat_option leat_pool_table[] = {
@@ -9,8 +9,8 @@ const leat_option leat_pool_table[] = {
                      "step, [height, width] in px; empty: the window's size"),
     LEAT_OPTION_I64_OR(
         leat_pool_options, padding, "valid", 0, 255, leat_padding_words,
-        "how far windows reach over the edge: valid: not at all; same: so that every "
-        "pixel is used; or px on every side"),
+        "how far windows reach over the edge; valid: not at all; same: so far that every pixel "
+        "is used; a number: px on every side"),
     LEAT_LAYER_COMMON(leat_pool_options), LEAT_OPTION_END
 };
 

@@ -9,8 +9,8 @@ static const leat_option options[] = {
     LEAT_OPTION_I64S(leat_conv2d_options, kernel, "3", 1, 1024, "window, [height, width] in px"),
     LEAT_OPTION_I64S(leat_conv2d_options, stride, "1", 1, 1024, "step, [height, width] in px"),
     LEAT_OPTION_I64_OR(leat_conv2d_options, padding, "valid", 0, 1024, leat_padding_words,
-                       "zeros around the image: valid: none; same: so many that the output size is "
-                       "the input size / stride; or px on every side"),
+                       "zeros around the image; valid: none; same: the output size is the input "
+                       "size / stride; a number: px on every side"),
     LEAT_OPTION_I64S(leat_conv2d_options, dilation, "1", 1, 1024,
                      "distance between taps of the window, [height, width] in px"),
     LEAT_OPTION_I64(leat_conv2d_options, groups, "1", 1, 1 << 20,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * flatten: turns an image into a vector, height outermost, channels innermost. Images have this order
- * already, so there is nothing to do. */
+ * flatten: turns an image into a vector, height outermost, channels innermost. Images already have this
+ * order, so nothing is computed. */
 #include "train/program.h"
 
 typedef struct common_only {

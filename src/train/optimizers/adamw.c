@@ -8,7 +8,7 @@ static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_adam_options, learning_rate, "1e-3", 0, 1e6, "step size"),
     LEAT_ADAM_BETAS,
     LEAT_RATE_OPTION(leat_adam_options, weight_decay, "0.01", 0, 1e6,
-                     "share of the weight, times the learning rate, that each step takes away"),
+                     "each step subtracts this times the learning rate times the weight"),
     LEAT_OPTION_END
 };
 
@@ -21,7 +21,7 @@ static void update(const void *opts, const leat_update *u, float *weight, const 
 }
 
 const leat_optimizer leat_optimizer_adamw = {
-    .kind = { "adamw", "adam with weight decay that is no part of the gradient", options },
+    .kind = { "adamw", "adam with weight decay outside of the gradient", options },
     .options_size = sizeof(leat_adam_options),
     .n_states = 2,
     .flops = 14,

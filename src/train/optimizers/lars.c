@@ -13,7 +13,7 @@ static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_lars_options, weight_decay, "0", 0, 1e6,
                      "L2 penalty: this times the weight is added to its gradient"),
     LEAT_OPTION_F32(leat_lars_options, trust, "0.001", 0, 1e6,
-                    "length of a step, as a share of the length of the parameter, at rate 1"),
+                    "norm of a step divided by the norm of the parameter, at rate 1"),
     LEAT_OPTION_END
 };
 
@@ -44,7 +44,9 @@ static void update(const void *opts, const leat_update *u, float *restrict weigh
 }
 
 const leat_optimizer leat_optimizer_lars = {
-    .kind = { "lars", "momentum; steps as long as a share of each parameter (large batches)",
+    .kind = { "lars",
+              "momentum, with steps scaled by the norm of each parameter (for large "
+              "batches)",
               options },
     .options_size = sizeof(leat_lars_options),
     .n_states = 1,

@@ -20,7 +20,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64(leat_muon_options, iterations, "5", 1, 100,
                     "steps of the iteration to an orthogonal matrix"),
     LEAT_RATE_OPTION(leat_muon_options, weight_decay, "0", 0, 1e6,
-                     "share of the weight, times the learning rate, that each step takes away"),
+                     "each step subtracts this times the learning rate times the weight"),
     LEAT_OPTION_F32(leat_muon_options, vector_rate, "0.015", 0, 1e6,
                     "factor of the learning rate for biases and scales, which adamw updates"),
     LEAT_ADAM_BETAS,

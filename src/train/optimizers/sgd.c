@@ -14,7 +14,7 @@ static const leat_option options[] = {
                      "L2 penalty: this times the weight is added to its gradient"),
     LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"),
     LEAT_OPTION_BOOL(leat_sgd_options, decoupled, "false",
-                     "weight decay shrinks the weight itself, beside the momentum"),
+                     "weight decay shrinks the weight directly, not through the momentum"),
     LEAT_OPTION_END
 };
 

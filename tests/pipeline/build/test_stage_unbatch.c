@@ -343,7 +343,7 @@ static void a_bad_record_is_all_its_samples(void **state)
     leat_plan_close(&plan);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------------------------ */
+/* --- what is refused ----------------------------------------------------------------------------- */
 
 static void wrong_uses_are_refused(void **state)
 {

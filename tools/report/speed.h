@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * speed.h: what measured steps did per second, and what launching them cost the host, for `leat train` and
+ * `leat compare`. Operations are those that the model's layers count (`leat train --summary`), so work that a
+ * device does besides is not in them. */
+#ifndef LEAT_SPEED_H
+#define LEAT_SPEED_H
+
+#include "json.h"
+#include "leat/meter.h"
+
+/* Adds the figures to an object. meter  NULL: nothing was measured, they are null */
+void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sample);
+
+/* Prints a sentence that begins with `name`. */
+void leat_speed_print(const char *name, const leat_meter *meter, double flops_per_sample,
+                      bool simulated);
+
+/* What is paid once, beside the steady step, ms. NaN: not measured. */
+typedef struct leat_speed_start {
+    double creation;    /* opening device and trainer */
+    double first_step;  /* from its call to its end on the device */
+    double steady_step; /* median time between ends of steps, of the last epoch that was measured */
+} leat_speed_start;
+void leat_speed_add_start(json_t *object, const leat_speed_start *start);
+void leat_speed_print_start(const leat_speed_start *start);
+
+#endif
