@@ -146,7 +146,8 @@ LEAT_API int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, floa
                                   leat_error *err);
 
 /* Converts outputs to probabilities in place, by the loss's function (softmax or sigmoid). Returns 1; 0 if
- * the loss has no probabilities: nothing changed. */
+ * the loss has no probabilities: nothing changed. The one output of binary_cross_entropy becomes the
+ * probability of class 1. */
 LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *outputs,
                                             int64_t rows);
 

@@ -211,6 +211,13 @@ static int check_digest(const leat_safetensors *file, const char *path,
                : damaged(path, "its bytes do not have the digest that was saved with them", err);
 }
 
+int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_error *err)
+{
+    const char *notes[N_NOTES];
+    const int rc = find_notes(file, path, notes, err);
+    return rc < 0 ? rc : check_digest(file, path, notes, err);
+}
+
 /* Reads a count: digits only, below 10^15, so that it can still grow. */
 static bool count_of(const char *text, int64_t *out)
 {

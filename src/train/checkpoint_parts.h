@@ -5,6 +5,7 @@
 #ifndef LEAT_CHECKPOINT_PARTS_H
 #define LEAT_CHECKPOINT_PARTS_H
 
+#include "formats/safetensors.h"
 #include "leat/checkpoint.h"
 #include "trainer.h"
 
@@ -15,6 +16,9 @@ int leat_checkpoint_read(leat_trainer *trainer, const char *path, leat_checkpoin
 /* The same from bytes in memory; `path` is for messages. */
 int leat_checkpoint_read_memory(leat_trainer *trainer, const void *bytes, size_t size,
                                 const char *path, leat_checkpoint_found *out, leat_error *err);
+
+/* Checks the digest of a file that has the note "checkpoint". Returns LEAT_OK, LEAT_E_DATA. */
+int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_error *err);
 
 /* Model and average as lines of text, in new memory; NULL: out of memory. First the lines about the model
  * itself ("layer …", "loss …", "optimizer …"), then settings that a run may change ("seed 1"). */

@@ -21,7 +21,6 @@ typedef struct exporter {
     int rc;      /* of the first failure */
     float **own; /* values in ONNX's layouts; kept until the file is written */
     int n_own;
-    char (*tensors)[NAME]; /* name of each layer's output */
 } exporter;
 
 /* --- nodes ----------------------------------------------------------------------------------- */
@@ -110,20 +109,14 @@ static void conv_weight(exporter *e, int32_t layer, char name[NAME])
 
 /* --- layers ---------------------------------------------------------------------------------- */
 
-/* The name of the tensor that layer i puts out, or of the input. */
-static const char *tensor(const exporter *e, int32_t i)
+/* The name of layer i's output, or of the input. "LAYER.out": a layer may be called "output", a name of the
+ * graph, or like another one's parameter. */
+static const char *tensor(const exporter *e, int32_t i, char name[NAME])
 {
-    return i < 0 ? "input_nchw" : e->tensors[i];
-}
-
-/* "LAYER.out": a layer may be called "output", which is a name of the graph, or like another one's parameter. */
-static void name_tensors(exporter *e)
-{
-    e->tensors = calloc((size_t)e->model->n_layers, sizeof *e->tensors);
-    if (!e->tensors)
-        e->rc = LEAT_FORMAT_NOMEM;
-    for (int32_t i = 0; e->tensors && i < e->model->n_layers; i++)
-        snprintf(e->tensors[i], NAME, "%s.out", e->model->layers[i].name);
+    snprintf(name, NAME, "%s", "input_nchw");
+    if (i >= 0)
+        snprintf(name, NAME, "%s.out", e->model->layers[i].name);
+    return name;
 }
 
 static void conv2d(exporter *e, int32_t i, const char *in, const char *out)
@@ -242,8 +235,9 @@ static void merge(exporter *e, int32_t i, const char *out, bool concat)
     const leat_model_layer *l = &e->model->layers[i];
     const leat_onnx_attribute axis[] = { LEAT_ONNX_I("axis", 1) };
     const char *in[LEAT_LAYER_MAX_INPUTS + 1] = { NULL };
+    char names[LEAT_LAYER_MAX_INPUTS][NAME];
     for (int32_t k = 0; k < l->n_inputs; k++)
-        in[k] = tensor(e, l->inputs[k]);
+        in[k] = tensor(e, l->inputs[k], names[k]);
     node(e, concat ? "Concat" : "Sum", in, out, axis, concat);
 }
 
@@ -324,7 +318,8 @@ static bool known_layer(exporter *e, int32_t i, const char *in, const char *out)
 static void add_layer(exporter *e, int32_t i)
 {
     const leat_model_layer *l = &e->model->layers[i];
-    const char *in = tensor(e, l->inputs[0]), *out = tensor(e, i);
+    char names[2][NAME];
+    const char *in = tensor(e, l->inputs[0], names[0]), *out = tensor(e, i, names[1]);
     if (known_layer(e, i, in, out))
         return;
     if (l->layer == &leat_layer_add || l->layer == &leat_layer_concat)
@@ -364,7 +359,8 @@ static void add_all(exporter *e)
         node1(e, "Identity", "input", "input_nchw");
     for (int32_t i = 0; i < model->n_layers && e->rc == LEAT_FORMAT_OK; i++)
         add_layer(e, i);
-    const char *const end = tensor(e, model->n_layers - 1);
+    char name[NAME];
+    const char *const end = tensor(e, model->n_layers - 1, name);
     if (last->out.rank == 3)
         transpose(e, end, "output", true);
     else
@@ -381,19 +377,18 @@ static int write_onnx(const leat_model *model, leat_param_file *file, const char
     e.onnx = leat_onnx_open("leat", "leat", LEAT_VERSION);
     if (!e.onnx)
         return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
-    name_tensors(&e);
-    if (e.rc == LEAT_FORMAT_OK)
-        add_all(&e);
+    add_all(&e);
     if (e.rc == LEAT_FORMAT_OK)
         e.rc = leat_onnx_write(e.onnx, path, &e.error);
     leat_onnx_close(&e.onnx);
     for (int i = 0; i < e.n_own; i++)
         free(e.own[i]);
     free(e.own);
-    free(e.tensors);
     if (e.rc == LEAT_FORMAT_OK)
         return LEAT_OK;
     e.error.code = e.rc;
+    if (e.rc == LEAT_FORMAT_NOMEM)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
     return leat_param_file_failed(err, &e.error);
 }
 

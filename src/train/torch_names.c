@@ -7,26 +7,19 @@
 
 #include "layers.h"
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
+/* leat names itself as the writer of all its files; PyTorch's `save_file` says nothing. Shapes cannot tell: those
+ * of a square layer are the same in both. */
 bool leat_torch_is(const leat_safetensors *file)
 {
-    const char *format = leat_safetensors_note_of(file, "format");
-    if (format && !strcmp(format, "pt"))
-        return true;
-    for (size_t i = 0; i < leat_safetensors_count(file); i++)
-        if (ends_with(leat_safetensors_at(file, i)->name, ".running_mean"))
-            return true;
-    return false;
+    const char *writer = leat_safetensors_note_of(file, "writer");
+    return !writer || strncmp(writer, "leat ", 5) != 0;
 }
 
 bool leat_torch_is_counter(const char *name)
 {
-    return ends_with(name, ".num_batches_tracked");
+    static const char end[] = ".num_batches_tracked";
+    const size_t n = strlen(name), m = sizeof end - 1;
+    return n >= m && !strcmp(name + n - m, end);
 }
 
 static void name_of(const leat_model_layer *l, const char *part, char text[LEAT_PARAM_NAME])
@@ -115,6 +108,12 @@ int leat_torch_take(const leat_model *model, const leat_safetensors *file, const
     name_of(l, l->params[row->param].part, name);
     const leat_safetensor wanted = torch_shape(&to->tensors[i], name);
     const leat_safetensor *found = leat_safetensors_find(file, name);
+    if (!found)
+        return leat_fail(
+            err, LEAT_E_DATA,
+            "%s: PyTorch's file has no tensor '%s', which the model needs; it has '%s' "
+            "and others: name the layers as there (`name: …`)",
+            path, name, leat_safetensors_count(file) ? leat_safetensors_at(file, 0)->name : "");
     const int rc = leat_param_file_check(&wanted, found, path, err);
     if (rc < 0)
         return rc;

@@ -8,7 +8,7 @@
 
 #include "param_file.h"
 
-/* True if the file is one of PyTorch: its "format" is "pt", or a batch_norm has PyTorch's names. */
+/* True unless leat wrote the file: it is read as one of PyTorch. */
 bool leat_torch_is(const leat_safetensors *file);
 /* True for num_batches_tracked, which has no use here. */
 bool leat_torch_is_counter(const char *name);

@@ -3,6 +3,7 @@
  * weights.c: saves a model's parameters as a safetensors file, and loads them. */
 #include <string.h>
 
+#include "checkpoint_parts.h"
 #include "param_file.h"
 #include "torch_names.h"
 
@@ -53,6 +54,8 @@ static int take_all(const leat_model *model, const leat_safetensors *file, const
 {
     const size_t n = count_weights(file);
     const bool torch = leat_torch_is(file);
+    if (leat_safetensors_note_of(file, "checkpoint") && leat_checkpoint_verify(file, path, err) < 0)
+        return LEAT_E_DATA;
     for (size_t i = 0; i < to->n; i++) {
         const int rc = torch ? leat_torch_take(model, file, path, to, i, err)
                              : leat_param_file_take(to, i, find(file, to->rows[i].name), path, err);

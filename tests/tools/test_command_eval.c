@@ -203,6 +203,23 @@ static void numbers_are_predicted_from_lines(void **state)
                          "--weights n.st --onnx n.onnx"));
 }
 
+static void names_are_those_of_a_csv_column(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("awk 'BEGIN {print \"a,y\"; for (i = 0; i < 12; i++) print i \",\" (i < 6 ? "
+              "\"low\" : \"high\")}' >k.csv"));
+    expect_success(
+        shell("printf '%%s\\n' 'source: {csv: {files: k.csv, features: {x: a, label: {columns: y, "
+              "classes: "
+              "[low, high]}}}}' 'pipeline: [batch: 4]' 'train: {model: [dense: 2], loss: "
+              "softmax_cross_entropy}' >k.yaml"));
+    expect_success(shell("$L train k.yaml -q --save k.st"));
+    expect_success(shell("$L eval k.yaml --section train --weights k.st -q"));
+    expect_in(out, "\nlow  ");
+    expect_in(out, "\n 1 high  ");
+}
+
 /* One output of binary_cross_entropy names two classes. */
 static void yes_or_no_has_two_names(void **state)
 {
@@ -254,6 +271,7 @@ int main(void)
         cmocka_unit_test_teardown(predict_does_not_guess_what_it_cannot_read, clean),
         cmocka_unit_test_teardown(predict_takes_any_temporary_folder, clean),
         cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
+        cmocka_unit_test_teardown(names_are_those_of_a_csv_column, clean),
         cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);

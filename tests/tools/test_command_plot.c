@@ -238,7 +238,8 @@ static void mistakes_are_told(void **state)
                    "no run has 'lass'; there are: step, ");
     expect_failure(shell("$L plot xa -o x.svg --y a,b,c,d,loss"), 2, "no run has 'a'");
     expect_failure(shell("$L plot xa -o x.svg --y loss,loss,loss,loss,loss"), 2, "at most 4 keys");
-    expect_failure(shell("$L plot xa xa xa xa xa xa xa xa xa -o x.svg"), 2, "xa");
+    expect_failure(shell("$L plot xa xa xa xa xa xa xa xa xa -o x.svg"), 2,
+                   "takes at most 8 arguments (RUN...), got 9");
     expect_failure(shell("echo precious >x.txt; $L plot xa -o x.txt"), 2, "x.txt");
     expect_failure(shell("$L plot x.txt -o x.svg"), 1, "nothing was logged there: x.txt:1");
     expect_success(shell("grep precious x.txt"));

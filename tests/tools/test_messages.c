@@ -193,7 +193,7 @@ static const struct {
       { "gives no tensor 'lable'", "it gives: image, label", "name one of them in train.target" } },
     { "train c.yaml --set 'pipeline=[map: [decode_jpeg, resize: 16], map: {tensor: label, ops: "
       "[cast: float32]}, batch: 4]'",
-      { "got float32[]", "add `map: {tensor: label, ops: [cast: int64]}`", "mean_squared_error" } },
+      { "got float32[]", "`map: {tensor: label, ops: [cast: int64]}`", "mean_squared_error" } },
     { "convert images-of-mine -o x", { "`leat convert images images-of-mine -o PREFIX`" } },
     { "convert images -o x", { "needs images DIR", "the folder is missing" } },
     { "convert images bad -o x", { "bad/cat/note.jpg: no image", "--skip-bad leaves" } },

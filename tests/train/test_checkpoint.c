@@ -417,6 +417,17 @@ static void a_checkpoint_is_also_a_file_of_weights(void **state)
     if (leat_trainer_restore(other.f.trainer, step_path(30), &other.f.err) < 0)
         fail_msg("%s", other.f.err.message);
     assert_true(fixture_same_weights(&s.f, &other.f));
+    /* damage in a value, which the reader of the format cannot see */
+    size_t size;
+    char *bytes = read_file(step_path(30), &size);
+    bytes[size - 3] ^= 4;
+    write_file(in_folder("damaged.st"), bytes, size);
+    assert_int_equal(leat_trainer_restore(other.f.trainer, in_folder("damaged.st"), &other.f.err),
+                     LEAT_E_DATA);
+    assert_non_null(strstr(other.f.err.message, "the checkpoint is damaged"));
+    assert_true(fixture_same_weights(&s.f, &other.f));
+    unlink(in_folder("damaged.st"));
+    free(bytes);
     close_session(&s);
     close_session(&other);
 }

@@ -159,12 +159,45 @@ static void a_flattened_image_is_reordered(void **state)
     unlink(path);
 }
 
+/* A file that says nothing of its writer, and whose layer has the same shape in both layouts. */
+static void a_square_layer_is_transposed(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
+    const float weight[9] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }; /* [out][in] */
+    leat_safetensor t = { .name = "fc.weight",
+                          .dtype = LEAT_SAFETENSORS_F32,
+                          .n_dims = 2,
+                          .shape = { 3, 3 },
+                          .data = weight };
+    leat_format_error err;
+    fixture f;
+    (void)state;
+    fixture_must_open(&f,
+                      "train: {loss: softmax_cross_entropy, model: [dense: {name: fc, units: 3, "
+                      "bias: false}]}",
+                      &feed);
+    assert_int_equal(leat_safetensors_write(path, &t, 1, NULL, 0, &err), 0);
+    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_OK);
+    float *ours = read_param(f.trainer, 0, 0);
+    for (int i = 0; i < 9; i++)
+        assert_true(ours[i % 3 * 3 + i / 3] == weight[i]);
+    free(ours);
+    t.name = "0.weight";
+    assert_int_equal(leat_safetensors_write(path, &t, 1, NULL, 0, &err), 0);
+    assert_int_equal(leat_trainer_restore(f.trainer, path, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "has no tensor 'fc.weight'"));
+    assert_non_null(strstr(f.err.message, "it has '0.weight' and others: name the layers"));
+    fixture_close(&f);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resnet18_gives_torchs_logits),
         cmocka_unit_test(resnet50_gives_torchs_logits),
         cmocka_unit_test(a_flattened_image_is_reordered),
+        cmocka_unit_test(a_square_layer_is_transposed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,25 @@ static bool find_source(const leat_config *config, const char *section, const ch
     return leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK;
 }
 
+/* `classes` of the target in a CSV file. */
+static int list_csv_classes(leat_trained *t, const char *section, leat_error *err)
+{
+    char target[LEAT_OPTION_STRING_MAX] = "label", name[LEAT_OPTION_STRING_MAX];
+    int rc = LEAT_OK;
+    leat_config_get(t->config, "train.target", target, sizeof target, NULL);
+    while (rc == LEAT_OK) {
+        char *path =
+            leat_files_text("%s%ssource.csv.features.%s.classes[%lld]", section ? section : "",
+                            section ? "." : "", target, (long long)t->n_classes);
+        const bool found = path && leat_config_get(t->config, path, name, sizeof name, NULL) == 0;
+        free(path);
+        if (!found)
+            return LEAT_OK;
+        rc = add_class(t, name, err);
+    }
+    return rc;
+}
+
 static int names_of_source(leat_trained *t, const char *section, leat_error *err)
 {
     char text[LEAT_OPTION_STRING_MAX];
@@ -108,7 +127,7 @@ static int names_of_source(leat_trained *t, const char *section, leat_error *err
         return list_folders(t, text, err);
     if (find_source(t->config, section, "tfrecord", "files", text))
         return read_beside(t, text, err);
-    return LEAT_OK;
+    return list_csv_classes(t, section, err);
 }
 
 /* Names from --labels, from the section's source, or else from the training source: the classes are the same. */

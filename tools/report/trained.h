@@ -36,7 +36,7 @@ typedef struct leat_trained {
 #define LEAT_ROW_LABELS(s)                                                                         \
     LEAT_OPTION_STRING(s, labels, NULL,                                                            \
                        "file with the name of a class per line; default: the one beside the "      \
-                       "TFRecord files, or the folders' names")
+                       "TFRecord files, the folders' names, or `classes` of a CSV column")
 
 /* Reads the config and the names of classes. The caller may change the config before the next call. */
 int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_error *err);

@@ -79,12 +79,12 @@ static int check(const void *opts, const leat_shape *logits, const leat_shape *t
     if (soft && target->rank == 1 && target->dims[0] == logits->dims[0])
         return LEAT_OK;
     if (soft && leat_shape_elements(target) == 1)
-        return leat_fail(
-            err, LEAT_E_CONFIG,
-            "softmax_cross_entropy needs one whole number per sample as its target, got "
-            "%s: if these are classes, add `map: {tensor: label, ops: [cast: int64]}` "
-            "to the pipeline; for a number to predict take mean_squared_error",
-            leat_shape_text(target, text, sizeof text));
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "softmax_cross_entropy needs one whole number per sample as its target, "
+                         "got %s: for classes write `type: int64` in the source `csv`, else add "
+                         "`map: {tensor: label, ops: [cast: int64]}` to the pipeline; for numbers "
+                         "take mean_squared_error",
+                         leat_shape_text(target, text, sizeof text));
     if (soft)
         return leat_fail(err, LEAT_E_CONFIG,
                          "softmax_cross_entropy needs one weight per class as its target, %lld in "
