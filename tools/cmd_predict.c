@@ -76,6 +76,8 @@ static int read_images(struct predict *p, const char *section, leat_error *err)
         rc = set(p, section, text, err);
     if (rc == LEAT_OK)
         rc = set(p, section, "pipeline.batch.drop_remainder=false", err);
+    if (rc == LEAT_OK) /* images have no weights */
+        rc = set(p, NULL, "train.sample_weight=''", err);
     return rc;
 }
 

@@ -41,6 +41,8 @@ typedef struct leat_expect {
     int32_t tensor;  /* index of the tensor that `classes` is for */
     int32_t finite;  /* 1: values of float32 tensors are finite numbers */
     int64_t classes; /* > 0: whole numbers of that tensor are classes, 0 to classes - 1 */
+    int32_t
+        weights; /* 1 + index of a float32 tensor whose values are finite and 0 or more; 0: none */
 } leat_expect;
 
 /* All zero is the default. */

@@ -36,7 +36,7 @@ typedef struct leat_trainer_info {
     int64_t epochs;          /* train.epochs */
     int64_t n_outputs;       /* values that the model gives for a sample */
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
-    leat_expect expect;      /* conditions on the target: for leat_loader_options */
+    leat_expect expect;      /* conditions on the target and weights: for leat_loader_options */
     int32_t input;           /* index of the tensor that the model reads */
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
@@ -46,19 +46,19 @@ typedef struct leat_trainer_info {
 
 typedef struct leat_metrics {
     uint64_t samples;
-    double loss;     /* mean over samples; NaN on a simulated device */
+    double loss;     /* mean over samples, of weight × loss; NaN on a simulated device */
     double accuracy; /* share of correct predictions; NaN if the loss has none */
 } leat_metrics;
 
 /* Builds the model of config's `train` part for the plan's tensors ("image" or the first tensor is
- * the input, "label" the target; train.input / train.target name others).
+ * the input, "label" the target; train.input / train.target name others; train.sample_weight names one of weights).
  * device   where to run; borrowed; leat_trainer_open_device() opens the one the config names
  * out      owned by the caller; close before the device
  * returns  LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_NOMEM, LEAT_E_UNSUPPORTED
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
-/* Checks that batches of another plan fit: the same input and target at the same indexes, in every batch.
+/* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch.
  * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG */
 LEAT_API int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan,
                                 leat_error *err);
@@ -95,8 +95,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
  * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
  * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
- * returns  LEAT_OK; LEAT_E_DATA: a label out of range, with its row, or (on the CPU) a loss that is not a
- *          finite number, with the first layer whose output is not; weights did not change
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range or an impossible weight, with its row, or (on the CPU) a loss
+ *          that is not a finite number, with the first layer whose output is not; weights did not change
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
  *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM */

@@ -54,9 +54,11 @@ static leat_net_call ingest_call(const leat_net *net, const leat_net_program *p,
     leat_train_ingest_args *const a = &c.args.ingest;
     *a = (leat_train_ingest_args){ .x = rows->x.data,
                                    .y = rows->y.data,
+                                   .weights = rows->weights.data,
                                    .valid = rows->valid,
                                    .to_x = p->input,
                                    .to_y = net->target,
+                                   .to_weights = net->weights,
                                    .to_valid = net->valid,
                                    .to_step = net->step,
                                    .x_n = p->program->tensors[0].n * rows->rows,
@@ -106,6 +108,8 @@ static leat_net_rows rows_from(const leat_net *net, const leat_net_rows *all, in
     leat_net_rows rows = *all;
     rows.x.data = (char *)rows.x.data + (size_t)first * x;
     rows.y.data = (char *)rows.y.data + (size_t)(first * target_bytes(net));
+    if (rows.weights.data)
+        rows.weights.data = (float *)rows.weights.data + first;
     rows.valid = rows.valid ? rows.valid + first : NULL;
     rows.rows = n;
     return rows;
@@ -192,6 +196,11 @@ static int move(leat_net *net, void *to, const void *from, size_t bytes, enum cu
 
 static int bad_target(const leat_net *net, const leat_train_sums *sums, leat_error *err)
 {
+    if (sums->bad_is_weight)
+        return leat_gpu_fail(err, LEAT_E_DATA,
+                             "row %lld of a batch has the sample weight %g; weights are finite "
+                             "numbers of 0 or more; the row gave no gradient",
+                             (long long)sums->bad_row, sums->bad);
     return leat_gpu_fail(err, LEAT_E_DATA,
                          "row %lld of a batch has a target of %g, which %s with an output of %lld "
                          "values does not know; the row gave no gradient",

@@ -169,6 +169,7 @@ struct leat_net {
     leat_train_sums *sums;
     uint8_t *valid, *target;
     float *class_weights; /* NULL: all 1 */
+    float *weights;       /* of the batch's rows; NULL: all 1 */
 };
 
 /* Floats that n take, so that what follows is aligned for the libraries. */

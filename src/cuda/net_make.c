@@ -260,6 +260,7 @@ int leat_net_make_loss(const leat_net_maker *m)
     a->loss = m->net->loss;
     a->sums = m->net->sums;
     a->class_weights = m->net->class_weights;
+    a->weights = m->net->weights;
     if (a->loss == LEAT_LOSS_SOFTMAX) {
         a->smoothing = ((const leat_softmax_options *)m->net->model->loss_options)->label_smoothing;
     } else if (a->loss != LEAT_LOSS_SQUARED) {

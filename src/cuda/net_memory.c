@@ -233,6 +233,8 @@ static int open_tensors(leat_net *net, leat_error *err)
         (rc = leat_net_take(net, fixed * sizeof(float), "statistics", &net->fixed, err)) < 0 ||
         (rc = leat_net_take(net, rows, "the batch", &net->valid, err)) < 0 ||
         (rc = leat_net_take(net, target, "the batch", &net->target, err)) < 0 ||
+        (net->model->weighted && (rc = leat_net_take(net, rows * sizeof *net->weights, "the batch",
+                                                     &net->weights, err)) < 0) ||
         (rc = leat_net_take(net, sizeof *net->step, "a step", &net->step, err)) < 0 ||
         (rc = leat_net_take(net, sizeof *net->sums, "sums", &net->sums, err)) < 0 ||
         (rc = open_input(net, &net->train, err)) < 0 || (rc = open_input(net, &net->even, err)) < 0)

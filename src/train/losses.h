@@ -98,6 +98,12 @@ static inline bool leat_loss_counts(const leat_loss_rows *rows, int64_t i)
     return !rows->valid || rows->valid[i];
 }
 
+/* What the loss of row i is multiplied by. */
+static inline float leat_loss_weight(const leat_loss_rows *rows, int64_t i)
+{
+    return rows->weights ? rows->weights[i] : 1.0f;
+}
+
 static inline float leat_target_f32(const leat_view *target, int64_t i)
 {
     return target->shape.dtype == LEAT_F32 ? ((const float *)target->data)[i]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * model.c: makes a checked list of layers from the `model`, `loss` and `optimizer` nodes of a config. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +310,18 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
     if (rc == LEAT_OK && model->loss->open)
         rc = model->loss->open(model->loss_options, &model->layers[model->n_layers - 1].out, err);
     return rc < 0 ? leat_node_fail_in(nodes->loss, err, rc) : rc;
+}
+
+int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, leat_error *err)
+{
+    for (int64_t i = 0; rows->weights && i < rows->rows; i++)
+        if (leat_loss_counts(rows, i) && !(rows->weights[i] >= 0 && isfinite(rows->weights[i])))
+            return leat_fail(err, LEAT_E_DATA,
+                             "row %lld of the batch has the sample weight %g; weights are finite "
+                             "numbers of 0 or more",
+                             (long long)i, (double)rows->weights[i]);
+    return model->loss->check_targets(model->loss_options, &model->layers[model->n_layers - 1].out,
+                                      rows, err);
 }
 
 static int read_optimizer(leat_model *model, const leat_model_nodes *nodes, leat_error *err)

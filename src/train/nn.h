@@ -118,6 +118,7 @@ typedef struct leat_loss_rows {
     const float *logits; /* [rows, n] */
     int64_t n, rows;
     const leat_view *target;
+    const float *weights; /* of each row, a factor of its loss; NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t batch_rows;   /* that count in the whole batch, of which these may be a part */
     float *grad;          /* [rows, n]; NULL: not wanted */
@@ -234,6 +235,7 @@ typedef struct leat_model {
     leat_shape input, target; /* of one sample, as the loader gives them */
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
+    bool weighted;     /* every batch has leat_net_rows.weights */
     uint64_t seed;
     int32_t threads;    /* of the CPU backend; 0: it decides */
     int32_t shards;     /* the batch's rows are cut into; see micro_shards */
@@ -273,6 +275,9 @@ bool leat_model_needs_gradient(const leat_model *model, int32_t i);
 bool leat_model_passes_gradient(const leat_model *model, int32_t i);
 /* model_params.c: fills params, n_floats, n_trained_floats. */
 int leat_model_params(leat_model *model, leat_error *err);
+/* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target or weight is impossible. Of the rows only
+ * target, weights, valid and rows are looked at; they are in host memory. */
+int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, leat_error *err);
 /* The shard's rows of a batch of `rows`: [*first, *first + returned). */
 int64_t leat_model_shard(const leat_model *model, int64_t rows, int32_t shard, int64_t *first);
 
@@ -289,6 +294,7 @@ typedef struct leat_net_sums {
 /* A batch in the device's memory. */
 typedef struct leat_net_rows {
     leat_view x, y;       /* dims {rows, …} */
+    leat_view weights;    /* float32, one per row; data NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t rows;         /* 1 … batch_size when training */
     int64_t n_valid;      /* of them that count, at least 1 */

@@ -103,6 +103,8 @@ typedef struct leat_prim_op {
     float alpha;            /* of the activation, DROPOUT's rate, SCALE's factor */
     int32_t channel, width; /* JOIN, PART: first channel, and number of channels */
     int32_t saved;          /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
+    int32_t norm;           /* CONV: the batch_norm that it computes, too, as NORM_FIXED; -1: none.
+                               Set by backends that can */
     leat_sliding window;    /* CONV…, …POOL… */
 } leat_prim_op;
 

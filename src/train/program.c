@@ -31,9 +31,12 @@ leat_prim_op *leat_program_op(leat_program *p, leat_prim prim, int32_t i, int32_
 {
     p->ops = grow(p, p->ops, p->n_ops, sizeof *p->ops);
     leat_prim_op *op = p->failed ? &p->spare : &p->ops[p->n_ops++];
-    *op = (leat_prim_op){
-        .prim = prim, .layer = i, .in = { in0, in1, in2 }, .out = { out0, -1 }, .saved = -1
-    };
+    *op = (leat_prim_op){ .prim = prim,
+                          .layer = i,
+                          .in = { in0, in1, in2 },
+                          .out = { out0, -1 },
+                          .saved = -1,
+                          .norm = -1 };
     return op;
 }
 

@@ -69,11 +69,12 @@ void leat_score_close(leat_score **score)
 
 /* --- targets --------------------------------------------------------------------------------- */
 
-/* A batch's target and mask in host memory. */
+/* A batch's target, weights and mask in host memory. */
 typedef struct host_rows {
     leat_view y;
+    const float *weights; /* NULL: all 1 */
     const uint8_t *valid;
-    void *copies[2]; /* NULL: the batch itself lies there */
+    void *copies[3]; /* NULL: the batch itself lies there */
 } host_rows;
 
 static int copy_back(leat_trainer *trainer, const void *from, size_t bytes, void **to,
@@ -93,6 +94,8 @@ static int fetch(leat_trainer *trainer, const leat_batch *batch, int64_t rows, h
 {
     *out = (host_rows){ .y = leat_batch_tensor(batch, trainer->target_at),
                         .valid = leat_batch_valid(batch) };
+    if (trainer->model.weighted)
+        out->weights = leat_batch_tensor(batch, trainer->weight_at).data;
     if (!trainer->stream)
         return LEAT_OK;
     int rc = copy_back(trainer, out->y.data, (size_t)leat_shape_bytes(&out->y.shape),
@@ -101,6 +104,10 @@ static int fetch(leat_trainer *trainer, const leat_batch *batch, int64_t rows, h
     if (rc == LEAT_OK && out->valid) {
         rc = copy_back(trainer, out->valid, (size_t)rows, &out->copies[1], err);
         out->valid = out->copies[1];
+    }
+    if (rc == LEAT_OK && out->weights) {
+        rc = copy_back(trainer, out->weights, (size_t)rows * sizeof(float), &out->copies[2], err);
+        out->weights = out->copies[2];
     }
     return rc;
 }
@@ -138,8 +145,7 @@ static bool is_in_top(const leat_score *score, const float *x, int64_t n, int64_
 static int add_losses(leat_score *score, const leat_loss_rows *rows, leat_error *err)
 {
     const leat_model *model = &score->trainer->model;
-    const int rc = model->loss->check_targets(model->loss_options,
-                                              &model->layers[model->n_layers - 1].out, rows, err);
+    const int rc = leat_model_check_rows(model, rows, err);
     if (rc == LEAT_OK)
         model->loss->eval(model->loss_options, rows, &score->loss, &score->right);
     return rc;
@@ -185,6 +191,7 @@ int leat_score_add(leat_score *score, const leat_batch *batch, const float *outp
                                   .n = score->n,
                                   .rows = n,
                                   .target = &host.y,
+                                  .weights = host.weights,
                                   .valid = host.valid,
                                   .batch_rows = count_valid(host.valid, n) };
     if (rc == LEAT_OK)
@@ -193,8 +200,8 @@ int leat_score_add(leat_score *score, const leat_batch *batch, const float *outp
         int64_t a, b;
         add_row(score, &rows, i, predicted ? &predicted[i] : &a, actual ? &actual[i] : &b);
     }
-    free(host.copies[0]);
-    free(host.copies[1]);
+    for (int k = 0; k < 3; k++)
+        free(host.copies[k]);
     return rc;
 }
 

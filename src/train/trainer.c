@@ -113,6 +113,10 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
     char got[160], wanted[160];
     if (rows->rows < 1)
         return leat_fail(err, LEAT_E_ARGUMENT, "a step over %lld rows", (long long)rows->rows);
+    if (model->weighted != (rows->weights.data && rows->weights.shape.dtype == LEAT_F32 &&
+                            leat_shape_elements(&rows->weights.shape) == rows->rows))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "train.sample_weight: the batch has not one float32 per row");
     if (x_fits && fits(&rows->y, &model->target))
         return LEAT_OK;
     return leat_fail(
@@ -200,11 +204,14 @@ int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const lea
 static leat_net_rows rows_of(const leat_trainer *trainer, leat_batch *batch)
 {
     const leat_batch_info *const info = leat_batch_get_info(batch);
-    return (leat_net_rows){ .x = leat_batch_tensor(batch, trainer->input_at),
-                            .y = leat_batch_tensor(batch, trainer->target_at),
-                            .valid = leat_batch_valid(batch),
-                            .rows = info->rows,
-                            .n_valid = info->rows - info->n_masked };
+    leat_net_rows rows = { .x = leat_batch_tensor(batch, trainer->input_at),
+                           .y = leat_batch_tensor(batch, trainer->target_at),
+                           .valid = leat_batch_valid(batch),
+                           .rows = info->rows,
+                           .n_valid = info->rows - info->n_masked };
+    if (trainer->model.weighted)
+        rows.weights = leat_batch_tensor(batch, trainer->weight_at);
+    return rows;
 }
 
 int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,

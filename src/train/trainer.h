@@ -18,7 +18,7 @@ typedef struct leat_train_options {
     leat_string device;
     int64_t epochs;
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
-    leat_string input, target;
+    leat_string input, target, sample_weight;
     const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers;
     leat_strings no_decay;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
@@ -61,6 +61,7 @@ struct leat_trainer {
     leat_checkpoint_options checkpoint; /* dir.text "": none */
     leat_cuda_options cuda;
     int32_t input_at, target_at; /* tensors of the plan */
+    int32_t weight_at;           /* the same; used where the model is weighted */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
     int64_t n_accumulated; /* training steps of the run whose gradients were taken, see start_at */
@@ -80,7 +81,8 @@ struct leat_trainer {
 
 /* The properties of the plan that a trainer uses. Shapes are of one sample. */
 typedef struct leat_trainer_feed {
-    int32_t input_at, target_at; /* tensors of the plan */
+    int32_t input_at, target_at,
+        weight_at; /* tensors of the plan; the last where there are weights */
     leat_shape input, target;
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */

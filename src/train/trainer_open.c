@@ -46,6 +46,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->target = feed->target;
     model->batch_size = feed->batch_size;
     model->n_classes = feed->n_classes;
+    model->weighted = *o->sample_weight.text != '\0';
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
     model->shards = count_shards(o, model->batch_size);
@@ -140,6 +141,8 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .checkpoint_keep = trainer->checkpoint.keep,
     };
     const leat_model *const model = &trainer->model;
+    if (model->weighted && !trainer->info.simulated)
+        trainer->info.expect.weights = trainer->weight_at + 1;
     if (model->loss->classes && !trainer->info.simulated)
         trainer->info.expect.classes =
             model->loss->classes(&model->layers[model->n_layers - 1].out);
@@ -162,6 +165,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->device = device;
     trainer->input_at = feed->input_at;
     trainer->target_at = feed->target_at;
+    trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
     rc = trainer->times ? open_model(trainer, node, &options, feed, err)
                         : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
@@ -223,6 +227,35 @@ static int no_tensor(const leat_node *node, const leat_plan *plan, const char *o
         option, name, known.text, option);
 }
 
+/* One float32 per sample. node: NULL, or who to blame. */
+static int check_weight(const leat_plan *plan, int32_t i, const leat_node *node, leat_error *err)
+{
+    static const char text[] = "train.sample_weight: a weight is one float32 per sample, but '%s' "
+                               "is %s%s";
+    const leat_tensor_info *const tensor = leat_plan_tensor(plan, i);
+    char is[96];
+    if (!tensor)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "the pipeline has no tensor %d, which is train.sample_weight", i);
+    if (!tensor->varies && tensor->shape.dtype == LEAT_F32 &&
+        leat_shape_elements(&tensor->shape) == 1)
+        return LEAT_OK;
+    leat_shape_text(&tensor->shape, is, sizeof is);
+    const char *const more = tensor->shape.dtype == LEAT_F32 ? "" : ": add the op cast to it";
+    return node ? leat_node_fail(node, err, LEAT_E_CONFIG, text, tensor->name, is, more)
+                : leat_fail(err, LEAT_E_CONFIG, text, tensor->name, is, more);
+}
+
+static int find_weight(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
+                       leat_trainer_feed *feed, leat_error *err)
+{
+    if (!*o->sample_weight.text)
+        return LEAT_OK;
+    feed->weight_at = leat_plan_tensor_index(plan, o->sample_weight.text);
+    return feed->weight_at < 0 ? no_tensor(node, plan, "sample_weight", o->sample_weight.text, err)
+                               : check_weight(plan, feed->weight_at, node, err);
+}
+
 static int find_tensors(const leat_train_options *o, const leat_node *node, const leat_plan *plan,
                         leat_trainer_feed *feed, leat_error *err)
 {
@@ -237,7 +270,7 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
         return no_tensor(node, plan, "input", input, err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
-    return LEAT_OK;
+    return find_weight(o, node, plan, feed, err);
 }
 
 /* Refuses tensors whose size differs between batches: a model has one size. */
@@ -278,8 +311,11 @@ int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_check: trainer and plan must be given");
     const leat_model *const model = &trainer->model;
-    const int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
-    return rc < 0 ? rc : check_tensor(plan, trainer->target_at, &model->target, "target", err);
+    int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
+    if (rc == LEAT_OK)
+        rc = check_tensor(plan, trainer->target_at, &model->target, "target", err);
+    return rc == LEAT_OK && model->weighted ? check_weight(plan, trainer->weight_at, NULL, err)
+                                            : rc;
 }
 
 int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,

@@ -41,6 +41,9 @@ static const leat_option train_table[] = {
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
+    LEAT_OPTION_STRING(leat_train_options, sample_weight, "",
+                       "tensor of one float32 per sample, 0 or more, that its loss is multiplied "
+                       "by; default: none"),
     LEAT_OPTION_I64_OR(leat_train_options, seed, "auto", 0, LEAT_OPTION_I64_MAX, autos,
                        "seed of initial weights and dropout; auto: the config's seed"),
     LEAT_OPTION_I64_OR(leat_train_options, threads, "auto", 1, 1024, autos,

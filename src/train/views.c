@@ -98,6 +98,7 @@ int leat_views_evaluate(const leat_model *model, const leat_backend *backend, le
                                      .n = classes,
                                      .rows = rows->rows,
                                      .target = &rows->y,
+                                     .weights = rows->weights.data,
                                      .valid = rows->valid,
                                      .batch_rows = rows->n_valid };
         sums->samples += (uint64_t)rows->n_valid;

@@ -2,6 +2,7 @@
  *
  * test_cuda_train.c: training on the GPU backend over the fake GPU, with the libraries in plain C. Every primitive,
  * loss and optimiser gives what the CPU gives, with graphs and without, in any order of streams. */
+#include <math.h>
 #include <unistd.h>
 
 #include "fixtures/cuda_fixture.h"
@@ -409,6 +410,33 @@ static void impossible_targets_are_named(void **state)
     check_fake(fake);
 }
 
+/* The row gives no gradient, and not a NaN either. */
+static void impossible_weights_are_named(void **state)
+{
+    static const float bad[] = { -1, NAN, INFINITY };
+    (void)state;
+    for (const model *m = gpu_small_models; m->name; m++)
+        for (int i = 0; i < 3 && strstr(m->text, "sample_weight"); i++) {
+            const leat_trainer_feed feed = gpu_feed(m);
+            fixture gpu;
+            leat_metrics metrics;
+            fake->reset(6);
+            open_gpu_net(&gpu, m, "", &feed);
+            batch b = gpu_batch_draw(&feed, 1, m->batch, false);
+            b.weights[5] = bad[i];
+            step_on_gpu(&gpu, &feed, &b, true);
+            assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_E_DATA);
+            assert_non_null(strstr(gpu.err.message, "row 5 of a batch has the sample weight "));
+            b.weights[5] = 1;
+            step_on_gpu(&gpu, &feed, &b, true);
+            assert_int_equal(leat_trainer_metrics(gpu.trainer, &metrics, &gpu.err), LEAT_OK);
+            assert_true(isfinite(metrics.loss));
+            gpu_batch_drop(&b);
+            fixture_close(&gpu);
+        }
+    check_fake(fake);
+}
+
 static void refuse(const char *text, const leat_trainer_feed *feed, const char *word)
 {
     fixture f;
@@ -547,6 +575,7 @@ int main(void)
         cmocka_unit_test(values_move_to_another_net),
         cmocka_unit_test(logits_come_to_the_host),
         cmocka_unit_test(impossible_targets_are_named),
+        cmocka_unit_test(impossible_weights_are_named),
         cmocka_unit_test(options_reach_the_libraries),
         cmocka_unit_test(what_cannot_be_is_refused_at_open),
         cmocka_unit_test(any_call_may_fail),

@@ -70,7 +70,8 @@ static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_P
                                      a->running_mean, a->running_variance,
                                      a->dscale,       a->dshift,
                                      a->factors,      a->partial,
-                                     a->target,       a->class_weights };
+                                     a->target,       a->class_weights,
+                                     a->weights };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
 }
@@ -78,9 +79,8 @@ static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_P
 static int leat_train_ingest_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
     const leat_train_ingest_args *const a = all;
-    const void *const pointers[] = {
-        a->x, a->y, a->valid, a->to_x, a->to_y, a->to_valid, a->to_step
-    };
+    const void *const pointers[] = { a->x,    a->y,          a->weights,  a->valid,  a->to_x,
+                                     a->to_y, a->to_weights, a->to_valid, a->to_step };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
 }

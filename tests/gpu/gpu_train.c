@@ -156,6 +156,30 @@ const gpu_model gpu_small_models[] = {
       8,
       LEAT_F32,
       3 },
+    { "sample_weight",
+      "sample_weight: w, model: [{conv2d: {filters: 5, kernel: 3}}, batch_norm, relu, flatten, "
+      "dense: 4], loss: {softmax_cross_entropy: {label_smoothing: 0.2, class_weights: [1, 2, 0.5, "
+      "3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9}}",
+      LEAT_F32,
+      { 6, 5, 3 },
+      12,
+      LEAT_I64,
+      0 },
+    { "sample_weight_binary",
+      "sample_weight: w, model: [dense: 8, relu, dense: 3], loss: binary_cross_entropy",
+      LEAT_F32,
+      { 6 },
+      7,
+      LEAT_F32,
+      3 },
+    { "sample_weight_squared",
+      "sample_weight: w, accumulate: 3, model: [dense: 7, relu, dense: 3], loss: "
+      "mean_squared_error",
+      LEAT_F32,
+      { 5 },
+      8,
+      LEAT_F32,
+      3 },
     { "clip_accumulate",
       "clip: 0.1, accumulate: 3, model: [dense: 16, relu, dense: 4], loss: softmax_cross_entropy, "
       "optimizer: {adam: {learning_rate: 0.01}}",
@@ -237,6 +261,9 @@ gpu_batch gpu_batch_draw(const leat_trainer_feed *feed, uint64_t seed, int64_t r
         draw_value(&rng, feed->input.dtype, false, b.x, i);
     for (size_t i = 0; i < y; i++)
         draw_value(&rng, feed->target.dtype, true, b.y, i);
+    b.weights = malloc((size_t)rows * sizeof *b.weights);
+    for (int64_t i = 0; i < rows; i++)
+        b.weights[i] = i % 4 ? 2 * leat_rng_f32(&rng) : 0;
     if (!masked)
         return b;
     b.valid = malloc((size_t)rows);
@@ -250,6 +277,7 @@ void gpu_batch_drop(gpu_batch *b)
 {
     free(b->x);
     free(b->y);
+    free(b->weights);
     free(b->valid);
 }
 
@@ -278,10 +306,12 @@ static leat_view view_of(const leat_shape *sample, int64_t rows, void *data)
     return view;
 }
 
-static int to_device(gpu_net *net, void *data[3], const size_t bytes[3])
+enum { N_PARTS = 4 };
+
+static int to_device(gpu_net *net, void *data[N_PARTS], const size_t bytes[N_PARTS])
 {
     const leat_device_table *const t = net->device->table;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < N_PARTS; k++) {
         void *const to = data[k] ? t->device_alloc(net->device, bytes[k]) : NULL;
         const int rc =
             to ? t->copy_to_device(net->trainer->stream, to, data[k], bytes[k], false) : LEAT_OK;
@@ -296,22 +326,27 @@ int gpu_net_step(gpu_net *net, const leat_trainer_feed *feed, const gpu_batch *b
                  leat_error *err)
 {
     const leat_device_table *const t = net->device->table;
-    void *data[3] = { b->x, b->y, b->valid };
+    void *data[N_PARTS] = { b->x, b->y, b->valid,
+                            net->trainer->model.weighted ? b->weights : NULL };
+    const leat_shape weight = { LEAT_F32, 0, { 0 } };
     leat_net_rows rows = { .x = view_of(&feed->input, b->rows, b->x),
                            .y = view_of(&feed->target, b->rows, b->y),
+                           .weights = view_of(&weight, b->rows, NULL),
                            .rows = b->rows,
                            .n_valid = b->n_valid };
-    const size_t bytes[3] = { (size_t)leat_shape_bytes(&rows.x.shape),
-                              (size_t)leat_shape_bytes(&rows.y.shape), (size_t)b->rows };
+    const size_t bytes[N_PARTS] = { (size_t)leat_shape_bytes(&rows.x.shape),
+                                    (size_t)leat_shape_bytes(&rows.y.shape), (size_t)b->rows,
+                                    (size_t)b->rows * sizeof *b->weights };
     if (!t->host_memory && to_device(net, data, bytes) < 0)
         return leat_fail(err, LEAT_E_DEVICE, "a batch could not be copied");
     rows.x.data = data[0];
     rows.y.data = data[1];
     rows.valid = data[2];
+    rows.weights.data = data[3];
     int rc = leat_trainer_step_rows(net->trainer, &rows, train, err);
     if (!t->host_memory && rc == LEAT_OK)
         rc = t->stream_sync(net->trainer->stream, err);
-    for (int k = 0; k < 3 && !t->host_memory; k++)
+    for (int k = 0; k < N_PARTS && !t->host_memory; k++)
         if (data[k])
             t->device_free(net->device, data[k]);
     return rc;

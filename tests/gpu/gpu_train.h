@@ -28,6 +28,7 @@ leat_trainer_feed gpu_feed(const gpu_model *model);
 /* Rows in host memory. */
 typedef struct gpu_batch {
     void *x, *y;
+    float *weights; /* of each row, for models with train.sample_weight */
     uint8_t *valid; /* NULL: all count */
     int64_t rows, n_valid;
 } gpu_batch;

@@ -12,13 +12,13 @@
 #define N_CLASSES 4
 
 static const char config[] =
-    "source: {tfrecord: {files: v.tfrecord, features: {x: {}, label: {}}}}\n"
+    "source: {tfrecord: {files: v.tfrecord, features: {x: {}, label: {}, weight: {}}}}\n"
     "pipeline:\n%s  - batch: 20\n"
     "train:\n  epochs: 2\n  model: [dense: 4]\n  loss: softmax_cross_entropy\n"
     "  optimizer: {sgd: {learning_rate: 0.01}}\n";
 
-/* The record `odd` has this label and this first value. */
-static void write_set(const char *policy, int64_t odd, int64_t label, float value)
+/* The record `odd` has this label, this first value and this weight. */
+static void write_set(const char *policy, int64_t odd, int64_t label, float value, float odd_weight)
 {
     char path[256];
     leat_format_error inner;
@@ -27,9 +27,11 @@ static void write_set(const char *policy, int64_t odd, int64_t label, float valu
     for (int64_t r = 0; r < N; r++) {
         const int64_t class = r == odd ? label : r % N_CLASSES;
         float x[8] = { (float)class, 1 };
+        const float weight = r == odd ? odd_weight : 1;
         x[0] = r == odd ? value : x[0];
         assert_int_equal(leat_example_add_floats(to.builder, "x", x, 8, &inner), 0);
         assert_int_equal(leat_example_add_int64s(to.builder, "label", &class, 1, &inner), 0);
+        assert_int_equal(leat_example_add_floats(to.builder, "weight", &weight, 1, &inner), 0);
         put_record(&to);
     }
     close_records(&to);
@@ -48,16 +50,16 @@ static void a_label_that_is_no_class_is_a_bad_record(void **state)
         char found[64];
         snprintf(found, sizeof found, "'label' is %lld, but the model has 4 classes",
                  (long long)labels[i]);
-        write_set("", 77, labels[i], 0);
+        write_set("", 77, labels[i], 0, 1);
         assert_int_equal(shell("$L train v.yaml -q"), 1);
         expect_in(err, "v.tfrecord, record 77 (byte ");
         expect_in(err, found);
         expect_in(err, "batch 3");
-        write_set("  - on_error: mask\n", 77, labels[i], 0);
+        write_set("  - on_error: mask\n", 77, labels[i], 0, 1);
         expect_success(shell("$L train v.yaml -q --errors errors.txt && cat errors.txt"));
         expect_in(out, "v.tfrecord, record 77 (byte ");
         expect_in(out, found);
-        write_set("  - on_error: replace\n", 77, labels[i], 0);
+        write_set("  - on_error: replace\n", 77, labels[i], 0, 1);
         expect_success(shell("$L train v.yaml -q"));
     }
 }
@@ -68,18 +70,42 @@ static void a_value_that_is_no_number_is_named(void **state)
     (void)state;
     for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
         for (int infinite = 0; infinite < 2; infinite++) {
-            write_set(policies[p], 123, 3, infinite ? INFINITY : NAN);
+            write_set(policies[p], 123, 3, infinite ? INFINITY : NAN, 1);
             assert_int_equal(shell("$L train v.yaml -q"), 1);
             expect_in(err, "the loss is not a finite number");
             expect_in(err, "v.tfrecord, record 123 (byte ");
             expect_in(err, infinite ? "'x': value 0 is infinite" : "'x': value 0 is NaN");
             assert_null(strstr(err, "learning rate"));
         }
-    write_set("", 123, 3, 0);
+    write_set("", 123, 3, 0, 1);
     assert_int_equal(shell("$L train v.yaml -q --set train.optimizer.sgd.learning_rate=1e6 "
                            "--set 'train.model=[dense: 64, dense: 64, dense: 4]'"),
                      1);
     expect_in(err, "learning rate"); /* here it is */
+}
+
+static void a_weight_that_is_none_is_a_bad_record(void **state)
+{
+    static const struct {
+        float weight;
+        const char *text;
+    } cases[] = { { -2, "'weight' is -2, but" },
+                  { NAN, "'weight' is " },
+                  { INFINITY, "'weight' is inf" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_set("", 77, 1, 0, cases[i].weight);
+        expect_success(shell("$L train v.yaml -q")); /* nothing uses it */
+        assert_int_equal(shell("$L train v.yaml -q --set train.sample_weight=weight"), 1);
+        expect_in(err, "v.tfrecord, record 77 (byte ");
+        expect_in(err, cases[i].text);
+        expect_in(err, "batch 3");
+        write_set("  - on_error: mask\n", 77, 1, 0, cases[i].weight);
+        expect_success(shell("$L train v.yaml -q --set train.sample_weight=weight --errors "
+                             "errors.txt && cat errors.txt"));
+        expect_in(out, "v.tfrecord, record 77 (byte ");
+        expect_in(out, cases[i].text);
+    }
 }
 
 int main(void)
@@ -87,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_label_that_is_no_class_is_a_bad_record, clean),
         cmocka_unit_test_teardown(a_value_that_is_no_number_is_named, clean),
+        cmocka_unit_test_teardown(a_weight_that_is_none_is_a_bad_record, clean),
     };
     return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
 }

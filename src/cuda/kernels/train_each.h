@@ -13,8 +13,10 @@
 typedef struct leat_train_ingest_args {
     int64_t n; /* the most of: values / 8 or pixels, target bytes, rows */
     const void *x, *y;
+    const float *weights; /* of each row; NULL: none are wanted */
     const uint8_t *valid; /* NULL: all rows count */
     void *to_x, *to_y;
+    float *to_weights;
     uint8_t *to_valid;
     leat_train_step *to_step;
     int64_t x_n, y_bytes, rows;
@@ -59,6 +61,8 @@ LEAT_HOST_DEVICE void leat_train_ingest_each(const leat_train_ingest_args *a, in
     }
     if (i < a->y_bytes)
         ((uint8_t *)a->to_y)[i] = ((const uint8_t *)a->y)[i];
+    if (a->weights && i < a->rows)
+        a->to_weights[i] = a->weights[i];
     if (i < a->rows)
         a->to_valid[i] = a->valid ? a->valid[i] : 1;
     if (i == 0)

@@ -44,9 +44,10 @@ typedef struct leat_train_step {
 typedef struct leat_train_sums {
     double loss, right;
     uint64_t samples;
-    int64_t n_bad;   /* rows with an impossible target */
-    int64_t bad_row; /* one of them, and its target */
+    int64_t n_bad;   /* rows with an impossible target or weight */
+    int64_t bad_row; /* one of them, and that */
     double bad;
+    int32_t bad_is_weight;
 } leat_train_sums;
 
 typedef struct leat_train_window {
@@ -78,6 +79,7 @@ typedef struct leat_train_args {
     int32_t target_type, loss;
     float smoothing, positive;  /* of losses: label_smoothing, positive_weight */
     const float *class_weights; /* NULL: all 1 */
+    const float *weights;       /* of each row; NULL: all 1 */
 } leat_train_args;
 
 /* Where a thread of LEAT_TRAIN_BLOCKS stands. */

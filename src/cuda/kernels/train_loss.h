@@ -56,6 +56,17 @@ LEAT_HOST_DEVICE float leat_train_smoothed(const leat_train_args *a, int64_t row
     return a->class_weights ? smooth * a->class_weights[c] : smooth;
 }
 
+LEAT_HOST_DEVICE float leat_train_row_weight(const leat_train_args *a, int64_t row)
+{
+    return a->weights ? a->weights[row] : 1.0f;
+}
+
+LEAT_HOST_DEVICE int32_t leat_train_bad_weight(const leat_train_args *a, int64_t row)
+{
+    const float weight = leat_train_row_weight(a, row);
+    return !(weight >= 0 && weight - weight == 0);
+}
+
 LEAT_HOST_DEVICE void leat_train_larger(float *top, int32_t *at, float x, int32_t c)
 {
     if (x > *top || (x == *top && c < *at)) {
@@ -103,8 +114,10 @@ LEAT_HOST_DEVICE void leat_train_softmax_end(const leat_train_args *a, int64_t r
                                              const leat_train_lane *first)
 {
     float *const grad = (float *)a->out[0];
-    const float scale = 1.0f / (float)a->step->n_valid, factor = (float)(first->all / first->sum);
-    const int32_t bad = leat_train_softmax_bad(a, row, first->plain);
+    const float weight = leat_train_row_weight(a, row);
+    const float scale = weight / (float)a->step->n_valid, factor = (float)(first->all / first->sum);
+    const int32_t bad =
+        leat_train_softmax_bad(a, row, first->plain) || leat_train_bad_weight(a, row);
     const int32_t counts = leat_train_counts(a, row);
     for (int32_t c = lane; grad && c < a->channels; c += LEAT_LOSS_LANES) {
         const float x = ((const float *)a->in[0])[row * a->channels + c];
@@ -115,7 +128,7 @@ LEAT_HOST_DEVICE void leat_train_softmax_end(const leat_train_args *a, int64_t r
     }
     if (lane == 0) {
         double *const out = a->partial + 3 * row;
-        out[0] = counts && !bad ? first->all * log(first->sum) - first->dot : 0;
+        out[0] = counts && !bad ? (double)weight * (first->all * log(first->sum) - first->dot) : 0;
         out[1] = counts && !bad && first->at == first->at_weight;
         out[2] = counts && bad;
     }
@@ -154,15 +167,17 @@ LEAT_HOST_DEVICE void leat_train_values_row(const leat_train_args *a, int64_t ro
                                             leat_train_lane *l)
 {
     const double middle = a->loss == LEAT_LOSS_BINARY_LOGITS ? 0 : 0.5, n = (double)a->channels;
-    const int32_t counts = leat_train_counts(a, row);
+    const int32_t counts = leat_train_counts(a, row), bad = leat_train_bad_weight(a, row);
+    const double weight = (double)leat_train_row_weight(a, row);
     l->sum = l->all = l->dot = l->plain = 0;
     for (int32_t c = lane; c < a->channels; c += LEAT_LOSS_LANES) {
         const int64_t i = row * a->channels + c;
         const double x = (double)((const float *)a->in[0])[i], t = leat_train_target(a, i);
         double slope = 0;
-        if (counts && leat_train_possible(a, t)) {
-            l->sum += a->loss == LEAT_LOSS_SQUARED ? leat_train_squared(x, t, &slope)
-                                                   : leat_train_binary(a, x, t, &slope);
+        if (counts && !bad && leat_train_possible(a, t)) {
+            l->sum += weight * (a->loss == LEAT_LOSS_SQUARED ? leat_train_squared(x, t, &slope)
+                                                             : leat_train_binary(a, x, t, &slope));
+            slope *= weight;
             l->all += a->loss != LEAT_LOSS_SQUARED && (x > middle) == (t > 0.5);
         } else if (counts) {
             l->dot += 1;
@@ -250,10 +265,13 @@ LEAT_HOST_DEVICE void leat_train_loss_finish_block(const leat_train_args *a,
         if (a->partial[3 * row + 2] > 0) {
             a->sums->n_bad = 1;
             a->sums->bad_row = row;
-            a->sums->bad = leat_train_target(a, a->loss == LEAT_LOSS_SOFTMAX &&
-                                                        a->target_type != LEAT_TARGET_F32
-                                                    ? row
-                                                    : row * a->channels);
+            a->sums->bad_is_weight = leat_train_bad_weight(a, row);
+            a->sums->bad = (double)leat_train_row_weight(a, row);
+            if (!a->sums->bad_is_weight)
+                a->sums->bad = leat_train_target(a, a->loss == LEAT_LOSS_SOFTMAX &&
+                                                            a->target_type != LEAT_TARGET_F32
+                                                        ? row
+                                                        : row * a->channels);
         }
 }
 

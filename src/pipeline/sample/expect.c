@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expect.c: class numbers within the model's classes, and finite floats. */
+ * expect.c: class numbers within the model's classes, sample weights of 0 or more, and finite floats. */
 #include "expect.h"
 
 #include <math.h>
@@ -34,6 +34,25 @@ static int check_finite(const char *name, const float *row, size_t n, int64_t ba
     return LEAT_OK;
 }
 
+static int check_weights(const char *name, const float *row, size_t n, int64_t batch,
+                         leat_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(row[i] >= 0 && isfinite(row[i])))
+            return leat_fail(err, LEAT_E_DATA,
+                             "'%s' is %g, but a sample weight is a finite number of 0 or more "
+                             "(batch %lld)",
+                             name, (double)row[i], (long long)batch);
+    return LEAT_OK;
+}
+
+static int check_floats(const leat_expect *expect, const char *name, int32_t c, const float *row,
+                        size_t n, int64_t batch, leat_error *err)
+{
+    const int rc = expect->weights == c + 1 ? check_weights(name, row, n, batch, err) : LEAT_OK;
+    return rc == LEAT_OK && expect->finite ? check_finite(name, row, n, batch, err) : rc;
+}
+
 int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c, uint32_t bucket,
                     const void *row, int64_t batch, leat_error *err)
 {
@@ -43,7 +62,7 @@ int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c,
         return LEAT_OK;
     const size_t n = leat_chain_host_bytes(chain, &plan->order, bucket) / leat_dtype_bytes(dtype);
     if (dtype == LEAT_F32)
-        return expect->finite ? check_finite(plan->tensors[c].name, row, n, batch, err) : LEAT_OK;
+        return check_floats(expect, plan->tensors[c].name, c, row, n, batch, err);
     return expect->classes && expect->tensor == c && !chain->pad.on && !leat_dtype_is_float(dtype)
                ? check_classes(expect, plan->tensors[c].name, dtype, row, n, batch, err)
                : LEAT_OK;

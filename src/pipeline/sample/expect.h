@@ -7,6 +7,11 @@
 
 #include "pipeline/plan/plan_impl.h"
 
+static inline bool leat_expect_any(const leat_expect *expect)
+{
+    return expect->classes || expect->finite || expect->weights;
+}
+
 /* Checks the row of chain c; `batch` is for the message. LEAT_E_DATA: it is not as expected. Rows that batch
  * ops or a device still change are not checked. */
 int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c, uint32_t bucket,

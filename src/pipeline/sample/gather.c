@@ -3,12 +3,13 @@
  * gather.c: makes many rows at once where a sample is a copy of its record: features of one shape, no ops, no
  * cache. task.c calls it. Such rows cost mostly memory latency, so records are prefetched while others are copied. */
 #include "base/clock.h"
+#include "expect.h"
 #include "sample.h"
 
 bool leat_gather_can(const leat_plan *plan, const leat_worker *worker)
 {
     bool can = plan->source->can_gather && !plan->cache && !plan->caches_on_device &&
-               !plan->unbatches && !worker->expect.classes && !worker->expect.finite;
+               !plan->unbatches && !leat_expect_any(&worker->expect);
     for (int32_t c = 0; c < plan->n_chains && can; c++)
         can = plan->chains[c].n_ops == 0 && !plan->chains[c].pad.on;
     return can;

@@ -192,7 +192,7 @@ static int make_row(const leat_plan *plan, leat_sample *samples, uint64_t sample
         if ((rc = leat_chain_run(&samples[c], from, chain->n_host, stopwatch, err)) < 0 ||
             (rc = leat_chain_end(&samples[c], slot, row, stopwatch, err)) < 0)
             return rc;
-        if (expect->classes || expect->finite)
+        if (leat_expect_any(expect))
             rc = leat_expect_row(expect, plan, c, samples->worker->bucket, samples[c].row,
                                  samples->worker->batch, err);
     }

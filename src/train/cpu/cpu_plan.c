@@ -26,10 +26,12 @@ void *leat_cpu_alloc(size_t bytes, leat_error *err)
 
 /* --- packed weights -------------------------------------------------------------------------- */
 
-leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, const leat_dn_layout *layout)
+leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, int32_t norm,
+                                  const leat_dn_layout *layout)
 {
     for (int32_t i = 0; i < net->n_packs; i++)
-        if (net->packs[i].param == param && net->packs[i].layout == layout)
+        if (net->packs[i].param == param && net->packs[i].norm == norm &&
+            net->packs[i].layout == layout)
             return &net->packs[i];
     return NULL;
 }
@@ -46,29 +48,51 @@ static void want_scratch(leat_net *net, size_t bytes)
         net->dn_bytes = bytes;
 }
 
-/* Allocates the copy of a parameter in a layout, if there is none yet. */
-static int add_pack(leat_net *net, int32_t param, const leat_dn_layout *layout, leat_error *err)
+void leat_cpu_pack_close(leat_cpu_pack *pack)
 {
-    if (leat_cpu_pack_find(net, param, layout))
+    leat_dn_copy_close(&pack->copy);
+    free(pack->data);
+    free(pack->factor);
+    free(pack->bias);
+}
+
+static int pack_open(leat_net *net, leat_cpu_pack *pack, leat_error *err)
+{
+    const leat_shape *shape = &net->model->params[pack->param].spec->shape;
+    const size_t bytes = (size_t)shape->dims[3] * sizeof *pack->bias;
+    const leat_dn_layout *plain = leat_dn_layout_plain(net->dn, shape, groups_of(net, pack->param));
+    if (!plain)
+        return leat_cpu_no_memory(err, 0);
+    const int rc = leat_dn_copy_open(net->dn, plain, pack->layout, &pack->copy, err);
+    if (rc < 0)
+        return rc;
+    want_scratch(net, leat_dn_copy_scratch(pack->copy));
+    if (!(pack->data = leat_cpu_alloc(leat_dn_layout_bytes(pack->layout), err)) ||
+        (pack->norm >= 0 && (!(pack->factor = leat_cpu_alloc(bytes, err)) ||
+                             !(pack->bias = leat_cpu_alloc(bytes, err)))))
+        return LEAT_E_NOMEM;
+    return LEAT_OK;
+}
+
+/* Allocates the copy of a parameter in a layout, if there is none yet. */
+static int add_pack(leat_net *net, int32_t param, int32_t norm, const leat_dn_layout *layout,
+                    leat_error *err)
+{
+    if (leat_cpu_pack_find(net, param, norm, layout))
         return LEAT_OK;
-    const leat_dn_layout *plain = leat_dn_layout_plain(
-        net->dn, &net->model->params[param].spec->shape, groups_of(net, param));
     leat_cpu_pack *packs = realloc(net->packs, (size_t)(net->n_packs + 1) * sizeof *packs);
-    if (!packs || !plain)
+    if (!packs)
         return leat_cpu_no_memory(err, sizeof *packs);
     net->packs = packs;
     leat_cpu_pack *pack = &packs[net->n_packs];
-    *pack = (leat_cpu_pack){ .param = param, .layout = layout };
-    int rc = leat_dn_copy_open(net->dn, plain, layout, &pack->copy, err);
-    if (rc < 0)
+    *pack = (leat_cpu_pack){ .param = param, .norm = norm, .layout = layout };
+    const int rc = pack_open(net, pack, err);
+    if (rc < 0) {
+        leat_cpu_pack_close(pack);
         return rc;
-    if (!(pack->data = leat_cpu_alloc(leat_dn_layout_bytes(layout), err))) {
-        leat_dn_copy_close(&pack->copy);
-        return LEAT_E_NOMEM;
     }
     net->n_packs++;
-    want_scratch(net, leat_dn_copy_scratch(pack->copy));
-    net->packs_stale = true;
+    net->packs_stale = net->folds_stale = true;
     return LEAT_OK;
 }
 
@@ -115,7 +139,7 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
         .out_channels = l->out.dims[2],
         .groups = o->groups,
         .window = op->window,
-        .bias = o->bias && pass != LEAT_DN_GRAD_DATA,
+        .bias = (o->bias || op->norm >= 0) && pass != LEAT_DN_GRAD_DATA,
         .relu = op->act == LEAT_ACT_relu,
         .bf16 = net->model->precision == LEAT_PRECISION_BF16,
         .weights = pass == LEAT_DN_GRAD_WEIGHTS ? net->grad[param].layout : NULL,
@@ -124,8 +148,9 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", l->name);
     want_scratch(net, leat_dn_conv_scratch(*out));
-    return pass == LEAT_DN_GRAD_WEIGHTS ? place_grad(net, param, leat_dn_conv_weights(*out), err)
-                                        : add_pack(net, param, leat_dn_conv_weights(*out), err);
+    return pass == LEAT_DN_GRAD_WEIGHTS
+               ? place_grad(net, param, leat_dn_conv_weights(*out), err)
+               : add_pack(net, param, op->norm, leat_dn_conv_weights(*out), err);
 }
 
 static void plan_close(leat_cpu_plan *plan, int32_t n_ops)
@@ -213,6 +238,8 @@ int leat_cpu_program_open(leat_net *net, leat_cpu_program *p, bool training, int
 {
     int rc = leat_program_open(net->model, training, &p->program, err);
     p->most_rows = most_rows;
+    if (rc == LEAT_OK && !training && net->model->precision == LEAT_PRECISION_BF16)
+        leat_cpu_fold(p->program);
     if (rc == LEAT_OK && (rc = leat_program_place(p->program, most_rows, err)) == LEAT_OK)
         rc = find_segments(p, err);
     return rc;

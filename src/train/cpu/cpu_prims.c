@@ -259,18 +259,21 @@ static int part(const leat_cpu_call *call)
 
 enum { WEIGHT, BIAS };
 
-static void *packed(const leat_cpu_call *call)
+static const leat_cpu_pack *packed(const leat_cpu_call *call)
 {
-    return leat_cpu_pack_find(call->net, call->layer->first_param, leat_dn_conv_weights(call->conv))
-        ->data;
+    return leat_cpu_pack_find(call->net, call->layer->first_param, call->op->norm,
+                              leat_dn_conv_weights(call->conv));
 }
 
 static int conv(const leat_cpu_call *call)
 {
+    const leat_cpu_pack *pack = packed(call);
     const leat_dn_conv_args args = {
         .src = call->in[0],
-        .weights = packed(call),
-        .bias = call->layer->n_params > 1 ? leat_cpu_weight(call, BIAS) : NULL,
+        .weights = pack->data,
+        .bias = pack->norm >= 0             ? pack->bias
+                : call->layer->n_params > 1 ? leat_cpu_weight(call, BIAS)
+                                            : NULL,
         .dst = call->out[0],
         .scratch = call->net->scratch[call->thread].dn,
     };
@@ -280,7 +283,7 @@ static int conv(const leat_cpu_call *call)
 static int conv_grad_data(const leat_cpu_call *call)
 {
     const leat_dn_conv_args args = { .dst = call->in[0],
-                                     .weights = packed(call),
+                                     .weights = packed(call)->data,
                                      .src = call->out[0],
                                      .scratch = call->net->scratch[call->thread].dn };
     return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
@@ -380,11 +383,13 @@ void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *g
     y.shape.dims[0] = 1;
     y.data = (char *)y.data + call->first_row * leat_shape_bytes(&y.shape);
     y.shape.dims[0] = call->rows;
+    const float *weights = batch->weights.data;
     const leat_loss_rows rows = {
         .logits = logits,
         .n = model->layers[model->n_layers - 1].out.dims[0],
         .rows = call->rows,
         .target = &y,
+        .weights = weights ? weights + call->first_row : NULL,
         .valid = call->valid,
         .batch_rows = batch->n_valid,
         .grad = grad,

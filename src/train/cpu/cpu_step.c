@@ -125,12 +125,24 @@ static void end_segment(void *owner)
     net->segment++;
 }
 
+/* Training does not read packs with a batch_norm, so only evaluation renews them. */
+static bool packs_wait(const leat_net *net)
+{
+    return net->packs_stale || (net->folds_stale && !net->job.how->train);
+}
+
 static void renew_packs(leat_net *net, int32_t thread)
 {
     leat_cpu_scratch *mine = &net->scratch[thread];
     for (int32_t i; (i = leat_cpu_team_claim(&net->team)) < net->n_packs;) {
         const leat_cpu_pack *pack = &net->packs[i];
         const float *from = net->slots[LEAT_SLOT_WEIGHT] + net->model->params[pack->param].at;
+        if (pack->norm >= 0 ? net->job.how->train : !net->packs_stale)
+            continue;
+        if (pack->norm >= 0) {
+            leat_cpu_fold_weights(net, pack, mine->floats);
+            from = mine->floats;
+        }
         if (mine->rc == LEAT_OK)
             mine->rc =
                 leat_dn_copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
@@ -152,7 +164,7 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     leat_cpu_scratch *mine = &net->scratch[thread];
     const int was = leat_dn_enter(net->dn);
     mine->rc = LEAT_OK;
-    if (net->packs_stale)
+    if (packs_wait(net))
         renew_packs(net, thread);
     for (int32_t segment = 0; segment < net->job.program->n_segments; segment++) {
         for (int32_t shard; (shard = leat_cpu_team_claim(&net->team)) < net->job.n_shards;)
@@ -211,15 +223,14 @@ static int grow_shard_sums(leat_net *net, int32_t n, leat_error *err)
 int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
                   const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
-    const leat_model *model = net->model;
     const leat_loss_rows targets = { .target = &batch->y,
+                                     .weights = batch->weights.data,
                                      .valid = batch->valid,
                                      .rows = batch->rows };
     leat_cpu_program *program = how->train ? &net->train : &net->even;
     (void)stream;
     (void)times;
-    int rc = model->loss->check_targets(model->loss_options,
-                                        &model->layers[model->n_layers - 1].out, &targets, err);
+    int rc = leat_model_check_rows(net->model, &targets, err);
     if (rc < 0)
         return rc;
     net->job = (leat_cpu_job){ batch, how, program,
@@ -239,9 +250,11 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
             return leat_fail(err, net->scratch[i].rc, "%s", net->scratch[i].error.message);
     if (how->train && !leat_cpu_loss_is_finite(net)) {
         net->packs_stale = false;
+        net->folds_stale = true;
         return leat_cpu_find_bad(net, err);
     }
     net->packs_stale = how->train && how->last;
+    net->folds_stale = how->train; /* every training step moves running statistics */
     net->updates += how->train && how->last;
     add_sums(net);
     return LEAT_OK;

@@ -46,7 +46,7 @@ static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot
     if (rc < 0)
         return rc;
     memcpy(arena + p->at, from, p->n * sizeof *from);
-    net->packs_stale = true;
+    net->packs_stale = net->folds_stale = true;
     return LEAT_OK;
 }
 
@@ -62,7 +62,7 @@ static int cpu_blend(leat_net *net, leat_slot to, leat_slot from, double share, 
         memcpy(x, y, n * sizeof *x);
     for (size_t i = 0; share != 1 && i < n; i++)
         x[i] += part * (y[i] - x[i]);
-    net->packs_stale = true;
+    net->packs_stale = net->folds_stale = true;
     return LEAT_OK;
 }
 
@@ -74,7 +74,7 @@ static int cpu_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
         return rc;
     net->slots[a] = y;
     net->slots[b] = x;
-    net->packs_stale = true;
+    net->packs_stale = net->folds_stale = true;
     return LEAT_OK;
 }
 
@@ -131,10 +131,8 @@ static void cpu_close(leat_net *net)
     close_saved(net);
     leat_cpu_program_close(&net->train);
     leat_cpu_program_close(&net->even);
-    for (int32_t i = 0; i < net->n_packs; i++) {
-        leat_dn_copy_close(&net->packs[i].copy);
-        free(net->packs[i].data);
-    }
+    for (int32_t i = 0; i < net->n_packs; i++)
+        leat_cpu_pack_close(&net->packs[i]);
     for (int32_t i = 0; net->grad && i < net->model->n_params; i++)
         leat_dn_copy_close(&net->grad[i].copy);
     for (int32_t i = 0; net->scratch && i < n_threads; i++) {
@@ -210,6 +208,19 @@ static bool is_dense(leat_prim prim)
            prim == LEAT_PRIM_DENSE_GRAD_WEIGHTS;
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A room's share of the weights of a convolution with its batch_norm, which take all rooms together. */
+static size_t fold_scratch(const leat_model *model, const leat_prim_op *op)
+{
+    if (op->norm < 0)
+        return 0;
+    return model->params[model->layers[op->layer].first_param].n / LEAT_CPU_ROOMS + 1;
+}
+
 /* Floats of the largest sample, and of all rows where an op wants them as one matrix. */
 static size_t program_scratch(const leat_cpu_program *p)
 {
@@ -217,10 +228,10 @@ static size_t program_scratch(const leat_cpu_program *p)
     for (int32_t i = 0; i < p->program->n_ops; i++) {
         const leat_prim_op *op = &p->program->ops[i];
         const int32_t used[] = { op->in[0], op->in[1], op->in[2], op->out[0] };
+        most = larger(most, fold_scratch(p->program->model, op));
         for (int k = 0; k < 4; k++) {
             const size_t n = used[k] < 0 ? 0 : (size_t)p->program->tensors[used[k]].n;
-            const size_t all = n * (size_t)(is_dense(op->prim) ? p->most_rows : 1);
-            most = all > most ? all : most;
+            most = larger(most, n * (size_t)(is_dense(op->prim) ? p->most_rows : 1));
         }
     }
     return most;
@@ -229,9 +240,8 @@ static size_t program_scratch(const leat_cpu_program *p)
 /* Room for pieces of every tensor, and for what primitives want as a whole. */
 static size_t scratch_floats(const leat_net *net)
 {
-    const size_t a = program_scratch(&net->train), b = program_scratch(&net->even);
-    const size_t most = a > b ? a : b;
-    return ((most > LEAT_CPU_PIECE ? most : LEAT_CPU_PIECE) + 15) / 16 * 16;
+    const size_t most = larger(program_scratch(&net->train), program_scratch(&net->even));
+    return (larger(most, LEAT_CPU_PIECE) + 15) / 16 * 16;
 }
 
 static int open_memory(leat_net *net, leat_error *err)
@@ -239,7 +249,7 @@ static int open_memory(leat_net *net, leat_error *err)
     const int32_t n_threads = net->team.n_threads, shards = net->model->shards;
     const size_t a = net->train.program->bytes, b = net->even.program->bytes;
     net->by_thread = net->train.n_segments == 1;
-    net->memory_bytes = a > b ? a : b;
+    net->memory_bytes = larger(a, b);
     net->scratch_floats = scratch_floats(net);
     const int32_t n = net->by_thread || shards < n_threads ? n_threads : shards;
     net->memory = calloc((size_t)(shards + n_threads), sizeof *net->memory);

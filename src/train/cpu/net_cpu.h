@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * net_cpu.h: internals of the CPU backend. net_cpu.c opens nets, cpu_step.c runs steps, cpu_team.c has the threads,
- * cpu_plan.c compiles programs, cpu_prims.c, cpu_norm.c and cpu_pool.c are the primitives, cpu_update.c sums
- * gradients and updates weights.
+ * cpu_plan.c compiles programs, cpu_fold.c folds batch_norm into convolutions, cpu_prims.c, cpu_norm.c and
+ * cpu_pool.c are the primitives, cpu_update.c sums gradients and updates weights.
  *
  * DESIGN: a training batch is cut into shards of rows, whose number belongs to the model and not to the
  * machine. A thread takes a shard and runs ops over it; its oneDNN work stays on that thread. The gradient
@@ -51,6 +51,8 @@ typedef struct leat_cpu_program {
 /* A packed copy of a convolution's weights. */
 typedef struct leat_cpu_pack {
     int32_t param;
+    int32_t norm;         /* the layer of the batch_norm that they include; -1: none */
+    float *factor, *bias; /* then, of each output channel; else NULL */
     const leat_dn_layout *layout;
     leat_dn_copy *copy;
     void *data;
@@ -119,10 +121,10 @@ struct leat_net {
     int32_t n_blocks;
     leat_cpu_pack *packs;
     int32_t n_packs;
-    bool packs_stale;
-    leat_cpu_saved *saved; /* of train.program */
-    double *norms;         /* of each block: squares of gradient and of weight */
-    float *matrix;         /* scratch of update_matrix, matrix_floats for each thread */
+    bool packs_stale, folds_stale; /* packs; those with a batch_norm, which only evaluation reads */
+    leat_cpu_saved *saved;         /* of train.program */
+    double *norms;                 /* of each block: squares of gradient and of weight */
+    float *matrix;                 /* scratch of update_matrix, matrix_floats for each thread */
     size_t matrix_floats;
     float grad_scale; /* of this update: the step's share, less where it is clipped */
     int64_t updates;
@@ -218,8 +220,17 @@ void leat_cpu_program_close(leat_cpu_program *p);
 /* The plan for a number of rows; a new one replaces the one unused for longest. Not while threads work. */
 int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu_plan **out,
                       leat_error *err);
-/* The packed copy of a parameter in a layout; NULL: none yet. */
-leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, const leat_dn_layout *layout);
+/* The packed copy of a parameter, with the batch_norm `norm` or -1, in a layout; NULL: none yet. */
+leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, int32_t norm,
+                                  const leat_dn_layout *layout);
+void leat_cpu_pack_close(leat_cpu_pack *pack);
+
+/* --- cpu_fold.c ------------------------------------------------------------------------------ */
+
+/* Makes batch_norms of a program for evaluation part of the convolutions before them. Before placing. */
+void leat_cpu_fold(leat_program *program);
+/* The weights of a convolution with its batch_norm, in the plain layout; and pack->bias. */
+void leat_cpu_fold_weights(const leat_net *net, const leat_cpu_pack *pack, float *weights);
 
 /* --- cpu_inspect.c --------------------------------------------------------------------------- */
 

@@ -21,11 +21,11 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
         [dnnl_invalid_arguments] = { LEAT_E_INTERNAL, "invalid arguments" },
         [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED,
                                  "oneDNN does not support this operation on this CPU" },
-        [dnnl_iterator_ends] = { LEAT_E_UNSUPPORTED, "oneDNN has no other implementation" },
         [dnnl_runtime_error] = { LEAT_E_INTERNAL, "runtime error" },
         [dnnl_not_required] = { LEAT_E_INTERNAL, "not required" },
     };
-    const size_t i = (size_t)status < sizeof of / sizeof *of ? (size_t)status : dnnl_runtime_error;
+    const size_t n = sizeof of / sizeof *of;
+    const size_t i = (size_t)status < n && of[status].text ? (size_t)status : dnnl_runtime_error;
     return leat_fail(err, of[i].code, "oneDNN %d.%d: %s: %s", dnnl_version()->major,
                      dnnl_version()->minor, what, of[i].text);
 }
@@ -69,6 +69,7 @@ void leat_dn_close(leat_dn **out)
         return;
     for (leat_dn_layout *layout; (layout = dn->layouts);) {
         dn->layouts = layout->next;
+        leat_dn_desc_free(layout->md);
         free(layout);
     }
     for (int32_t i = 0; i < dn->n_threads; i++)
@@ -107,26 +108,23 @@ void leat_dn_leave(const leat_dn *dn, int was)
 
 bool leat_dn_has_bf16(void)
 {
-    switch (dnnl_get_effective_cpu_isa()) {
-    case dnnl_cpu_isa_avx512_core_bf16:
-    case dnnl_cpu_isa_avx512_core_amx:
-        return true;
-    default:
-        return false;
-    }
+    /* a level has the bits of the levels that it contains */
+    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+           dnnl_cpu_isa_avx512_core_bf16;
 }
 
 /* --- layouts --------------------------------------------------------------------------------- */
 
-const leat_dn_layout *leat_dn_intern(leat_dn *dn, const dnnl_memory_desc_t *md)
+const leat_dn_layout *leat_dn_intern(leat_dn *dn, leat_dn_const_desc md)
 {
     for (leat_dn_layout *layout = dn->layouts; layout; layout = layout->next)
-        if (dnnl_memory_desc_equal(&layout->md, md))
+        if (dnnl_memory_desc_equal(layout->md, md))
             return layout;
     leat_dn_layout *layout = calloc(1, sizeof *layout);
-    if (!layout)
+    if (!layout || leat_dn_desc_copy(&layout->md, md) != dnnl_success) {
+        free(layout);
         return NULL;
-    layout->md = *md;
+    }
     layout->next = dn->layouts;
     dn->layouts = layout;
     return layout;
@@ -140,16 +138,17 @@ const leat_dn_layout *leat_dn_layout_plain(leat_dn *dn, const leat_shape *weight
     const dnnl_dims_t dims = { groups, out / groups, in, height, width };
     const dnnl_dims_t strides = { out / groups, 1, out, width * in * out, in * out };
     const int one = groups == 1;
-    dnnl_memory_desc_t md;
-    if (dnnl_memory_desc_init_by_strides(&md, 5 - one, dims + one, dnnl_f32, strides + one) !=
-        dnnl_success)
+    leat_dn_desc md;
+    if (leat_dn_desc_by_strides(&md, 5 - one, dims + one, dnnl_f32, strides + one) != dnnl_success)
         return NULL;
-    return leat_dn_intern(dn, &md);
+    const leat_dn_layout *layout = leat_dn_intern(dn, md);
+    leat_dn_desc_free(md);
+    return layout;
 }
 
 size_t leat_dn_layout_bytes(const leat_dn_layout *layout)
 {
-    return dnnl_memory_desc_get_size(&layout->md);
+    return dnnl_memory_desc_get_size(layout->md);
 }
 
 /* --- products of matrices -------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn.h: what leat takes from oneDNN: convolutions and products of matrices. onednn.c and onednn_conv.c are the
- * only files that use its API, which changes between major versions. The CPU backend calls them.
+ * onednn.h: what leat takes from oneDNN: convolutions and products of matrices. onednn*.c are the only files
+ * of the trainer that use its API; onednn_version.c has what differs between 2.x and 3.x. The CPU backend calls them.
  *
  * Images are [rows, height, width, channels]. oneDNN chooses where the elements of weights lie (a layout);
  * leat_dn_copy changes between that and the plain [height, width, in / groups, out].

@@ -40,7 +40,7 @@ static dnnl_status_t make_memories(primitive *p, const_dnnl_primitive_desc_t pd)
     if (!p->memories)
         return dnnl_out_of_memory;
     for (size_t i = 0; i < n * (size_t)p->dn->n_threads; i++) {
-        const dnnl_memory_desc_t *md =
+        leat_dn_const_desc md =
             dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, p->numbers[i % n]);
         const dnnl_status_t status =
             dnnl_memory_create(&p->memories[i], md, p->dn->engine, DNNL_MEMORY_NONE);
@@ -67,9 +67,9 @@ static dnnl_status_t primitive_open(primitive *p, leat_dn *dn, const_dnnl_primit
     dnnl_status_t status;
     p->dn = dn;
     for (int i = 0; i < n; i++) {
-        const dnnl_memory_desc_t *md =
+        leat_dn_const_desc md =
             dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, numbers[i]);
-        if (md && md->ndims > 0 && dnnl_memory_desc_get_size(md) > 0)
+        if (md && dnnl_memory_desc_get_size(md) > 0)
             p->numbers[p->n_args++] = numbers[i];
         if (numbers[i] == DNNL_ARG_SCRATCHPAD && md)
             p->scratch = dnnl_memory_desc_get_size(md);
@@ -112,7 +112,7 @@ static dnnl_status_t make_attributes(bool relu, dnnl_primitive_attr_t *out)
         return status;
     if ((status = dnnl_post_ops_create(&ops)) != dnnl_success)
         return status;
-    status = dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
+    status = leat_dn_append_relu(ops);
     if (status == dnnl_success)
         status = dnnl_primitive_attr_set_post_ops(*out, ops);
     dnnl_post_ops_destroy(ops);
@@ -125,24 +125,8 @@ static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* --- convolution ----------------------------------------------------------------------------- */
 
-typedef struct conv_descs {
-    dnnl_memory_desc_t src, weights, bias, dst;
-    dnnl_dims_t stride, dilation, low, high;
-} conv_descs;
-
-static dnnl_status_t describe(const leat_dn_conv_spec *s, conv_descs *d)
+static void set_window(const leat_sliding *w, leat_dn_conv_descs *d)
 {
-    const leat_sliding *w = &s->window;
-    const dnnl_data_type_t type = s->bf16 ? dnnl_bf16 : dnnl_f32;
-    const dnnl_data_type_t weights_type = s->pass == LEAT_DN_GRAD_WEIGHTS ? dnnl_f32 : type;
-    const int64_t g = s->groups;
-    const dnnl_dims_t src = { s->rows, s->in_channels, w->in[0], w->in[1] };
-    const dnnl_dims_t dst = { s->rows, s->out_channels, w->out[0], w->out[1] };
-    const dnnl_dims_t bias = { s->out_channels };
-    const dnnl_dims_t weights = { g, s->out_channels / g, s->in_channels / g, w->size[0],
-                                  w->size[1] };
-    const int one = g == 1;
-    dnnl_status_t status;
     for (int i = 0; i < 2; i++) {
         d->stride[i] = w->stride[i];
         d->dilation[i] = w->dilation[i] - 1;
@@ -151,54 +135,75 @@ static dnnl_status_t describe(const leat_dn_conv_spec *s, conv_descs *d)
         d->high[i] = (w->out[i] - 1) * w->stride[i] + (w->size[i] - 1) * w->dilation[i] + 1 -
                      w->in[i] - w->pad_low[i];
     }
-    if ((status = dnnl_memory_desc_init_by_tag(&d->src, 4, src, type, dnnl_nhwc)) ||
-        (status = dnnl_memory_desc_init_by_tag(&d->dst, 4, dst, type, dnnl_nhwc)) ||
-        (status = dnnl_memory_desc_init_by_tag(&d->bias, 1, bias, dnnl_f32, dnnl_a)))
-        return status;
-    if (s->weights) {
-        d->weights = s->weights->md;
-        return dnnl_success;
-    }
-    return dnnl_memory_desc_init_by_tag(&d->weights, 5 - one, weights + one, weights_type,
-                                        dnnl_format_tag_any);
 }
 
-/* The backward passes want a forward primitive's descriptor as a hint, with weights of their own type. */
+/* In any layout, or in the one that the spec gives. */
+static dnnl_status_t describe_weights(const leat_dn_conv_spec *s, dnnl_data_type_t type,
+                                      const leat_dn_layout *layout, leat_dn_desc *out)
+{
+    const int one = s->groups == 1;
+    const dnnl_dims_t dims = { s->groups, s->out_channels / s->groups, s->in_channels / s->groups,
+                               s->window.size[0], s->window.size[1] };
+    return layout ? leat_dn_desc_copy(out, layout->md)
+                  : leat_dn_desc_by_tag(out, 5 - one, dims + one, type, dnnl_format_tag_any);
+}
+
+static void free_descs(leat_dn_conv_descs *d)
+{
+    leat_dn_desc_free(d->src);
+    leat_dn_desc_free(d->weights);
+    leat_dn_desc_free(d->bias);
+    leat_dn_desc_free(d->dst);
+}
+
+/* All but the weights. */
+static dnnl_status_t describe(const leat_dn_conv_spec *s, leat_dn_conv_descs *d)
+{
+    const leat_sliding *w = &s->window;
+    const dnnl_data_type_t type = s->bf16 ? dnnl_bf16 : dnnl_f32;
+    const dnnl_dims_t src = { s->rows, s->in_channels, w->in[0], w->in[1] };
+    const dnnl_dims_t dst = { s->rows, s->out_channels, w->out[0], w->out[1] };
+    const dnnl_dims_t bias = { s->out_channels };
+    set_window(w, d);
+    dnnl_status_t status = leat_dn_desc_by_tag(&d->src, 4, src, type, dnnl_nhwc);
+    if (status == dnnl_success)
+        status = leat_dn_desc_by_tag(&d->dst, 4, dst, type, dnnl_nhwc);
+    if (status == dnnl_success && s->bias)
+        status = leat_dn_desc_by_tag(&d->bias, 1, bias, dnnl_f32, dnnl_a);
+    return status;
+}
+
+/* The backward passes want a forward primitive's descriptor as a hint, with weights of the images' type in any
+ * layout. */
+static dnnl_status_t make_hint(leat_dn *dn, const leat_dn_conv_spec *s, leat_dn_conv_descs *d,
+                               const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
+{
+    dnnl_status_t status = describe_weights(s, s->bf16 ? dnnl_bf16 : dnnl_f32, NULL, &d->weights);
+    if (status == dnnl_success)
+        status = leat_dn_conv_desc(out, dn->engine, LEAT_DN_FORWARD, dnnl_forward_training, d, NULL,
+                                   attr);
+    leat_dn_desc_free(d->weights);
+    d->weights = NULL;
+    return status;
+}
+
 static dnnl_status_t make_desc(leat_dn *dn, const leat_dn_conv_spec *s,
                                const_dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out)
 {
-    conv_descs d;
-    dnnl_convolution_desc_t forward, desc;
+    const bool half = s->bf16 && s->pass != LEAT_DN_GRAD_WEIGHTS;
+    leat_dn_conv_descs d = { 0 };
     dnnl_primitive_desc_t hint = NULL;
     dnnl_status_t status = describe(s, &d);
-    const dnnl_memory_desc_t *bias = s->bias ? &d.bias : NULL;
-    if (status != dnnl_success)
-        return status;
-    dnnl_memory_desc_t weights = d.weights;
-    if (s->pass != LEAT_DN_FORWARD) /* any layout; of the images' type */
-        status = dnnl_memory_desc_init_by_tag(&weights, weights.ndims, weights.dims,
-                                              d.src.data_type, dnnl_format_tag_any);
-    if (status != dnnl_success)
-        return status;
-    if ((status = dnnl_dilated_convolution_forward_desc_init(
-             &forward, s->pass == LEAT_DN_FORWARD ? dnnl_forward_inference : dnnl_forward_training,
-             dnnl_convolution_direct, &d.src, &weights, bias, &d.dst, d.stride, d.dilation, d.low,
-             d.high)) != dnnl_success)
-        return status;
-    if (s->pass == LEAT_DN_FORWARD)
-        return dnnl_primitive_desc_create(out, &forward, attr, dn->engine, NULL);
-    if ((status = dnnl_primitive_desc_create(&hint, &forward, attr, dn->engine, NULL)) !=
-        dnnl_success)
-        return status;
-    status = s->pass == LEAT_DN_GRAD_DATA ? dnnl_dilated_convolution_backward_data_desc_init(
-                                                &desc, dnnl_convolution_direct, &d.src, &d.weights,
-                                                &d.dst, d.stride, d.dilation, d.low, d.high)
-                                          : dnnl_dilated_convolution_backward_weights_desc_init(
-                                                &desc, dnnl_convolution_direct, &d.src, &d.weights,
-                                                bias, &d.dst, d.stride, d.dilation, d.low, d.high);
+    if (status == dnnl_success && s->pass != LEAT_DN_FORWARD)
+        status = make_hint(dn, s, &d, attr, &hint);
     if (status == dnnl_success)
-        status = dnnl_primitive_desc_create(out, &desc, attr, dn->engine, hint);
-    dnnl_primitive_desc_destroy(hint);
+        status = describe_weights(s, half ? dnnl_bf16 : dnnl_f32, s->weights, &d.weights);
+    if (status == dnnl_success)
+        status =
+            leat_dn_conv_desc(out, dn->engine, s->pass, dnnl_forward_inference, &d, hint, attr);
+    if (hint)
+        dnnl_primitive_desc_destroy(hint);
+    free_descs(&d);
     return status;
 }
 
@@ -297,8 +302,8 @@ int leat_dn_copy_open(leat_dn *dn, const leat_dn_layout *from, const leat_dn_lay
     pthread_mutex_lock(&cache_lock);
     dnnl_status_t status = make_attributes(false, &attr);
     if (status == dnnl_success)
-        status = dnnl_reorder_primitive_desc_create(&pd, &from->md, dn->engine, &to->md, dn->engine,
-                                                    attr);
+        status =
+            dnnl_reorder_primitive_desc_create(&pd, from->md, dn->engine, to->md, dn->engine, attr);
     if (status == dnnl_success)
         status = primitive_open(&copy->p, dn, pd, copy_args, 3);
     if (pd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * onednn_impl.h: shared by the files that use oneDNN's API (2.x): onednn.c (engine, threads, layouts, products) and
- * onednn_conv.c (convolutions and copies). */
+ * onednn_impl.h: shared by the files that use oneDNN's API: onednn.c (engine, threads, layouts, products),
+ * onednn_conv.c (convolutions and copies) and onednn_version.c (what differs between oneDNN 2.x and 3.x). */
 #ifndef LEAT_ONEDNN_IMPL_H
 #define LEAT_ONEDNN_IMPL_H
 
@@ -9,13 +9,20 @@
 
 #include "onednn.h"
 
-#if DNNL_VERSION_MAJOR != 2
-#error "onednn*.c are written for oneDNN 2.x"
+/* A description of memory. In 3.x oneDNN owns what is behind the pointer, in 2.x onednn_version.c. */
+#if DNNL_VERSION_MAJOR == 2
+typedef dnnl_memory_desc_t *leat_dn_desc;
+typedef const dnnl_memory_desc_t *leat_dn_const_desc;
+#elif DNNL_VERSION_MAJOR == 3
+typedef dnnl_memory_desc_t leat_dn_desc;
+typedef const_dnnl_memory_desc_t leat_dn_const_desc;
+#else
+#error "onednn*.c are written for oneDNN 2.x and 3.x"
 #endif
 
 struct leat_dn_layout {
     leat_dn_layout *next;
-    dnnl_memory_desc_t md;
+    leat_dn_desc md;
 };
 
 struct leat_dn {
@@ -30,6 +37,28 @@ struct leat_dn {
 /* onednn.c: fills *err with the name of oneDNN's status. */
 int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status);
 /* The layout of that description. NULL: out of memory. */
-const leat_dn_layout *leat_dn_intern(leat_dn *dn, const dnnl_memory_desc_t *md);
+const leat_dn_layout *leat_dn_intern(leat_dn *dn, leat_dn_const_desc md);
+
+/* --- onednn_version.c: functions of 3.x, and the same in 2.x --------------------------------- */
+
+/* *out is NULL after a failure; free() takes NULL. */
+dnnl_status_t leat_dn_desc_by_tag(leat_dn_desc *out, int rank, const dnnl_dims_t dims,
+                                  dnnl_data_type_t type, dnnl_format_tag_t tag);
+dnnl_status_t leat_dn_desc_by_strides(leat_dn_desc *out, int rank, const dnnl_dims_t dims,
+                                      dnnl_data_type_t type, const dnnl_dims_t strides);
+dnnl_status_t leat_dn_desc_copy(leat_dn_desc *out, leat_dn_const_desc from);
+void leat_dn_desc_free(leat_dn_desc desc);
+
+/* A convolution, whatever its pass: oneDNN's names of a gradient begin with diff_. */
+typedef struct leat_dn_conv_descs {
+    leat_dn_desc src, weights, bias, dst; /* bias NULL: none */
+    dnnl_dims_t stride, dilation, low, high;
+} leat_dn_conv_descs;
+
+/* hint: of the gradients' passes, the descriptor of a forward pass for training. */
+dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine, leat_dn_pass pass,
+                                dnnl_prop_kind_t forward, const leat_dn_conv_descs *d,
+                                const_dnnl_primitive_desc_t hint, const_dnnl_primitive_attr_t attr);
+dnnl_status_t leat_dn_append_relu(dnnl_post_ops_t ops);
 
 #endif

@@ -3,7 +3,7 @@
  * binary_cross_entropy: -t log p - (1 - t) log(1 - p), mean over a sample's values, t in [0, 1].
  * p = sigmoid(logit), or the model's output itself where its last layer is a sigmoid. A value is
  * right when p and t lie on the same side of 1/2. With label_smoothing e, t becomes (1 - e) t + e / 2; with
- * positive_weight c, the loss is -c t log p - (1 - t) log(1 - p). */
+ * positive_weight c, the loss is -c t log p - (1 - t) log(1 - p). A sample's weight multiplies all that. */
 #include <math.h>
 
 #include "train/losses.h"
@@ -83,14 +83,16 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
         const double x = (double)in->logits[i], t = (double)leat_target_f32(in->target, i);
         const double positive = (1 - smooth) * t + smooth / 2, negative = 1 - positive;
         const bool counts = leat_loss_counts(in, i / in->n);
+        const double sample = (double)leat_loss_weight(in, i / in->n);
         double slope = 0;
         if (counts) {
-            sum += o->with_logits ? from_logit(x, weight * positive, negative, &slope)
-                                  : from_probability(x, weight * positive, negative, &slope);
+            sum += sample * (o->with_logits
+                                 ? from_logit(x, weight * positive, negative, &slope)
+                                 : from_probability(x, weight * positive, negative, &slope));
             hits += (x > middle) == (t > 0.5);
         }
         if (in->grad)
-            in->grad[i] = counts ? (float)(slope / ((double)in->batch_rows * n)) : 0;
+            in->grad[i] = counts ? (float)(sample * slope / ((double)in->batch_rows * n)) : 0;
     }
     *loss_sum += sum / n;
     *right += hits / n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * mean_squared_error: (x - t)², mean over a sample's values. */
+ * mean_squared_error: (x - t)², mean over a sample's values, times the sample's weight. */
 #include <math.h>
 
 #include "train/losses.h"
@@ -37,9 +37,10 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
         const bool counts = leat_loss_counts(in, i / in->n);
         const double d =
             counts ? (double)in->logits[i] - (double)leat_target_f32(in->target, i) : 0;
-        sum += d * d;
+        const double weight = counts ? (double)leat_loss_weight(in, i / in->n) : 0;
+        sum += weight * (d * d);
         if (in->grad)
-            in->grad[i] = (float)(scale * d);
+            in->grad[i] = (float)(weight * (scale * d));
     }
     *loss_sum += sum / n;
 }

@@ -6,7 +6,8 @@
  * class with the largest weight.
  *
  * With label_smoothing e and n classes, t becomes (1 - e) t + e / n. With class_weights c, the loss of a row is
- * -sum of c t log softmax(logits), and the batch's loss is their sum divided by the number of rows. */
+ * -sum of c t log softmax(logits). A sample's weight multiplies that. The batch's loss is the sum divided by the number
+ * of rows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,17 +179,18 @@ static float target_of(const leat_softmax_options *o, int64_t n, const float *t,
 
 /* One row; gives whether the prediction is right. With targets t the gradient is (sum of t) softmax - t. */
 static bool eval_row(const leat_softmax_options *o, const float *x, int64_t n, const float *t,
-                     int64_t label, float scale, float *grad, double *loss_sum)
+                     int64_t label, float scale, float *grad, double *loss)
 {
     const int64_t best = largest(x, n);
     const float top = x[best];
     const double sum = exp_sum(x, n, top), log_sum = log(sum);
     double all = 0;
+    *loss = 0;
     for (int64_t i = 0; i < n; i++) {
         const float part = target_of(o, n, t, label, i);
         all += (double)part;
         if (part > 0) /* 0 · ∞ counts as 0 */
-            *loss_sum += (double)part * (log_sum - (double)(x[i] - top));
+            *loss += (double)part * (log_sum - (double)(x[i] - top));
     }
     if (grad) {
         const float factor = (float)(all / sum);
@@ -200,12 +202,12 @@ static bool eval_row(const leat_softmax_options *o, const float *x, int64_t n, c
 
 /* The usual case, without options: one row whose target is a class. */
 static bool eval_class(const float *x, int64_t n, int64_t label, float scale, float *grad,
-                       double *loss_sum)
+                       double *loss)
 {
     const int64_t best = largest(x, n);
     const float top = x[best];
     const double sum = exp_sum(x, n, top);
-    *loss_sum += log(sum) - (double)(x[label] - top);
+    *loss = log(sum) - (double)(x[label] - top);
     if (grad) {
         const float inverse = (float)(1 / sum);
         for (int64_t i = 0; i < n; i++)
@@ -219,17 +221,21 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
     const leat_softmax_options *o = opts;
     const bool soft = in->target->shape.dtype == LEAT_F32;
     const bool plain = !soft && o->label_smoothing == 0 && !o->weights;
-    const float scale = 1.0f / (float)in->batch_rows;
     const int64_t n = in->n;
     for (int64_t i = 0; i < in->rows; i++) {
         const float *const x = in->logits + i * n, *t = soft ? weights_of(in->target, i, n) : NULL;
         float *const grad = in->grad ? in->grad + i * n : NULL;
+        if (!leat_loss_counts(in, i)) {
+            if (grad)
+                memset(grad, 0, (size_t)n * sizeof *grad);
+            continue;
+        }
         const int64_t label = soft ? 0 : leat_target_i64(in->target, i);
-        if (leat_loss_counts(in, i))
-            *right += plain ? eval_class(x, n, label, scale, grad, loss_sum)
-                            : eval_row(o, x, n, t, label, scale, grad, loss_sum);
-        else if (grad)
-            memset(grad, 0, (size_t)n * sizeof *grad);
+        const float weight = leat_loss_weight(in, i), scale = weight / (float)in->batch_rows;
+        double loss;
+        *right += plain ? eval_class(x, n, label, scale, grad, &loss)
+                        : eval_row(o, x, n, t, label, scale, grad, &loss);
+        *loss_sum += (double)weight * loss;
     }
 }
 

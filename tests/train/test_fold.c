@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_fold.c: in evaluation in bfloat16 a batch_norm is part of the convolution before it where nothing else reads that. Outputs
+ * are those of the same model with a layer between them that changes nothing. Says so where the CPU has no
+ * bfloat16. */
+#include <math.h>
+
+#include "fixtures/train_fixture.h"
+#include "train/cpu/net_cpu.h"
+
+enum { ROWS = 6, SIDE = 7, CHANNELS = 3, IN = SIDE * SIDE * CHANNELS, OUT = 4 };
+
+/* Of the program for evaluation: batch_norms in convolutions, others, activations on their own. */
+static const struct {
+    const char *text;
+    int32_t n_folded, n_norms, n_acts;
+} models[] = {
+    { "[conv2d: {filters: 8, kernel: 3, padding: same, bias: false}, batch_norm, relu, flatten, "
+      "dense: 4]",
+      1, 0, 0 },
+    { "[conv2d: {filters: 8, kernel: 3, stride: 2}, batch_norm, gelu, flatten, dense: 4]", 1, 0,
+      1 },
+    { "[conv2d: {filters: 9, kernel: 3, groups: 3, padding: same}, batch_norm, conv2d: {filters: "
+      "5, "
+      "kernel: 1}, batch_norm, relu, global_avg_pool, dense: 4]",
+      2, 0, 0 },
+    /* an activation, another reader or nothing stands before the batch_norm */
+    { "[conv2d: {filters: 8, kernel: 3}, relu, batch_norm, flatten, dense: 4]", 0, 1, 0 },
+    { "[conv2d: {filters: 6, kernel: 3, padding: same, name: a}, batch_norm: {name: b}, add: "
+      "{from: "
+      "[a, b]}, relu, flatten, dense: 4]",
+      0, 1, 0 },
+    { "[batch_norm, flatten, dense: 4, batch_norm]", 0, 2, 0 },
+    /* both ends of a residual block */
+    { "[conv2d: {filters: 6, kernel: 3, padding: same}, batch_norm, relu: {name: a}, conv2d: "
+      "{filters: 6, kernel: 3, padding: same}, batch_norm: {name: b}, add: {from: [a, b]}, relu, "
+      "flatten, dense: 4]",
+      2, 0, 0 },
+};
+enum { N_MODELS = sizeof models / sizeof *models };
+
+static leat_trainer_feed feed(void)
+{
+    return feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, ROWS);
+}
+
+/* apart: a layer that changes nothing stands before every batch_norm. */
+static void open_model(fixture *f, int m, const char *how, bool apart)
+{
+    const leat_trainer_feed of = feed();
+    char text[1000], model[800] = "";
+    const char *at = models[m].text;
+    for (const char *norm; apart && (norm = strstr(at, "batch_norm")); at = norm + 10) {
+        strncat(model, at, (size_t)(norm - at));
+        strcat(model, "multiply: 1, batch_norm");
+    }
+    strcat(model, at);
+    snprintf(text, sizeof text,
+             "train: {threads: 2, micro_shards: 2, %s model: %s, loss: softmax_cross_entropy}", how,
+             model);
+    fixture_must_open(f, text, &of);
+}
+
+static void steps(fixture *f, int first, int n)
+{
+    const leat_trainer_feed of = feed();
+    for (int i = first; i < first + n; i++) {
+        float *x = random_floats((uint64_t)i, ROWS * IN);
+        int64_t *y = random_labels((uint64_t)i, ROWS, OUT);
+        for (int k = 0; k < ROWS * IN; k++)
+            x[k] = 3 * x[k] + 1;
+        fixture_step(f, &of, x, y, ROWS, true);
+        free(x);
+        free(y);
+    }
+}
+
+static void copy_weights(fixture *from, fixture *to)
+{
+    const leat_model *a = &from->trainer->model, *b = &to->trainer->model;
+    assert_int_equal(a->n_params, b->n_params);
+    for (int32_t i = 0; i < a->n_params; i++) {
+        float *values = read_param(from->trainer, a->params[i].layer, a->params[i].index);
+        assert_int_equal(a->params[i].n, b->params[i].n);
+        assert_int_equal(to->trainer->backend->write(to->trainer->net, b->params[i].layer,
+                                                     b->params[i].index, LEAT_SLOT_WEIGHT, values,
+                                                     &to->err),
+                         LEAT_OK);
+        free(values);
+    }
+}
+
+static void outputs_of(fixture *f, float out[ROWS * OUT])
+{
+    const leat_trainer_feed of = feed();
+    float *x = random_floats(99, ROWS * IN);
+    int64_t y[ROWS] = { 0 };
+    leat_step_times times = { 0 };
+    const leat_net_rows rows = { .x = batch_view(&of.input, ROWS, x),
+                                 .y = batch_view(&of.target, ROWS, y),
+                                 .rows = ROWS,
+                                 .n_valid = ROWS };
+    const leat_net_step how = { .logits = out };
+    if (f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &times, &f->err) < 0)
+        fail_msg("%s", f->err.message);
+    free(x);
+}
+
+/* apart: in float32. */
+static void must_agree(fixture *f, fixture *apart, int m)
+{
+    float is[ROWS * OUT], wanted[ROWS * OUT];
+    double most = 0, size = 0;
+    copy_weights(f, apart);
+    outputs_of(f, is);
+    outputs_of(apart, wanted);
+    for (int i = 0; i < ROWS * OUT; i++) {
+        most = fmax(most, fabs((double)is[i] - (double)wanted[i]));
+        size = fmax(size, fabs((double)wanted[i]));
+    }
+    if (getenv("LEAT_TEST_SAY"))
+        printf("model %d: %.2g\n", m, most / size);
+    if (!(most <= 0.02 * size))
+        fail_msg("model %d: outputs differ by %g of %g", m, most, size);
+}
+
+/* Also after weights, or running statistics alone, have changed. */
+static void outputs_are_those_of_both_layers(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        fixture f, apart;
+        open_model(&f, m, "precision: bf16, accumulate: 3,", false);
+        open_model(&apart, m, "accumulate: 3,", true);
+        must_agree(&f, &apart, m);
+        steps(&f, 0, 6); /* two updates */
+        must_agree(&f, &apart, m);
+        steps(&f, 6, 2); /* none, but statistics move */
+        must_agree(&f, &apart, m);
+        steps(&apart, 8, 3);
+        copy_weights(&apart, &f);
+        must_agree(&f, &apart, m);
+        fixture_close(&f);
+        fixture_close(&apart);
+    }
+}
+
+static void an_evaluation_changes_no_training(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        fixture a, b;
+        float out[ROWS * OUT];
+        open_model(&a, m, "precision: bf16,", false);
+        open_model(&b, m, "precision: bf16,", false);
+        for (int i = 0; i < 4; i++) {
+            steps(&a, i, 1);
+            steps(&b, i, 1);
+            outputs_of(&a, out);
+        }
+        assert_true(fixture_same_weights(&a, &b));
+        fixture_close(&a);
+        fixture_close(&b);
+    }
+}
+
+static void what_can_be_folded_is(void **state)
+{
+    (void)state;
+    for (int m = 0; m < N_MODELS; m++) {
+        fixture f;
+        int32_t n_folded = 0, n_norms = 0, n_acts = 0;
+        open_model(&f, m, "precision: bf16,", false);
+        const leat_program *p = f.trainer->net->even.program;
+        for (int32_t i = 0; i < p->n_ops; i++) {
+            n_folded += p->ops[i].norm >= 0;
+            n_norms += p->ops[i].prim == LEAT_PRIM_NORM_FIXED;
+            n_acts += p->ops[i].prim == LEAT_PRIM_ACT;
+        }
+        if (n_folded != models[m].n_folded || n_norms != models[m].n_norms ||
+            n_acts != models[m].n_acts)
+            fail_msg("model %d: %d folded, %d batch_norms, %d activations", m, n_folded, n_norms,
+                     n_acts);
+        p = f.trainer->net->train.program;
+        for (int32_t i = 0; i < p->n_ops; i++)
+            assert_int_equal(p->ops[i].norm, -1);
+        fixture_close(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_are_those_of_both_layers),
+        cmocka_unit_test(an_evaluation_changes_no_training),
+        cmocka_unit_test(what_can_be_folded_is),
+    };
+    if (leat_dn_has_bf16())
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    puts("this CPU has no bfloat16: nothing is folded");
+    return 0;
+}
