@@ -27,22 +27,19 @@ typedef struct leat_reader leat_reader;
  * direct   read past the page cache, if the file system can
  * returns  LEAT_E_UNSUPPORTED, with the reason, when the kernel refuses the ring: use pread then */
 int leat_reader_open(leat_reader **out, size_t bytes, bool direct, leat_error *err);
-/* Opens a reader that calls read(arg, first row) in threads of its own. LEAT_E_UNSUPPORTED, with the reason: there
- * can be no such threads. */
+/* The same with read(arg, first row), called in threads. LEAT_E_UNSUPPORTED: no thread can be started. */
 int leat_reader_open_threads(leat_reader **out, size_t bytes, leat_read_row *read, void *arg,
                              leat_error *err);
 /* Waits for reads in flight. */
 void leat_reader_close(leat_reader **reader);
-
 /* The same in a forked child: the ring stays the parent's. */
 void leat_reader_close_forked(leat_reader **reader);
 uint8_t *leat_reader_memory(leat_reader *reader);
 /* What is slower than it could be ("buffers are not registered: …"); "": nothing. */
 const char *leat_reader_note(const leat_reader *reader);
 
-/* Registers a file with the ring at its first use; fd must stay open as long as the reader. True
- * if the file is read directly: offset, length and memory of its reads must then be whole
- * blocks. [token] */
+/* Registers a file with the ring at its first use; fd must stay open as long as the reader. True if the file is read
+ * directly: offset, length and memory of its reads must then be whole blocks. [token] */
 bool leat_reader_is_direct(leat_reader *reader, int fd);
 
 /* Queues the read that begins with this row; at most LEAT_READER_DEPTH may be in flight. */
@@ -57,9 +54,7 @@ int leat_reader_submit(leat_reader *reader);
 /* Calls done(first row, -errno) for each read that is still queued, and refuses all later ones. Reads
  * that the kernel or a thread has taken end as usual. [token and engine lock] */
 void leat_reader_drop(leat_reader *reader, leat_reader_done *done, void *arg);
-
-/* Calls done(first row, result) for each finished read; result is the bytes read (may be short) or
- * -errno. Returns the number of reads. */
+/* Calls done(first row, bytes read or -errno) for each finished read. Returns the number of reads. */
 int leat_reader_reap(leat_reader *reader, leat_reader_done *done, void *arg);
 /* Sleeps until a read finishes or leat_reader_wake() is called. */
 void leat_reader_wait(leat_reader *reader);

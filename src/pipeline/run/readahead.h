@@ -80,7 +80,7 @@ typedef struct leat_readahead {
     uint64_t n_settle;    /* reads to measure before in_worker is tried again */
     bool is_single;       /* in the last large group, few rows shared a read */
     bool in_worker;       /* the page cache has the files: the worker that runs a row reads it */
-    double n_missed;      /* recent tasks in which that worker had to wait, by_threads */
+    double n_missed;      /* recent rows whose files the workers had to wait for */
     bool refused;         /* the kernel takes no more reads: workers read for good */
 
     /* The leader is the thread that sleeps on the reader's eventfd. [engine lock] */

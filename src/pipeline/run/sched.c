@@ -118,9 +118,10 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_row
     if (work->task)
         leat_readahead_done_locked(loader, work->task);
     leat_tune_rows_locked(loader, work->n, outcome->ns);
-    if (worker->read_waited)
-        leat_tune_cache_miss_locked(loader);
+    if (worker->read_waited || worker->n_files_waited)
+        leat_tune_cache_miss_locked(loader, worker->n_files_waited);
     worker->read_waited = false;
+    worker->n_files_waited = 0;
     if (slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
 }

@@ -33,10 +33,10 @@
 /* Records of this size or more are better read by the worker itself: the bytes are then in its core's cache. So
  * are smaller records that share no reads. Small records that share reads would need more system calls. */
 #define IN_WORKER_BYTES 16384
-/* So many of the last MISSED_OF tasks had to wait for a file of its own: a read in a thread costs more than in the
- * worker, and a few cold files among many are no reason for it. */
-#define MISSED     3
-#define MISSED_OF  32
+/* So many of the last MISSED_OF rows had to wait for a file of their own: a read in a thread costs more CPU time than
+ * one in the worker, so a few cold files among many are no reason for threads. */
+#define MISSED     16
+#define MISSED_OF  256
 #define GROUP_ROWS 8 /* fewer rows are not worth a system call */
 #define STARVED    2 /* number of waits for the window before it grows */
 
@@ -104,7 +104,7 @@ void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
     if (n == 0) /* this rank has no row of a small batch */
         return;
     const double one = (double)ns / (double)n;
-    loader->readahead.n_missed *= 1 - 1.0 / MISSED_OF;
+    loader->readahead.n_missed *= n < MISSED_OF ? 1 - (double)n / MISSED_OF : 0;
     follow(&loader->sample_ns, &t->n_timed, one > 1 ? one : 1, 4, 4);
     const double usual = loader->sample_ns < one ? loader->sample_ns : one;
     const double slowest = (double)ns - (double)(n - 1) * usual;
@@ -203,10 +203,11 @@ static void tune_reading_locked(leat_loader *loader)
                record);
 }
 
-void leat_tune_cache_miss_locked(leat_loader *loader)
+void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files)
 {
     leat_readahead *const a = &loader->readahead;
-    if (!a->in_worker || (a->by_threads && ++a->n_missed < MISSED))
+    a->n_missed += n_files;
+    if (!a->in_worker || (a->by_threads && a->n_missed < MISSED))
         return;
     a->in_worker = false;
     a->n_timed = 0;

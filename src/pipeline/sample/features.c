@@ -36,8 +36,11 @@ static const uint8_t *read_file(const leat_source *source, leat_worker *worker, 
     const size_t mark = leat_scratch_mark(worker->scratch);
     uint8_t *const memory =
         source->table->read && size ? leat_scratch_take(worker->scratch, size) : NULL;
-    if (memory && source->table->read(source, record, memory, size, &worker->read_waited) >= 0)
+    bool waited = false;
+    if (memory && source->table->read(source, record, memory, size, &waited) >= 0) {
+        worker->n_files_waited += waited;
         return memory;
+    }
     leat_scratch_rewind(worker->scratch, mark);
     return NULL;
 }

@@ -27,12 +27,13 @@ typedef struct leat_worker {
     const struct leat_device_cache *device_cache; /* cache: device; NULL: none */
     /* The consumer reads rows only after they have left the CPU's caches. [const after open] */
     bool streams;
-    bool read_waited;     /* a record that it read was not in the page cache */
-    uint32_t n_small;     /* small records that it read */
-    int64_t batch;        /* whose rows it computes; for spans */
-    uint32_t until_timed; /* samples until the next timed one */
-    uint32_t n_timed;     /* timed samples, and timed tasks of batch ops */
-    leat_trace trace;     /* totals per stage and spans; read by others as atomics */
+    bool read_waited;        /* a record that it read was not in the page cache */
+    uint32_t n_files_waited; /* records that are files, and were not there */
+    uint32_t n_small;        /* small records that it read */
+    int64_t batch;           /* whose rows it computes; for spans */
+    uint32_t until_timed;    /* samples until the next timed one */
+    uint32_t n_timed;        /* timed samples, and timed tasks of batch ops */
+    leat_trace trace;        /* totals per stage and spans; read by others as atomics */
 } leat_worker;
 
 /* timing.c: names the stages of a plan in trace order: read, parse, the ops of all chains, hits and fills of a

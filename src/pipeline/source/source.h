@@ -73,9 +73,8 @@ typedef struct leat_source_table {
     /* Finds the bytes of a record; the engine reads them, possibly long before it calls `parse`.
      * NULL: all records use `load`. fd = -1: this record uses `read` or `load`. */
     int (*locate)(const leat_source *source, uint64_t record, leat_extent *out, leat_error *err);
-    /* For sources whose records are files of their own: reads the bytes of a record, all `size` that `locate` has
-     * given; may block. *waited: set to true if they came from the disk. LEAT_E_AGAIN: there are too few file
-     * descriptors now. After any error use `load`, which says what is wrong. NULL: there are no such records. */
+    /* Reads a record that is a file: all `size` bytes that `locate` has given. *waited becomes true if they came from
+     * the disk. LEAT_E_AGAIN: no file descriptor is left now. `load` says what any other error is. NULL: no files. */
     int (*read)(const leat_source *source, uint64_t record, uint8_t *to, size_t size, bool *waited);
     /* Makes features of these bytes: views into `bytes` or scratch. */
     int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,
