@@ -182,11 +182,8 @@ static void print_where(const leat_doctor_result *r, const char *config)
     char text[512], yaml[256];
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
         if (r->suggestions[i].n_set) {
-            snprintf(text, sizeof text,
-                     "--set is for any command that takes a config; to keep a change, write it in "
-                     "%.100s, "
-                     "here `%s`",
-                     config, leat_setting_yaml(r->suggestions[i].set[0], yaml, sizeof yaml));
+            snprintf(text, sizeof text, "to keep a change, write it in %.100s, as in `%s`", config,
+                     leat_setting_yaml(r->suggestions[i].set[0], yaml, sizeof yaml));
             fputs("  ", stdout);
             leat_terminal_wrap(stdout, text, 2, 2);
             return;
@@ -237,7 +234,7 @@ static void print_costs(const leat_doctor_result *r)
                      leat_files_ms_text(r->one_time[i].ms, ms));
     }
     putchar('\n');
-    leat_terminal_say(2, "paid once at the start and not part of the above, ms: %s", text);
+    leat_terminal_say(2, "paid once at the start, ms: %s", text);
 }
 
 static void print_head(const leat_doctor_result *r, const char *config)
