@@ -94,7 +94,7 @@ static leat_plan *plan_of(const char *engine)
 {
     char text[1000];
     leat_config *config;
-    leat_plan *plan;
+    leat_plan *plan = NULL;
     leat_error err;
     snprintf(text, sizeof text,
              "source: {images: '%s'}\n"
