@@ -200,6 +200,8 @@ static bool any_verified(const leat_doctor_result *r)
 
 static void print_suggestions(const leat_doctor_result *r, const char *config)
 {
+    const int32_t most = any_verified(r) ? SUGGESTIONS - 1 : SUGGESTIONS,
+                  n = r->n_suggestions < most ? r->n_suggestions : most;
     if (!r->n_suggestions) {
         printf("\nwhat to change: ");
         if (!strcmp(r->verdict.name, "compute-bound"))
@@ -217,24 +219,29 @@ static void print_suggestions(const leat_doctor_result *r, const char *config)
          : r->suggestions[0].n_set
              ? "\nwhat to change; gains do not add up; --verify measures the first"
              : "\nwhat to change; gains do not add up");
-    for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
+    for (int32_t i = 0; i < n; i++)
         print_suggestion(&r->suggestions[i], i + 1, r->measured_step_ms);
-    if (r->n_suggestions > SUGGESTIONS)
-        printf("  and %d more with --json\n", r->n_suggestions - SUGGESTIONS);
+    if (r->n_suggestions > n)
+        printf("  and %d more with --json\n", r->n_suggestions - n);
     print_where(r, config);
 }
 
+/* Each where the job is short, otherwise their sum. */
 static void print_costs(const leat_doctor_result *r)
 {
+    const bool each = !strcmp(r->verdict.name, "warm-up");
     char text[256] = "", ms[32];
+    double sum = 0;
     for (int32_t i = 0; i < r->n_one_time; i++) {
         const size_t n = strlen(text);
+        sum += r->one_time[i].ms;
         if (r->one_time[i].ms > 0)
             snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
                      leat_files_ms_text(r->one_time[i].ms, ms));
     }
     putchar('\n');
-    leat_terminal_say(2, "paid once at the start, ms: %s", text);
+    leat_terminal_say(2, "paid once at the start: %s ms%s%s", leat_files_ms_text(sum, ms),
+                      each ? ": " : "; --json has the parts", each ? text : "");
 }
 
 static void print_head(const leat_doctor_result *r, const char *config)
