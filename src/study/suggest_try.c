@@ -7,7 +7,10 @@
 #include "suggest.h"
 #include "trial.h"
 
-enum { TRIAL_ROUNDS = 3 };
+enum {
+    TRIAL_ROUNDS = 3,
+    WARM_NS = 1000000000, /* longest warm-up of a trial */
+};
 
 /* Rates of the job and of its variant, measured alternately. On the CPU loader and step share the cores, so both run
  * together at their split; elsewhere each part runs alone. */
@@ -125,8 +128,10 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     if (rc == LEAT_OK)
         rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, 0, err);
     /* A faster variant needs more steps to fill a run, and other caches. */
-    if (rc == LEAT_OK)
+    if (rc == LEAT_OK) {
+        pair.trial->arm.warmup_ns = WARM_NS;
         rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err);
+    }
     for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
         rc = pair.trial->result.on_host && pair.trial->result.overlaps
                  ? run_together(about, &pair, i, err)

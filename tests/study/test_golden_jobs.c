@@ -128,9 +128,12 @@ static bool is_right(const golden_job *job)
     return is_taken_away() || is_verdict(job);
 }
 
-/* Under load one of two parts that are as slow becomes slower. */
-static bool is_one_of_two(const golden_job *job)
+/* Under load one of two parts that are as slow becomes slower; and reads that are done wait to be collected while
+ * a straggler holds up all workers, which looks like storage. */
+static bool is_right_under_load(const golden_job *job)
 {
+    if (job->plants & PLANT_STRAGGLERS)
+        return !strcmp(r.verdict.name, job->verdict);
     return job->also && job->also[0] &&
            (!strcmp(r.verdict.name, job->verdict) || !strcmp(r.verdict.name, job->also));
 }
@@ -186,7 +189,7 @@ static void verdicts_name_what_was_planted(void **state)
             continue;
         examine(job, 1, &options);
         print_run(job);
-        if (!is_right(job) && !is_one_of_two(job))
+        if (!is_right(job) && !is_right_under_load(job))
             fail_msg("%s: %s (%s) %s, not %s (%s): %s", job->name, r.verdict.name, r.verdict.label,
                      r.verdict.also, job->verdict, job->label ? job->label : "any",
                      r.verdict.sentence);
