@@ -10,22 +10,18 @@
  * machine that is not quiet.
  *
  * Usage: no_knobs [--dir DIR] [--ms N] [--repeats N] [--only TEXT] [--json] */
-#include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cores.h"
 #include "bench_common.h"
+#include "bench_input.h"
 #include "device/device_sim.h"
-#include "formats/example.h"
-#include "formats/tfrecord.h"
-#include "leat/leat.h"
 
 #define FINALISTS    6
 #define REPEATS_MOST 64
@@ -46,55 +42,11 @@ static void check(int rc, const leat_error *err)
 
 typedef struct data_set {
     const char *name;
-    uint64_t n;
+    int64_t n;
     size_t bytes; /* of a record's payload */
 } data_set;
 
 static const data_set sets[] = { { "small", 200000, 400 }, { "large", 1500, 128 << 10 } };
-
-static void make_file(const char *path, const data_set *set)
-{
-    leat_tfrecord_writer *writer;
-    leat_format_error err;
-    leat_example_builder *builder = leat_example_builder_open();
-    uint8_t *blob = malloc(set->bytes);
-    if (access(path, R_OK) == 0)
-        goto out;
-    if (leat_tfrecord_writer_open(&writer, path, &err) < 0)
-        goto fail;
-    for (uint64_t r = 0; r < set->n; r++) {
-        const uint8_t *bytes;
-        size_t size;
-        memset(blob, (int)(r & 255), set->bytes);
-        leat_example_builder_clear(builder);
-        if (leat_example_add_bytes(builder, "x", blob, set->bytes, &err) < 0 ||
-            leat_example_builder_pack(builder, &bytes, &size, &err) < 0 ||
-            leat_tfrecord_writer_write(writer, bytes, size, &err) < 0)
-            goto fail;
-    }
-    if (leat_tfrecord_writer_commit(writer, &err) < 0)
-        goto fail;
-    leat_tfrecord_writer_close(&writer);
-out:
-    leat_example_builder_close(&builder);
-    free(blob);
-    return;
-fail:
-    fprintf(stderr, "no_knobs: %s: %s\n", path, err.text);
-    exit(1);
-}
-
-/* Drops a file from the page cache, or brings all of it there. */
-static void set_cached(const char *path, bool cached)
-{
-    static uint8_t block[1 << 20];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (!cached)
-        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    while (cached && read(fd, block, sizeof block) > 0) {
-    }
-    close(fd);
-}
 
 /* --- the op: arithmetic of a given length ---------------------------------------------------------- */
 
@@ -258,13 +210,6 @@ typedef struct figure {
     double cpu_ns; /* of all threads, per sample: on a busy machine the calmer figure */
 } figure;
 
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* Over `ms`, after a third as long to warm up; a cold set is read once at most. */
 static figure run(const job *j, const char *path, const setting *s, int64_t ms)
 {
@@ -275,10 +220,10 @@ static figure run(const job *j, const char *path, const setting *s, int64_t ms)
     consumer c;
     const leat_loader_options *options;
     int64_t n = 0, begin = 0, now = 0, cpu = 0;
-    set_cached(path, !j->cold);
+    bench_file_cached(path, !j->cold);
     open_consumer(&c, j);
     options = &(leat_loader_options){ .device = c.device, .epochs = j->cold ? 1 : -1 };
-    const int64_t opened = leat_clock_ns(), opened_cpu = cpu_ns();
+    const int64_t opened = leat_clock_ns(), opened_cpu = bench_cpu_ns();
     check(leat_loader_open(plan, options, &loader, &err), &err);
     for (;;) {
         const int rc = leat_loader_next(loader, &batch, &err);
@@ -290,7 +235,7 @@ static figure run(const job *j, const char *path, const setting *s, int64_t ms)
         now = leat_clock_ns();
         if (!begin && now - opened > ms * 1000000 / 3) {
             begin = now;
-            cpu = cpu_ns();
+            cpu = bench_cpu_ns();
             n = 0;
         } else if (begin && now - begin > ms * 1000000) {
             break;
@@ -300,7 +245,7 @@ static figure run(const job *j, const char *path, const setting *s, int64_t ms)
         begin = opened;
         cpu = opened_cpu;
     }
-    cpu = cpu_ns() - cpu;
+    cpu = bench_cpu_ns() - cpu;
     leat_loader_close(&loader);
     close_consumer(&c);
     leat_plan_close(&plan);
@@ -456,7 +401,8 @@ int main(int argc, char **argv)
     const char *const dir = o.dir ? o.dir : mkdtemp(made);
     for (int i = 0; i < 2; i++) {
         snprintf(paths[i], sizeof paths[i], "%s/%s.tfrecord", dir, sets[i].name);
-        make_file(paths[i], &sets[i]);
+        if (access(paths[i], R_OK) != 0)
+            bench_records_write(paths[i], sets[i].n, sets[i].bytes);
     }
     if (!o.json)
         printf("%-40s %12s %12s %7s %17s %7s  best fixed setting\n", "job", "auto /s", "fixed /s",
