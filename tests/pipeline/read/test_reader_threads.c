@@ -357,19 +357,6 @@ static void drop_files(void)
     }
 }
 
-/* What the log says of read-ahead in the end: 0 bytes, as many, or -1: nothing. */
-static int64_t read_ahead(leat_loader *loader)
-{
-    enum { KEPT = 128 };
-    leat_decision log[KEPT];
-    int64_t last = -1;
-    const size_t n = leat_loader_decisions(loader, log, KEPT);
-    for (size_t i = 0; i < n && i < KEPT; i++)
-        if (!strcmp(log[i].name, "read-ahead"))
-            last = log[i].to;
-    return last;
-}
-
 static void warm_files_are_read_by_the_workers(void **state)
 {
     enum { MOST = 5000 };
