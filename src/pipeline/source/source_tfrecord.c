@@ -346,16 +346,16 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
-    leat_tfrecord_source *source = NULL;
-    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
+    leat_tfrecord_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *source);
+    int rc = leat_tfrecord_shard_find(&o->files, where, &paths, &n_paths, &source->notes, err);
     if (rc < 0)
-        return rc;
-    source = calloc(1, sizeof *source);
-    if (source) {
-        source->shards = calloc(n_paths, sizeof *source->shards);
-        source->kept = leat_kept_files_open();
-    }
-    if (!source || !source->shards || !source->kept) {
+        goto fail;
+    source->base.notes = source->notes;
+    source->shards = calloc(n_paths, sizeof *source->shards);
+    source->kept = leat_kept_files_open();
+    if (!source->shards || !source->kept) {
         rc = leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
         goto fail;
     }
@@ -379,8 +379,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     return LEAT_OK;
 fail:
     leat_source_free_paths(paths);
-    if (source)
-        close_tfrecord(&source->base);
+    close_tfrecord(&source->base);
     return rc;
 }
 
