@@ -15,7 +15,7 @@ static void train_killed(const run *r)
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        train(r, "/dev/null", &loss, NULL);
+        checkpoint_train(r, "/dev/null", &loss, NULL);
         _exit(0);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -52,7 +52,7 @@ static void killed_and_resumed_is_the_straight_run(void **state)
         char weights[256], resumed[256];
         snprintf(weights, sizeof weights, "%s", in_folder("straight.st"));
         snprintf(resumed, sizeof resumed, "%s", in_folder("resumed.st"));
-        train(&straight, weights, &loss, NULL);
+        checkpoint_train(&straight, weights, &loss, NULL);
         for (int i = 0; i < 4; i++) {
             run first = kinds[k], second = kinds[k];
             leat_checkpoint_found found;
@@ -62,7 +62,7 @@ static void killed_and_resumed_is_the_straight_run(void **state)
             train_killed(&first);
             second.threads = 1 + i % 3;
             second.resume = test_folder;
-            train(&second, resumed, &again, &found);
+            checkpoint_train(&second, resumed, &again, &found);
             if (!same_file(weights, resumed))
                 fail_msg("%s, accumulate %d, killed after %d, resumed from '%s'",
                          kinds[k].optimizer, kinds[k].accumulate, first.kill_after, found.path);
@@ -81,24 +81,24 @@ static void keeps_the_newest(void **state)
     leat_checkpoint_found found;
     (void)state;
     put_text("step-1.safetensors", "x"); /* not a name of ours */
-    train(&r, in_folder("a.st"), &loss, NULL);
+    checkpoint_train(&r, in_folder("a.st"), &loss, NULL);
     for (int step = 5; step <= 30; step += 5)
         assert_int_equal(access(step_path(step), F_OK), step >= 20 ? 0 : -1);
     assert_int_equal(access(in_folder("step-1.safetensors"), F_OK), 0);
     r.resume = test_folder;
     r.every = 0;
-    train(&r, in_folder("b.st"), &loss, &found);
+    checkpoint_train(&r, in_folder("b.st"), &loss, &found);
     assert_string_equal(found.path, step_path(30));
     assert_int_equal(found.state.next_batch, 30);
     assert_int_equal(found.updates, 30);
     assert_int_equal(found.n_damaged, 0);
     assert_true(same_file(in_folder("a.st"), in_folder("b.st")));
     r.resume = step_path(20); /* a file by its name */
-    train(&r, in_folder("b.st"), &loss, &found);
+    checkpoint_train(&r, in_folder("b.st"), &loss, &found);
     assert_int_equal(found.updates, 20);
     assert_true(same_file(in_folder("a.st"), in_folder("b.st")));
     r.resume = in_folder("none"); /* nothing there: from the begin */
-    train(&r, in_folder("b.st"), &loss, &found);
+    checkpoint_train(&r, in_folder("b.st"), &loss, &found);
     assert_string_equal(found.path, "");
     assert_true(same_file(in_folder("a.st"), in_folder("b.st")));
 }

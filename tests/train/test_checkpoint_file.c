@@ -15,7 +15,7 @@ static int make_checkpoints(void **state)
     double loss;
     if (checkpoint_make_folder(state) < 0)
         return -1;
-    train(&r, in_folder("a.st"), &loss, NULL);
+    checkpoint_train(&r, in_folder("a.st"), &loss, NULL);
     return 0;
 }
 
