@@ -99,7 +99,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     uint64_t offset, size;
     leat_format_error inner;
-    int rc = leat_file_watch_check(&s->watch, s->fd, "", err);
+    int rc = leat_file_watch_check(&s->watch, s->fd, err);
     if (rc < 0)
         return rc;
     rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
@@ -148,7 +148,7 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, &inner) < 0) {
         /* If the file was changed while in use, report the change: it explains the error. */
         leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
-        const int rc = leat_file_watch_check_now(&s->watch, s->fd, "", err);
+        const int rc = leat_file_watch_check_now(&s->watch, s->fd, err);
         return rc < 0 ? rc : leat_tfrecord_features_fail(err, &inner);
     }
     const int rc = leat_tfrecord_features_view(&source->features, found, scratch, features, err);
