@@ -189,7 +189,7 @@ def write_job(job, folder):
     with open(os.path.join(folder, "job.yaml"), "w") as f:
         f.write(f"""source: {{npy: {{files: "{folder}/x.npy", labels: "{folder}/y.npy"}}}}
 pipeline: [cache, shuffle, batch: {{size: {job['batch']}, drop_remainder: true}}, prefetch: 2]
-engine: {{threads: 1}}
+engine: {{threads: 0}}
 train: {{epochs: 1000, threads: 1, model: {job['model']}, loss: softmax_cross_entropy, optimizer: {job['optimizer']}}}
 """)
 
