@@ -163,7 +163,7 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
  * ema` the average is saved. The optimiser's state is not; leat/checkpoint.h saves it. Loading also takes
  * checkpoints (the average of the weights, if the run has one) and files of PyTorch, with its names and
  * layouts ("conv1.weight" [out, in, height, width], "bn1.running_mean"). It checks all names and shapes
- * before it changes anything.
+ * before it changes anything, and the digest that saved files have.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
