@@ -60,6 +60,8 @@ static void accumulated_batches_too(void **state)
 {
     (void)state;
     for (const model *m = gpu_small_models; m->name; m++) {
+        if (strstr(m->text, "accumulate"))
+            continue; /* it does so in the other tests */
         fake->reset((uint64_t)(m - gpu_small_models));
         must_compare(m, "accumulate: 2, ", "accumulate: 2, ", 4, 2e-5, 2e-4);
     }
