@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 
@@ -23,6 +24,13 @@ struct bench {
 int64_t bench_now_ns(void)
 {
     return leat_clock_ns();
+}
+
+int64_t bench_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static void usage(FILE *to, const char *name)

@@ -79,7 +79,8 @@ static inline void bench_keep(const void *memory)
 /* The quantile q of values (0.5: the median) by linear interpolation; sorts them. */
 double bench_quantile(double *values, int n, double q);
 
-/* CLOCK_MONOTONIC, for arms that time a part of their run. */
+/* CLOCK_MONOTONIC, for arms that time a part of their run; and the CPU time of all threads of this process. */
 int64_t bench_now_ns(void);
+int64_t bench_cpu_ns(void);
 
 #endif

@@ -10,11 +10,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bench_common.h"
-#include "leat/leat.h"
+#include "bench_input.h"
 
 #define WARM_EPOCHS  3
 #define BARE_THREADS 64
@@ -29,28 +28,11 @@ typedef struct job {
     double cpu_us; /* out: CPU time of the process per file, of the run that took least */
 } job;
 
-static double cpu_us(void)
-{
-    struct rusage used;
-    getrusage(RUSAGE_SELF, &used);
-    return 1e6 * (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-}
-
-static void die(const leat_error *err)
-{
-    leat_error_print(err, stderr);
-    exit(1);
-}
-
 static void drop_caches(void)
 {
     const int fd = getenv("LEAT_BENCH_COLD") ? open("/proc/sys/vm/drop_caches", O_WRONLY) : -1;
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-        const int file = open(files.gl_pathv[i], O_RDONLY);
-        posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-        close(file);
-    }
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        bench_file_cached(files.gl_pathv[i], false);
     if (fd >= 0 && write(fd, "3", 1) < 0)
         perror("drop_caches");
     if (fd >= 0)
@@ -93,9 +75,6 @@ static int64_t run_bare(size_t n)
 static leat_plan *plan_of(const char *engine)
 {
     char text[1000];
-    leat_config *config;
-    leat_plan *plan = NULL;
-    leat_error err;
     snprintf(text, sizeof text,
              "source: {images: '%s'}\n"
              "engine: {threads: 2, %s}\n"
@@ -103,27 +82,7 @@ static leat_plan *plan_of(const char *engine)
              "pad: 4}}, "
              "random_flip, {normalize: {mean: 0.5, std: 0.25}}], batch: 128, prefetch: 2]\n",
              folder, engine);
-    if (leat_config_parse(text, "bench.yaml", &config, &err) < 0 ||
-        leat_plan_open(config, NULL, &plan, &err) < 0)
-        die(&err);
-    leat_config_close(&config);
-    return plan;
-}
-
-static int64_t run_leat(const leat_plan *plan, int64_t epochs)
-{
-    leat_loader *loader;
-    leat_batch *batch;
-    leat_error err;
-    const leat_loader_options options = { .epochs = epochs };
-    const int64_t start = bench_now_ns();
-    if (leat_loader_open(plan, &options, &loader, &err) < 0)
-        die(&err);
-    while (leat_loader_next(loader, &batch, &err) == LEAT_OK)
-        leat_batch_release(batch);
-    const int64_t ns = bench_now_ns() - start;
-    leat_loader_close(&loader);
-    return ns;
+    return bench_plan_open(text);
 }
 
 static int64_t run(void *arg)
@@ -131,11 +90,13 @@ static int64_t run(void *arg)
     job *const j = arg;
     leat_plan *plan = j->engine ? plan_of(j->engine) : NULL;
     const size_t epochs = j->cold ? 1 : WARM_EPOCHS, n = epochs * files.gl_pathc;
+    if (j->engine && !plan)
+        return -1;
     if (j->cold)
         drop_caches();
-    const double before = cpu_us();
-    const int64_t ns = plan ? run_leat(plan, (int64_t)epochs) : run_bare(n);
-    const double used = (cpu_us() - before) / (double)n;
+    const int64_t before = bench_cpu_ns();
+    const int64_t ns = plan ? bench_epochs_run(plan, (int64_t)epochs) : run_bare(n);
+    const double used = (double)(bench_cpu_ns() - before) / 1e3 / (double)n;
     j->cpu_us = j->cpu_us == 0 || used < j->cpu_us ? used : j->cpu_us;
     leat_plan_close(&plan);
     return ns;

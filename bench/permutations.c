@@ -35,16 +35,6 @@ static int64_t one_after_the_other(void *arg)
     return 0;
 }
 
-static int64_t backwards(void *arg)
-{
-    const job *const j = arg;
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < ASKED; i++)
-        sum += leat_perm_inverse(&j->perm, i % j->perm.n);
-    bench_keep(&sum);
-    return 0;
-}
-
 static int64_t from_table(void *arg)
 {
     const job *const j = arg;
@@ -81,7 +71,6 @@ int main(int argc, char **argv)
             { "table, each from the last", table_one_after_the_other, &j, ASKED, "records" },
             { "arithmetic, in a row", in_a_row, &j, ASKED, "records" },
             { "arithmetic, each from the last", one_after_the_other, &j, ASKED, "records" },
-            { "arithmetic, backwards", backwards, &j, ASKED, "records" },
         };
         snprintf(group, sizeof group, "%llu records", (unsigned long long)sizes[s]);
         bench_group(b, group, arms, sizeof arms / sizeof *arms, "table, in a row");

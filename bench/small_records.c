@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/perm.h"
@@ -67,9 +66,7 @@ static void write_file(void)
 
 static int64_t now_ns(const job *j)
 {
-    struct timespec t;
-    clock_gettime(j->cpu ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000 + t.tv_nsec;
+    return j->cpu ? bench_cpu_ns() : bench_now_ns();
 }
 
 static int64_t loaded(void *arg)

@@ -3,28 +3,20 @@
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    size_t bytes;
-} types[] = {
-#define TYPE_ROW(name, text, bytes) { text, bytes },
+static const size_t type_bytes[] = {
+#define TYPE_ROW(name, bytes) bytes,
     LEAT_ARRAY_TYPE_LIST(TYPE_ROW)
 #undef TYPE_ROW
 };
 
-const char *leat_array_type_name(leat_array_type type)
-{
-    return types[type].name;
-}
-
 size_t leat_array_type_bytes(leat_array_type type)
 {
-    return types[type].bytes;
+    return type_bytes[type];
 }
 
 int leat_array_measure(leat_array *array)
 {
-    uint64_t bytes = types[array->type].bytes, end;
+    uint64_t bytes = type_bytes[array->type], end;
     for (int32_t d = 0; d < array->rank; d++)
         if (__builtin_mul_overflow(bytes, array->dims[d], &bytes))
             return LEAT_FORMAT_BAD;
@@ -60,7 +52,7 @@ static inline int64_t whole(leat_array_type type, uint64_t bits)
 void leat_array_int32s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                        int32_t *to)
 {
-    const size_t bytes = types[type].bytes;
+    const size_t bytes = type_bytes[type];
     for (size_t i = 0; i < n; i++)
         to[i] = (int32_t)whole(type, load(from + i * bytes, bytes, big_endian));
 }
@@ -68,7 +60,7 @@ void leat_array_int32s(leat_array_type type, int big_endian, const uint8_t *from
 void leat_array_int64s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                        int64_t *to)
 {
-    const size_t bytes = types[type].bytes;
+    const size_t bytes = type_bytes[type];
     for (size_t i = 0; i < n; i++)
         to[i] = whole(type, load(from + i * bytes, bytes, big_endian));
 }
@@ -89,7 +81,7 @@ static inline float real(leat_array_type type, uint64_t bits)
 void leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                        float *to)
 {
-    const size_t bytes = types[type].bytes;
+    const size_t bytes = type_bytes[type];
     for (size_t i = 0; i < n; i++)
         to[i] = real(type, load(from + i * bytes, bytes, big_endian));
 }

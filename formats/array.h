@@ -9,20 +9,20 @@
 
 #define LEAT_ARRAY_MAX_RANK 7
 
-/* X(name, text, bytes per value) */
+/* X(name, bytes per value) */
 #define LEAT_ARRAY_TYPE_LIST(X)                                                                    \
-    X(U8, "uint8", 1)                                                                              \
-    X(I8, "int8", 1)                                                                               \
-    X(U16, "uint16", 2)                                                                            \
-    X(I16, "int16", 2)                                                                             \
-    X(U32, "uint32", 4)                                                                            \
-    X(I32, "int32", 4)                                                                             \
-    X(I64, "int64", 8)                                                                             \
-    X(F32, "float32", 4)                                                                           \
-    X(F64, "float64", 8)
+    X(U8, 1)                                                                                       \
+    X(I8, 1)                                                                                       \
+    X(U16, 2)                                                                                      \
+    X(I16, 2)                                                                                      \
+    X(U32, 4)                                                                                      \
+    X(I32, 4)                                                                                      \
+    X(I64, 8)                                                                                      \
+    X(F32, 4)                                                                                      \
+    X(F64, 8)
 
 typedef enum leat_array_type {
-#define LEAT_ARRAY_ENUM(name, text, bytes) LEAT_ARRAY_##name,
+#define LEAT_ARRAY_ENUM(name, bytes) LEAT_ARRAY_##name,
     LEAT_ARRAY_TYPE_LIST(LEAT_ARRAY_ENUM)
 #undef LEAT_ARRAY_ENUM
         LEAT_ARRAY_N_TYPES
@@ -38,7 +38,6 @@ typedef struct leat_array {
     uint64_t bytes;  /* of all values */
 } leat_array;
 
-const char *leat_array_type_name(leat_array_type type);
 size_t leat_array_type_bytes(leat_array_type type);
 
 /* Sets `bytes` from type, rank and dims. LEAT_FORMAT_BAD: offset + bytes is more than a file can have. */

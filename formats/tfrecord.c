@@ -61,6 +61,9 @@ int leat_tfrecord_check_length(const uint8_t *header, uint64_t *length, leat_for
     *length = leat_load_u64(header);
     if (stored == crc)
         return LEAT_FORMAT_OK;
+    if (!memcmp(header, "leat-", 5)) /* index.h, jpeg_index.h */
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                                "this is the index of a TFRecord file, not the file itself");
     return leat_format_fail(err, LEAT_FORMAT_BAD, 8,
                             "length CRC is %08x but the length's bytes give %08x: damaged, or not "
                             "a TFRecord file",

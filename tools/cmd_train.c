@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "convert/jpeg_side.h"
 #include "files.h"
 #include "report/bad_list.h"
 #include "report/json.h"
-#include "report/progress.h"
-#include "report/speed.h"
-#include "report/summary.h"
 #include "report/terminal.h"
+#include "report/train_end.h"
 #include "report/train_run.h"
 #include "report/train_stop.h"
 #include "report/train_summary_print.h"
@@ -237,91 +234,6 @@ static void print_head(const struct train *t)
     fflush(stdout);
 }
 
-/* Shares alone prove no cause, because any thread can be late when all cores are busy. */
-static void print_guess(const struct train *t)
-{
-    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
-    char text[256];
-    if (!t->run.has_meter)
-        return;
-    leat_doctor_guess(&t->run.meter, !strcmp(info->device, "cpu"), text, sizeof text);
-    leat_terminal_say(2, "%s%s; a guess from this run alone, `leat doctor %s` measures the parts",
-                      info->simulated ? "simulated, " : "", text, t->path);
-}
-
-static void print_speed(const struct train *t)
-{
-    const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
-    leat_speed_print_start(&t->run.start);
-    if (t->run.has_meter)
-        leat_speed_print("steady", &t->run.meter, info->flops_per_sample, info->simulated);
-}
-
-static void print_end(const struct train *t, double seconds)
-{
-    leat_loader_stats_info stats;
-    leat_loader_stats(t->run.loader, &stats);
-    char steps[32];
-    printf("\n%s step%s in %.1f s", leat_files_count_text((uint64_t)t->run.steps, steps),
-           t->run.steps == 1 ? "" : "s", seconds);
-    if (t->run.best_accuracy >= 0)
-        printf("; best eval accuracy %.2f %% in epoch %lld", t->run.best_accuracy * 100,
-               (long long)t->run.best_epoch + 1);
-    if (t->o->save)
-        printf("; weights in %s", t->o->save);
-    if (*t->run.keep.path)
-        printf("; checkpoint %s", t->run.keep.path);
-    if (t->o->log)
-        printf("; log in %s", t->o->log);
-    putchar('\n');
-    print_speed(t);
-    leat_bad_list_print("", t->run.loader);
-    leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
-    leat_jpeg_side_print(&stats);
-    print_guess(t);
-}
-
-static json_t *input_json(const struct train *t)
-{
-    static const leat_loader_stats_info none;
-    leat_loader_stats_info stats;
-    leat_loader_stats(t->run.loader, &stats);
-    json_t *json = json_object();
-    leat_summary_add(json, &none, &stats);
-    return json;
-}
-
-static json_t *run_json(struct train *t, const leat_call *call, double seconds)
-{
-    const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
-    leat_loader_stats_info stats;
-    json_t *json = leat_json_open("train");
-    leat_loader_stats(t->run.loader, &stats);
-    leat_json_text(json, "config", t->path);
-    leat_json_text(json, "device", info->device);
-    leat_json_bool(json, "simulated", info->simulated);
-    leat_json_int(json, "parameters", info->n_parameters);
-    leat_json_real(json, "flops_per_sample", info->flops_per_sample);
-    leat_json_int(json, "records", (int64_t)leat_plan_get_info(t->run.plan)->n_records);
-    leat_json_int(json, "batch_size", leat_plan_get_info(t->run.plan)->batch_size);
-    leat_json_add(json, "epochs", t->run.list);
-    t->run.list = NULL;
-    leat_json_int(json, "steps", t->run.steps);
-    leat_bad_list_json(json, &stats);
-    leat_json_real(json, "seconds", seconds);
-    leat_speed_add_start(json, &t->run.start);
-    leat_json_real(json, "best_eval_accuracy",
-                   t->run.best_accuracy >= 0 ? t->run.best_accuracy : NAN);
-    leat_json_bool(json, "diverged", t->run.diverged);
-    leat_json_add(json, "stopped", leat_train_stop_json(&t->run, call));
-    leat_json_add(json, "input", input_json(t));
-    leat_json_add(json, "resumed", *t->found.path ? leat_json_string(t->found.path) : json_null());
-    leat_json_add(json, "checkpoint",
-                  *t->run.keep.path ? leat_json_string(t->run.keep.path) : json_null());
-    leat_json_add(json, "saved", t->run.saved ? leat_json_string(t->o->save) : json_null());
-    return json;
-}
-
 static void close_all(struct train *t)
 {
     leat_train_keep_close(&t->run.keep);
@@ -384,12 +296,13 @@ static int run(const leat_call *call)
         rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
     if (rc == LEAT_OK && t.run.talks)
-        print_end(&t, seconds);
+        leat_train_end_print(&t.run, t.path, o->log, seconds);
     rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
     if (rc == LEAT_OK)
-        rc = leat_json_write(run_json(&t, call, seconds), o->json, &err);
+        rc = leat_json_write(leat_train_end_json(&t.run, call, t.found.path, seconds), o->json,
+                             &err);
     else if (t.run.diverged) /* the JSON of earlier epochs is written; this error is reported */
-        leat_json_write(run_json(&t, call, seconds), o->json, NULL);
+        leat_json_write(leat_train_end_json(&t.run, call, t.found.path, seconds), o->json, NULL);
     int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
     closed = leat_train_log_close(&t.run.log, rc == LEAT_OK ? &err : NULL);

@@ -196,7 +196,7 @@ typedef struct leat_loader_stats_info {
     int64_t busy_ns;  /* time in rows, by workers and by the consumer while it waited */
     int64_t help_ns;  /* part of it by the consumer, instead of a sleeping worker */
     int64_t sleep_ns; /* workers without work */
-    int64_t cpu_ns;   /* CPU time of the workers */
+    int64_t cpu_ns;   /* CPU time of the workers and of the threads that read for them */
 
     /* The state now. */
     int32_t slots, slots_full, slots_filling; /* host memory of batches */

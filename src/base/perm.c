@@ -46,17 +46,15 @@ static uint64_t root_up(uint64_t n)
     return root;
 }
 
-/* Fills both tables by a Fisher-Yates shuffle. */
+/* Fills the table by a Fisher-Yates shuffle. */
 static void shuffle_table(leat_perm *perm, leat_rng *rng)
 {
     const uint32_t n = (uint32_t)perm->n;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t j = leat_rng_below(rng, i + 1);
-        perm->forward[i] = perm->forward[j];
-        perm->forward[j] = (uint8_t)i;
+        perm->table[i] = perm->table[j];
+        perm->table[j] = (uint8_t)i;
     }
-    for (uint32_t i = 0; i < n; i++)
-        perm->backward[perm->forward[i]] = (uint8_t)i;
 }
 
 leat_perm leat_perm_make(uint64_t n, uint64_t seed, uint64_t epoch, uint32_t purpose)
@@ -86,33 +84,13 @@ static uint64_t rounds(const leat_perm *perm, uint64_t x)
     return l * perm->b + r;
 }
 
-static uint64_t rounds_back(const leat_perm *perm, uint64_t x)
-{
-    uint64_t l = x / perm->b, r = x % perm->b;
-    for (int i = LEAT_PERM_ROUNDS - 2; i >= 0; i -= 2) {
-        r = add_modulo(r, perm->b - keyed(perm->keys[i + 1], l, perm->b), perm->b);
-        l = add_modulo(l, perm->a - keyed(perm->keys[i], r, perm->a), perm->a);
-    }
-    return l * perm->b + r;
-}
-
 uint64_t leat_perm_at(const leat_perm *perm, uint64_t i)
 {
     leat_check(i < perm->n);
     if (perm->n <= LEAT_PERM_SMALL)
-        return perm->forward[i];
+        return perm->table[i];
     do
         i = rounds(perm, i);
     while (i >= perm->n);
     return i;
-}
-
-uint64_t leat_perm_inverse(const leat_perm *perm, uint64_t record)
-{
-    if (perm->n <= LEAT_PERM_SMALL)
-        return perm->backward[record];
-    do
-        record = rounds_back(perm, record);
-    while (record >= perm->n);
-    return record;
 }

@@ -23,7 +23,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     int64_t size[2] = { 0 };
     int rc = leat_image_expect("center_crop", LEAT_IMAGE_U8_F32, in, err);
     if (rc == LEAT_OK)
-        rc = leat_image_size("center_crop", "size", &o->size, &size[0], &size[1], err);
+        rc = leat_image_size("center_crop", &o->size, &size[0], &size[1], err);
     if (rc != LEAT_OK)
         return rc;
     for (int i = 0; i < 2; i++)

@@ -29,7 +29,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     int64_t size[2] = { 0 };
     int rc = leat_image_expect("random_crop", LEAT_IMAGE_U8_F32, in, err);
     if (rc == LEAT_OK)
-        rc = leat_image_size("random_crop", "size", &o->size, &size[0], &size[1], err);
+        rc = leat_image_size("random_crop", &o->size, &size[0], &size[1], err);
     if (rc != LEAT_OK)
         return rc;
     for (int i = 0; i < 2; i++) {

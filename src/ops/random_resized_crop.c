@@ -36,8 +36,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     int64_t size[2] = { 0 };
     int rc = leat_image_expect("random_resized_crop", LEAT_IMAGE_U8_F32, in, err);
     if (rc < 0 ||
-        (rc = leat_image_size("random_resized_crop", "size", &o->size, &size[0], &size[1], err)) <
-            0 ||
+        (rc = leat_image_size("random_resized_crop", &o->size, &size[0], &size[1], err)) < 0 ||
         (rc = leat_image_expect_range("random_resized_crop", "scale", &o->scale, err)) < 0 ||
         (rc = leat_image_expect_range("random_resized_crop", "ratio", &o->ratio, err)) < 0)
         return rc;

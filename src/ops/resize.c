@@ -50,7 +50,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     int64_t height, width;
     int rc = leat_image_expect("resize", LEAT_IMAGE_U8_F32, in, err);
     if (rc == LEAT_OK)
-        rc = leat_image_size("resize", "size", &o->size, &height, &width, err);
+        rc = leat_image_size("resize", &o->size, &height, &width, err);
     if (rc != LEAT_OK)
         return rc;
     if (o->keep_aspect && o->size.n != 1)

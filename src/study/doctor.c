@@ -228,20 +228,20 @@ static int suggest(struct doctor *d, leat_error *err)
     return leat_suggest(&about, d->result, err);
 }
 
-static double mean_rate(const leat_meter *rounds, int32_t n)
+static double mean_rate(const leat_meter *rounds)
 {
     double rows = 0, wall = 0;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < VERIFY_ROUNDS; i++) {
         rows += rounds[i].samples_per_s * (double)rounds[i].wall_ns;
         wall += (double)rounds[i].wall_ns;
     }
     return rows / wall;
 }
 
-static double mean_ms(const leat_meter *rounds, int32_t n)
+static double mean_ms(const leat_meter *rounds)
 {
     double wall = 0, steps = 0;
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < VERIFY_ROUNDS; i++) {
         wall += (double)rounds[i].wall_ns;
         steps += (double)rounds[i].n_steps;
     }
@@ -277,10 +277,9 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
     }
     if (rc == LEAT_OK) {
         s->is_verified = 1;
-        s->verified_step_ms = mean_ms(trial->arm.runs, VERIFY_ROUNDS);
-        s->before_step_ms = mean_ms(before, VERIFY_ROUNDS);
-        s->verified_gain =
-            mean_rate(trial->arm.runs, VERIFY_ROUNDS) / mean_rate(before, VERIFY_ROUNDS) - 1;
+        s->verified_step_ms = mean_ms(trial->arm.runs);
+        s->before_step_ms = mean_ms(before);
+        s->verified_gain = mean_rate(trial->arm.runs) / mean_rate(before) - 1;
         /* The machine's speed may have changed since; the unchanged job shows by how much. */
         s->expected_step_ms =
             s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;

@@ -72,10 +72,10 @@ leat_estimate leat_race_ratio(const leat_race *race, size_t arm, size_t base)
 }
 
 /* Computes no interval: that would cost more. */
-static double plain_ratio(const leat_race *race, size_t arm, size_t base)
+static double plain_ratio(const leat_race *race, size_t arm)
 {
-    const struct pair p = { race, arm, base };
-    const size_t a = race->done[arm], b = race->done[base], n = a < b ? a : b;
+    const struct pair p = { race, arm, 0 };
+    const size_t a = race->done[arm], b = race->done[0], n = a < b ? a : b;
     size_t all[LEAT_RACE_ROUNDS];
     for (size_t i = 0; i < n; i++)
         all[i] = i;
@@ -86,7 +86,7 @@ size_t leat_race_leader(const leat_race *race)
 {
     size_t leader = 0;
     for (size_t i = 1; i < race->n_arms; i++)
-        if (!race->out[i] && plain_ratio(race, i, 0) > plain_ratio(race, leader, 0))
+        if (!race->out[i] && plain_ratio(race, i) > plain_ratio(race, leader))
             leader = i;
     return leader;
 }

@@ -169,12 +169,11 @@ static void note(struct study *study)
 }
 
 /* Runs rounds until one arm has won, or the time is over. */
-static int run_race(struct study *study, size_t most_rounds, double until, bool *in_time,
-                    leat_error *err)
+static int run_race(struct study *study, double until, bool *in_time, leat_error *err)
 {
     bool over = study->race.n_arms < 2;
     int rc = LEAT_OK;
-    while (!over && *in_time && rc == LEAT_OK && study->race.n_rounds < most_rounds) {
+    while (!over && *in_time && rc == LEAT_OK && study->race.n_rounds < OPTION_ROUNDS) {
         rc = run_round(study, until, in_time, err);
         if (rc == LEAT_OK && *in_time)
             over = leat_race_settle(&study->race);
@@ -200,7 +199,7 @@ static int try_option(struct study *study, size_t option, double until, bool *ch
             rc = enter(study, &s, err);
     }
     if (rc == LEAT_OK)
-        rc = run_race(study, OPTION_ROUNDS, until, &in_time, err);
+        rc = run_race(study, until, &in_time, err);
     if (rc == LEAT_OK) {
         const size_t winner = leat_race_winner(&study->race);
         *changed |= winner > 0;
@@ -260,7 +259,7 @@ static int drop_idle_line(struct study *study, size_t option, leat_error *err)
     memset(&study->race, 0, sizeof study->race);
     if ((rc = enter(study, &study->best, err)) == LEAT_OK &&
         (rc = enter(study, &without, err)) == LEAT_OK &&
-        (rc = run_race(study, OPTION_ROUNDS, study->options.seconds, &in_time, err)) == LEAT_OK &&
+        (rc = run_race(study, study->options.seconds, &in_time, err)) == LEAT_OK &&
         study->race.n_arms == 2 && in_time && leat_race_ratio(&study->race, 0, 1).low <= 1)
         study->best = without;
     close_race(study);

@@ -10,11 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <pthread.h>
 
 #include "base/clock.h"
 #include "device/device_sim.h"
-#include "fixtures/own_folder.h"
 #include "leat/rng.h"
 
 enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };
@@ -323,75 +321,6 @@ static void random_work_agrees_with_a_model(void **state)
     bench_close(&b);
 }
 
-/* --- many threads -------------------------------------------------------------------------- */
-
-enum { N_THREADS = 4, N_ROUNDS = 200, N_WORDS = 64 };
-
-struct worker {
-    pthread_t thread;
-    leat_device *device;
-    leat_event **done; /* of all workers: each waits for its neighbour's too */
-    int number, n_wrong;
-    uint32_t n_called; /* [device thread], read after a sync */
-};
-
-static void count(void *arg)
-{
-    ((struct worker *)arg)->n_called++;
-}
-
-static void *enqueue(void *arg)
-{
-    struct worker *w = arg;
-    const leat_device_table *t = w->device->table;
-    uint32_t *from = t->pinned_alloc(w->device, N_WORDS * 4);
-    uint32_t *to = t->device_alloc(w->device, N_WORDS * 4);
-    leat_stream *stream;
-    int64_t last_ns = 0;
-    w->n_wrong += t->stream_open(w->device, &stream, NULL) != LEAT_OK;
-    for (uint32_t round = 0; round < N_ROUNDS; round++) {
-        for (uint32_t i = 0; i < N_WORDS; i++)
-            from[i] = round + i;
-        w->n_wrong += t->copy_to_device(stream, to, from, N_WORDS * 4, round % 8 != 0) != LEAT_OK;
-        w->n_wrong += leat_device_sim_kernel(stream, 100, 100) != LEAT_OK;
-        w->n_wrong += t->host_call(stream, count, w) != LEAT_OK;
-        w->n_wrong += t->stream_wait(stream, w->done[(w->number + 1) % N_THREADS]) != LEAT_OK;
-        w->n_wrong += t->event_record(w->done[w->number], stream) != LEAT_OK;
-        w->n_wrong += t->event_sync(w->done[w->number]) != LEAT_OK;
-        w->n_wrong += to[0] != round || to[N_WORDS - 1] != round + N_WORDS - 1;
-        w->n_wrong += w->n_called != round + 1;
-        w->n_wrong += t->event_ns(w->done[w->number]) < last_ns;
-        last_ns = t->event_ns(w->done[w->number]);
-    }
-    t->stream_close(stream);
-    t->pinned_free(w->device, from);
-    t->device_free(w->device, to);
-    return NULL;
-}
-
-static void threads_can_enqueue_at_once(void **state)
-{
-    (void)state;
-    struct worker workers[N_THREADS];
-    leat_event *done[N_THREADS];
-    leat_device *device;
-    assert_int_equal(
-        leat_device_open("sim:{launch_ns: 1000, copy_latency_ns: 1000}", &device, NULL), LEAT_OK);
-    for (int i = 0; i < N_THREADS; i++)
-        assert_int_equal(device->table->event_open(device, &done[i], NULL), LEAT_OK);
-    for (int i = 0; i < N_THREADS; i++) {
-        workers[i] = (struct worker){ .device = device, .done = done, .number = i };
-        assert_int_equal(pthread_create(&workers[i].thread, NULL, enqueue, &workers[i]), 0);
-    }
-    for (int i = 0; i < N_THREADS; i++) {
-        pthread_join(workers[i].thread, NULL);
-        assert_int_equal(workers[i].n_wrong, 0);
-    }
-    for (int i = 0; i < N_THREADS; i++)
-        device->table->event_close(done[i]);
-    leat_device_close(&device);
-}
-
 /* More work waiting than the device has room for at first. */
 static void a_long_queue_is_kept_in_order(void **state)
 {
@@ -410,45 +339,6 @@ static void a_long_queue_is_kept_in_order(void **state)
     for (int i = 0; i < N; i++)
         assert_int_equal(to[i], 9);
     bench_close(&b);
-}
-
-/* --- presets ------------------------------------------------------------------------------- */
-
-static void presets_and_changes(void **state)
-{
-    (void)state;
-    leat_sim_options options, initial;
-    char text[192];
-    leat_option_init(leat_device_sim_options, &initial);
-    const leat_sim_options *small = &leat_device_sim_preset(0)->options;
-    assert_true(initial.peak_flops == small->peak_flops);
-    assert_true(initial.memory_bytes_per_s == small->memory_bytes_per_s);
-    assert_int_equal(initial.launch_ns, small->launch_ns);
-    assert_int_equal(initial.kernel_min_ns, small->kernel_min_ns);
-    assert_true(initial.copy_bytes_per_s == small->copy_bytes_per_s);
-    assert_true(initial.pageable_bytes_per_s == small->pageable_bytes_per_s);
-    assert_int_equal(initial.copy_latency_ns, small->copy_latency_ns);
-    assert_int_equal(initial.copy_data, small->copy_data);
-    for (size_t i = 0; leat_device_sim_preset(i); i++) {
-        const leat_sim_preset *preset = leat_device_sim_preset(i);
-        assert_int_equal(leat_device_sim_parse(preset->name, &options, text, sizeof text, NULL),
-                         LEAT_OK);
-        assert_memory_equal(&options, &preset->options, sizeof options);
-        assert_non_null(strstr(text, "simulated"));
-        assert_non_null(strstr(text, preset->source));
-    }
-    assert_int_equal(leat_device_sim_parse("", &options, text, sizeof text, NULL), LEAT_OK);
-    assert_true(options.peak_flops == small->peak_flops);
-    assert_int_equal(leat_device_sim_parse("{peak_flops: 1e12, copy_data: false}", &options, text,
-                                           sizeof text, NULL),
-                     LEAT_OK);
-    assert_true(options.peak_flops == 1e12 && options.launch_ns == small->launch_ns);
-    assert_int_equal(options.copy_data, 0);
-    assert_non_null(strstr(text, "1 TFLOP/s"));
-    assert_int_equal(
-        leat_device_sim_parse("h200 {launch_ns: 0}", &options, text, sizeof text, NULL), LEAT_OK);
-    assert_true(options.peak_flops == 989e12 && options.launch_ns == 0);
-    assert_int_equal(leat_device_sim_parse("{}", &options, text, sizeof text, NULL), LEAT_OK);
 }
 
 /* A step of the same kernels, issued by an eager framework. */
@@ -476,55 +366,6 @@ static void an_eager_host_takes_longer_to_issue_kernels(void **state)
     }
 }
 
-#define COPY_RATES(small, large, pageable)                                                         \
-    "{\"leat\": \"0\", \"lines\": [{\"name\": \"memory\", \"figures\": {}},\n"                     \
-    " {\"name\": \"copy rates\", \"text\": \"slab\", \"figures\": {"                               \
-    "\"pinned_4_kib\": {\"value\": " small ", \"unit\": \"GB/s\"},"                                \
-    "\"pinned_37632_kib\": {\"value\": " large ", \"unit\": \"GB/s\"},"                            \
-    "\"pageable_37632_kib\": {\"value\": " pageable ", \"unit\": \"GB/s\"}}}]}\n"
-
-/* 4 KiB at 0.8 GB/s are 5120 ns, of which 79 are for the bytes at about 52 GB/s. */
-static void copies_can_be_those_of_a_gpu_check(void **state)
-{
-    leat_sim_options options;
-    char text[192], spec[128];
-    leat_error err;
-    make_folder(state);
-    put_text("g.json", COPY_RATES("0.8", "51.5", "7.25"));
-    snprintf(spec, sizeof spec, "h200 {measured: '%s'}", in_folder("g.json"));
-    assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err), LEAT_OK);
-    assert_in_range(options.copy_latency_ns, 5035, 5045);
-    assert_true(options.copy_bytes_per_s > 51.7e9 && options.copy_bytes_per_s < 52e9);
-    assert_true(options.pageable_bytes_per_s == 7.25e9 && options.peak_flops == 989e12);
-    assert_non_null(strstr(text, "copies 51.8"));
-    /* What the name says wins. */
-    snprintf(spec, sizeof spec, "h200 {measured: '%s', copy_latency_ns: 3}", in_folder("g.json"));
-    assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err), LEAT_OK);
-    assert_true(options.copy_latency_ns == 3 && options.pageable_bytes_per_s == 7.25e9);
-
-    static const char *const bad[] = { "{}",
-                                       "{\"lines\": 3}",
-                                       "{\"lines\": [1, {\"name\": 2}]}",
-                                       COPY_RATES("0", "51", "7"),
-                                       COPY_RATES("0.8", "fast", "7"),
-                                       COPY_RATES("0.8", "51", "null"),
-                                       "{\"lines\": [" };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        put_text("g.json", bad[i]);
-        assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err),
-                         LEAT_E_CONFIG);
-        assert_non_null(strstr(err.message, "g.json"));
-    }
-    put_text("g.json", COPY_RATES("90", "51.5", "7.25")); /* no latency that could be seen */
-    snprintf(spec, sizeof spec, "h200 {measured: '%s'}", in_folder("g.json"));
-    assert_int_equal(leat_device_sim_parse(spec, &options, text, sizeof text, &err), LEAT_OK);
-    assert_int_equal(options.copy_latency_ns, 0);
-    assert_int_equal(
-        leat_device_sim_parse("{measured: no/such.json}", &options, text, sizeof text, &err),
-        LEAT_E_IO);
-    remove_folder(state);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,11 +380,8 @@ int main(void)
         cmocka_unit_test(an_event_is_not_done_before_the_bytes_are_there),
         cmocka_unit_test(host_calls_come_at_their_time),
         cmocka_unit_test(random_work_agrees_with_a_model),
-        cmocka_unit_test(threads_can_enqueue_at_once),
         cmocka_unit_test(a_long_queue_is_kept_in_order),
-        cmocka_unit_test(presets_and_changes),
         cmocka_unit_test(an_eager_host_takes_longer_to_issue_kernels),
-        cmocka_unit_test(copies_can_be_those_of_a_gpu_check),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

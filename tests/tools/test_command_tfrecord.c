@@ -118,6 +118,37 @@ static void repair_of_a_cut_file(void **state)
     expect_success(shell("test $(stat -c %%s xout.tfrecord) -gt 5000"));
 }
 
+/* Indexes and names of classes: a pattern means the records, a full name means itself. */
+static void side_files_are_left_out_of_patterns(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("$L convert images set -o x/p --shards 2 && $L index --jpeg x/*.tfrecord"));
+    expect_success(shell("ls x | wc -l"));
+    assert_int_equal(atoi(out), 7); /* two files, four indexes, the names */
+    expect_success(shell("$L index --check 'x/p*' | wc -l"));
+    assert_int_equal(atoi(out), 2);
+    expect_success(shell("$L inspect 'x/p*'"));
+    expect_in(out, "50 records");
+    expect_success(shell("$L convert tfrecord 'x/p*' -o x/q && rm x/q*"));
+    expect_in(out, "50 records of 2 files");
+    expect_success(shell("cat >x/c.yaml <<EOF\n"
+                         "source: {tfrecord: 'x/p*'}\n"
+                         "pipeline: [map: [decode_image, resize: [16, 16]], batch: 8]\n"
+                         "EOF\n"
+                         "$L plan x/c.yaml"));
+    expect_in(out, "5 files beside record files left out");
+    expect_failure(shell("$L plan x/c.yaml --set source.tfrecord='x/p*.idx'"), 1,
+                   "no record file matches 'x/p*.idx', only such as x/p-0");
+    expect_failure(shell("$L index 'x/*.idx'"), 1, "no record file matches");
+    expect_failure(
+        shell("$L plan x/c.yaml --set 'source.tfrecord=[x/p*, x/p-00001-of-00002.tfrecord.idx]'"),
+        1, "this is the index of a TFRecord file");
+    expect_failure(shell("$L index x/p-00001-of-00002.tfrecord.jpg.idx"), 1,
+                   "this is the index of a TFRecord file");
+    expect_success(shell("cp x/p-00001-of-00002.tfrecord x/alone.idx && $L index 'x/alone*'"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +157,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_refused, clean_files),
         cmocka_unit_test_setup(other_commands, clean_files),
         cmocka_unit_test_setup(repair_of_a_cut_file, clean_files),
+        cmocka_unit_test_setup(side_files_are_left_out_of_patterns, clean_files),
     };
     return cmocka_run_group_tests(tests, make_files, command_remove_folder);
 }

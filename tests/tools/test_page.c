@@ -1,83 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_page.c: the page of `leat report`: charts have marks and tables, marks stand where they must, texts
- * are escaped, and JSON of any shape gives a page or an error. */
-#include <math.h>
-
-#include "fixtures/own_folder.h"
-#include "fixtures/xml_check.h"
-#include "page/page.h"
-
-#define SAMPLES SOURCE_DIR "/tests/fuzz/corpus/fuzz_report/"
+ * test_page.c: the page of `leat report`: charts have marks and tables, texts are escaped, and JSON of any shape gives a
+ * page or an error. */
+#include "fixtures/page_fixture.h"
 
 static const char *const samples[] = { "doctor.json", "compare.json",   "tune.json",
                                        "whatif.json", "crossover.json", "train.json",
                                        "bench.json",  "trace.json",     "experiment.json" };
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
-
-static leat_page page;
-
-/* A page of inputs in new memory. It is whole, and so are its pictures. */
-static char *write_page(const leat_input *inputs, int n)
-{
-    const char *at, *wrong;
-    size_t size;
-    page = (leat_page){ .wants_pictures = true };
-    char *const text = leat_page_write(&page, inputs, n, &size);
-    assert_non_null(text);
-    assert_int_equal(strlen(text), size);
-    if ((wrong = xml_check(text, &at)))
-        fail_msg("%s: %.200s", wrong, at);
-    for (int i = 0; i < page.n_pictures; i++)
-        if ((wrong = xml_check(page.pictures[i].text, &at)))
-            fail_msg("%s: %s: %.200s", page.pictures[i].name, wrong, at);
-    return text;
-}
-
-static json_t *parse(const char *text)
-{
-    json_error_t why;
-    json_t *const json = json_loads(text, 0, &why);
-    if (!json)
-        fail_msg("%d: %s", why.line, why.text);
-    return json;
-}
-
-static char *page_of_json(const char *text)
-{
-    leat_input input = { .kind = LEAT_INPUT_JSON, .name = strdup("x.json"), .title = strdup("x") };
-    input.json = parse(text);
-    char *const made = write_page(&input, 1);
-    leat_input_close(&input);
-    return made;
-}
-
-static char *page_of_sample(const char *name)
-{
-    char path[512];
-    leat_input input;
-    leat_error err = { 0 };
-    snprintf(path, sizeof path, SAMPLES "%s", name);
-    if (leat_input_read(path, &input, &err) != LEAT_OK)
-        fail_msg("%s", err.message);
-    char *const text = write_page(&input, 1);
-    leat_input_close(&input);
-    return text;
-}
-
-static int count(const char *text, const char *part)
-{
-    int n = 0;
-    for (; (text = strstr(text, part)); text++)
-        n++;
-    return n;
-}
-
-static void expect(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("\"%s\" is not in:\n%.4000s", part, text);
-}
 
 /* --- what every page has ---------------------------------------------------------------------------*/
 
@@ -89,16 +19,16 @@ static void check_figures(const char *text)
     for (const char *at = text; (at = strstr(at, "<figure")); at++, n++) {
         const char *const end = strstr(at, "</figure>");
         char *const one = strndup(at, (size_t)(end - at));
-        assert_int_equal(count(one, "<svg "), 2);
-        assert_int_equal(count(one, "role=\"img\"><title>"), 2);
-        assert_int_equal(count(one, "</title><desc>"), 2);
+        assert_int_equal(page_count(one, "<svg "), 2);
+        assert_int_equal(page_count(one, "role=\"img\"><title>"), 2);
+        assert_int_equal(page_count(one, "</title><desc>"), 2);
         for (const char *svg = strstr(one, "<svg "); svg; svg = strstr(svg + 1, "<svg ")) {
             const char *const mark = strstr(svg, "class=\"mark "), *const last =
                                                                        strstr(svg, "</svg>");
             assert_true(mark && mark < last);
         }
-        assert_int_equal(count(one, "<details><summary>"), 1);
-        assert_true(count(one, "<td") >= 2);
+        assert_int_equal(page_count(one, "<details><summary>"), 1);
+        assert_true(page_count(one, "<td") >= 2);
         free(one);
     }
     assert_int_equal(n, page.n_charts);
@@ -131,8 +61,8 @@ static void a_page_needs_nothing_else(void **state)
                 fail_msg("%s: %s", samples[i], never[k]);
         for (const char *at = text; (at = strstr(at, "href=\"")); at++)
             assert_true(at[6] == '#');
-        expect(text, "prefers-color-scheme:dark");
-        expect(text, "width=device-width");
+        page_expect(text, "prefers-color-scheme:dark");
+        page_expect(text, "width=device-width");
         leat_page_close(&page);
         free(text);
     }
@@ -151,11 +81,11 @@ static void many_inputs_are_one_page(void **state)
     }
     char *const text = write_page(inputs, N_SAMPLES);
     check_figures(text);
-    assert_int_equal(count(text, "<h1>"), 1);
-    expect(text, "<h1>Input-bound: decode, cpu-saturated</h1>");
+    assert_int_equal(page_count(text, "<h1>"), 1);
+    page_expect(text, "<h1>Input-bound: decode, cpu-saturated</h1>");
     for (const char *at = text; (at = strstr(at, "href=\"#")); at++) {
         snprintf(id, sizeof id, "id=\"%.*s\"", (int)strcspn(at + 7, "\""), at + 7);
-        assert_int_equal(count(text, id), 1);
+        assert_int_equal(page_count(text, id), 1);
     }
     for (int i = 0; i < page.n_pictures; i++)
         for (int k = 0; k < i; k++)
@@ -166,198 +96,6 @@ static void many_inputs_are_one_page(void **state)
         leat_input_close(&inputs[i]);
 }
 
-/* --- marks stand where they must -------------------------------------------------------------------*/
-
-typedef struct box {
-    double x, y, width, height;
-} box;
-
-/* The boxes of a class of the n-th picture. */
-static int boxes_of(int picture, const char *kind, box *boxes, int n_most)
-{
-    const char *at = page.pictures[picture].text;
-    char end[64];
-    int n = 0;
-    snprintf(end, sizeof end, " class=\"%s\"/>", kind);
-    for (; (at = strstr(at, "<rect x=\"")) && n < n_most; at++) {
-        int used = 0;
-        sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"%n", &boxes[n].x,
-               &boxes[n].y, &boxes[n].width, &boxes[n].height, &used);
-        n += used > 0 && !strncmp(at + used, end, strlen(end));
-    }
-    return n;
-}
-
-static void bars_of_a_waterfall_follow_each_other(void **state)
-{
-    static const char *const kinds[] = { "mark busy", "mark input_wait", "mark exposed_copy",
-                                         "mark other_host" };
-    static const double ms[] = { 2, 1, 0.5, 0.5 };
-    box bars[4];
-    (void)state;
-    char *const text = page_of_json(
-        "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": \"input-bound\"}, "
-        "\"waterfall\": ["
-        "{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": \"input_wait\", "
-        "\"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": 0.125, \"ms\": "
-        "0.5}, "
-        "{\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(boxes_of(0, kinds[i], &bars[i], 1), 1);
-    for (int i = 0; i < 4; i++)
-        assert_true(fabs(bars[i].width - bars[0].width * ms[i] / 2) < 0.2);
-    for (int i = 1; i < 4; i++) {
-        assert_true(fabs(bars[i].x - bars[i - 1].x - bars[i - 1].width) < 0.2);
-        assert_true(bars[i].y > bars[i - 1].y + bars[i - 1].height);
-    }
-    expect(text, "2\xc2\xa0ms · 50\xc2\xa0%");
-    expect(text, "<dd class=\"value\">50\xc2\xa0%</dd>"); /* idle */
-    leat_page_close(&page);
-    free(text);
-}
-
-/* Steps of 3 ms every 4 ms, and workers between: the device is busy 75 % of the time. */
-static void spans_of_a_timeline_stand_at_their_times(void **state)
-{
-    char bytes[20000];
-    int n = snprintf(
-        bytes, sizeof bytes,
-        "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"device\"}},"
-        "{\"ph\":\"M\",\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"work & er\"}}");
-    box steps[16];
-    leat_input input;
-    leat_error err = { 0 };
-    (void)state;
-    for (int i = 0; i < 40; i++)
-        n +=
-            snprintf(bytes + n, sizeof bytes - (size_t)n,
-                     ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,\"args\":"
-                     "{\"batch\":%d}},{\"ph\":\"X\",\"tid\":2,\"name\":\"rows\",\"ts\":%d,\"dur\":"
-                     "1000,\"args\":{\"batch\":%d}}",
-                     4000 * i, 2 * i, 4000 * i + 3000, 2 * i);
-    snprintf(bytes + n, sizeof bytes - (size_t)n,
-             "\n],\"otherData\":{\"device\":\"sim\",\"simulated\":true}}\n");
-    put_text("steps.trace.json", bytes);
-    if (leat_input_read(in_folder("steps.trace.json"), &input, &err) != LEAT_OK)
-        fail_msg("%s", err.message);
-    char *const text = write_page(&input, 1);
-    const int n_steps = boxes_of(0, "mark busy", steps, 16);
-    assert_in_range(n_steps, 7, 8);
-    for (int i = 1; i + 1 < n_steps; i++) { /* the last may be cut */
-        const double period = steps[i].x - steps[i - 1].x;
-        assert_true(fabs(steps[i].width - 0.75 * period) < 0.3);
-        assert_true(steps[i].y == steps[0].y);
-    }
-    expect(page.pictures[0].text, ">steps</text>");
-    expect(page.pictures[0].text, ">work &amp; er</text>");
-    expect(page.pictures[0].text, "simulated; device busy 7");
-    free(text);
-    leat_page_close(&page);
-    leat_input_close(&input);
-}
-
-/* Both axes are logarithmic: the line of b* stands at its place between two batches, inside of its band. */
-static void a_crossover_stands_between_its_points(void **state)
-{
-    double wall;
-    box band;
-    (void)state;
-    char *const text = page_of_json("{\"leat\": \"0\", \"command\": \"crossover\", "
-                                    "\"crossover_batch\": 10, \"interval\": [5, 20], "
-                                    "\"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, "
-                                    "\"step_ms\": 1}, {\"batch\": "
-                                    "100, \"step_ms\": 100}]}, {\"name\": \"sim:l4\", "
-                                    "\"simulated\": true, \"points\": [{\"batch\": "
-                                    "1, \"step_ms\": 10}, {\"batch\": 100, \"step_ms\": 10}]}]}");
-    const char *const svg = page.pictures[0].text, *const at = strstr(svg, "class=\"wall\"");
-    assert_non_null(at);
-    const char *line = at;
-    while (strncmp(line, "<line x1=\"", 10) != 0)
-        line--;
-    assert_int_equal(sscanf(line, "<line x1=\"%lf\"", &wall), 1);
-    assert_int_equal(boxes_of(0, "band", &band, 1), 1);
-    double first = 0, last = 0;
-    int used = 0;
-    const char *const circle = strstr(svg, "<circle class=\"mark f0\" cx=\"");
-    assert_non_null(circle);
-    assert_int_equal(sscanf(circle, "<circle class=\"mark f0\" cx=\"%lf\"%n", &first, &used), 1);
-    sscanf(strstr(circle + 1, "<circle class=\"mark f0\" cx=\"") +
-               strlen("<circle class=\"mark f0\" cx=\""),
-           "%lf", &last);
-    assert_true(last > first + 300);
-    if (fabs(wall - (first + last) / 2) > 0.2)
-        fail_msg("%g is not between %g and %g", wall, first, last);
-    assert_true(fabs(band.x - (first + (last - first) * log10(5) / 2)) < 0.2);
-    assert_true(fabs(band.x + band.width - (first + (last - first) * log10(20) / 2)) < 0.2);
-    expect(text, "sim:l4 (simulated)");
-    expect(text, "sim:l4 is faster than cpu from batch 10 on");
-    leat_page_close(&page);
-    free(text);
-}
-
-/* As `leat doctor --devices` writes it: below a key of its own. */
-static void a_crossover_of_the_doctor_is_one_too(void **state)
-{
-    leat_input input;
-    leat_error err = { 0 };
-    (void)state;
-    put_text("devices.json",
-             "{\"leat\": \"0\", \"command\": \"doctor\", \"config\": \"a.yaml\", \"crossover\": "
-             "{\"crossover_batch\": 10, \"faster_below\": \"b\", \"devices\": [{\"name\": \"a\", "
-             "\"points\": [{\"batch\": 1, \"step_ms\": 1}]}, {\"name\": \"b\", \"points\": []}]}}");
-    if (leat_input_read(in_folder("devices.json"), &input, &err) != LEAT_OK)
-        fail_msg("%s", err.message);
-    char *const text = write_page(&input, 1);
-    expect(text, "a is faster than b from batch 10 on");
-    assert_int_equal(page.n_charts, 1);
-    free(text);
-    leat_page_close(&page);
-    leat_input_close(&input);
-}
-
-static void a_step_is_compared_with_capacities(void **state)
-{
-    (void)state;
-    char *const text = page_of_sample("doctor.json");
-    assert_true(count(page.pictures[1].text, "class=\"wall\"") == 2);
-    expect(page.pictures[1].text, "measured step 5.51\xc2\xa0ms");
-    expect(text, "--set engine.jpeg_index=on");
-    expect(text, "Decode with an index of the JPEG files");
-    expect(text, "class=\"mock\">simulated");
-    expect(page.pictures[0].text, "Where the time of a step goes (simulated)");
-    leat_page_close(&page);
-    free(text);
-}
-
-/* Values to set are lines for a shell: one each, in quotes where they need them. */
-static void values_to_set_can_be_pasted(void **state)
-{
-    (void)state;
-    char *text = page_of_json(
-        "{\"leat\": \"0\", \"command\": \"compare\", \"arms\": [{\"name\": \"a=1\", \"busy\": 0.5, "
-        "\"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": \"a=2, b={x: 1, y: "
-        "[2, 3]}, c=4\", \"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
-    expect(text,
-           "<pre><code>--set a=2\n--set &#39;b={x: 1, y: [2, 3]}&#39;\n--set c=4</code></pre>");
-    leat_page_close(&page);
-    free(text);
-    text = page_of_json(
-        "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"cuda:0\", "
-        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": "
-        "\"t\", \"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
-    expect(text, "<pre><code>--set a.b=auto\n--set c=false</code></pre>");
-    assert_null(strstr(text, "class=\"mock\""));
-    assert_null(strstr(text, "(simulated)"));
-    leat_page_close(&page);
-    free(text);
-    text = page_of_sample("whatif.json");
-    expect(text, "class=\"mock\">simulated");
-    expect(text, "(simulated)");
-    leat_page_close(&page);
-    free(text);
-}
-
 /* --- any JSON --------------------------------------------------------------------------------------*/
 
 static void hostile_texts_are_text(void **state)
@@ -365,7 +103,7 @@ static void hostile_texts_are_text(void **state)
     (void)state;
     char *const text = page_of_sample("hostile.json");
     assert_null(strstr(text, "<script"));
-    expect(text, "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;&#39;");
+    page_expect(text, "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;&#39;");
     for (int i = 0; i < page.n_pictures; i++)
         assert_null(strstr(page.pictures[i].text, "<script"));
     leat_page_close(&page);
@@ -454,7 +192,8 @@ static void any_value_may_be_wrong(void **state)
 static void long_lists_have_limits(void **state)
 {
     (void)state;
-    json_t *const json = parse("{\"leat\": \"0\", \"command\": \"compare\", \"arms\": []}"), *arm;
+    json_t *const json = page_parse("{\"leat\": \"0\", \"command\": \"compare\", \"arms\": []}"),
+                  *arm;
     for (int i = 0; i < 3000; i++) {
         char name[64];
         snprintf(name, sizeof name, "arm %d", i);
@@ -469,7 +208,7 @@ static void long_lists_have_limits(void **state)
     char *const text = write_page(&input, 1);
     assert_in_range(strlen(text), 1000, 400000);
     check_figures(text);
-    expect(text, ">arm 0<");
+    page_expect(text, ">arm 0<");
     leat_page_close(&page);
     leat_input_close(&input);
     free(text);
@@ -481,12 +220,6 @@ int main(void)
         cmocka_unit_test(every_chart_has_marks_and_a_table),
         cmocka_unit_test(a_page_needs_nothing_else),
         cmocka_unit_test(many_inputs_are_one_page),
-        cmocka_unit_test(bars_of_a_waterfall_follow_each_other),
-        cmocka_unit_test(spans_of_a_timeline_stand_at_their_times),
-        cmocka_unit_test(a_crossover_stands_between_its_points),
-        cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
-        cmocka_unit_test(a_step_is_compared_with_capacities),
-        cmocka_unit_test(values_to_set_can_be_pasted),
         cmocka_unit_test(hostile_texts_are_text),
         cmocka_unit_test(any_value_may_be_wrong),
         cmocka_unit_test(long_lists_have_limits),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "formats/pattern.h"
+#include "formats/side_file.h"
 
 static int add(leat_paths *paths, const char *path, leat_error *err)
 {
@@ -48,8 +49,12 @@ static int expand(leat_paths *paths, const char *pattern, leat_error *err)
                    : leat_fail(err, LEAT_E_IO, "%s: %s", pattern, strerror(error));
     }
     for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
-        rc = add(paths, found.gl_pathv[i], err);
+        if (!leat_side_file_is(found.gl_pathv[i]))
+            rc = add(paths, found.gl_pathv[i], err);
     globfree(&found);
+    if (rc == LEAT_OK && paths->n == first)
+        return leat_fail(err, LEAT_E_IO, "%s: no record file matches, only indexes and the like",
+                         pattern);
     if (paths->n > first)
         qsort(paths->items + first, paths->n - first, sizeof *paths->items, by_bytes);
     return rc;

@@ -82,7 +82,7 @@ void leat_chart_dot(FILE *out, const char *kind, int form, double x, double y)
         fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", kind, x, y - 5);
 }
 
-double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width, double y)
+double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width)
 {
     double x = 0, height = 22;
     for (int i = 0; i < n; i++) {
@@ -92,11 +92,11 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
             height += 20;
         }
         if (keys[i].form)
-            leat_chart_dot(out, keys[i].kind, keys[i].form, x + 6, y + height - 14);
+            leat_chart_dot(out, keys[i].kind, keys[i].form, x + 6, height - 14);
         else
-            leat_svg_rect(out, x, y + height - 20, 12, 12, keys[i].kind);
+            leat_svg_rect(out, x, height - 20, 12, 12, keys[i].kind);
         char text[400];
-        leat_svg_text(out, x + 18, y + height - 9.5, "", "start",
+        leat_svg_text(out, x + 18, height - 9.5, "", "start",
                       leat_svg_fit(keys[i].name, width - 18, text, sizeof text));
         x += own;
     }

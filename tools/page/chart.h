@@ -48,8 +48,8 @@ typedef struct leat_chart_key {
 /* A dot in one of four forms, 1 to 4, for those who see few colours. */
 void leat_chart_dot(FILE *out, const char *kind, int form, double x, double y);
 
-/* Draws boxes or dots with names in rows that are `width` wide, from y on. Returns the height. */
-double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width, double y);
+/* Draws boxes or dots with names in rows that are `width` wide. Returns the height. */
+double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width);
 
 /* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes
  * LEAT_CHART_AXIS pixels below `bottom`. */

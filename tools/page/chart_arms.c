@@ -116,7 +116,7 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_arms *const a = data;
-    const double top = leat_chart_keys(out, keys, LEAT_ARMS_PARTS, width, 0) + 18;
+    const double top = leat_chart_keys(out, keys, LEAT_ARMS_PARTS, width) + 18;
     const bool steps = slowest(a) > 0, beside = width > 500;
     const double left = steps && beside ? (width - GAP) * 0.6 : width;
     double end = put_share_panel(out, a, left, 0, top);

@@ -61,7 +61,7 @@ static double row_height(const leat_dots *d)
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_dots *const d = data;
-    const double top = leat_chart_keys(out, d->keys, d->n_keys, width, 0),
+    const double top = leat_chart_keys(out, d->keys, d->n_keys, width),
                  bottom = top + d->n * row_height(d);
     const leat_axis x = axis_of(d, width);
     leat_chart_axis(out, &x, top, bottom, d->axis);

@@ -220,7 +220,7 @@ static double put_names(FILE *out, const leat_lines *l, double width)
             keys[n] = (leat_chart_key){ l->lines[i].name, kinds[n], form_of(l, i) };
             n++;
         }
-    return leat_chart_keys(out, keys, n, width, 0);
+    return leat_chart_keys(out, keys, n, width);
 }
 
 static double draw(FILE *out, const void *data, double width)

@@ -223,7 +223,7 @@ static double draw(FILE *out, const void *data, double width)
     const double at = width > 500 ? 92 : 80;
     const leat_axis x =
         leat_axis_linear(0, t->window_ms, false, at, width - at, width > 500 ? 8 : 4);
-    double y = leat_chart_keys(out, used, n_used, width, 0) + 6;
+    double y = leat_chart_keys(out, used, n_used, width) + 6;
     for (int i = 0; i < t->n; i++)
         y = put_run(out, t, &t->runs[i], &x, y);
     leat_chart_axis(out, &x, y - GAP, y - GAP, "milliseconds");

@@ -29,13 +29,13 @@ int leat_image_expect(const char *op, unsigned allowed, const leat_shape *in, le
                      types[allowed & LEAT_IMAGE_U8_F32], leat_shape_text(in, text, sizeof text));
 }
 
-int leat_image_size(const char *op, const char *option, const leat_i64s *size, int64_t *height,
-                    int64_t *width, leat_error *err)
+int leat_image_size(const char *op, const leat_i64s *size, int64_t *height, int64_t *width,
+                    leat_error *err)
 {
     if (size->n != 1 && size->n != 2)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "%s: %s is [height, width] or one number for both, got %d numbers", op,
-                         option, (int)size->n);
+                         "%s: size is [height, width] or one number for both, got %d numbers", op,
+                         (int)size->n);
     *height = size->values[0];
     *width = size->values[size->n - 1];
     return LEAT_OK;

@@ -18,9 +18,9 @@ typedef struct leat_image_box {
  * allowed type. Otherwise LEAT_E_CONFIG with what `op` expects and what it got. */
 int leat_image_expect(const char *op, unsigned allowed, const leat_shape *in, leat_error *err);
 
-/* Reads an option [height, width] or one number for both; LEAT_E_CONFIG if it is neither. */
-int leat_image_size(const char *op, const char *option, const leat_i64s *size, int64_t *height,
-                    int64_t *width, leat_error *err);
+/* Reads the option `size`: [height, width] or one number for both; LEAT_E_CONFIG if it is neither. */
+int leat_image_size(const char *op, const leat_i64s *size, int64_t *height, int64_t *width,
+                    leat_error *err);
 
 /* LEAT_OK if an option is [least, most] in this order, else LEAT_E_CONFIG. */
 int leat_image_expect_range(const char *op, const char *option, const leat_f32s *range,

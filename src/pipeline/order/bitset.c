@@ -54,11 +54,6 @@ void leat_bitset_add(leat_bitset *set, uint64_t i)
     set->words[i / 64] |= (uint64_t)1 << i % 64;
 }
 
-bool leat_bitset_has(const leat_bitset *set, uint64_t i)
-{
-    return set->words[i / 64] >> i % 64 & 1;
-}
-
 static unsigned count_bits(uint64_t word)
 {
     return (unsigned)__builtin_popcountll(word);

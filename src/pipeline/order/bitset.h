@@ -9,7 +9,6 @@
 #ifndef LEAT_BITSET_H
 #define LEAT_BITSET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "leat/error.h"
@@ -30,7 +29,6 @@ void leat_bitset_add(leat_bitset *set, uint64_t i);
 int leat_bitset_finish(leat_bitset *set, leat_error *err);
 /* Memory of a finished set. */
 uint64_t leat_bitset_bytes(const leat_bitset *set);
-bool leat_bitset_has(const leat_bitset *set, uint64_t i);
 /* Returns the i-th smallest member, i < n_members. Any thread. */
 uint64_t leat_bitset_member(const leat_bitset *set, uint64_t i);
 

@@ -269,6 +269,11 @@ const char *leat_reader_note(const leat_reader *reader)
     return reader->note;
 }
 
+int64_t leat_reader_cpu_ns(const leat_reader *reader)
+{
+    return reader->threads ? leat_reader_threads_cpu_ns(reader->threads) : 0;
+}
+
 static void queue_in_ring(leat_reader *reader, leat_row_read *first)
 {
     const int fd = first->fd;

@@ -37,6 +37,8 @@ void leat_reader_close_forked(leat_reader **reader);
 uint8_t *leat_reader_memory(leat_reader *reader);
 /* What is slower than it could be ("buffers are not registered: …"); "": nothing. */
 const char *leat_reader_note(const leat_reader *reader);
+/* CPU time of its threads, ns; of a ring: 0. */
+int64_t leat_reader_cpu_ns(const leat_reader *reader);
 
 /* Registers a file with the ring at its first use; fd must stay open as long as the reader. True if the file is read
  * directly: offset, length and memory of its reads must then be whole blocks. [token] */

@@ -162,6 +162,11 @@ void leat_reader_threads_close_forked(leat_reader_threads **out)
     *out = NULL;
 }
 
+int64_t leat_reader_threads_cpu_ns(const leat_reader_threads *threads)
+{
+    return leat_pool_cpu_ns(threads->pool);
+}
+
 /* --- rows ------------------------------------------------------------------------------------- */
 
 void leat_reader_threads_queue(leat_reader_threads *threads, leat_row_read *row)

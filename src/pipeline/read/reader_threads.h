@@ -39,6 +39,9 @@ void leat_reader_threads_close(leat_reader_threads **threads);
 /* The same in a forked child, which has none of the threads. */
 void leat_reader_threads_close_forked(leat_reader_threads **threads);
 
+/* Returns the CPU time of all threads together, ns. */
+int64_t leat_reader_threads_cpu_ns(const leat_reader_threads *threads);
+
 /* One thread at a time queues and submits. */
 void leat_reader_threads_queue(leat_reader_threads *threads, leat_row_read *row);
 void leat_reader_threads_submit(leat_reader_threads *threads);

@@ -102,7 +102,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->threads = loader->n_threads;
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
-    out->cpu_ns = leat_pool_cpu_ns(loader->pool);
+    out->cpu_ns = leat_pool_cpu_ns(loader->pool) + (a->reader ? leat_reader_cpu_ns(a->reader) : 0);
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
     snprintf(out->reader, sizeof out->reader, "%s",

@@ -54,15 +54,15 @@ void leat_file_watch_init(leat_file_watch *watch, const leat_file_watch_id *id)
     atomic_init(&watch->next_check_ns, coarse_ns() + CHECK_EVERY_NS);
 }
 
-int leat_file_watch_check_now(leat_file_watch *watch, int fd, const char *path, leat_error *err)
+int leat_file_watch_check_now(leat_file_watch *watch, int fd, leat_error *err)
 {
-    const int rc = leat_file_watch_same(&watch->id, fd, path, err);
+    const int rc = leat_file_watch_same(&watch->id, fd, "", err);
     if (rc == LEAT_E_DATA)
         atomic_store_explicit(&watch->next_check_ns, CHANGED, memory_order_relaxed);
     return rc;
 }
 
-int leat_file_watch_check(leat_file_watch *watch, int fd, const char *path, leat_error *err)
+int leat_file_watch_check(leat_file_watch *watch, int fd, leat_error *err)
 {
     const int64_t now = coarse_ns();
     int64_t next = atomic_load_explicit(&watch->next_check_ns, memory_order_relaxed);
@@ -73,5 +73,5 @@ int leat_file_watch_check(leat_file_watch *watch, int fd, const char *path, leat
         !atomic_compare_exchange_strong_explicit(&watch->next_check_ns, &next, now + CHECK_EVERY_NS,
                                                  memory_order_relaxed, memory_order_relaxed))
         return LEAT_OK;
-    return leat_file_watch_check_now(watch, fd, path, err);
+    return leat_file_watch_check_now(watch, fd, err);
 }

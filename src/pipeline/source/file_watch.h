@@ -31,8 +31,8 @@ typedef struct leat_file_watch {
 
 void leat_file_watch_init(leat_file_watch *watch, const leat_file_watch_id *id);
 /* Any thread. */
-int leat_file_watch_check(leat_file_watch *watch, int fd, const char *path, leat_error *err);
+int leat_file_watch_check(leat_file_watch *watch, int fd, leat_error *err);
 /* Checks at once. */
-int leat_file_watch_check_now(leat_file_watch *watch, int fd, const char *path, leat_error *err);
+int leat_file_watch_check_now(leat_file_watch *watch, int fd, leat_error *err);
 
 #endif

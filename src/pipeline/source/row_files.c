@@ -33,7 +33,7 @@ int leat_row_files_locate(const leat_source *source, uint64_t record, leat_exten
     }
     *out = (leat_extent){ part->file->fd, part->offset + (record - part->first) * part->stride,
                           part->row_bytes };
-    return leat_file_watch_check(&part->file->watch, part->file->fd, "", err);
+    return leat_file_watch_check(&part->file->watch, part->file->fd, err);
 }
 
 /* Moves values from planes to pixels. */
@@ -102,7 +102,7 @@ static int read_row(const leat_row_column *column, uint64_t row, leat_scratch *s
         return leat_fail(err, LEAT_E_NOMEM, "a row of %zu bytes does not fit in scratch",
                          column->row_bytes);
     *out = bytes;
-    const int rc = leat_file_watch_check(&column->file->watch, column->file->fd, "", err);
+    const int rc = leat_file_watch_check(&column->file->watch, column->file->fd, err);
     return rc < 0 ? rc
                   : leat_source_pread(column->file->fd, bytes, column->row_bytes,
                                       column->offset + row * column->stride, NULL, err);

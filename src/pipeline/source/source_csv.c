@@ -229,7 +229,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     const leat_row_part *part;
     const uint64_t *const place = place_of(base, record, &part);
     *out = (leat_extent){ part->file->fd, place[0], (size_t)(place[1] - place[0]) };
-    return leat_file_watch_check(&part->file->watch, part->file->fd, "", err);
+    return leat_file_watch_check(&part->file->watch, part->file->fd, err);
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -243,7 +243,7 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
         return rc;
     /* If the file was changed while in use, report the change: it explains the error. */
     leat_row_file *const file = leat_row_files_part_of(base, record)->file;
-    const int changed = leat_file_watch_check_now(&file->watch, file->fd, "", err);
+    const int changed = leat_file_watch_check_now(&file->watch, file->fd, err);
     return changed < 0 ? changed : leat_fail(err, rc, "%s", why.message);
 }
 

@@ -99,7 +99,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     uint64_t offset, size;
     leat_format_error inner;
-    int rc = leat_file_watch_check(&s->watch, s->fd, "", err);
+    int rc = leat_file_watch_check(&s->watch, s->fd, err);
     if (rc < 0)
         return rc;
     rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
@@ -148,7 +148,7 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, &inner) < 0) {
         /* If the file was changed while in use, report the change: it explains the error. */
         leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
-        const int rc = leat_file_watch_check_now(&s->watch, s->fd, "", err);
+        const int rc = leat_file_watch_check_now(&s->watch, s->fd, err);
         return rc < 0 ? rc : leat_tfrecord_features_fail(err, &inner);
     }
     const int rc = leat_tfrecord_features_view(&source->features, found, scratch, features, err);
@@ -346,16 +346,16 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     const tfrecord_options *const o = opts;
     char **paths = NULL;
     size_t n_paths = 0;
-    leat_tfrecord_source *source = NULL;
-    int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
+    leat_tfrecord_source *source = calloc(1, sizeof *source);
+    if (!source)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *source);
+    int rc = leat_tfrecord_shard_find(&o->files, where, &paths, &n_paths, &source->notes, err);
     if (rc < 0)
-        return rc;
-    source = calloc(1, sizeof *source);
-    if (source) {
-        source->shards = calloc(n_paths, sizeof *source->shards);
-        source->kept = leat_kept_files_open();
-    }
-    if (!source || !source->shards || !source->kept) {
+        goto fail;
+    source->base.notes = source->notes;
+    source->shards = calloc(n_paths, sizeof *source->shards);
+    source->kept = leat_kept_files_open();
+    if (!source->shards || !source->kept) {
         rc = leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
         goto fail;
     }
@@ -379,8 +379,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     return LEAT_OK;
 fail:
     leat_source_free_paths(paths);
-    if (source)
-        close_tfrecord(&source->base);
+    close_tfrecord(&source->base);
     return rc;
 }
 

@@ -53,7 +53,7 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
     if (bytes)
         return leat_tfrecord_parse(base, record, bytes, (size_t)size, scratch, features, err);
     /* if the file was changed while in use, report the change: it explains the error */
-    const int changed = s->compression ? leat_file_watch_check_now(&s->watch, s->fd, "", err) : 0;
+    const int changed = s->compression ? leat_file_watch_check_now(&s->watch, s->fd, err) : 0;
     return changed < 0 ? changed : leat_fail(err, why.code, "%s", why.message);
 }
 
@@ -107,7 +107,7 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
     for (uint64_t i = 0; i < g->n; i++) {
         record_place *const at = &out[i];
         leat_tfrecord_shard *const s = at->shard;
-        if ((s != checked && leat_file_watch_check(&s->watch, s->fd, "", NULL) < 0) ||
+        if ((s != checked && leat_file_watch_check(&s->watch, s->fd, NULL) < 0) ||
             leat_index_extent(&s->index, g->records[i] - s->first, &at->offset, &at->size) < 0)
             return i;
         checked = s;

@@ -10,10 +10,48 @@
 
 #include "base/digest.h"
 #include "formats/format.h"
+#include "formats/side_file.h"
 #include "formats/tfrecord.h"
 #include "tfrecord_features.h"
 
 #define VERIFY_BYTES ((uint64_t)1 << 30) /* index entries of later data are verified when used */
+
+static bool is_named(const leat_strings *files, const char *path)
+{
+    for (int32_t i = 0; i < files->n; i++)
+        if (!strcmp(files->values[i].text, path))
+            return true;
+    return false;
+}
+
+int leat_tfrecord_shard_find(const leat_strings *files, const leat_node *where, char ***out,
+                             size_t *n_out, char **notes, leat_error *err)
+{
+    int rc = leat_source_glob(files, where, out, n_out, err);
+    char **const paths = *out, *first = NULL;
+    size_t n = 0;
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < *n_out; i++) {
+        if (!leat_side_file_is(paths[i]) || is_named(files, paths[i]))
+            paths[n++] = paths[i];
+        else if (first)
+            free(paths[i]);
+        else
+            first = paths[i];
+    }
+    if (n == 0)
+        rc = leat_node_fail(where, err, LEAT_E_IO, "no record file matches '%s', only such as %s",
+                            files->values[0].text, first);
+    else if (first)
+        rc = leat_source_add_note(
+            notes, err, "tfrecord: %zu file%s beside record files left out; the first: %s",
+            *n_out - n, *n_out - n == 1 ? "" : "s", first);
+    free(first);
+    paths[n] = NULL;
+    *n_out = n;
+    return rc;
+}
 
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
 {

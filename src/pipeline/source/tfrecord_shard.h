@@ -24,6 +24,11 @@ typedef struct leat_tfrecord_shard {
     uint64_t bytes;      /* as stored */
 } leat_tfrecord_shard;
 
+/* Finds the files of patterns as leat_source_glob() does. Leaves out what leat writes beside record files
+ * (side_file.h) unless it is named in full, and appends a line about that to *notes. */
+int leat_tfrecord_shard_find(const leat_strings *files, const leat_node *where, char ***paths,
+                             size_t *n_paths, char **notes, leat_error *err);
+
 /* Opens the next file of a source and adds its counts to the source.
  *
  * skips_damage    each place of damage counts as one record, see index.h

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * net_cpu.h: internals of the CPU backend. net_cpu.c opens nets, cpu_step.c runs steps, cpu_team.c has the threads,
- * cpu_plan.c compiles programs, cpu_fold.c folds batch_norm into convolutions, cpu_prims.c, cpu_norm.c and
- * cpu_pool.c are the primitives, cpu_update.c sums gradients and updates weights.
+ * cpu_plan.c compiles programs, cpu_fold.c folds batch_norm into convolutions, cpu_prims.c, cpu_products.c,
+ * cpu_norm.c and cpu_pool.c are the primitives, cpu_update.c sums gradients and updates weights.
  *
  * DESIGN: a training batch is cut into shards of rows, whose number belongs to the model and not to the
  * machine. A thread takes a shard and runs ops over it; its oneDNN work stays on that thread. The gradient
@@ -190,6 +190,12 @@ float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
 /* Adds the losses of the shard's rows to its sums, and writes the gradient unless NULL. */
 void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *grad);
 
+int leat_cpu_conv(const leat_cpu_call *call);
+int leat_cpu_conv_grad_data(const leat_cpu_call *call);
+int leat_cpu_conv_grad_weights(const leat_cpu_call *call);
+int leat_cpu_dense(const leat_cpu_call *call);
+int leat_cpu_dense_grad_data(const leat_cpu_call *call);
+int leat_cpu_dense_grad_weights(const leat_cpu_call *call);
 int leat_cpu_norm_run(const leat_cpu_call *call);
 void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op);
 int leat_cpu_norm_finish(const leat_cpu_call *call);

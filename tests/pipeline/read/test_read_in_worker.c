@@ -11,7 +11,7 @@
 #include "fixtures/engine_fixture.h"
 #include "fixtures/record_file.h"
 
-enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000, KEPT = 128 };
+enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000 };
 
 static int make_file(void **state)
 {
@@ -112,18 +112,6 @@ static void set_cached(bool cached)
     while (cached && read(fd, bytes, sizeof bytes) > 0) {
     }
     close(fd);
-}
-
-/* What the log says of read-ahead in the end: 0 bytes, as many, or -1: nothing. */
-static int64_t read_ahead(leat_loader *loader)
-{
-    leat_decision log[KEPT];
-    int64_t last = -1;
-    const size_t n = leat_loader_decisions(loader, log, KEPT);
-    for (size_t i = 0; i < n && i < KEPT; i++)
-        if (!strcmp(log[i].name, "read-ahead"))
-            last = log[i].to;
-    return last;
 }
 
 /* Takes batches until the log says so, at most MOST. Returns how many; chains their digests. */

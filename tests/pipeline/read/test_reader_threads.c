@@ -217,6 +217,34 @@ static void who_reads_is_said(void **state)
     leat_reader_fault = (leat_reader_faults){ 0 };
 }
 
+static int64_t cpu_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* The other threads of this process are the workers and those that read. */
+static void cpu_time_of_threads_is_counted(void **state)
+{
+    const leat_loader_options options = { .epochs = 3 };
+    leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
+    leat_loader_stats_info stats;
+    int64_t n;
+    (void)state;
+    const int64_t own_before = cpu_of(CLOCK_THREAD_CPUTIME_ID),
+                  others_before = cpu_of(CLOCK_PROCESS_CPUTIME_ID) - own_before;
+    leat_loader *loader = open_loader(plan, &options);
+    take_digest(loader, &n);
+    const int64_t all = cpu_of(CLOCK_PROCESS_CPUTIME_ID),
+                  others = all - cpu_of(CLOCK_THREAD_CPUTIME_ID);
+    leat_loader_stats(loader, &stats);
+    assert_string_equal(stats.reader, "threads");
+    assert_true(others > others_before && stats.cpu_ns >= others - others_before);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
 /* read_bytes: what the page cache has is read by threads too. */
 static void readers_and_faults_agree(void **state)
 {
@@ -357,19 +385,6 @@ static void drop_files(void)
     }
 }
 
-/* What the log says of read-ahead in the end: 0 bytes, as many, or -1: nothing. */
-static int64_t read_ahead(leat_loader *loader)
-{
-    enum { KEPT = 128 };
-    leat_decision log[KEPT];
-    int64_t last = -1;
-    const size_t n = leat_loader_decisions(loader, log, KEPT);
-    for (size_t i = 0; i < n && i < KEPT; i++)
-        if (!strcmp(log[i].name, "read-ahead"))
-            last = log[i].to;
-    return last;
-}
-
 static void warm_files_are_read_by_the_workers(void **state)
 {
     enum { MOST = 5000 };
@@ -456,6 +471,7 @@ int main(void)
         cmocka_unit_test(every_row_comes_out_once),
         cmocka_unit_test(rows_not_begun_can_be_dropped),
         cmocka_unit_test(who_reads_is_said),
+        cmocka_unit_test(cpu_time_of_threads_is_counted),
         cmocka_unit_test(readers_and_faults_agree),
         cmocka_unit_test(entries_of_a_cache_are_read),
         cmocka_unit_test(files_that_change_after_the_list),

@@ -1,42 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_row_files.c: the sources npy, idx and cifar: the values of files that NumPy and Python wrote
- * (tests/golden/make_arrays.py), what is refused, files cut at every byte, and labels out of range. */
-#include "fixtures/array_files.h"
-#include "fixtures/engine_fixture.h"
-
+ * (tests/golden/make_arrays.py), by every way to read them. */
 #include <math.h>
 
-#define GOLDEN SOURCE_DIR "/tests/golden/arrays/"
+#include "fixtures/row_files_fixture.h"
+
 enum { ROWS = 7, ROW = 6 };
-
-/* Replaces each $ by the folder of golden files, each @ by the test's folder. */
-static const char *expand(const char *text, char out[2000])
-{
-    size_t used = 0;
-    for (; *text; text++)
-        used +=
-            (size_t)snprintf(out + used, 2000 - used, *text == '$' || *text == '@' ? "%s" : "%.1s",
-                             *text == '$'   ? GOLDEN
-                             : *text == '@' ? in_folder("")
-                                            : text);
-    return out;
-}
-
-static int open_source(const char *source, const char *rest, leat_plan **plan, leat_error *err)
-{
-    char text[2500], expanded[2000];
-    snprintf(text, sizeof text, "source: {%s}\n%s\n", expand(source, expanded), rest);
-    return open_text(text, plan, err);
-}
-
-static leat_plan *plan_of(const char *source, const char *rest)
-{
-    leat_plan *plan;
-    leat_error err;
-    check(open_source(source, rest, &plan, &err), &err);
-    return plan;
-}
 
 /* What make_arrays.py wrote as value k. */
 static double value(size_t k, bool is_signed, bool real)
@@ -67,15 +37,13 @@ static leat_batch *take_all(leat_loader *loader)
     return batch;
 }
 
-#define ALL "pipeline: [{batch: 7}]"
-
 /* --- values -------------------------------------------------------------------------------------- */
 
 static void check_file(const char *source, const char *shape, bool is_signed, bool real,
                        bool boolean)
 {
     char text[160];
-    leat_plan *plan = plan_of(source, ALL);
+    leat_plan *plan = row_files_plan(source, ALL);
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *const batch = take_all(loader);
     const leat_view view = leat_batch_tensor(batch, 0);
@@ -144,7 +112,7 @@ static void idx_of_every_type(void **state)
 static void check_labels(const char *source, int32_t n_classes, const int64_t *want, size_t n,
                          const char *name)
 {
-    leat_plan *plan = plan_of(source, "pipeline: [{batch: 7}]");
+    leat_plan *plan = row_files_plan(source, "pipeline: [{batch: 7}]");
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *const batch = take_all(loader);
     const leat_view view = leat_batch_tensor(batch, leat_plan_tensor_index(plan, name));
@@ -185,7 +153,7 @@ static void labels_are_int64(void **state)
 
 static void cifar_pixels_are_height_width_channels(void **state)
 {
-    leat_plan *plan = plan_of("cifar: $cifar10.bin", "pipeline: [{batch: 3}]");
+    leat_plan *plan = row_files_plan("cifar: $cifar10.bin", "pipeline: [{batch: 3}]");
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *const batch = take_all(loader);
     const leat_view view = leat_batch_tensor(batch, 0);
@@ -208,7 +176,7 @@ static uint64_t digest_of(const char *source, const char *engine)
     int64_t n_batches;
     snprintf(rest, sizeof rest, "engine: %s\nseed: 3\npipeline: [shuffle, {repeat: 3}, {batch: 4}]",
              engine);
-    leat_plan *plan = plan_of(source, rest);
+    leat_plan *plan = row_files_plan(source, rest);
     const uint64_t digest = run_digest(plan, NULL, &n_batches);
     assert_int_equal(n_batches, 6);
     leat_plan_close(&plan);
@@ -259,7 +227,7 @@ static void ranks_share_the_rows(void **state)
             snprintf(rest, sizeof rest,
                      "engine: {ranks: %d, rank: %d}\nseed: 2\npipeline: [shuffle, {batch: 2}]",
                      k < 2 ? 2 : 1, k % 2);
-            plans[k] = plan_of(sources[i], rest);
+            plans[k] = row_files_plan(sources[i], rest);
             loaders[k] = open_loader(plans[k], NULL);
             batches[k] = take_all(loaders[k]);
         }
@@ -287,7 +255,7 @@ static void several_files_follow_each_other(void **state)
     (void)state;
     put_npy("part-0.npy", &first);
     put_npy("part-1.npy", &second);
-    leat_plan *plan = plan_of("npy: '@part-*.npy'", "pipeline: [{batch: 3}]");
+    leat_plan *plan = row_files_plan("npy: '@part-*.npy'", "pipeline: [{batch: 3}]");
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *const batch = take_all(loader);
     const leat_view view = leat_batch_tensor(batch, 0);
@@ -301,173 +269,11 @@ static void several_files_follow_each_other(void **state)
 /* A filter of labels in memory reads no row. */
 static void labels_are_known(void **state)
 {
-    leat_plan *plan = plan_of("idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}",
-                              "pipeline: [{filter: {feature: label, equals: [4]}}, {batch: 7}]");
+    leat_plan *plan =
+        row_files_plan("idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}",
+                       "pipeline: [{filter: {feature: label, equals: [4]}}, {batch: 7}]");
     (void)state;
     assert_int_equal(leat_plan_get_info(plan)->n_samples, 2); /* 74, 84... of value() */
-    leat_plan_close(&plan);
-}
-
-/* --- what is refused ----------------------------------------------------------------------------- */
-
-static void refuse(const char *source, const char *rest, int code, const char *message)
-{
-    leat_plan *plan;
-    leat_error err = { 0 };
-    const int rc = open_source(source, rest, &plan, &err);
-    leat_plan_close(&plan);
-    if (rc != code || !strstr(err.message, message))
-        fail_msg("%s: %s: %s\nexpected: %s", source, leat_code_name(rc), err.message, message);
-}
-
-static void refusals_say_what_and_where(void **state)
-{
-    static const struct {
-        const char *source;
-        int code;
-        const char *message;
-    } cases[] = {
-        { "npy: $fortran.npy", LEAT_E_DATA, "fortran.npy: the array is in Fortran order" },
-        { "npy: $struct.npy", LEAT_E_DATA, "struct.npy: the array has a structured type" },
-        { "npy: $object.npy", LEAT_E_DATA, "holds Python objects (NumPy type '|O')" },
-        { "npy: $text.npy", LEAT_E_DATA, "holds text or raw bytes" },
-        { "npy: $complex.npy", LEAT_E_DATA, "holds complex numbers" },
-        { "npy: $dates.npy", LEAT_E_DATA, "holds dates" },
-        { "npy: $half.npy", LEAT_E_DATA, "NumPy type '<f2'" },
-        { "npy: $scalar.npy", LEAT_E_DATA, "is one value" },
-        { "npy: $no_values.npy", LEAT_E_DATA, "hold no value" },
-        { "npy: $table.csv", LEAT_E_DATA, "not a .npy file" },
-        { "npy: $nothing-*.npy", LEAT_E_IO, "no file matches" },
-        { "npy: $stored.npz", LEAT_E_DATA,
-          "'other' has 8 rows, 'x' has 7: every row needs all "
-          "features; choose arrays with `features`" },
-        { "npy: {files: $stored.npz, features: {image: y}}", LEAT_E_CONFIG, "test.yaml:1:" },
-        { "npy: {files: $stored.npz, features: {image: y}}", LEAT_E_CONFIG,
-          "has no array 'y'; it has: x, pixels, label, other" },
-        { "npy: {files: $stored.npz, features: [x]}", LEAT_E_CONFIG, "features is a mapping" },
-        { "npy: {files: $equal.npz, labels: $labels.npy}", LEAT_E_CONFIG,
-          "two features have the name 'label'" },
-        { "npy: {files: [$le_f4.npy, $le_i4.npy]}", LEAT_E_DATA, "is int32[3, 2], but in" },
-        { "npy: {files: $le_f4.npy, labels: [$labels.npy, $wide_labels.npy]}", LEAT_E_CONFIG,
-          "1 files but 2 of labels" },
-        { "idx: $le_f4.npy", LEAT_E_DATA, "not an IDX file" },
-        { "idx: {images: $images-idx3-ubyte, labels: $images-idx3-ubyte}", LEAT_E_DATA,
-          "holds 3 dimensions where labels have one" },
-        { "cifar: $cifar100.bin", LEAT_E_DATA, "give `classes: 100`" },
-        { "cifar: {files: $cifar10.bin, classes: 100}", LEAT_E_DATA, "give `classes: 10`" },
-        { "cifar: $table.csv", LEAT_E_DATA, "truncated, or not a binary file of CIFAR" },
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        refuse(cases[i].source, ALL, cases[i].code, cases[i].message);
-}
-
-static void compressed_files_stay_in_the_budget(void **state)
-{
-    static const char *const sources[] = {
-        "idx: $images-idx3-ubyte.gz",
-        "npy: {files: $deflated.npz, features: {image: pixels}}",
-    };
-    (void)state;
-    for (int i = 0; i < 2; i++)
-        refuse(sources[i], "engine: {memory: 200}\n" ALL, LEAT_E_NOMEM, "raise engine.memory");
-}
-
-/* Every prefix of a file is refused, or (cifar) has fewer records. */
-static void cut_everywhere(const char *golden, const char *name, const char *source, size_t step)
-{
-    char path[300];
-    size_t size;
-    snprintf(path, sizeof path, GOLDEN "%s", golden);
-    uint8_t *const bytes = read_whole(path, &size);
-    assert_non_null(bytes);
-    for (size_t n = 0; n < size; n += n + step < size || n == size - 1 ? step : size - 1 - n) {
-        leat_plan *plan;
-        leat_error err = { 0 };
-        put_file(name, bytes, n);
-        const int rc = open_source(source, ALL, &plan, &err);
-        leat_plan_close(&plan);
-        if ((rc != LEAT_E_DATA && rc != LEAT_E_CONFIG) || !strstr(err.message, name))
-            fail_msg("%s with %zu of %zu bytes: %s: %s", golden, n, size, leat_code_name(rc),
-                     err.message);
-    }
-    free(bytes);
-}
-
-static void files_cut_at_every_byte_are_refused(void **state)
-{
-    (void)state;
-    cut_everywhere("le_f4.npy", "cut.npy", "npy: '@cut.npy'", 1);
-    cut_everywhere("stored.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
-    cut_everywhere("deflated.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
-    cut_everywhere("images-idx3-ubyte", "cut.idx", "idx: '@cut.idx'", 1);
-    cut_everywhere("images-idx3-ubyte.gz", "cut.gz", "idx: '@cut.gz'", 1);
-    cut_everywhere("cifar10.bin", "cut.bin", "cifar: {files: '@cut.bin', classes: 100}", 7);
-}
-
-static void bytes_after_the_end_are_refused(void **state)
-{
-    static const char *const files[][2] = { { "le_f4.npy", "npy: '@more'" },
-                                            { "images-idx3-ubyte", "idx: '@more'" },
-                                            { "images-idx3-ubyte.gz", "idx: '@more'" } };
-    (void)state;
-    for (int i = 0; i < 3; i++) {
-        char path[300];
-        size_t size;
-        snprintf(path, sizeof path, GOLDEN "%s", files[i][0]);
-        uint8_t *bytes = read_whole(path, &size);
-        bytes = realloc(bytes, size + 1);
-        bytes[size] = 7;
-        put_file("more", bytes, size + 1);
-        refuse(files[i][1], ALL, LEAT_E_DATA, "more");
-        free(bytes);
-    }
-}
-
-/* A file that is cut while a loader reads it ends the run with an error. */
-static void a_file_cut_in_use_is_an_error(void **state)
-{
-    float rows[400] = { 0 };
-    const array_of array = { NULL, "<f4", ", 4", 100, 16, rows };
-    leat_batch *batch;
-    leat_error err;
-    (void)state;
-    put_npy("shrinks.npy", &array);
-    leat_plan *plan =
-        plan_of("npy: '@shrinks.npy'", "engine: {threads: 1}\npipeline: [{batch: 10}]");
-    assert_int_equal(truncate(in_folder("shrinks.npy"), 700), 0);
-    leat_loader *loader = open_loader(plan, NULL);
-    int rc;
-    while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
-        leat_batch_release(batch);
-    assert_int_equal(rc, LEAT_E_DATA);
-    assert_non_null(strstr(err.message, "shrinks.npy, row"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
-}
-
-static void labels_out_of_range_are_bad_records(void **state)
-{
-    uint8_t bytes[2 * 3073] = { 3 };
-    leat_batch *batch;
-    leat_error err;
-    (void)state;
-    bytes[3073] = 10;
-    put_file("bad.bin", bytes, sizeof bytes);
-    leat_plan *plan = plan_of("cifar: '@bad.bin'", "pipeline: [{batch: 2}]");
-    leat_loader *loader = open_loader(plan, NULL);
-    assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
-    assert_non_null(strstr(err.message, "bad.bin, row 1"));
-    assert_non_null(strstr(err.message, "label 10 where the classes are 0 to 9"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
-
-    plan = plan_of("cifar: '@bad.bin'", "pipeline: [{on_error: mask}, {batch: 2}]");
-    loader = open_loader(plan, NULL);
-    check(leat_loader_next(loader, &batch, &err), &err);
-    assert_int_equal(leat_batch_get_info(batch)->n_masked, 1);
-    leat_batch_release(batch);
-    leat_loader_close(&loader);
     leat_plan_close(&plan);
 }
 
@@ -482,12 +288,6 @@ int main(void)
         cmocka_unit_test(ranks_share_the_rows),
         cmocka_unit_test(several_files_follow_each_other),
         cmocka_unit_test(labels_are_known),
-        cmocka_unit_test(refusals_say_what_and_where),
-        cmocka_unit_test(compressed_files_stay_in_the_budget),
-        cmocka_unit_test(files_cut_at_every_byte_are_refused),
-        cmocka_unit_test(bytes_after_the_end_are_refused),
-        cmocka_unit_test(a_file_cut_in_use_is_an_error),
-        cmocka_unit_test(labels_out_of_range_are_bad_records),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
