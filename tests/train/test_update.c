@@ -106,6 +106,42 @@ static void several_batches_are_one_large_batch(void **unused)
     check_accumulation(dropout_model, sgd); /* every row of the large batch has a mask of its own */
 }
 
+/* What steps over samples 0 … and 16 … change; 0: that step is left out. */
+static float *change_of(const char *rest, int rows, int more_rows, size_t *n)
+{
+    fixture f;
+    open_with(&f, ROWS, plain_model, rest);
+    float *before = trained_values(&f, n);
+    if (rows)
+        step(&f, 0, rows);
+    if (more_rows)
+        step(&f, ROWS, more_rows);
+    float *after = trained_values(&f, n);
+    for (size_t i = 0; i < *n; i++)
+        after[i] -= before[i];
+    free(before);
+    fixture_close(&f);
+    return after;
+}
+
+/* Accumulation takes the mean of the batches' gradients, however many rows they have. */
+static void a_short_batch_has_a_whole_share(void **unused)
+{
+    static const char rate[] = "optimizer: {sgd: {learning_rate: 1}}";
+    static const char both[] = "accumulate: 2, optimizer: {sgd: {learning_rate: 1}}";
+    size_t n;
+    (void)unused;
+    float *a = change_of(rate, ROWS, 0, &n), *b = change_of(rate, 0, 5, &n);
+    float *c = change_of(both, ROWS, 5, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!(fabsf(c[i] - (a[i] + b[i]) / 2) <= 1e-6f))
+            fail_msg("%zu: %.9g, not the mean of %.9g and %.9g", i, (double)c[i], (double)a[i],
+                     (double)b[i]);
+    free(a);
+    free(b);
+    free(c);
+}
+
 /* --- clipping -------------------------------------------------------------------------------- */
 
 /* The step of plain gradient descent at rate 1 is the gradient. */
@@ -254,6 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_batches_are_one_large_batch),
+        cmocka_unit_test(a_short_batch_has_a_whole_share),
         cmocka_unit_test(long_gradients_are_shortened),
         cmocka_unit_test(the_same_bits_for_any_threads),
         cmocka_unit_test(slots_are_all_there_is),
