@@ -42,7 +42,8 @@ const leat_tune_row leat_tune_rows[LEAT_TUNE_OPTIONS] = {
       .initial = "" },
     { .option = { "engine.reader", "", "how files are read" },
       .values = { "io_uring", "pread" },
-      .initial = "io_uring" },
+      .initial = "io_uring",
+      .unless = "engine.io=direct" }, /* with pread the page cache would be used again */
 };
 
 const leat_tune_option *leat_tune_option_at(size_t i)
@@ -79,12 +80,22 @@ static void value_now(const leat_tune_settings *s, const leat_config *config, si
         leat_text(text, 32, "%d", cores);
 }
 
+static bool is_set(const leat_config *config, const char *setting)
+{
+    const char *const equals = strchr(setting, '=');
+    char path[64], now[32];
+    leat_text(path, sizeof path, "%.*s", (int)(equals - setting), setting);
+    return leat_config_get(config, path, now, sizeof now, NULL) >= 0 && !strcmp(now, equals + 1);
+}
+
 size_t leat_tune_settings_others(const leat_tune_settings *s, const leat_config *config,
                                  size_t option, int32_t cores, char values[LEAT_TUNE_VALUES][32])
 {
     const leat_tune_row *row = &leat_tune_rows[option];
     char now[32];
     size_t n = 0;
+    if (row->unless && is_set(config, row->unless))
+        return 0;
     value_now(s, config, option, cores, now);
     for (size_t i = 0; i < LEAT_TUNE_VALUES; i++) {
         char text[32] = "";

@@ -16,6 +16,7 @@ typedef struct leat_tune_row {
     double of_cores[LEAT_TUNE_VALUES];
     const char *initial; /* value if the config does not set it; "cores": their number */
     const char *needs;   /* what the config must have; NULL: nothing */
+    const char *unless;  /* a setting under which the option means nothing; NULL: none */
 } leat_tune_row;
 
 /* Most important first. */

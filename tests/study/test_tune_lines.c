@@ -83,11 +83,28 @@ static void a_line_that_gains_stays(void **state)
     assert_true(result.speedup.value == 1.2);
 }
 
+/* Direct reads need io_uring; a reader that uses the page cache is another job. */
+static void direct_reads_keep_their_reader(void **state)
+{
+    (void)state;
+    const size_t reader = LEAT_TUNE_OPTIONS - 1;
+    const leat_tune_settings none = { 0 };
+    char values[LEAT_TUNE_VALUES][32];
+    leat_config *config;
+    assert_string_equal(leat_tune_rows[reader].option.path, "engine.reader");
+    assert_int_equal(leat_config_parse("engine: {io: buffered}", "x", &config, NULL), LEAT_OK);
+    assert_int_equal(leat_tune_settings_others(&none, config, reader, 2, values), 1);
+    assert_int_equal(leat_config_set(config, "engine.io=direct", NULL), LEAT_OK);
+    assert_int_equal(leat_tune_settings_others(&none, config, reader, 2, values), 0);
+    leat_config_close(&config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_that_another_made_idle_is_dropped),
         cmocka_unit_test(a_line_that_gains_stays),
+        cmocka_unit_test(direct_reads_keep_their_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
