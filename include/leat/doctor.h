@@ -106,8 +106,11 @@ typedef struct leat_doctor_result {
                      slack; -1: not needed */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
-    int32_t n_tried;       /* changes whose values this config and device allow */
-    int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
+    int32_t n_tried;        /* changes whose values this config and device allow */
+    int32_t n_without_gain; /* of them, those that gain less than 3 % */
+    char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS]
+                     [128]; /* values: "path=value", or several with blanks between */
+    int32_t n_suggestions;  /* of them, those that gain 3 % or more; best first */
     leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
     int32_t cores, threads;
     double cores_taken; /* by other processes; 0: not known */

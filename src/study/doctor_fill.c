@@ -64,8 +64,8 @@ static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *load
         add_capacity(f, f->pageable ? "copies (pageable)" : "copies (pinned)", "copy",
                      exactly(f->rows / f->copy_ns * 1e9), out);
     if (m.shared > 0)
-        add_capacity(f, "CPU time of both, on these cores", "shared",
-                     exactly(f->rows / m.shared * 1e9), out);
+        add_capacity(f, "CPU time of loader and step", "shared", exactly(f->rows / m.shared * 1e9),
+                     out);
     for (int32_t i = 0; i < f->n_stages; i++)
         add_capacity(f, f->stages[i].name, "stage", exactly(stage_rate(f, &f->stages[i])), out);
 }
@@ -111,7 +111,7 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
                         : copy && f->overlaps ? 0
                                               : loader },
         { "copies to the device", copy ? 0 : m.copy },
-        { "CPU time of both, on these cores", shared || is_cpu ? 0 : m.shared },
+        { "CPU time of loader and step", shared || is_cpu ? 0 : m.shared },
     };
     const struct wall *next = NULL;
     for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)

@@ -265,14 +265,32 @@ static void insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
     out->suggestions[at] = *s;
 }
 
+static void settings_of(const leat_doctor_suggestion *s, char text[128])
+{
+    text[0] = 0;
+    for (int32_t i = 0; i < s->n_set; i++)
+        leat_text(text + strlen(text), 128 - strlen(text), "%s%s", i ? " " : "", s->set[i]);
+}
+
 /* Two rows may set the same values. */
 static bool is_new(const leat_doctor_suggestion *s, const leat_doctor_result *out)
 {
+    char text[sizeof out->without_gain[0]];
+    settings_of(s, text);
+    for (int32_t i = 0; i < out->n_without_gain; i++)
+        if (!strcmp(out->without_gain[i], text))
+            return false;
     for (int32_t i = 0; i < out->n_suggestions; i++)
         if (out->suggestions[i].n_set == s->n_set &&
             !memcmp(out->suggestions[i].set, s->set, sizeof s->set))
             return false;
     return true;
+}
+
+static void note_no_gain(const leat_doctor_suggestion *s, leat_doctor_result *out)
+{
+    if (out->n_without_gain < LEAT_DOCTOR_MAX_SUGGESTIONS)
+        settings_of(s, out->without_gain[out->n_without_gain++]);
 }
 
 static int try_row(const leat_suggest_about *about, const struct row *row, leat_doctor_result *out,
@@ -293,6 +311,8 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     out->n_tried++;
     if (s.gain >= LEAT_SUGGEST_LEAST)
         insert(&s, out);
+    else
+        note_no_gain(&s, out);
     return LEAT_OK;
 }
 
@@ -335,9 +355,9 @@ static void advise_raw_records(const leat_facts *f, leat_doctor_result *out)
     leat_doctor_suggestion *s = advise(f, leat_suggest_without_decoding(f), out);
     snprintf(s->title, sizeof s->title, "Decode once: cache the decoded pictures, or store pixels");
     snprintf(s->why, sizeof s->why,
-             "each epoch decodes anew; put a stage `cache` behind the map that decodes and "
-             "resizes, or store "
-             "pixels: both need more memory or disk");
+             "each epoch decodes anew; in the list `pipeline` add `- cache` after the map that "
+             "decodes (random ops: in a second map after it), or store pixels; both need more "
+             "memory or disk");
 }
 
 /* Predicts an input that keeps up. */

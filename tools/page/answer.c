@@ -21,7 +21,7 @@ static const struct {
     { "transfer-bound", LEAT_ANSWER_WARN, "the device waits for copies" },
     { "compute-bound", LEAT_ANSWER_GOOD, "the device is busy, the input keeps up" },
     { "host-bound", LEAT_ANSWER_WARN, "the device waits for the host" },
-    { "launch-bound", LEAT_ANSWER_WARN, "starting work takes longer than the work" },
+    { "launch-bound", LEAT_ANSWER_WARN, "starting work takes as long as the work, or longer" },
     { "sync-bound", LEAT_ANSWER_WARN, "the host stops to wait for results" },
     { "shared-cores", LEAT_ANSWER_WARN, "loader and training share the cores" },
     { "too-small-for-gpu", LEAT_ANSWER_WARN, "the CPU is the right device" },
@@ -113,13 +113,17 @@ static void put_facts(FILE *out, const leat_answer *a)
 static void put_where(FILE *out, const struct leat_answer_change *change)
 {
     char yaml[512];
-    fputs("<p class=\"small\">for any command that takes the config; to keep it, write ", out);
+    fputs("<p class=\"small\">for any command that takes the config; to keep it, write in the "
+          "config ",
+          out);
     for (int i = 0; i < change->n_sets; i++) {
         fputs(i ? " and <code>" : "<code>", out);
         leat_svg_escape(out, leat_setting_yaml(change->sets[i], yaml, sizeof yaml));
         fputs("</code>", out);
+        if (leat_setting_of_stage(change->sets[i]))
+            fputs(", in the list <code>pipeline</code>", out);
     }
-    fputs(" there</p>", out);
+    fputs("</p>", out);
 }
 
 static void put_change(FILE *out, const struct leat_answer_change *change)

@@ -35,8 +35,7 @@ static double times_of(const json_t *json, const json_t *change)
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
 {
     char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE], d[LEAT_WORDS_SIZE];
-    const double now = leat_fields_number(json, "measured_step_ms"),
-                 then = leat_fields_number(from, "predicted_step_ms"),
+    const double then = leat_fields_number(from, "predicted_step_ms"),
                  verified = leat_fields_number(from, "verified_step_ms");
     const json_t *const sets = leat_fields_list(from, "set");
     struct leat_answer_change *const change = leat_answer_change(
@@ -48,16 +47,18 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
     if (verified > 0) {
         const double measured = leat_fields_number(from, "verified_gain");
         change->off = json_is_false(json_object_get(from, "right"));
+        const double rate =
+            leat_fields_number(json, "batch") / leat_fields_number(from, "before_step_ms") * 1e3;
         snprintf(change->gain, sizeof change->gain,
-                 "measured side by side: %s as fast, %s instead of %s per step; predicted: %s",
-                 leat_words_times(1 + measured, c), leat_words_unit(verified, "ms", a),
-                 leat_words_unit(leat_fields_number(from, "before_step_ms"), "ms", b),
-                 leat_words_times(times_of(json, from), d));
+                 "measured side by side: %s as fast, %s instead of %s samples/s; predicted: %s",
+                 leat_words_times(1 + measured, c), leat_words_number(rate * (1 + measured), a),
+                 leat_words_number(rate, b), leat_words_times(times_of(json, from), d));
     } else if (then > 0) {
+        const double rate = leat_fields_number(json, "samples_per_s");
         snprintf(change->gain, sizeof change->gain,
-                 "predicted: %s as fast, %s instead of %s per step",
-                 leat_words_times(times_of(json, from), c), leat_words_unit(then, "ms", a),
-                 leat_words_unit(now, "ms", b));
+                 "predicted: %s as fast, %s instead of %s samples/s",
+                 leat_words_times(times_of(json, from), c),
+                 leat_words_number(rate * times_of(json, from), a), leat_words_number(rate, b));
     }
 }
 
@@ -80,7 +81,7 @@ static void facts(const json_t *json, leat_answer *out)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
         snprintf(note, sizeof note, "%.100s", leat_fields_text(wall, "name"));
-        leat_answer_fact(out, "Next limit",
+        leat_answer_fact(out, "Without that limit",
                          leat_words_unit(leat_fields_number(wall, "step_ms"), "ms", value), note);
     }
 }

@@ -98,6 +98,14 @@ static json_t *suggestions_json(const leat_doctor_result *r)
     return list;
 }
 
+static json_t *without_gain_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    for (int32_t i = 0; i < r->n_without_gain; i++)
+        json_array_append_new(list, leat_json_string(r->without_gain[i]));
+    return list;
+}
+
 static json_t *next_wall_json(const leat_doctor_result *r)
 {
     json_t *json = json_object();
@@ -143,6 +151,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
     leat_json_add(json, "next_wall", next_wall_json(r));
     leat_json_add(json, "one_time", costs_json(r));
     leat_json_int(json, "tried", r->n_tried);
+    leat_json_add(json, "tried_without_gain", without_gain_json(r));
     leat_json_add(json, "suggestions", suggestions_json(r));
     leat_json_add(json, "environment", environment_json(r));
     leat_json_real(json, "seconds", r->seconds);

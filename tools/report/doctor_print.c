@@ -141,14 +141,17 @@ static void print_indented(FILE *to, const char *text)
 }
 
 /* Job and change were run side by side: that is what counts, and what was predicted stands beside it. */
-static void print_measured(FILE *to, const leat_doctor_suggestion *s)
+static void print_measured(FILE *to, const leat_doctor_suggestion *s, double batch)
 {
-    char from[32], into[32], gain[32], line[256];
+    char from[32], into[32], gain[32], before[32], after[32], line[256];
+    const double rate = batch / s->before_step_ms * 1e3;
     const char *const than = s->right ? "within 15 % of the prediction"
                              : s->verified_step_ms > s->expected_step_ms
                                  ? "it helps less than predicted"
                                  : "it helps more than predicted";
-    snprintf(line, sizeof line, "measured side by side: %s -> %s ms per step; predicted %s; %s",
+    snprintf(line, sizeof line,
+             "measured side by side: %s -> %s samples/s (%s -> %s ms per step); predicted %s; %s",
+             rate_text(rate, before), rate_text(rate * (1 + s->verified_gain), after),
              leat_files_ms_text(s->before_step_ms, from),
              leat_files_ms_text(s->verified_step_ms, into), gain_text(s->gain, gain),
              s->verified_gain > 0 ? than : "it does not help");
@@ -156,9 +159,9 @@ static void print_measured(FILE *to, const leat_doctor_suggestion *s)
 }
 
 static void print_suggestion(FILE *to, const leat_doctor_suggestion *s, int number,
-                             double before_ms)
+                             const leat_doctor_result *r)
 {
-    char from[32], into[32], text[32], title[256], line[896];
+    char from[32], into[32], before[32], after[32], text[32], title[256], line[896];
     snprintf(title, sizeof title, "%d. %s: %s, %s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              s->is_verified ? "measured" : "predicted");
@@ -166,9 +169,12 @@ static void print_suggestion(FILE *to, const leat_doctor_suggestion *s, int numb
     leat_terminal_wrap(to, title, 2, 5);
     print_indented(to, s->why);
     if (s->is_verified)
-        print_measured(to, s);
+        print_measured(to, s, r->batch);
     else
-        snprintf(line, sizeof line, "%s -> %s ms per step; ", leat_files_ms_text(before_ms, from),
+        snprintf(line, sizeof line, "%s -> %s samples/s (%s -> %s ms per step); ",
+                 rate_text(r->samples_per_s.value, before),
+                 rate_text(s->predicted_samples_per_s, after),
+                 leat_files_ms_text(r->measured_step_ms, from),
                  leat_files_ms_text(s->predicted_step_ms, into));
     if (s->is_verified)
         line[0] = 0;
@@ -184,7 +190,9 @@ static void print_where(FILE *to, const leat_doctor_result *r, const char *confi
     char text[512], yaml[256];
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
         if (r->suggestions[i].n_set) {
-            snprintf(text, sizeof text, "to keep a change, write it in %.100s, as in `%s`", config,
+            snprintf(text, sizeof text, "to keep a change, write it in %.100s%s: `%s`", config,
+                     leat_setting_of_stage(r->suggestions[i].set[0]) ? ", in the list `pipeline`"
+                                                                     : "",
                      leat_setting_yaml(r->suggestions[i].set[0], yaml, sizeof yaml));
             fputs("  ", to);
             leat_terminal_wrap(to, text, 2, 2);
@@ -198,6 +206,17 @@ static bool any_verified(const leat_doctor_result *r)
         if (r->suggestions[i].is_verified)
             return true;
     return false;
+}
+
+static void print_without_gain(FILE *to, const leat_doctor_result *r)
+{
+    char line[64 + sizeof r->without_gain] = "tried without gain: ";
+    for (int32_t i = 0; i < r->n_without_gain; i++) {
+        const size_t n = strlen(line);
+        snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "", r->without_gain[i]);
+    }
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 4);
 }
 
 static void print_suggestions(FILE *to, const leat_doctor_result *r, const char *config,
@@ -220,7 +239,9 @@ static void print_suggestions(FILE *to, const leat_doctor_result *r, const char 
     fprintf(to, "\nwhat to change; gains do not add up%s\n",
             any_verified(r) || !r->suggestions[0].n_set ? "" : "; --verify measures the first");
     for (int32_t i = 0; i < n; i++)
-        print_suggestion(to, &r->suggestions[i], i + 1, r->measured_step_ms);
+        print_suggestion(to, &r->suggestions[i], i + 1, r);
+    if (r->n_without_gain)
+        print_without_gain(to, r);
     if (r->n_suggestions > n)
         fprintf(to, "  and %d more with --json\n", r->n_suggestions - n);
     print_where(to, r, config);
@@ -268,8 +289,8 @@ static void print_screen(FILE *to, const leat_doctor_result *r, const char *conf
     print_shares(to, r);
     print_parts(to, r);
     if (r->next_wall[0])
-        fprintf(to, "  next limit after that: %s, %s ms\n", r->next_wall,
-                leat_files_ms_text(r->next_wall_step_ms, ms));
+        fprintf(to, "  without that limit: %s ms, by %s\n",
+                leat_files_ms_text(r->next_wall_step_ms, ms), r->next_wall);
     if (r->probe >= 0)
         fprintf(to, "  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
     print_suggestions(to, r, config, most);

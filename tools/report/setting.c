@@ -5,6 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char stages[] = "pipeline.";
+
+bool leat_setting_of_stage(const char *set)
+{
+    return !strncmp(set, stages, sizeof stages - 1);
+}
+
 void leat_setting_shell(const char *set, char *text, size_t size)
 {
     const char *quote = strpbrk(set, " {[*") ? "'" : "";
@@ -14,9 +21,7 @@ void leat_setting_shell(const char *set, char *text, size_t size)
 
 const char *leat_setting_yaml(const char *set, char *text, size_t size)
 {
-    static const char stages[] = "pipeline.";
-    const bool of_stage = !strncmp(set, stages, sizeof stages - 1);
-    const char *at = of_stage ? set + sizeof stages - 1 : set;
+    const char *at = leat_setting_of_stage(set) ? set + sizeof stages - 1 : set;
     const char *const value = strchr(set, '=');
     size_t n = 0;
     int depth = 0;
@@ -30,7 +35,5 @@ const char *leat_setting_yaml(const char *set, char *text, size_t size)
     }
     while (depth-- > 0 && n < size)
         n += (size_t)snprintf(text + n, size - n, "}");
-    if (of_stage && n < size)
-        snprintf(text + n, size - n, " in pipeline");
     return text;
 }

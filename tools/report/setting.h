@@ -4,12 +4,16 @@
 #ifndef LEAT_SETTING_H
 #define LEAT_SETTING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* " --set engine.threads=8", quoted if a shell needs it. Appends to `text`. */
 void leat_setting_shell(const char *set, char *text, size_t size);
 
-/* "engine: {threads: 8}"; of a stage "prefetch: {batches: 2} in pipeline". Returns `text`. */
+/* True of "pipeline.prefetch.batches=2": the value is written at that stage, in the list `pipeline`. */
+bool leat_setting_of_stage(const char *set);
+
+/* "engine: {threads: 8}"; of a stage "prefetch: {batches: 2}". Returns `text`. */
 const char *leat_setting_yaml(const char *set, char *text, size_t size);
 
 #endif
