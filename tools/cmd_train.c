@@ -211,6 +211,8 @@ static int open_all(struct train *t, leat_error *err)
                      "--resume: %s needs the data and the pipeline of its run (--restore takes its "
                      "weights alone): ",
                      t->found.path);
+    if (rc == LEAT_OK)
+        leat_train_summary_memory(t->run.trainer, leat_loader_budget(t->run.loader));
     return rc;
 }
 
@@ -247,6 +249,7 @@ static void close_all(struct train *t)
 /* --summary: only what the plan and the model say. */
 static int run_summary(struct train *t)
 {
+    leat_budget budget;
     leat_error err = { 0 };
     int rc = leat_json_check(t->o->json, &err);
     if (rc == LEAT_OK)
@@ -257,6 +260,8 @@ static int run_summary(struct train *t)
         rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, &err);
     if (rc == LEAT_OK && t->run.talks)
         rc = leat_train_summary_print(t->run.trainer, t->path, &err);
+    if (rc == LEAT_OK && leat_plan_budget(t->run.plan, NULL, &budget, NULL) == LEAT_OK)
+        leat_train_summary_memory(t->run.trainer, &budget);
     json_t *json =
         rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &err) : NULL;
     if (json)

@@ -54,7 +54,8 @@ typedef struct leat_metrics {
  * the input, "label" the target; train.input / train.target name others; train.sample_weight names one of weights).
  * device   where to run; borrowed; leat_trainer_open_device() opens the one the config names
  * out      owned by the caller; close before the device
- * returns  LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_NOMEM, LEAT_E_UNSUPPORTED
+ * returns  LEAT_OK, LEAT_E_CONFIG with the place and the shapes, LEAT_E_UNSUPPORTED, LEAT_E_NOMEM (on the CPU
+ *          also, before anything is allocated, when a step needs more than the process can use)
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
@@ -83,6 +84,11 @@ typedef struct leat_train_memory {
     int64_t gradients;                /* of all micro-shards */
     int64_t activations;              /* and their gradients, of a full batch */
     int64_t workspace; /* packed weights, sums, scratch of threads; 0: the device does not tell */
+    int64_t total;     /* the sum of the above */
+    /* What could be used when the trainer was opened, and the rule that gave it ("physical memory"); 0: the device
+     * has memory of its own. On the CPU, a trainer that needs more is refused. */
+    int64_t limit;
+    char limit_reason[200];
 } leat_train_memory;
 
 /* The i-th layer from 0. Returns LEAT_OK, or LEAT_E_END past the last. Its texts are valid until the trainer
@@ -157,7 +163,7 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
  * ema` the average is saved. The optimiser's state is not; leat/checkpoint.h saves it. Loading also takes
  * checkpoints (the average of the weights, if the run has one) and files of PyTorch, with its names and
  * layouts ("conv1.weight" [out, in, height, width], "bn1.running_mean"). It checks all names and shapes
- * before it changes anything.
+ * before it changes anything, and the digest that saved files have.
  * returns  LEAT_OK, LEAT_E_IO, LEAT_E_DATA (not such a file, or of another model), LEAT_E_NOMEM,
  *          LEAT_E_UNSUPPORTED on a simulated device, which has no weights */
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);

@@ -237,13 +237,14 @@ static int32_t steps_within(int64_t ns, int64_t step_ns, int32_t least, int32_t 
     return (int32_t)(steps < least ? least : steps > most ? most : steps);
 }
 
+/* By the mean time: where batches come in bursts, most steps are shorter. */
 static int32_t choose_steps(const leat_arm *arm, size_t warm)
 {
     leat_meter meter;
     const size_t n = arm->n_times, first = warm + 2 < n ? warm : n / 2;
     if (leat_meter_account(arm->times, first, n, &meter) < 0)
         return MAX_STEPS;
-    return steps_within(RUN_NS, meter.step_p50_ns, MIN_STEPS, MAX_STEPS);
+    return steps_within(RUN_NS, meter.wall_ns / (int64_t)meter.n_steps, MIN_STEPS, MAX_STEPS);
 }
 
 /* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */

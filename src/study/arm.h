@@ -22,8 +22,8 @@ typedef struct leat_arm_input {
     int64_t sleep_ns, wall_ns; /* of all workers */
     uint64_t samples, bytes_out, batches;
     int32_t threads;
-    double reads_in_flight; /* mean of several samples */
-    int64_t n_looks;
+    double reads_in_flight; /* mean over time */
+    int64_t n_samplings;
     double copy_ns; /* median of a batch's copy, of the latest run; 0: none */
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];

@@ -2,17 +2,19 @@
  *
  * arm_loader.c: the loader alone: a consumer that does nothing takes batches. Also what the process used
  * meanwhile. arm.c and compare.c call it. */
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
 #include "arm.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "median.h"
 
 enum {
     COPY_LAG = 4, /* batches after which the times of a copy are read */
     COPIES_KEPT = 100,
-    LOOK_NS = 5000000,    /* how often reads in flight are counted */
+    SAMPLE_NS = 2000000,  /* how often reads in flight are counted */
     LONG_NS = 1000000000, /* a run that takes longer has fewer batches */
 };
 
@@ -56,19 +58,35 @@ struct intake {
     int32_t n_copies;
     int64_t copy_ns[COPIES_KEPT]; /* of the first batches */
     int64_t from_ns, to_ns, rows;
-    int64_t looked_ns, n_looks, reads_in_flight; /* sum over the looks */
 };
 
-/* Counts reads in flight: if there are some while workers sleep, these wait for storage. */
-static void look(struct intake *intake, leat_loader *loader)
+/* A thread that counts reads in flight at times that do not depend on when batches arrive: if there are some
+ * while workers sleep, these wait for storage. */
+struct sampler {
+    leat_loader *loader;
+    leat_pool *pool;
+    atomic_bool stops;
+    int64_t n, reads_in_flight; /* samples, and the sum over them */
+};
+
+static void sample(void *arg, int i)
 {
-    leat_loader_stats_info stats;
-    if (intake->to_ns - intake->looked_ns < LOOK_NS)
-        return;
-    leat_loader_stats(loader, &stats);
-    intake->looked_ns = intake->to_ns;
-    intake->n_looks++;
-    intake->reads_in_flight += stats.reads_in_flight;
+    struct sampler *sampler = arg;
+    (void)i;
+    while (!atomic_load(&sampler->stops)) {
+        leat_loader_stats_info stats;
+        leat_loader_stats(sampler->loader, &stats);
+        sampler->n++;
+        sampler->reads_in_flight += stats.reads_in_flight;
+        nanosleep(&(struct timespec){ .tv_nsec = SAMPLE_NS }, NULL);
+    }
+}
+
+/* Ends the thread; its sums may be read then. */
+static void stop_sampling(struct sampler *sampler)
+{
+    atomic_store(&sampler->stops, true);
+    leat_pool_close(&sampler->pool);
 }
 
 /* Reads the times of a copy that was enqueued COPY_LAG batches ago. Its batch was released at once, so its
@@ -93,7 +111,6 @@ static int take_batch(struct intake *intake, leat_loader *loader, leat_error *er
     note_copy(intake, *place);
     *place = batch;
     leat_batch_release(batch);
-    look(intake, loader);
     return LEAT_OK;
 }
 
@@ -134,9 +151,9 @@ static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *int
     return LEAT_OK;
 }
 
-/* Adds what happened between two looks at a loader. */
+/* Adds what a loader did between two counts. */
 static void add_input(leat_arm_input *sum, const leat_loader_stats_info *from,
-                      const leat_loader_stats_info *to, const struct intake *intake)
+                      const leat_loader_stats_info *to, const struct sampler *sampler)
 {
     sum->sleep_ns += to->sleep_ns - from->sleep_ns;
     sum->wall_ns += (to->wall_ns - from->wall_ns) * to->threads;
@@ -144,8 +161,8 @@ static void add_input(leat_arm_input *sum, const leat_loader_stats_info *from,
     sum->batches += to->batches - from->batches;
     sum->bytes_out += to->bytes_out - from->bytes_out;
     sum->threads = to->threads;
-    sum->reads_in_flight += (double)intake->reads_in_flight;
-    sum->n_looks += intake->n_looks;
+    sum->reads_in_flight += (double)sampler->reads_in_flight;
+    sum->n_samplings += sampler->n;
     sum->n_stages = to->n_stages;
     for (int32_t i = 0; i < to->n_stages; i++) {
         const leat_stage_stats *a = &from->stages[i], *b = &to->stages[i];
@@ -162,18 +179,21 @@ static void add_input(leat_arm_input *sum, const leat_loader_stats_info *from,
 
 static int run_loader(leat_arm *arm, leat_loader *loader, struct intake *intake, leat_error *err)
 {
+    struct sampler sampler = { .loader = loader };
     leat_loader_stats_info before, after;
     int rc = settle_loader(arm, loader, intake, err);
     if (rc < 0)
         return rc;
     leat_loader_stats(loader, &before);
     const leat_arm_use from = leat_arm_use_now();
-    if ((rc = take_all(arm, loader, intake, err)) < 0)
-        return rc;
+    if ((rc = leat_pool_open(&sampler.pool, 1, "sample", sample, &sampler, err)) == LEAT_OK)
+        rc = take_all(arm, loader, intake, err);
     leat_arm_use_add(&arm->use_loader, from, intake->rows);
     leat_loader_stats(loader, &after);
-    add_input(&arm->input, &before, &after, intake);
-    return LEAT_OK;
+    stop_sampling(&sampler);
+    if (rc == LEAT_OK)
+        add_input(&arm->input, &before, &after, &sampler);
+    return rc;
 }
 
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err)

@@ -30,7 +30,7 @@ static void add_input(const leat_arm_input *input, leat_facts *out)
     out->copy_ns = input->copy_ns;
     out->copy_bytes = per((double)input->bytes_out, (double)input->batches);
     out->asleep = per((double)input->sleep_ns, (double)input->wall_ns);
-    out->reads_in_flight = per(input->reads_in_flight, (double)input->n_looks);
+    out->reads_in_flight = per(input->reads_in_flight, (double)input->n_samplings);
 }
 
 void leat_facts_of(const leat_arm *arm, leat_facts *out)

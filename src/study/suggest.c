@@ -12,7 +12,6 @@
 #include "forecast.h"
 
 enum { MOST_WORKERS = 64, MOST_CORES = 256 };
-static const double WORTH_IT = 0.03;
 
 struct row {
     const char *title, *why;
@@ -292,7 +291,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
     out->n_tried++;
-    if (s.gain >= WORTH_IT)
+    if (s.gain >= LEAT_SUGGEST_LEAST)
         insert(&s, out);
     return LEAT_OK;
 }
@@ -304,7 +303,7 @@ static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_
 {
     static leat_doctor_suggestion spare;
     const double now = f->rows / f->run.value * 1e9;
-    if (step_ns <= 0 || now / step_ns < 1 + WORTH_IT ||
+    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
         out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
         return &spare;
     leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];

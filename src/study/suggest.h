@@ -7,6 +7,9 @@
 #include "diagnose.h"
 #include "leat/doctor.h"
 
+/* A change that gains less is not suggested. */
+#define LEAT_SUGGEST_LEAST 0.03
+
 /* A job as suggestions see it. */
 typedef struct leat_suggest_about {
     const leat_config *config; /* with the device set */

@@ -67,55 +67,68 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over rounds: a round in which other processes had the machine, or the page cache was cold, says
- * nothing. */
-static double median(double *values)
+/* The median over n rounds, of two the larger: a round in which other processes had the machine, or the page cache
+ * was cold, says nothing. */
+static double median(double *values, int n)
 {
-    qsort(values, TRIAL_ROUNDS, sizeof *values, compare_doubles);
-    return values[TRIAL_ROUNDS / 2];
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    return values[n / 2];
 }
 
 /* The speed-up of the variant by the forecasts. */
 static double faster_by_parts(const leat_facts *before, const struct pair *p,
-                              const leat_facts *after)
+                              const leat_facts *after, int n)
 {
     double faster[TRIAL_ROUNDS];
     const leat_arm *arm = &p->trial->arm;
-    for (int i = 0; i < TRIAL_ROUNDS; i++)
+    for (int i = 0; i < n; i++)
         faster[i] = forecast_at(before, p->loader[i], p->step[i]) /
                     forecast_at(after, arm->loader[i].samples_per_s, arm->step[i].samples_per_s);
-    return median(faster);
+    return median(faster, n);
 }
 
-static double faster_together(const struct pair *p)
+static double faster_together(const struct pair *p, int n)
 {
     double faster[TRIAL_ROUNDS];
-    for (int i = 0; i < TRIAL_ROUNDS; i++)
+    for (int i = 0; i < n; i++)
         faster[i] = p->after_rate[i] / p->before_rate[i];
-    return median(faster);
+    return median(faster, n);
+}
+
+/* The speed-up by n rounds, and the facts of the variant that the prediction needs. */
+static double speed_up(const leat_suggest_about *about, const struct pair *p, int n,
+                       leat_facts *after)
+{
+    if (p->after_rows > 0) {
+        after->rows = p->after_rows;
+        return faster_together(p, n);
+    }
+    leat_trial_facts(p->trial, about->facts, after);
+    return faster_by_parts(about->facts, p, after, n);
 }
 
 /* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. */
-static void predict(const leat_suggest_about *about, const struct pair *p,
+static void predict(const leat_suggest_about *about, const struct pair *p, int n,
                     leat_doctor_suggestion *s)
 {
     const leat_facts *before = about->facts;
     leat_facts after;
-    double faster;
-    if (p->after_rows > 0) {
-        faster = faster_together(p);
-        after.rows = p->after_rows;
-    } else {
-        leat_trial_facts(p->trial, before, &after);
-        faster = faster_by_parts(before, p, &after);
+    double faster = speed_up(about, p, n, &after);
+    if (p->after_rows == 0)
         s->least_step_ms = after.on_host ? 0 : leat_forecast_of(&after).step * 1e-6;
-    }
     const double least = after.rows > 0 ? s->least_step_ms / after.rows : 0;
     if (least > 0 && faster * before->run.value > 1e3 / least)
         faster = 1e3 / least / before->run.value;
     s->gain = faster - 1;
     s->predicted_samples_per_s = before->run.value * faster;
     s->predicted_step_ms = after.rows / s->predicted_samples_per_s * 1e3;
+}
+
+/* If two of three rounds gain too little, so does the median. */
+static bool gains_too_little(const leat_suggest_about *about, const struct pair *p, int n)
+{
+    leat_facts after;
+    return n == 2 && speed_up(about, p, n, &after) < 1 + LEAT_SUGGEST_LEAST;
 }
 
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
@@ -132,12 +145,15 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
         pair.trial->arm.warmup_ns = WARM_NS;
         rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err);
     }
-    for (int i = 0; i < TRIAL_ROUNDS && rc == LEAT_OK; i++)
+    int n = 0;
+    while (rc == LEAT_OK && n < TRIAL_ROUNDS && !gains_too_little(about, &pair, n)) {
         rc = pair.trial->result.on_host && pair.trial->result.overlaps
-                 ? run_together(about, &pair, i, err)
-                 : run_parts(about, &pair, i, err);
+                 ? run_together(about, &pair, n, err)
+                 : run_parts(about, &pair, n, err);
+        n++;
+    }
     if (rc == LEAT_OK)
-        predict(about, &pair, s);
+        predict(about, &pair, n, s);
     if (pair.trial)
         leat_trial_close(pair.trial);
     free(pair.trial);

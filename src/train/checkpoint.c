@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "base/text.h"
 #include "checkpoint_parts.h"
 #include "param_file.h"
@@ -48,23 +47,6 @@ static unsigned slots_of(const leat_trainer *trainer)
     return slots;
 }
 
-/* --- digest ---------------------------------------------------------------------------------- */
-
-/* Order does not matter: each tensor is digested with its name. */
-static uint64_t digest_tensor(const leat_safetensor *t)
-{
-    return leat_digest_chain(leat_digest_row(t->name, strlen(t->name), 0),
-                             leat_digest_row(t->data, (size_t)t->bytes, 1));
-}
-
-static uint64_t digest_notes(const char *const notes[N_NOTES])
-{
-    uint64_t digest = 0;
-    for (int i = 0; i < N_NOTES; i++)
-        digest = leat_digest_chain(digest, leat_digest_row(notes[i], strlen(notes[i]), 0));
-    return digest;
-}
-
 /* --- writing --------------------------------------------------------------------------------- */
 
 static void hex_of(const void *bytes, size_t n, char *text)
@@ -87,22 +69,13 @@ static int sums_of(leat_trainer *trainer, char *text, size_t size, leat_error *e
     return rc;
 }
 
-static int write_file(const leat_param_file *file, const char *const notes[N_NOTES],
+static int write_file(const leat_param_file *file, const char *const values[N_NOTES],
                       const char *path, leat_error *err)
 {
-    leat_safetensors_note all[N_NOTES + 1];
-    leat_format_error from;
-    char text[24];
-    uint64_t digest = digest_notes(notes);
-    for (size_t i = 0; i < file->n; i++)
-        digest += digest_tensor(&file->tensors[i]);
-    snprintf(text, sizeof text, "%016" PRIx64, digest);
+    leat_safetensors_note notes[N_NOTES];
     for (int i = 0; i < N_NOTES; i++)
-        all[i] = (leat_safetensors_note){ note_names[i], notes[i] };
-    all[N_NOTES] = (leat_safetensors_note){ "digest", text };
-    return leat_safetensors_write(path, file->tensors, file->n, all, N_NOTES + 1, &from) < 0
-               ? leat_param_file_failed(err, &from)
-               : LEAT_OK;
+        notes[i] = (leat_safetensors_note){ note_names[i], values[i] };
+    return leat_param_file_save(file, notes, N_NOTES, path, err);
 }
 
 static int write_parts(leat_trainer *trainer, const leat_loader_state *state, leat_param_file *file,
@@ -197,16 +170,9 @@ static int find_notes(const leat_safetensors *file, const char *path, const char
     return LEAT_OK;
 }
 
-static int check_digest(const leat_safetensors *file, const char *path,
-                        const char *const notes[N_NOTES], leat_error *err)
+static int check_digest(const leat_safetensors *file, const char *path, leat_error *err)
 {
-    const char *saved = leat_safetensors_note_of(file, "digest");
-    char text[24];
-    uint64_t digest = digest_notes(notes);
-    for (size_t i = 0; i < leat_safetensors_count(file); i++)
-        digest += digest_tensor(leat_safetensors_at(file, i));
-    snprintf(text, sizeof text, "%016" PRIx64, digest);
-    return saved && !strcmp(saved, text)
+    return leat_param_file_is_whole(file, note_names, N_NOTES)
                ? LEAT_OK
                : damaged(path, "its bytes do not have the digest that was saved with them", err);
 }
@@ -215,7 +181,7 @@ int leat_checkpoint_verify(const leat_safetensors *file, const char *path, leat_
 {
     const char *notes[N_NOTES];
     const int rc = find_notes(file, path, notes, err);
-    return rc < 0 ? rc : check_digest(file, path, notes, err);
+    return rc < 0 ? rc : check_digest(file, path, err);
 }
 
 /* Reads a count: digits only, below 10^15, so that it can still grow. */
@@ -303,7 +269,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     const char *notes[N_NOTES];
     read_notes parsed = { 0 };
     int rc = find_notes(file, path, notes, err);
-    if (rc < 0 || (rc = check_digest(file, path, notes, err)) < 0 ||
+    if (rc < 0 || (rc = check_digest(file, path, err)) < 0 ||
         (rc = parse_notes(notes, path, &parsed, err)) < 0)
         return rc;
     snprintf(out->path, sizeof out->path, "%s", path);

@@ -242,6 +242,10 @@ typedef struct leat_model {
     int32_t accumulate; /* batches whose gradients are summed for one update */
     leat_precision precision;
     leat_graph graph;
+    bool averaged; /* the run keeps an average of all parameters */
+    /* Host memory that can be used, and why no more; 0: the device has memory of its own. Borrowed. */
+    int64_t memory_limit;
+    const char *memory_why;
     bool measure_plans;     /* on a GPU: choose cuDNN's plans by timing */
     const char *plan_cache; /* on a GPU: folder of plans between runs; "": none. Borrowed */
     int64_t n_parameters;   /* trained ones */
@@ -260,6 +264,11 @@ typedef struct leat_model_nodes {
  * place and the shapes, LEAT_E_NOMEM. */
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
+
+/* Adds to *memory, whose last three parts a backend has set, the others, the total and the limit. */
+void leat_model_memory(const leat_model *model, leat_train_memory *memory);
+/* LEAT_OK, or LEAT_E_NOMEM if that total is above the limit: what needs how much, and what to lower. */
+int leat_model_fits(const leat_model *model, const leat_train_memory *memory, leat_error *err);
 
 /* Initial values of one parameter in its plain layout: a function of seed, layer and element. */
 void leat_model_draw(const leat_model *model, int32_t layer, int32_t param, float *values);

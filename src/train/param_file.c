@@ -3,8 +3,12 @@
  * param_file.c: the functions of param_file.h, which describes them. */
 #include "param_file.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/check.h"
+#include "base/digest.h"
 
 static const char state_prefix[] = "optimizer.", average_prefix[] = "average.";
 
@@ -89,6 +93,56 @@ void leat_param_file_close(leat_param_file *file)
     free(file->rows);
     free(file->values);
     *file = (leat_param_file){ 0 };
+}
+
+/* --- digest ---------------------------------------------------------------------------------- */
+
+/* A note that is missing counts as an empty one. */
+static uint64_t digest_note(uint64_t digest, const char *value)
+{
+    return leat_digest_chain(digest,
+                             leat_digest_row(value ? value : "", value ? strlen(value) : 0, 0));
+}
+
+/* Their sum is the digest of all tensors, in any order. */
+static uint64_t digest_tensor(const leat_safetensor *t)
+{
+    return leat_digest_chain(leat_digest_row(t->name, strlen(t->name), 0),
+                             leat_digest_row(t->data, (size_t)t->bytes, 1));
+}
+
+int leat_param_file_save(const leat_param_file *file, const leat_safetensors_note *notes, size_t n,
+                         const char *path, leat_error *err)
+{
+    leat_safetensors_note all[LEAT_PARAM_NOTES];
+    leat_format_error from;
+    char text[24];
+    uint64_t digest = 0;
+    leat_check(n < LEAT_PARAM_NOTES);
+    for (size_t i = 0; i < n; i++) {
+        all[i] = notes[i];
+        digest = digest_note(digest, notes[i].value);
+    }
+    for (size_t i = 0; i < file->n; i++)
+        digest += digest_tensor(&file->tensors[i]);
+    snprintf(text, sizeof text, "%016" PRIx64, digest);
+    all[n] = (leat_safetensors_note){ "digest", text };
+    return leat_safetensors_write(path, file->tensors, file->n, all, n + 1, &from) < 0
+               ? leat_param_file_failed(err, &from)
+               : LEAT_OK;
+}
+
+bool leat_param_file_is_whole(const leat_safetensors *file, const char *const *keys, size_t n)
+{
+    const char *saved = leat_safetensors_note_of(file, "digest");
+    char text[24];
+    uint64_t digest = 0;
+    for (size_t i = 0; i < n; i++)
+        digest = digest_note(digest, leat_safetensors_note_of(file, keys[i]));
+    for (size_t i = 0; i < leat_safetensors_count(file); i++)
+        digest += digest_tensor(leat_safetensors_at(file, i));
+    snprintf(text, sizeof text, "%016" PRIx64, digest);
+    return saved && !strcmp(saved, text);
 }
 
 /* --- values ---------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include "formats/safetensors.h"
 #include "trainer.h"
 
-enum { LEAT_PARAM_NAME = 96 };
+enum { LEAT_PARAM_NAME = 96, LEAT_PARAM_NOTES = 16 };
 
 /* One tensor: a parameter's weights, one of its optimiser states or its average. */
 typedef struct leat_param_tensor {
@@ -50,6 +50,12 @@ int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *
                           const char *path, leat_error *err);
 /* Where the values of tensor i lie. */
 float *leat_param_file_values(const leat_param_file *file, size_t i);
+
+/* Writes a file with n notes, and the note "digest" over their values and all tensors with their names. */
+int leat_param_file_save(const leat_param_file *file, const leat_safetensors_note *notes, size_t n,
+                         const char *path, leat_error *err);
+/* Whether that digest is in a file and right, for the notes with these n keys. */
+bool leat_param_file_is_whole(const leat_safetensors *file, const char *const *keys, size_t n);
 
 /* A format error as a leat_error; returns its code. */
 int leat_param_file_failed(leat_error *err, const leat_format_error *from);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * train_summary.c: facts of a model: shapes, parameters, operations, memory. */
+#include "base/bytes_text.h"
 #include "program.h"
 #include "trainer.h"
 
@@ -25,28 +26,73 @@ int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *
     return LEAT_OK;
 }
 
-int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, leat_error *err)
+void leat_model_memory(const leat_model *model, leat_train_memory *memory)
 {
-    if (!trainer || !out)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_memory: trainer and out must be given");
-    const leat_model *model = &trainer->model;
+    memory->weights = (int64_t)(model->n_floats * sizeof(float));
+    memory->states = memory->weights * model->optimizer->n_states;
+    memory->average = model->averaged ? memory->weights : 0;
+    memory->total = memory->weights + memory->states + memory->average + memory->gradients +
+                    memory->activations + memory->workspace;
+    memory->limit = model->memory_limit;
+    snprintf(memory->limit_reason, sizeof memory->limit_reason, "%s",
+             model->memory_limit ? model->memory_why : "");
+}
+
+/* What makes the largest part smaller. */
+static const char *lower_text(const leat_train_memory *m)
+{
+    const int64_t model = m->weights + m->states + m->average;
+    if (m->activations >= m->gradients && m->activations >= model)
+        return "lower pipeline.batch.size; train.accumulate makes one update of several batches";
+    if (m->gradients > model)
+        return "lower train.micro_shards, or make the model smaller";
+    return "make the model smaller";
+}
+
+int leat_model_fits(const leat_model *model, const leat_train_memory *memory, leat_error *err)
+{
+    char total[32], limit[32], parameters[32], gradients[32], activations[32], work[32];
+    if (memory->limit == 0 || memory->total <= memory->limit)
+        return LEAT_OK;
+    return leat_fail(
+        err, LEAT_E_NOMEM,
+        "training needs %s of memory with batches of %lld, but there are %s (%s): weights, "
+        "optimizer and average %s, gradients %s, activations %s, copies and scratch %s; %s",
+        leat_bytes_text(memory->total, total), (long long)model->batch_size,
+        leat_bytes_text(memory->limit, limit), memory->limit_reason,
+        leat_bytes_text(memory->weights + memory->states + memory->average, parameters),
+        leat_bytes_text(memory->gradients, gradients),
+        leat_bytes_text(memory->activations, activations), leat_bytes_text(memory->workspace, work),
+        lower_text(memory));
+}
+
+/* Where the backend does not tell: tensors of the program, without scratch. */
+static int count_program(const leat_model *model, leat_train_memory *out, leat_error *err)
+{
     const int64_t n = model->shards;
     leat_program *program;
     int rc = leat_program_open(model, true, &program, err);
     if (rc == LEAT_OK)
         rc = leat_program_place(program, (model->batch_size + n - 1) / n, err);
     if (rc == LEAT_OK) {
-        *out = (leat_train_memory){
-            .weights = (int64_t)(model->n_floats * sizeof(float)),
-            .states = (int64_t)(model->n_floats * sizeof(float)) * model->optimizer->n_states,
-            .average = trainer->average.mode ? (int64_t)(model->n_floats * sizeof(float)) : 0,
-            .gradients = (int64_t)(model->n_trained_floats * sizeof(float)) * n,
-            .activations = (int64_t)program->bytes * n,
-        };
-        if (trainer->backend->memory)
-            trainer->backend->memory(trainer->net, out);
+        out->gradients = (int64_t)(model->n_trained_floats * sizeof(float)) * n;
+        out->activations = (int64_t)program->bytes * n;
     }
     leat_program_close(&program);
+    return rc;
+}
+
+int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (!trainer || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_memory: trainer and out must be given");
+    *out = (leat_train_memory){ 0 };
+    if (trainer->backend->memory)
+        trainer->backend->memory(trainer->net, out);
+    else
+        rc = count_program(&trainer->model, out, err);
+    leat_model_memory(&trainer->model, out);
     return rc;
 }

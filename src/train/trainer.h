@@ -5,6 +5,7 @@
 #define LEAT_TRAINER_H
 
 #include "average.h"
+#include "base/machine.h"
 #include "nn.h"
 #include "views.h"
 
@@ -60,6 +61,7 @@ struct leat_trainer {
     leat_trainer_info info;
     leat_checkpoint_options checkpoint; /* dir.text "": none */
     leat_cuda_options cuda;
+    leat_machine machine;
     int32_t input_at, target_at; /* tensors of the plan */
     int32_t weight_at;           /* the same; used where the model is weighted */
     int64_t sync_every;

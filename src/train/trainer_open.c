@@ -75,8 +75,11 @@ static int open_run(leat_trainer *trainer, const leat_node *node, const leat_tra
             "train.accumulate: %lld batches make an update, but the run has %lld, "
             "so no weight would change: lower it, or add epochs",
             (long long)o->accumulate, (long long)(o->epochs * feed->batches));
-    const int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
-    return rc < 0 ? rc : leat_average_init(&trainer->average, o->average, &run, err);
+    int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
+    if (rc == LEAT_OK)
+        rc = leat_average_init(&trainer->average, o->average, &run, err);
+    trainer->model.averaged = trainer->average.mode != LEAT_AVERAGE_NONE;
+    return rc;
 }
 
 static int open_events(leat_trainer *trainer, leat_error *err)
@@ -120,6 +123,11 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     trainer->backend = leat_backend_for(trainer->device, &why);
     if (!trainer->backend)
         return leat_fail(err, why.code, "%s", why.message);
+    if (trainer->device->table->host_memory) {
+        leat_machine_read("", &trainer->machine);
+        trainer->model.memory_limit = trainer->machine.memory_bytes;
+        trainer->model.memory_why = trainer->machine.memory_why;
+    }
     return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
 }
 

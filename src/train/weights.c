@@ -7,21 +7,21 @@
 #include "param_file.h"
 #include "torch_names.h"
 
+static const char *const note_keys[] = { "writer" };
+
 int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
     if (!trainer || !path)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
-    const leat_safetensors_note note = { "writer", "leat " LEAT_VERSION };
-    leat_format_error from;
+    const leat_safetensors_note note = { note_keys[0], "leat " LEAT_VERSION };
     leat_param_file file;
     int rc = leat_trainer_sync(trainer, err);
     if (rc < 0)
         return rc;
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err)) ==
             LEAT_OK &&
-        (rc = leat_param_file_read_averaged(&file, trainer, err)) == LEAT_OK &&
-        leat_safetensors_write(path, file.tensors, file.n, &note, 1, &from) < 0)
-        rc = leat_param_file_failed(err, &from);
+        (rc = leat_param_file_read_averaged(&file, trainer, err)) == LEAT_OK)
+        rc = leat_param_file_save(&file, &note, 1, path, err);
     leat_param_file_close(&file);
     return rc;
 }
@@ -49,12 +49,25 @@ static const leat_safetensor *find(const leat_safetensors *file, const char *nam
     return leat_safetensors_find(file, averaged ? average : name);
 }
 
+/* Weights of other programs, and of older releases, have no digest. */
+static int verify(const leat_safetensors *file, const char *path, leat_error *err)
+{
+    if (leat_safetensors_note_of(file, "checkpoint"))
+        return leat_checkpoint_verify(file, path, err);
+    if (!leat_safetensors_note_of(file, "digest") || leat_param_file_is_whole(file, note_keys, 1))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s: the file is damaged: its bytes do not have the digest that was saved "
+                     "with them (a program that changes weights must drop the note 'digest')",
+                     path);
+}
+
 static int take_all(const leat_model *model, const leat_safetensors *file, const char *path,
                     leat_param_file *to, leat_error *err)
 {
     const size_t n = count_weights(file);
     const bool torch = leat_torch_is(file);
-    if (leat_safetensors_note_of(file, "checkpoint") && leat_checkpoint_verify(file, path, err) < 0)
+    if (verify(file, path, err) < 0)
         return LEAT_E_DATA;
     for (size_t i = 0; i < to->n; i++) {
         const int rc = torch ? leat_torch_take(model, file, path, to, i, err)

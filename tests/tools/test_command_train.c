@@ -3,6 +3,7 @@
  * test_command_train.c: `leat train` and `leat compare`. */
 #include <math.h>
 
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 
 static void training_reports_and_saves(void **state)
@@ -229,6 +230,25 @@ static void a_summary_adds_up(void **state)
     expect_in(out, "in all");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The model takes 615 MB, the loader up to 204 MB. */
+static void memory_of_model_and_loader_is_added(void **state)
+{
+    static const char command[] =
+        "ulimit -d %d; $L train x.yaml --summary --set engine.memory=400MB --set "
+        "pipeline.prefetch.batches=4096 --set 'train.model=[flatten, dense: 40000, dense: 10]' "
+        "--set train.micro_shards=1";
+    (void)state;
+    make_pipeline();
+    expect_success(shell(command, 800000));
+    expect_in(err, "of memory (RLIMIT_DATA, less what is in use)");
+    expect_in(err, "lower engine.memory or pipeline.batch.size");
+    expect_success(shell(command, 1200000));
+    assert_string_equal(err, "");
+    expect_failure(shell(command, 600000), 1, "training needs 6");
+}
+#endif
+
 static void few_steps_are_not_measured(void **state)
 {
     (void)state;
@@ -291,6 +311,9 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_says_how_to_go_on, clean),
         cmocka_unit_test_teardown(a_stopped_run_that_saves_nothing_says_so, clean),
         cmocka_unit_test_teardown(a_summary_adds_up, clean),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test_teardown(memory_of_model_and_loader_is_added, clean),
+#endif
         cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
         cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
     };

@@ -32,10 +32,23 @@ static float draw(uint32_t stream, uint32_t i)
     return (float)((double)(x >> 8) / 8388608 - 1);
 }
 
-static leat_trainer_feed feed_for(int model)
+/* Runs whose targets are numbers for all classes: shares of two of them, or answers from 0 to 1. */
+static bool is_shares(const char *run)
+{
+    return !strcmp(run, "weighted_shares");
+}
+
+static bool is_answers(const char *run)
+{
+    return !strcmp(run, "weighted_binary");
+}
+
+static leat_trainer_feed feed_for(int model, const char *run)
 {
     leat_trainer_feed feed = feed_of(LEAT_F32, models[model].rank, models[model].dims, ROWS);
     feed.batches = STEPS;
+    if (is_shares(run) || is_answers(run))
+        feed.target = leat_shape_make(LEAT_F32, 1, (int64_t[]){ CLASSES });
     return feed;
 }
 
@@ -71,14 +84,15 @@ static void set_weights(const fixture *f)
     }
 }
 
-static void open_run(fixture *f, int model, const char *run)
+/* run: its name; config: its options */
+static void open_run(fixture *f, int model, const char *run, const char *config)
 {
     const char *layers = leat_safetensors_note_of(file, models[model].name);
-    const leat_trainer_feed feed = feed_for(model);
+    const leat_trainer_feed feed = feed_for(model, run);
     char text[2048];
     assert_non_null(layers);
-    snprintf(text, sizeof text, "train: {model: %s, %s%s}", layers, run,
-             strstr(run, "loss:") ? "" : ", loss: softmax_cross_entropy");
+    snprintf(text, sizeof text, "train: {model: %s, %s%s}", layers, config,
+             strstr(config, "loss:") ? "" : ", loss: softmax_cross_entropy");
     fixture_must_open(f, text, &feed);
     set_weights(f);
 }
@@ -97,28 +111,48 @@ static float *trained_values(const fixture *f, leat_slot slot, size_t *n)
     return values;
 }
 
-static void step(const fixture *f, int model, int k, float *logits)
+/* 3/4 of the label's class, 1/4 of the next one. */
+static void shares_of(int64_t label, float *t)
 {
-    const leat_trainer_feed feed = feed_for(model);
+    memset(t, 0, CLASSES * sizeof *t);
+    t[label] = 0.75f;
+    t[(label + 1) % CLASSES] = 0.25f;
+}
+
+static void step(const fixture *f, int model, const char *run, int k, float *logits)
+{
+    const leat_trainer_feed feed = feed_for(model, run);
     const size_t n = ROWS * (size_t)leat_shape_elements(&feed.input);
-    float *x = malloc(n * sizeof *x);
+    const leat_shape weight = { LEAT_F32, 0, { 0 } };
+    float *x = malloc(n * sizeof *x), t[ROWS * CLASSES], weights[ROWS];
     int64_t y[ROWS];
     for (size_t i = 0; i < n; i++)
         x[i] = draw(1000 + (uint32_t)k, (uint32_t)i);
     for (int i = 0; i < ROWS; i++)
         y[i] = (int64_t)(((double)draw(2000 + (uint32_t)k, (uint32_t)i) + 1) / 2 * CLASSES);
-    const leat_view xs = batch_view(&feed.input, ROWS, x), ys = batch_view(&feed.target, ROWS, y);
+    for (int i = 0; i < ROWS; i++) {
+        weights[i] = i == 3 ? 0 : draw(3000 + (uint32_t)k, (uint32_t)i) + 1;
+        shares_of(y[i], t + i * CLASSES);
+    }
+    for (int i = 0; i < ROWS * CLASSES && is_answers(run); i++)
+        t[i] = (draw(4000 + (uint32_t)k, (uint32_t)i) + 1) / 2;
+    leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
+                           .y = batch_view(&feed.target, ROWS,
+                                           feed.target.rank ? (void *)t : (void *)y),
+                           .rows = ROWS,
+                           .n_valid = ROWS };
+    if (!strncmp(run, "weighted", 8))
+        rows.weights = batch_view(&weight, ROWS, weights);
     leat_error err;
     int rc;
     if (logits) {
-        const leat_net_rows rows = { .x = xs, .y = ys, .rows = ROWS, .n_valid = ROWS };
         const leat_net_step how = {
             .train = true, .first = true, .last = true, .share = 1, .rate = 1, .logits = logits
         };
         leat_step_times times = { 0 };
         rc = f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &times, &err);
     } else {
-        rc = leat_trainer_step_views(f->trainer, &xs, &ys, ROWS, true, &err);
+        rc = leat_trainer_step_rows(f->trainer, &rows, true, &err);
     }
     if (rc < 0)
         fail_msg("%s", err.message);
@@ -146,9 +180,9 @@ static void outputs_and_gradients_are_pytorchs(void **unused)
         fixture f;
         float logits[ROWS * CLASSES];
         size_t n;
-        open_run(&f, model, "optimizer: {sgd: {learning_rate: 1}}");
+        open_run(&f, model, "first", "optimizer: {sgd: {learning_rate: 1}}");
         float *before = trained_values(&f, LEAT_SLOT_WEIGHT, &n);
-        step(&f, model, 0, logits);
+        step(&f, model, "first", 0, logits);
         float *after = trained_values(&f, LEAT_SLOT_WEIGHT, &n);
         for (size_t i = 0; i < n; i++)
             after[i] = before[i] - after[i];
@@ -175,9 +209,9 @@ static void check_run(int model, const char *run, const char *config)
     float losses[BATCHES];
     size_t n;
     fixture f;
-    open_run(&f, model, config);
+    open_run(&f, model, run, config);
     for (int k = 0; k < STEPS; k++) {
-        step(&f, model, k % BATCHES, NULL);
+        step(&f, model, run, k % BATCHES, NULL);
         const leat_metrics metrics = fixture_metrics(&f);
         losses[k % BATCHES] = (float)metrics.loss;
     }
@@ -196,8 +230,20 @@ static void check_run(int model, const char *run, const char *config)
 
 static void two_hundred_updates_are_pytorchs(void **unused)
 {
-    static const char *const runs[] = { "sgd",     "nesterov", "rules",     "clipped", "adam",
-                                        "adam_l2", "adamw",    "one_cycle", "ema",     "muon" };
+    static const char *const runs[] = { "sgd",
+                                        "nesterov",
+                                        "rules",
+                                        "clipped",
+                                        "adam",
+                                        "adam_l2",
+                                        "adamw",
+                                        "one_cycle",
+                                        "ema",
+                                        "muon",
+                                        "weighted",
+                                        "weighted_smoothed",
+                                        "weighted_shares",
+                                        "weighted_binary" };
     (void)unused;
     for (int model = 0; model < N_MODELS; model++)
         for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "base/cpu.h"
+#include "train/cpu/cpu_loops.h"
 #include "train/losses.h"
 
 enum { N = 48, STEPS = 10 };
@@ -358,12 +360,44 @@ static void muon_bears_a_zero_gradient(void **unused)
     free(memory);
 }
 
+static void adam_has_the_same_bits_at_every_cpu_level(void **unused)
+{
+    static const leat_cpu_loops *const tables[] = { &leat_cpu_loops_c, &leat_cpu_loops_avx2,
+                                                    &leat_cpu_loops_avx512 };
+    const leat_cpu_adam how = { .beta1 = 0.9f,
+                                .beta2 = 0.99f,
+                                .epsilon = 1e-6f,
+                                .rate = 0.1f,
+                                .root = 1.3f,
+                                .scale = 0.7f,
+                                .l2 = 0.01f,
+                                .kept = 0.999f };
+    float *values[3][4];
+    (void)unused;
+    for (int level = 0; level <= (int)leat_cpu_level(); level++) {
+        for (int i = 0; i < 4; i++) {
+            values[level][i] = random_floats((uint64_t)i, N);
+            for (int k = 0; i == 3 && k < N; k++) /* mean squares */
+                values[level][i][k] *= values[level][i][k];
+        }
+        float **v = values[level];
+        for (int step = 0; step < STEPS; step++)
+            tables[level]->adam(&how, v[0], v[1], v[2], v[3], N);
+        for (int i = 0; i < 4; i++)
+            assert_memory_equal(v[i], values[0][i], N * sizeof(float));
+    }
+    for (int level = 0; level <= (int)leat_cpu_level(); level++)
+        for (int i = 0; i < 4; i++)
+            free(values[level][i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_optimizer_has_a_case),
         cmocka_unit_test(equal_the_formula),
         cmocka_unit_test(padding_stays_zero),
+        cmocka_unit_test(adam_has_the_same_bits_at_every_cpu_level),
         cmocka_unit_test(lars_leaves_vectors_their_rate),
         cmocka_unit_test(muon_equals_the_published_iteration),
         cmocka_unit_test(muon_bears_a_zero_gradient),

@@ -2,6 +2,7 @@
  *
  * test_trainer_weights.c: what weights a trainer begins with; that they are saved and restored, and
  * that weights of another model are refused. */
+#include "fixtures/own_folder.h"
 #include "fixtures/train_fixture.h"
 
 #include <math.h>
@@ -10,6 +11,7 @@
 #include "formats/safetensors.h"
 
 static const char weights_path[] = BUILD_DIR "/test_trainer.safetensors";
+static const char other_path[] = BUILD_DIR "/test_trainer_other.safetensors";
 
 static void saves_and_restores(void **state)
 {
@@ -35,6 +37,50 @@ static void saves_and_restores(void **state)
     leat_safetensors_close(&file);
     fixture_close(&a);
     fixture_close(&b);
+}
+
+/* Damage at any place is found, before anything changes: by the reader of the format, or by the digest. */
+static void damaged_weights_are_refused(void **state)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
+    static const char *const seeds[] = { "1", "2", "2" };
+    fixture f[3];
+    size_t size, by_digest = 0, accepted = 0;
+    uint8_t *bytes;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        char text[128];
+        snprintf(text, sizeof text,
+                 "train: {seed: %s, model: [dense: 4, batch_norm, dense: 3], loss: "
+                 "softmax_cross_entropy}",
+                 seeds[i]);
+        fixture_must_open(&f[i], text, &feed);
+    }
+    assert_int_equal(leat_trainer_save(f[0].trainer, weights_path, &f[0].err), LEAT_OK);
+    assert_int_equal(leat_trainer_save(f[2].trainer, other_path, &f[2].err), LEAT_OK);
+    bytes = read_whole(weights_path, &size);
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= (uint8_t)(1 << i % 8);
+        write_whole(weights_path, bytes, size);
+        bytes[i] ^= (uint8_t)(1 << i % 8);
+        const int rc = leat_trainer_restore(f[1].trainer, weights_path, &f[1].err);
+        accepted += rc == LEAT_OK;
+        if (rc == LEAT_OK) /* spaces of the header, or the word "digest" */
+            assert_true(fixture_same_weights(&f[0], &f[1]));
+        else
+            assert_int_equal(rc, LEAT_E_DATA);
+        by_digest += rc < 0 && strstr(f[1].err.message, "the file is damaged: its bytes");
+        if (rc == LEAT_OK)
+            assert_int_equal(leat_trainer_restore(f[1].trainer, other_path, &f[1].err), LEAT_OK);
+        assert_true(fixture_same_weights(&f[1], &f[2]));
+    }
+    assert_true(by_digest >= 4 * (6 * 4 + 4 + 4 * 4 + 4 * 3 + 3)); /* each byte of each value */
+    assert_true(accepted < 100);
+    for (int i = 0; i < 3; i++)
+        fixture_close(&f[i]);
+    free(bytes);
+    unlink(weights_path);
+    unlink(other_path);
 }
 
 /* A file that does not fit says how, and changes nothing. */
@@ -108,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(initial_weights_have_their_bounds),
         cmocka_unit_test(saves_and_restores),
+        cmocka_unit_test(damaged_weights_are_refused),
         cmocka_unit_test(refuses_other_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

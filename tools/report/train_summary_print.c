@@ -33,11 +33,6 @@ static void print_layer(const leat_layer_info *l)
            flops_text(l->forward_flops, forward), flops_text(l->backward_flops, backward));
 }
 
-static int64_t total_of(const leat_train_memory *m)
-{
-    return m->weights + m->states + m->average + m->gradients + m->activations + m->workspace;
-}
-
 int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat_error *err)
 {
     const leat_trainer_info *info = leat_trainer_get_info(trainer);
@@ -62,13 +57,29 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat
         2,
         "memory of a step: %s: weights %s, optimizer and average %s, gradients %s, activations %s, "
         "copies and scratch %s",
-        leat_files_bytes_text((double)total_of(&m), total),
+        leat_files_bytes_text((double)m.total, total),
         leat_files_bytes_text((double)m.weights, weights),
         leat_files_bytes_text((double)(m.states + m.average), states),
         leat_files_bytes_text((double)m.gradients, gradients),
         leat_files_bytes_text((double)m.activations, activations),
         leat_files_bytes_text((double)m.workspace, work));
     return LEAT_OK;
+}
+
+void leat_train_summary_memory(const leat_trainer *trainer, const leat_budget *loader)
+{
+    leat_train_memory m;
+    char model[32], input[32], limit[32];
+    if (leat_trainer_memory(trainer, &m, NULL) < 0 || m.limit == 0 ||
+        m.total + loader->total_bytes <= m.limit)
+        return;
+    fprintf(stderr,
+            "leat train: the model's %s and the loader's %s (%s) are more than the %s of memory "
+            "(%s): lower "
+            "engine.memory or pipeline.batch.size\n",
+            leat_files_bytes_text((double)m.total, model),
+            leat_files_bytes_text((double)loader->total_bytes, input), loader->limit_reason,
+            leat_files_bytes_text((double)m.limit, limit), m.limit_reason);
 }
 
 static json_t *layer_json(const leat_layer_info *l)
@@ -96,7 +107,7 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err)
         json_array_append_new(layers, layer_json(&layer));
     leat_json_add(json, "layers", layers);
     leat_json_int(json, "parameters", leat_trainer_get_info(trainer)->n_parameters);
-    leat_json_int(json, "memory_bytes", total_of(&m));
+    leat_json_int(json, "memory_bytes", m.total);
     leat_json_int(json, "weights_bytes", m.weights);
     leat_json_int(json, "states_bytes", m.states);
     leat_json_int(json, "average_bytes", m.average);

@@ -25,6 +25,12 @@ typedef struct leat_cpu_norm_factors {
     const float *center, *factor, *addend, *factor_x;
 } leat_cpu_norm_factors;
 
+/* Of one update by Adam (optimizers/adam.h): l2 times the weight is added to its gradient, `kept` times the weight is
+ * what a step begins with. */
+typedef struct leat_cpu_adam {
+    float beta1, beta2, epsilon, rate, root, scale, l2, kept;
+} leat_cpu_adam;
+
 typedef struct leat_cpu_loops {
     /* --- types */
     void (*floats_of_bf16)(const uint16_t *from, float *to, size_t n);
@@ -56,6 +62,9 @@ typedef struct leat_cpu_loops {
                          size_t step, size_t n_channels, size_t pixels);
     void (*sum_row)(const float *x, size_t x_step, float *y, size_t y_step, size_t n_channels,
                     size_t pixels);
+    /* n is a multiple of 16; no array is another one. */
+    void (*adam)(const leat_cpu_adam *how, float *weight, const float *grad, float *mean,
+                 float *square, size_t n);
     /* c [m, n] += a b: b [k, n]; element (i, j) of a is a[i * row + j * column]. m is a multiple of
      * LEAT_CPU_MATMUL_ROWS, n of LEAT_CPU_MATMUL_COLUMNS. */
     void (*matmul)(const float *a, size_t row, size_t column, const float *b, float *c, size_t m,

@@ -4,6 +4,7 @@
  * LEAT_CPU_LOOPS, the name of its table, and includes this file. */
 #include "cpu_loops.h"
 
+#include <math.h>
 #include <string.h>
 
 #define R restrict
@@ -198,6 +199,22 @@ static void sum_row(const float *R x, size_t x_step, float *R y, size_t y_step, 
             y[c] += x[c];
 }
 
+/* --- updates --------------------------------------------------------------------------------- */
+
+static void adam(const leat_cpu_adam *how, float *R weight, const float *R grad, float *R mean,
+                 float *R square, size_t n)
+{
+    const leat_cpu_adam o = *how;
+    for (size_t i = 0; i < n; i++) {
+        const float g = grad[i] * o.scale + o.l2 * weight[i];
+        const float m = o.beta1 * mean[i] + (1 - o.beta1) * g;
+        const float v = o.beta2 * square[i] + (1 - o.beta2) * (g * g);
+        mean[i] = m;
+        square[i] = v;
+        weight[i] = o.kept * weight[i] - o.rate * m / (sqrtf(v) * o.root + o.epsilon);
+    }
+}
+
 /* --- matrices -------------------------------------------------------------------------------- */
 
 enum { DEPTH = 256 }; /* of a block of b that stays in cache */
@@ -249,5 +266,6 @@ const leat_cpu_loops LEAT_CPU_LOOPS = {
     .max_row = max_row,
     .max_row_grad = max_row_grad,
     .sum_row = sum_row,
+    .adam = adam,
     .matmul = matmul,
 };

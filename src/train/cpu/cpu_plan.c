@@ -80,15 +80,7 @@ static int pack_open_conv(leat_net *net, leat_cpu_pack *pack, leat_error *err)
     return LEAT_OK;
 }
 
-static int pack_open(leat_net *net, leat_cpu_pack *pack, leat_error *err)
-{
-    pack->data = leat_cpu_alloc(leat_cpu_pack_bytes(net, pack), err);
-    if (!pack->data)
-        return LEAT_E_NOMEM;
-    return pack->layout ? pack_open_conv(net, pack, err) : LEAT_OK;
-}
-
-/* Allocates the copy of a parameter in a layout, if there is none yet. */
+/* Lists the copy of a parameter in a layout, if there is none yet. */
 static int add_pack(leat_net *net, int32_t param, int32_t norm, const leat_dn_layout *layout,
                     leat_error *err)
 {
@@ -100,7 +92,7 @@ static int add_pack(leat_net *net, int32_t param, int32_t norm, const leat_dn_la
     net->packs = packs;
     leat_cpu_pack *pack = &packs[net->n_packs];
     *pack = (leat_cpu_pack){ .param = param, .norm = norm, .layout = layout };
-    const int rc = pack_open(net, pack, err);
+    const int rc = layout ? pack_open_conv(net, pack, err) : LEAT_OK;
     if (rc < 0) {
         leat_cpu_pack_close(pack);
         return rc;
@@ -231,10 +223,14 @@ static int plan_open(leat_net *net, const leat_program *program, int64_t rows, l
     return rc;
 }
 
-/* Threads' scratch for what has been made so far. */
-static int grow_scratch(leat_net *net, leat_error *err)
+int leat_cpu_plan_memory(leat_net *net, leat_error *err)
 {
-    for (int32_t i = 0; i < net->team.n_threads; i++) {
+    for (int32_t i = 0; i < net->n_packs && !net->counts; i++) {
+        leat_cpu_pack *pack = &net->packs[i];
+        if (!pack->data && !(pack->data = leat_cpu_alloc(leat_cpu_pack_bytes(net, pack), err)))
+            return LEAT_E_NOMEM;
+    }
+    for (int32_t i = 0; i < net->team.n_threads && !net->counts; i++) {
         leat_cpu_scratch *scratch = &net->scratch[i];
         if (scratch->dn && scratch->dn_bytes >= net->dn_bytes)
             continue;
@@ -254,7 +250,7 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
         if (p->plans[i].rows == rows) {
             *out = &p->plans[i];
             p->plans[i].last_use = ++p->uses;
-            return grow_scratch(net, err);
+            return leat_cpu_plan_memory(net, err);
         }
         if (p->plans[i].last_use < plan->last_use)
             plan = &p->plans[i];
@@ -262,7 +258,7 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
     plan_close(plan, p->program->n_ops);
     int rc = plan_open(net, p->program, rows, plan, err);
     if (rc == LEAT_OK)
-        rc = grow_scratch(net, err);
+        rc = leat_cpu_plan_memory(net, err);
     plan->last_use = ++p->uses;
     *out = plan;
     return rc;

@@ -256,12 +256,16 @@ static size_t matrix_floats(const leat_model *model)
     return (most + 15) / 16 * 16;
 }
 
+void leat_cpu_update_count(leat_net *net)
+{
+    place_grads(net);
+    net->n_blocks = list_blocks(net, NULL);
+    net->matrix_floats = matrix_floats(net->model);
+}
+
 int leat_cpu_update_open(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
-    place_grads(net);
-    net->n_blocks = list_blocks(net, NULL);
-    net->matrix_floats = matrix_floats(model);
     net->blocks = calloc((size_t)net->n_blocks, sizeof *net->blocks);
     net->norms = calloc((size_t)net->n_blocks, 2 * sizeof *net->norms);
     net->grads = calloc((size_t)model->shards, sizeof *net->grads);

@@ -93,14 +93,15 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
         (int64_t)(LEAT_CPU_ROOMS * net->scratch_floats + net->matrix_floats) * float_bytes *
             n_threads +
         (int64_t)net->dn_bytes * n_threads +
-        (int64_t)(model->n_trained_floats + (net->accumulated ? net->n_grad_floats : 0)) *
+        (int64_t)(model->n_trained_floats + (model->accumulate > 1 ? net->n_grad_floats : 0)) *
             float_bytes;
     for (int32_t i = 0; i < net->n_packs; i++)
         out->workspace += (int64_t)leat_cpu_pack_bytes(net, &net->packs[i]);
-    for (int32_t i = 0; i < net->train.program->n_saved; i++)
-        out->workspace +=
-            net->saved[i].n_channels * (model->shards * 3 + 1) * 8 +
-            6 * (int64_t)leat_cpu_wide((size_t)net->saved[i].n_channels) * float_bytes;
+    for (int32_t i = 0; i < net->train.program->n_saved; i++) {
+        const int64_t n_channels = net->train.program->saved[i];
+        out->workspace += n_channels * (model->shards * 3 + 1) * (int64_t)sizeof(double) +
+                          6 * (int64_t)leat_cpu_wide((size_t)n_channels) * float_bytes;
+    }
 }
 
 static int64_t cpu_updates(const leat_net *net)
@@ -247,10 +248,7 @@ static size_t scratch_floats(const leat_net *net)
 static int open_memory(leat_net *net, leat_error *err)
 {
     const int32_t n_threads = net->team.n_threads, shards = net->model->shards;
-    const size_t a = net->train.program->bytes, b = net->even.program->bytes;
-    net->by_thread = net->train.n_segments == 1;
-    net->memory_bytes = larger(a, b);
-    net->scratch_floats = scratch_floats(net);
+    const size_t a = net->train.program->bytes;
     const int32_t n = net->by_thread || shards < n_threads ? n_threads : shards;
     net->memory = calloc((size_t)(shards + n_threads), sizeof *net->memory);
     net->scratch = calloc((size_t)n_threads, sizeof *net->scratch);
@@ -266,7 +264,7 @@ static int open_memory(leat_net *net, leat_error *err)
     return LEAT_OK;
 }
 
-/* Makes the plans of full batches at open, so that a model too large fails here. */
+/* Makes the plans of full batches. */
 static int open_plans(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
@@ -281,6 +279,28 @@ static int open_plans(leat_net *net, leat_error *err)
     return rc;
 }
 
+/* Plans everything, without allocating what is large, and refuses what does not fit in the machine. */
+static int count_all(leat_net *net, leat_error *err)
+{
+    leat_train_memory memory = { 0 };
+    net->by_thread = net->train.n_segments == 1;
+    net->memory_bytes = larger(net->train.program->bytes, net->even.program->bytes);
+    net->scratch_floats = scratch_floats(net);
+    net->grad = calloc((size_t)net->model->n_params, sizeof *net->grad);
+    if (!net->grad)
+        return leat_cpu_no_memory(err, 0);
+    net->counts = true;
+    const int was = leat_dn_enter(net->dn), rc = open_plans(net, err);
+    leat_dn_leave(net->dn, was);
+    net->counts = false;
+    if (rc < 0)
+        return rc;
+    leat_cpu_update_count(net);
+    cpu_memory(net, &memory);
+    leat_model_memory(net->model, &memory);
+    return leat_model_fits(net->model, &memory, err);
+}
+
 static int open_all(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
@@ -291,16 +311,11 @@ static int open_all(leat_net *net, leat_error *err)
             0 ||
         (rc = leat_cpu_program_open(net, &net->train, true, most, err)) < 0 ||
         (rc = leat_cpu_program_open(net, &net->even, false, most, err)) < 0 ||
-        (rc = open_memory(net, err)) < 0 || (rc = open_saved(net, err)) < 0 ||
+        (rc = count_all(net, err)) < 0 || (rc = open_memory(net, err)) < 0 ||
+        (rc = leat_cpu_plan_memory(net, err)) < 0 || (rc = open_saved(net, err)) < 0 ||
         (rc = draw_weights(net, err)) < 0)
         return rc;
-    net->grad = calloc((size_t)model->n_params, sizeof *net->grad);
-    if (!net->grad)
-        return leat_cpu_no_memory(err, 0);
-    const int was = leat_dn_enter(net->dn);
-    rc = open_plans(net, err);
-    leat_dn_leave(net->dn, was);
-    return rc < 0 ? rc : leat_cpu_update_open(net, err);
+    return leat_cpu_update_open(net, err);
 }
 
 static int cpu_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)

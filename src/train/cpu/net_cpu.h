@@ -56,7 +56,7 @@ typedef struct leat_cpu_pack {
     float *factor, *bias; /* then, of each output channel; else NULL */
     const leat_dn_layout *layout;
     leat_dn_copy *copy;
-    void *data;
+    void *data; /* NULL until leat_cpu_plan_memory() */
 } leat_cpu_pack;
 
 /* Where the gradient of a trained parameter lies in the arenas of the shards. */
@@ -122,6 +122,7 @@ struct leat_net {
     int32_t n_blocks;
     leat_cpu_pack *packs;
     int32_t n_packs;
+    bool counts;                   /* while opening: plans allocate no packs and no scratch */
     bool packs_stale, folds_stale; /* packs; those with a batch_norm, which only evaluation reads */
     leat_cpu_saved *saved;         /* of train.program */
     double *norms;                 /* of each block: squares of gradient and of weight */
@@ -228,6 +229,8 @@ void leat_cpu_program_close(leat_cpu_program *p);
 /* The plan for a number of rows; a new one replaces the one unused for longest. Not while threads work. */
 int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu_plan **out,
                       leat_error *err);
+/* Memory for the packed copies and the threads' scratch of all plans made so far. */
+int leat_cpu_plan_memory(leat_net *net, leat_error *err);
 /* The packed copy of a parameter, with the batch_norm `norm` or -1, in a layout; NULL: none yet. */
 leat_cpu_pack *leat_cpu_pack_find(const leat_net *net, int32_t param, int32_t norm,
                                   const leat_dn_layout *layout);
@@ -253,7 +256,9 @@ void leat_cpu_inspect(const leat_cpu_call *call, int32_t i);
 
 /* --- cpu_update.c ---------------------------------------------------------------------------- */
 
-/* Places of gradients and the list of blocks; after the full batch's plan is made. */
+/* Places of gradients and sizes; after the full batch's plan is made. */
+void leat_cpu_update_count(leat_net *net);
+/* Memory of gradients, and the list of blocks. */
 int leat_cpu_update_open(leat_net *net, leat_error *err);
 /* A thread's part of summing gradients and updating weights. */
 void leat_cpu_update(leat_net *net, int32_t thread);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "train/cpu/cpu_loops.h"
 #include "train/losses.h"
 
 typedef struct leat_adam_loop_rates {
@@ -14,26 +15,21 @@ typedef struct leat_adam_loop_rates {
     float kept; /* the weight is multiplied by it first */
 } leat_adam_loop_rates;
 
-/* Blocks of fixed length, so that the compiler makes vector code of the inner loop. */
 static inline void leat_adam_loop(const leat_adam_options *opts, const leat_update *u,
-                                  const leat_adam_loop_rates *rates, float *restrict weight,
-                                  const float *restrict grad, float *restrict mean,
-                                  float *restrict square, size_t n)
+                                  const leat_adam_loop_rates *rates, float *weight,
+                                  const float *grad, float *mean, float *square, size_t n)
 {
-    const float beta1 = opts->beta1, beta2 = opts->beta2, epsilon = opts->epsilon;
-    const double left1 = 1 - pow((double)beta1, (double)u->step);
-    const double left2 = 1 - pow((double)beta2, (double)u->step);
-    const float rate = (float)(rates->learning_rate / left1), l2 = rates->l2, kept = rates->kept;
-    const float root = (float)(1 / sqrt(left2)), scale = u->grad_scale;
-    for (size_t i = 0; i < n; i += 16)
-        for (size_t j = 0; j < 16; j++) {
-            const float g = grad[i + j] * scale + l2 * weight[i + j];
-            const float m = beta1 * mean[i + j] + (1 - beta1) * g;
-            const float v = beta2 * square[i + j] + (1 - beta2) * (g * g);
-            mean[i + j] = m;
-            square[i + j] = v;
-            weight[i + j] = kept * weight[i + j] - rate * m / (sqrtf(v) * root + epsilon);
-        }
+    const double left1 = 1 - pow((double)opts->beta1, (double)u->step);
+    const double left2 = 1 - pow((double)opts->beta2, (double)u->step);
+    const leat_cpu_adam how = { .beta1 = opts->beta1,
+                                .beta2 = opts->beta2,
+                                .epsilon = opts->epsilon,
+                                .rate = (float)(rates->learning_rate / left1),
+                                .root = (float)(1 / sqrt(left2)),
+                                .scale = u->grad_scale,
+                                .l2 = rates->l2,
+                                .kept = rates->kept };
+    leat_cpu_loops_get()->adam(&how, weight, grad, mean, square, n);
 }
 
 /* Rows of an option tables of structs that begin with leat_adam_options. */
