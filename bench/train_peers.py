@@ -8,7 +8,7 @@
 Jobs: mlp (100-128-10, batch 10, Adam), cnn (the model of examples/cifar10.yaml, batch 128, Adam), resnet18 (on 32 x 32, batch 64,
 SGD with momentum). Same model, batch and optimiser in all arms; inputs are random.
 
-PyTorch and Keras have their batches ready as tensors in memory, and run their steps in a process that waits between its turns. leat's
+PyTorch and Keras have as many batches ready as tensors in memory, and run their steps in a process that waits between its turns. leat's
 arm is `leat train` anew in each turn, its samples/s in steady state; they include its loader (shuffled rows of a .npy file). All
 arms are bound to --core, with one thread for computing.
 
@@ -34,7 +34,7 @@ import time
 import numpy as np
 
 JOBS = {
-    "mlp": {"shape": [100], "batch": 10, "rows": 100000, "seconds": 1.5, "steps": 60000,
+    "mlp": {"shape": [100], "batch": 10, "rows": 10000, "seconds": 1.5, "steps": 80000,
             "optimizer": "{adam: {learning_rate: 1.0e-3}}",
             "model": "[dense: 128, relu, dense: 10]",
             "arms": ["leat", "torch", "torch compile", "torch compiled2", "keras", "keras xla", "keras fit"]},
@@ -50,10 +50,10 @@ JOBS = {
 }
 
 
-def batches(job, n=8):
+def batches(job):
     rng = np.random.default_rng(1)
     return [(rng.standard_normal([job["batch"], *job["shape"]], np.float32),
-             rng.integers(0, 10, job["batch"], np.int64)) for _ in range(n)]
+             rng.integers(0, 10, job["batch"], np.int64)) for _ in range(job["rows"] // job["batch"])]
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------------
@@ -134,10 +134,9 @@ def keras_step(name, arm):
     model, optimizer = keras_model(name), keras.optimizers.Adam(1e-3)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     if arm == "keras fit":
-        n = 500
-        x, y = (np.concatenate(a) for a in zip(*batches(JOBS[name], n)))
+        x, y = (np.concatenate(a) for a in zip(*batches(JOBS[name])))
         model.compile(optimizer, loss)
-        return lambda i: model.fit(x, y, batch_size=JOBS[name]["batch"], verbose=0), n
+        return lambda i: model.fit(x, y, batch_size=JOBS[name]["batch"], verbose=0), len(x) // JOBS[name]["batch"]
     data = [(tf.constant(x), tf.constant(y)) for x, y in batches(JOBS[name])]
     optimizer.build(model.trainable_variables)
 

@@ -31,7 +31,8 @@ typedef struct leat_checkpoint_found {
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always
- * true after a step without train.accumulate. */
+ * true after a step without train.accumulate. False before the first step of a model with `init: whiten`, which
+ * takes weights from the first batch. */
 LEAT_API int32_t leat_checkpoint_ready(const leat_trainer *trainer);
 
 /* Writes a checkpoint: the whole file appears or nothing.

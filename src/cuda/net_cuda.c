@@ -29,7 +29,8 @@ static leat_train_step numbers_of(const leat_net *net, const leat_net_rows *rows
                              .clip = how->clip,
                              .grad_scale = how->share,
                              .n_valid = rows->n_valid,
-                             .updates = net->updates };
+                             .updates = net->updates,
+                             .rows_before = how->rows_before };
     if (net->optimizer == LEAT_OPTIM_ADAM || net->optimizer == LEAT_OPTIM_ADAMW ||
         net->optimizer == LEAT_OPTIM_MUON) { /* their options begin alike */
         const leat_adam_options *const o = net->model->optimizer_options;

@@ -34,7 +34,7 @@ static const char version[] = "1";
 
 int32_t leat_checkpoint_ready(const leat_trainer *trainer)
 {
-    return trainer && trainer->n_accumulated % trainer->model.accumulate == 0;
+    return trainer && !trainer->whiten && trainer->n_accumulated % trainer->model.accumulate == 0;
 }
 
 static unsigned slots_of(const leat_trainer *trainer)
@@ -109,6 +109,10 @@ int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
     if (!trainer || !state || !path)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_checkpoint_write: trainer, state and path must be given");
+    if (trainer->whiten)
+        return leat_fail(err, LEAT_E_BUSY,
+                         "no checkpoint before the first step: it decides the weights of init: "
+                         "whiten");
     if (!leat_checkpoint_ready(trainer))
         return leat_fail(err, LEAT_E_BUSY,
                          "a checkpoint is written between two updates of the weights, here %lld of "

@@ -311,13 +311,14 @@ typedef struct leat_net_rows {
 
 /* What a step does with them. */
 typedef struct leat_net_step {
-    bool train;    /* false: forward only, as in evaluation */
-    bool first;    /* its gradient begins a new sum of gradients … */
-    bool last;     /* … and the weights are updated by the sum. Both true: no accumulation */
-    float share;   /* the sum is multiplied by it before the update: 1 / batches in it */
-    float clip;    /* largest Euclidean norm of the whole gradient; 0: no limit */
-    double rate;   /* learning rate of this step, after the schedule */
-    float *logits; /* [rows, n], host memory, for the model's output; NULL: not wanted */
+    bool train; /* false: forward only, as in evaluation */
+    bool first; /* its gradient begins a new sum of gradients … */
+    bool last;  /* … and the weights are updated by the sum. Both true: no accumulation */
+    int64_t rows_before; /* room for rows of the batches before this one in that sum */
+    float share;         /* the sum is multiplied by it before the update: 1 / batches in it */
+    float clip;          /* largest Euclidean norm of the whole gradient; 0: no limit */
+    double rate;         /* learning rate of this step, after the schedule */
+    float *logits;       /* [rows, n], host memory, for the model's output; NULL: not wanted */
 } leat_net_step;
 
 /* Which values of a parameter: the weights, a state of the optimiser, the average (leat_backend.blend). */

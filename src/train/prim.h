@@ -37,8 +37,8 @@
  *                    of equal values.
  * MAX_POOL_GRAD      out[0] from in[0] = gradient of out[0], in[1] = out[1] of MAX_POOL.
  * AVG_POOL, AVG_POOL_GRAD   mean of the window's pixels inside the image.
- * DROPOUT            out[0] = in[0] × mask / (1 - alpha); the mask is a function of seed, step, layer, row of
- *                    the batch and element, so the gradient is the same primitive. In place.
+ * DROPOUT            out[0] = in[0] × mask / (1 - alpha); the mask is a function of seed, update, layer, row of
+ *                    all batches of the update and element, so the gradient is the same primitive. In place.
  * SOFTMAX            out[0] = softmax over C of in[0]. In place.
  * SOFTMAX_GRAD       out[0] from in[0] = gradient of out[0], in[1] = out[0] of SOFTMAX. In place.
  * SUM                out[0] = act(in[0] + in[1]). In place.

@@ -117,7 +117,7 @@ static int64_t class_of(const leat_score *score, const leat_view *y, int64_t row
 {
     if (score->binary)
         return leat_target_f32(y, row) > 0.5f;
-    if (y->shape.dtype == LEAT_F32 && leat_shape_elements(&y->shape) / y->shape.dims[0] > 1)
+    if (y->shape.dtype == LEAT_F32)
         return leat_loss_largest((const float *)y->data + row * score->n, score->n);
     return leat_target_i64(y, row);
 }

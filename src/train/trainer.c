@@ -136,6 +136,7 @@ static leat_net_step next_step(const leat_trainer *trainer)
     return (leat_net_step){ .train = true,
                             .first = at == 0,
                             .last = at + 1 == model->accumulate,
+                            .rows_before = at * model->batch_size,
                             .share = 1.0f / (float)model->accumulate,
                             .clip = trainer->clip,
                             .rate = trainer->still
@@ -144,23 +145,38 @@ static leat_net_step next_step(const leat_trainer *trainer)
                                               leat_schedule_factor(trainer->schedule, updates) };
 }
 
-/* Initial weights that the first batch decides. It is computed on the host. */
-static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
+/* The batch's input and mask in `to`, host memory; `host` gets them. */
+static int copy_rows(leat_trainer *trainer, const leat_net_rows *rows, char *to,
+                     leat_net_rows *host, leat_error *err)
 {
     const leat_device_table *t = table_of(trainer);
     const size_t bytes = (size_t)leat_shape_bytes(&rows->x.shape);
-    leat_view x = rows->x;
-    trainer->whiten = false;
-    if (t->host_memory)
-        return leat_whiten(&trainer->model, trainer->backend, trainer->net, &x, err);
-    if (!(x.data = malloc(bytes)))
-        return leat_fail(err, LEAT_E_NOMEM, "init: whiten: %zu bytes", bytes);
-    int rc = t->copy_to_host(trainer->stream, x.data, rows->x.data, bytes);
-    rc = rc < 0 ? leat_fail(err, rc, "%s: cannot copy the first batch", trainer->info.device)
-                : t->stream_sync(trainer->stream, err);
+    int rc = t->copy_to_host(trainer->stream, to, rows->x.data, bytes);
+    if (rc == LEAT_OK && rows->valid)
+        rc = t->copy_to_host(trainer->stream, to + bytes, rows->valid, (size_t)rows->rows);
+    *host = *rows;
+    host->x.data = to;
+    host->valid = rows->valid ? (const uint8_t *)to + bytes : NULL;
+    return rc < 0 ? leat_fail(err, rc, "%s: cannot copy the first batch", trainer->info.device)
+                  : t->stream_sync(trainer->stream, err);
+}
+
+/* Initial weights that the first batch decides. They are computed on the host. */
+static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
+{
+    const size_t bytes = (size_t)(leat_shape_bytes(&rows->x.shape) + rows->rows);
+    leat_net_rows host = *rows;
+    char *copy = NULL;
+    int rc = LEAT_OK;
+    if (!table_of(trainer)->host_memory) {
+        copy = malloc(bytes);
+        rc = copy ? copy_rows(trainer, rows, copy, &host, err)
+                  : leat_fail(err, LEAT_E_NOMEM, "init: whiten: %zu bytes", bytes);
+    }
     if (rc == LEAT_OK)
-        rc = leat_whiten(&trainer->model, trainer->backend, trainer->net, &x, err);
-    free(x.data);
+        rc = leat_whiten(&trainer->model, trainer->backend, trainer->net, &host, err);
+    trainer->whiten = trainer->whiten && rc < 0;
+    free(copy);
     return rc;
 }
 

@@ -17,7 +17,7 @@
 
 /* Patches of one convolution: n values each. */
 typedef struct patches {
-    const leat_view *x;
+    const leat_net_rows *rows;
     leat_sliding window;
     int64_t channels, n;
     double *moments, *vectors; /* [n][n]; after the decomposition vectors in columns */
@@ -45,7 +45,7 @@ static bool take_patch(const patches *p, int64_t row, int64_t oy, int64_t ox)
             const int64_t y = top + ky * w->dilation[0], x = left + kx * w->dilation[1];
             const int64_t at = ((row * w->in[0] + y) * w->in[1] + x) * p->channels;
             for (int64_t c = 0; c < p->channels; c++)
-                *to++ = value_at(p->x, at + c);
+                *to++ = value_at(&p->rows->x, at + c);
         }
     return true;
 }
@@ -54,9 +54,10 @@ static int64_t add_moments(const patches *p)
 {
     const leat_sliding *w = &p->window;
     int64_t count = 0;
-    for (int64_t row = 0; row < p->x->shape.dims[0]; row++)
+    for (int64_t row = 0; row < p->rows->rows; row++)
         for (int64_t i = 0; i < w->out[0] * w->out[1]; i++) {
-            if (!take_patch(p, row, i / w->out[1], i % w->out[1]))
+            if ((p->rows->valid && !p->rows->valid[row]) ||
+                !take_patch(p, row, i / w->out[1], i % w->out[1]))
                 continue;
             count++;
             for (int64_t a = 0; a < p->n; a++)
@@ -154,11 +155,11 @@ static void fill_weights(const patches *p, int64_t filters)
 }
 
 static int whiten_layer(const leat_model *model, const leat_backend *backend, leat_net *net,
-                        int32_t i, const leat_view *x, leat_error *err)
+                        int32_t i, const leat_net_rows *rows, leat_error *err)
 {
     const leat_model_layer *l = &model->layers[i];
     const int64_t filters = l->out.dims[2];
-    patches p = { .x = x, .channels = l->in.dims[2] };
+    patches p = { .rows = rows, .channels = l->in.dims[2] };
     int rc = leat_conv2d_sliding(l->options, &l->in, &p.window, err);
     p.n = p.window.size[0] * p.window.size[1] * p.channels;
     p.moments = calloc((size_t)(p.n * p.n), sizeof *p.moments);
@@ -195,11 +196,11 @@ bool leat_whiten_wanted(const leat_model *model)
 }
 
 int leat_whiten(const leat_model *model, const leat_backend *backend, leat_net *net,
-                const leat_view *x, leat_error *err)
+                const leat_net_rows *rows, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++)
         if (whitens(&model->layers[i]))
-            rc = whiten_layer(model, backend, net, i, x, err);
+            rc = whiten_layer(model, backend, net, i, rows, err);
     return rc;
 }

@@ -32,6 +32,18 @@ static void every_primitive_as_on_the_cpu(void **state)
     }
 }
 
+/* With the masks of dropout, which differ between the batches of an update. */
+static void accumulated_batches_too(void **state)
+{
+    (void)state;
+    for (const model *m = gpu_small_models; m->name; m++) {
+        if (strstr(m->text, "accumulate"))
+            continue; /* it does so in the other tests */
+        fake->reset((uint64_t)(m - gpu_small_models));
+        must_compare(m, "accumulate: 2, ", "accumulate: 2, ", 4, 2e-5, 2e-4);
+    }
+}
+
 static void in_bfloat16_nearly_so(void **state)
 {
     (void)state;
@@ -184,6 +196,7 @@ int main(void)
     fake = open_fake();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_primitive_as_on_the_cpu),
+        cmocka_unit_test(accumulated_batches_too),
         cmocka_unit_test(in_bfloat16_nearly_so),
         cmocka_unit_test(no_primitive_is_left_out),
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),

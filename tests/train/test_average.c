@@ -177,7 +177,6 @@ static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
 
 static void evaluation_and_files_use_the_ema(void **unused)
 {
-    const leat_trainer_feed feed = the_feed();
     fixture f, g;
     size_t count;
     char path[] = "/tmp/leat_test_average_XXXXXX";
@@ -186,16 +185,21 @@ static void evaluation_and_files_use_the_ema(void **unused)
     assert_true(fd >= 0);
     close(fd);
     open_with(&f, "{ema: 0.9}");
+    open_with(&g, "");
+    double *first =
+        all_values(&f, LEAT_SLOT_WEIGHT, &count); /* before a step there is no average */
+    assert_int_equal(leat_trainer_save(f.trainer, path, &f.err), LEAT_OK);
+    assert_int_equal(leat_trainer_restore(g.trainer, path, &g.err), LEAT_OK);
+    assert_near(&g, LEAT_SLOT_WEIGHT, first, 0);
+    free(first);
     for (int n = 1; n <= STEPS; n++)
         step(&f, n);
     double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
     double *mean = all_values(&f, LEAT_SLOT_AVERAGE, &count);
     assert_int_equal(leat_trainer_save(f.trainer, path, &f.err), LEAT_OK);
     assert_near(&f, LEAT_SLOT_WEIGHT, weights, STEPS);
-    open_with(&g, "");
     assert_int_equal(leat_trainer_restore(g.trainer, path, &g.err), LEAT_OK);
     assert_near(&g, LEAT_SLOT_WEIGHT, mean, STEPS);
-    (void)feed;
     unlink(path);
     free(weights);
     free(mean);

@@ -215,6 +215,54 @@ static void yes_or_no_is_two_classes(void **state)
     yes_or_no("train: {loss: binary_cross_entropy, model: [dense: 3]}", 3, 0);
 }
 
+/* The target is a list of one share. */
+static void one_class(const char *text)
+{
+    const int64_t dims[] = { INPUTS }, one[] = { 1 };
+    float shares[RECORDS];
+    for (int i = 0; i < RECORDS; i++)
+        shares[i] = 1;
+    const leat_rows rows[] = { { "image", leat_shape_make(LEAT_F32, 1, dims), inputs },
+                               { "label", leat_shape_make(LEAT_F32, 1, one), shares } };
+    leat_plan *plan = open_rows(rows);
+    leat_loader *loader = NULL;
+    leat_score *score = NULL;
+    leat_score_info info;
+    leat_batch *batch;
+    fixture f = { 0 };
+    assert_int_equal(leat_config_parse(text, "x", &f.config, &f.err), LEAT_OK);
+    if (leat_trainer_open_device(f.config, &f.device, &f.err) < 0 ||
+        leat_trainer_open(f.config, plan, f.device, &f.trainer, &f.err) < 0 ||
+        leat_score_open(f.trainer, 5, &score, &f.err) < 0 ||
+        leat_loader_open(plan, NULL, &loader, &f.err) < 0)
+        fail_msg("%s", f.err.message);
+    while (leat_loader_next(loader, &batch, &f.err) == LEAT_OK) {
+        float outputs[BATCH];
+        int64_t predicted[BATCH], actual[BATCH];
+        assert_int_equal(leat_trainer_predict(f.trainer, batch, outputs, &f.err), LEAT_OK);
+        assert_int_equal(leat_score_add(score, batch, outputs, predicted, actual, &f.err), LEAT_OK);
+        for (int64_t i = 0; i < leat_batch_get_info(batch)->rows; i++)
+            assert_true(predicted[i] == 0 && actual[i] == 0);
+        leat_batch_release(batch);
+    }
+    leat_score_get(score, &info);
+    assert_true(info.n_classes == 1 && info.confusion[0] == RECORDS);
+    assert_true(info.accuracy == 1 && info.top == 1 && info.loss == 0);
+    leat_loader_close(&loader);
+    leat_score_close(&score);
+    fixture_close(&f);
+    leat_plan_close(&plan);
+}
+
+/* Top-5 of one class; and nothing is left to spread. */
+static void one_class_is_always_right(void **state)
+{
+    (void)state;
+    one_class("train: {loss: softmax_cross_entropy, model: [dense: 1]}");
+    one_class("train: {loss: {softmax_cross_entropy: {label_smoothing: 0.3, class_weights: [2]}}, "
+              "model: [dense: 1]}");
+}
+
 static void layers_and_memory_add_up(void **state)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 6);
@@ -244,9 +292,8 @@ static void folders_know_their_newest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_are_plain_counts),
-        cmocka_unit_test(yes_or_no_is_two_classes),
-        cmocka_unit_test(layers_and_memory_add_up),
+        cmocka_unit_test(scores_are_plain_counts),   cmocka_unit_test(yes_or_no_is_two_classes),
+        cmocka_unit_test(one_class_is_always_right), cmocka_unit_test(layers_and_memory_add_up),
         cmocka_unit_test(folders_know_their_newest),
     };
     leat_rng rng = leat_rng_make(5, 0, 0, 0);

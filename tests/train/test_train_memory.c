@@ -104,7 +104,7 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
         { "[conv2d: {filters: 512, kernel: 3, padding: same}, batch_norm, relu, flatten, dense: "
           "10]",
           4000000, "lower pipeline.batch.size" },
-        { "[flatten, dense: 16000000, dense: 10]", 4, "make the model smaller" },
+        { "[flatten, dense: 16000000, dense: 16000]", 4, "make the model smaller" },
         { "[flatten, dense: 4000000, dense: 10], micro_shards: 64", 64,
           "lower train.micro_shards" },
     };

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "train/cpu/onednn.h"
+
 enum { ROWS = 12, SIDE = 4, CHANNELS = 3, VALUES = SIDE * SIDE * CHANNELS, CLASSES = 4, STEPS = 6 };
 
 static const char *const models[] = {
@@ -147,6 +149,43 @@ static void masked_rows_teach_nothing(void **state)
 }
 
 /* Not even the optimiser's momentum moves. */
+/* The first batch decides the weights of `init: whiten`, but not by rows that do not count, and a checkpoint waits
+ * for them. */
+static void masked_rows_do_not_whiten(void **state)
+{
+    static const char text[] =
+        "train: {device: cpu, threads: %%d, precision: %s, model: [{conv2d: {filters: 20, kernel: "
+        "2, init: whiten, frozen: true}}, relu, flatten, dense: 4], loss: softmax_cross_entropy}";
+    static batch all, kept;
+    (void)state;
+    for (int half = 0; half < (leat_dn_has_bf16() ? 2 : 1); half++) {
+        char model[400];
+        fixture masked, without, drawn, drawn_too;
+        snprintf(model, sizeof model, text, half ? "bf16" : "fp32");
+        open_pair(model, 1, &masked, &without);
+        open_pair(model, 1, &drawn, &drawn_too);
+        draw(2, &all, &kept);
+        for (int i = 0; i < ROWS * VALUES; i++)
+            all.x[i] = all.valid[i / VALUES] ? all.x[i] : 100.0f;
+        assert_false(leat_checkpoint_ready(masked.trainer));
+        step(&masked, &all, true, true);
+        step(&without, &kept, false, true);
+        assert_true(leat_checkpoint_ready(masked.trainer));
+        float *a = read_param(masked.trainer, 0, 0), *b = read_param(without.trainer, 0, 0);
+        float *before = read_param(drawn.trainer, 0, 0);
+        assert_memory_equal(a, b, 2 * 2 * CHANNELS * 20 * sizeof *a);
+        assert_true(memcmp(a, before, 2 * 2 * CHANNELS * 20 * sizeof *a) != 0);
+        same_weights(&masked, &without);
+        free(a);
+        free(b);
+        free(before);
+        fixture_close(&masked);
+        fixture_close(&without);
+        fixture_close(&drawn);
+        fixture_close(&drawn_too);
+    }
+}
+
 static void a_batch_of_masked_rows_is_no_step(void **state)
 {
     static batch all, kept;
@@ -266,6 +305,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masked_rows_teach_nothing),
+        cmocka_unit_test(masked_rows_do_not_whiten),
         cmocka_unit_test(a_batch_of_masked_rows_is_no_step),
         cmocka_unit_test(a_loader_hands_its_masks_to_the_trainer),
     };

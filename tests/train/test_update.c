@@ -10,6 +10,8 @@ enum { ROWS = 16, HEIGHT = 8, IN = HEIGHT * HEIGHT * 2, OUT = 5 };
 
 static const char plain_model[] = "[conv2d: {filters: 6, kernel: 3}, relu, max_pool: 2, flatten, "
                                   "dense: 20, gelu, dense: 5]";
+static const char dropout_model[] =
+    "[flatten, dropout: 0.3, dense: 20, gelu, dropout: 0.5, dense: 5]";
 static const char norm_model[] = "[conv2d: {filters: 6, kernel: 3}, batch_norm, relu, flatten, "
                                  "dense: 20, relu, dense: 5]";
 
@@ -63,15 +65,15 @@ static float *trained_values(const fixture *f, size_t *n)
 
 /* --- accumulation ---------------------------------------------------------------------------- */
 
-static void check_accumulation(const char *optimizer)
+static void check_accumulation(const char *model, const char *optimizer)
 {
     char rest[256];
     fixture whole, parts;
     size_t n;
     snprintf(rest, sizeof rest, "optimizer: %s", optimizer);
-    open_with(&whole, 3 * ROWS, plain_model, rest);
+    open_with(&whole, 3 * ROWS, model, rest);
     snprintf(rest, sizeof rest, "accumulate: 3, optimizer: %s", optimizer);
-    open_with(&parts, ROWS, plain_model, rest);
+    open_with(&parts, ROWS, model, rest);
     for (int i = 0; i < 5; i++) {
         step(&whole, 3 * ROWS * i, 3 * ROWS);
         float *before = trained_values(&parts, &n);
@@ -97,9 +99,47 @@ static void check_accumulation(const char *optimizer)
 static void several_batches_are_one_large_batch(void **unused)
 {
     (void)unused;
-    check_accumulation("{sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}");
-    check_accumulation("{lars: {learning_rate: 2, trust: 0.05}}");
-    check_accumulation("{muon: {learning_rate: 0.05}}");
+    static const char sgd[] = "{sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}";
+    check_accumulation(plain_model, sgd);
+    check_accumulation(plain_model, "{lars: {learning_rate: 2, trust: 0.05}}");
+    check_accumulation(plain_model, "{muon: {learning_rate: 0.05}}");
+    check_accumulation(dropout_model, sgd); /* every row of the large batch has a mask of its own */
+}
+
+/* What steps over samples 0 … and 16 … change; 0: that step is left out. */
+static float *change_of(const char *rest, int rows, int more_rows, size_t *n)
+{
+    fixture f;
+    open_with(&f, ROWS, plain_model, rest);
+    float *before = trained_values(&f, n);
+    if (rows)
+        step(&f, 0, rows);
+    if (more_rows)
+        step(&f, ROWS, more_rows);
+    float *after = trained_values(&f, n);
+    for (size_t i = 0; i < *n; i++)
+        after[i] -= before[i];
+    free(before);
+    fixture_close(&f);
+    return after;
+}
+
+/* Accumulation takes the mean of the batches' gradients, however many rows they have. */
+static void a_short_batch_has_a_whole_share(void **unused)
+{
+    static const char rate[] = "optimizer: {sgd: {learning_rate: 1}}";
+    static const char both[] = "accumulate: 2, optimizer: {sgd: {learning_rate: 1}}";
+    size_t n;
+    (void)unused;
+    float *a = change_of(rate, ROWS, 0, &n), *b = change_of(rate, 0, 5, &n);
+    float *c = change_of(both, ROWS, 5, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!(fabsf(c[i] - (a[i] + b[i]) / 2) <= 1e-6f))
+            fail_msg("%zu: %.9g, not the mean of %.9g and %.9g", i, (double)c[i], (double)a[i],
+                     (double)b[i]);
+    free(a);
+    free(b);
+    free(c);
 }
 
 /* --- clipping -------------------------------------------------------------------------------- */
@@ -250,6 +290,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_batches_are_one_large_batch),
+        cmocka_unit_test(a_short_batch_has_a_whole_share),
         cmocka_unit_test(long_gradients_are_shortened),
         cmocka_unit_test(the_same_bits_for_any_threads),
         cmocka_unit_test(slots_are_all_there_is),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor_print.c: a doctor's result as one screen: the verdict, why, what to change, what comes next. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "doctor_report.h"
@@ -8,7 +9,7 @@
 #include "setting.h"
 #include "terminal.h"
 
-enum { SUGGESTIONS = 3, BAR = 24 };
+enum { SUGGESTIONS = 3, LINES = 40, BAR = 24 };
 
 static const struct {
     const char *verdict;
@@ -42,17 +43,17 @@ static leat_terminal_colour colour_of(const leat_doctor_verdict *v)
                                               : LEAT_TERMINAL_YELLOW;
 }
 
-static void print_verdict(const leat_doctor_result *r)
+static void print_verdict(FILE *to, const leat_doctor_result *r)
 {
     const leat_doctor_verdict *v = &r->verdict;
-    printf("%sverdict: %s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), v->name,
-           v->also[0] ? " and " : "", v->also);
+    fprintf(to, "%sverdict: %s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), v->name,
+            v->also[0] ? " and " : "", v->also);
     if (v->label[0])
-        printf(" (%s)", v->label);
-    printf("%s%s\n", leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
-           r->simulated ? ", simulated" : "");
-    fputs("  ", stdout);
-    leat_terminal_wrap(stdout, v->sentence, 2, 2);
+        fprintf(to, " (%s)", v->label);
+    fprintf(to, "%s%s\n", leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
+            r->simulated ? ", simulated" : "");
+    fputs("  ", to);
+    leat_terminal_wrap(to, v->sentence, 2, 2);
 }
 
 /* --- where the time goes -----------------------------------------------------------------------*/
@@ -77,50 +78,50 @@ static const char *share_text(const char *name)
     return name;
 }
 
-static void print_shares(const leat_doctor_result *r)
+static void print_shares(FILE *to, const leat_doctor_result *r)
 {
     char ms[32];
-    printf("\nwhere the %s ms of a step go%s\n", leat_files_ms_text(r->measured_step_ms, ms),
-           r->simulated ? " (device simulated)" : "");
+    fprintf(to, "\nwhere the %s ms of a step go%s\n", leat_files_ms_text(r->measured_step_ms, ms),
+            r->simulated ? " (device simulated)" : "");
     for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
         const leat_doctor_share *s = &r->shares[i];
         char bar[BAR + 1] = "";
         if (s->share < 0.0005)
             continue;
         memset(bar, '#', (size_t)(s->share < 1 ? s->share * BAR + 0.5 : BAR));
-        printf("  %-24s %5.1f %%  %8s ms  %s\n", share_text(s->name), 100 * s->share,
-               leat_files_ms_text(s->ms, ms), bar);
+        fprintf(to, "  %-24s %5.1f %%  %8s ms  %s\n", share_text(s->name), 100 * s->share,
+                leat_files_ms_text(s->ms, ms), bar);
     }
 }
 
 /* --- the parts ---------------------------------------------------------------------------------*/
 
-static void print_part(const char *name, double ms, double per_s)
+static void print_part(FILE *to, const char *name, double ms, double per_s)
 {
     char text[32], rate[32];
-    printf("  %-40s %9s ms  %12s samples/s\n", name, leat_files_ms_text(ms, text),
-           rate_text(per_s, rate));
+    fprintf(to, "  %-40s %9s ms  %12s samples/s\n", name, leat_files_ms_text(ms, text),
+            rate_text(per_s, rate));
 }
 
-static void print_parts(const leat_doctor_result *r)
+static void print_parts(FILE *to, const leat_doctor_result *r)
 {
     const leat_doctor_capacity *stage = NULL;
-    printf("\nwhat each part takes alone, per step of %.4g samples\n", r->batch);
+    fprintf(to, "\nwhat each part takes alone, per step of %.4g samples\n", r->batch);
     for (int32_t i = 0; i < r->n_capacities; i++) {
         const leat_doctor_capacity *c = &r->capacities[i];
         if (strcmp(c->kind, "stage") != 0)
-            print_part(c->name, c->step_ms, c->samples_per_s.value);
+            print_part(to, c->name, c->step_ms, c->samples_per_s.value);
         else if (!stage || c->step_ms > stage->step_ms)
             stage = c;
     }
     if (stage && !strstr(r->verdict.label, "storage")) { /* reading is no stage */
         char name[96];
         snprintf(name, sizeof name, "slowest stage: %.40s", stage->name);
-        print_part(name, stage->step_ms, stage->samples_per_s.value);
+        print_part(to, name, stage->step_ms, stage->samples_per_s.value);
     }
-    print_part("all together, predicted from the parts", r->predicted_step_ms,
+    print_part(to, "all together, predicted from the parts", r->predicted_step_ms,
                r->predicted_step_ms > 0 ? r->batch / r->predicted_step_ms * 1e3 : 0);
-    print_part("all together, measured", r->measured_step_ms, r->samples_per_s.value);
+    print_part(to, "all together, measured", r->measured_step_ms, r->samples_per_s.value);
 }
 
 /* --- what to change ----------------------------------------------------------------------------*/
@@ -133,59 +134,60 @@ static const char *gain_text(double gain, char text[32])
     return text;
 }
 
-static void print_indented(const char *text)
+static void print_indented(FILE *to, const char *text)
 {
-    fputs("     ", stdout);
-    leat_terminal_wrap(stdout, text, 5, 5);
+    fputs("     ", to);
+    leat_terminal_wrap(to, text, 5, 5);
 }
 
 /* Job and change were run side by side: that is what counts, and what was predicted stands beside it. */
-static void print_measured(const leat_doctor_suggestion *s)
+static void print_measured(FILE *to, const leat_doctor_suggestion *s)
 {
-    char from[32], to[32], gain[32], line[256];
+    char from[32], into[32], gain[32], line[256];
     const char *const than = s->right ? "within 15 % of the prediction"
                              : s->verified_step_ms > s->expected_step_ms
                                  ? "it helps less than predicted"
                                  : "it helps more than predicted";
     snprintf(line, sizeof line, "measured side by side: %s -> %s ms per step; predicted %s; %s",
              leat_files_ms_text(s->before_step_ms, from),
-             leat_files_ms_text(s->verified_step_ms, to), gain_text(s->gain, gain),
+             leat_files_ms_text(s->verified_step_ms, into), gain_text(s->gain, gain),
              s->verified_gain > 0 ? than : "it does not help");
-    print_indented(line);
+    print_indented(to, line);
 }
 
-static void print_suggestion(const leat_doctor_suggestion *s, int number, double before_ms)
+static void print_suggestion(FILE *to, const leat_doctor_suggestion *s, int number,
+                             double before_ms)
 {
-    char from[32], to[32], text[32], title[256], line[896];
+    char from[32], into[32], text[32], title[256], line[896];
     snprintf(title, sizeof title, "%d. %s: %s, %s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              s->is_verified ? "measured" : "predicted");
-    fputs("  ", stdout);
-    leat_terminal_wrap(stdout, title, 2, 5);
-    print_indented(s->why);
+    fputs("  ", to);
+    leat_terminal_wrap(to, title, 2, 5);
+    print_indented(to, s->why);
     if (s->is_verified)
-        print_measured(s);
+        print_measured(to, s);
     else
         snprintf(line, sizeof line, "%s -> %s ms per step; ", leat_files_ms_text(before_ms, from),
-                 leat_files_ms_text(s->predicted_step_ms, to));
+                 leat_files_ms_text(s->predicted_step_ms, into));
     if (s->is_verified)
         line[0] = 0;
     strcat(line, s->n_set ? "add" : "no single setting does it");
     for (int32_t i = 0; i < s->n_set; i++)
         leat_setting_shell(s->set[i], line, sizeof line);
-    print_indented(line);
+    print_indented(to, line);
 }
 
 /* Where to write a change that is to stay. */
-static void print_where(const leat_doctor_result *r, const char *config)
+static void print_where(FILE *to, const leat_doctor_result *r, const char *config)
 {
     char text[512], yaml[256];
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
         if (r->suggestions[i].n_set) {
             snprintf(text, sizeof text, "to keep a change, write it in %.100s, as in `%s`", config,
                      leat_setting_yaml(r->suggestions[i].set[0], yaml, sizeof yaml));
-            fputs("  ", stdout);
-            leat_terminal_wrap(stdout, text, 2, 2);
+            fputs("  ", to);
+            leat_terminal_wrap(to, text, 2, 2);
             return;
         }
 }
@@ -198,39 +200,37 @@ static bool any_verified(const leat_doctor_result *r)
     return false;
 }
 
-static void print_suggestions(const leat_doctor_result *r, const char *config)
+static void print_suggestions(FILE *to, const leat_doctor_result *r, const char *config,
+                              int32_t most)
 {
-    const int32_t most = any_verified(r) ? SUGGESTIONS - 1 : SUGGESTIONS,
-                  n = r->n_suggestions < most ? r->n_suggestions : most;
+    const int32_t n = r->n_suggestions < most ? r->n_suggestions : most;
     if (!r->n_suggestions) {
-        printf("\nwhat to change: ");
+        fprintf(to, "\nwhat to change: ");
         if (!strcmp(r->verdict.name, "compute-bound"))
-            puts("nothing; the input keeps up with the device");
+            fputs("nothing; the input keeps up with the device\n", to);
         else if (!strcmp(r->verdict.name, "environment"))
-            puts("measure again when no other program uses the CPU");
+            fputs("measure again when no other program uses the CPU\n", to);
         else if (r->n_tried)
-            printf("%d change%s tried, none gains 3 %% or more\n", r->n_tried,
-                   r->n_tried == 1 ? "" : "s");
+            fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
+                    r->n_tried == 1 ? "" : "s");
         else
-            puts("no change applies, or --quick tried none");
+            fputs("no change applies, or --quick tried none\n", to);
         return;
     }
-    puts(any_verified(r) ? "\nwhat to change; gains do not add up"
-         : r->suggestions[0].n_set
-             ? "\nwhat to change; gains do not add up; --verify measures the first"
-             : "\nwhat to change; gains do not add up");
+    fprintf(to, "\nwhat to change; gains do not add up%s\n",
+            any_verified(r) || !r->suggestions[0].n_set ? "" : "; --verify measures the first");
     for (int32_t i = 0; i < n; i++)
-        print_suggestion(&r->suggestions[i], i + 1, r->measured_step_ms);
+        print_suggestion(to, &r->suggestions[i], i + 1, r->measured_step_ms);
     if (r->n_suggestions > n)
-        printf("  and %d more with --json\n", r->n_suggestions - n);
-    print_where(r, config);
+        fprintf(to, "  and %d more with --json\n", r->n_suggestions - n);
+    print_where(to, r, config);
 }
 
 /* Each where the job is short, otherwise their sum. */
-static void print_costs(const leat_doctor_result *r)
+static void print_costs(FILE *to, const leat_doctor_result *r)
 {
     const bool each = !strcmp(r->verdict.name, "warm-up");
-    char text[256] = "", ms[32];
+    char text[256] = "", line[384], ms[32];
     double sum = 0;
     for (int32_t i = 0; i < r->n_one_time; i++) {
         const size_t n = strlen(text);
@@ -239,35 +239,80 @@ static void print_costs(const leat_doctor_result *r)
             snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
                      leat_files_ms_text(r->one_time[i].ms, ms));
     }
-    putchar('\n');
-    leat_terminal_say(2, "paid once at the start: %s ms%s%s", leat_files_ms_text(sum, ms),
-                      each ? ": " : "; --json has the parts", each ? text : "");
+    fputc('\n', to);
+    snprintf(line, sizeof line, "paid once at the start: %s ms%s%s", leat_files_ms_text(sum, ms),
+             each ? ": " : "; --json has the parts", each ? text : "");
+    leat_terminal_wrap(to, line, 0, 2);
 }
 
-static void print_head(const leat_doctor_result *r, const char *config)
+static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
 {
-    leat_terminal_say(2, "%s on %s%s: batches of %.4g, %d worker%s, %d core%s", config, r->device,
-                      r->simulated ? " (simulated)" : "", r->batch, r->threads,
-                      r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
+    char line[640];
+    snprintf(line, sizeof line, "%.200s on %.256s%s: batches of %.4g, %d worker%s, %d core%s",
+             config, r->device, r->simulated ? " (simulated)" : "", r->batch, r->threads,
+             r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
+    leat_terminal_wrap(to, line, 0, 2);
     if (r->cores_taken >= 0.1 * r->cores)
-        printf(
+        fprintf(
+            to,
             "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
             r->cores_taken, r->cores);
-    putchar('\n');
+    fputc('\n', to);
 }
 
-void leat_doctor_report_print(const leat_doctor_result *r, const char *config)
+static void print_screen(FILE *to, const leat_doctor_result *r, const char *config, int32_t most)
 {
     char ms[32];
-    print_head(r, config);
-    print_verdict(r);
-    print_shares(r);
-    print_parts(r);
+    print_head(to, r, config);
+    print_verdict(to, r);
+    print_shares(to, r);
+    print_parts(to, r);
     if (r->next_wall[0])
-        printf("  next limit after that: %s, %s ms\n", r->next_wall,
-               leat_files_ms_text(r->next_wall_step_ms, ms));
+        fprintf(to, "  next limit after that: %s, %s ms\n", r->next_wall,
+                leat_files_ms_text(r->next_wall_step_ms, ms));
     if (r->probe >= 0)
-        printf("  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
-    print_suggestions(r, config);
-    print_costs(r);
+        fprintf(to, "  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
+    print_suggestions(to, r, config, most);
+    print_costs(to, r);
+}
+
+/* The screen with so many changes. The caller frees it; NULL: no memory. */
+static char *screen_of(const leat_doctor_result *r, const char *config, int32_t most)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    print_screen(to, r, config, most);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int lines_of(const char *text)
+{
+    int n = 0;
+    while ((text = strchr(text, '\n')) != NULL) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+/* As many changes as fit on the screen. */
+void leat_doctor_report_print(const leat_doctor_result *r, const char *config)
+{
+    int32_t most = SUGGESTIONS;
+    char *text = screen_of(r, config, most);
+    while (text && lines_of(text) > LINES && most > 1) {
+        free(text);
+        text = screen_of(r, config, --most);
+    }
+    if (text)
+        fputs(text, stdout);
+    else
+        print_screen(stdout, r, config, most);
+    free(text);
 }

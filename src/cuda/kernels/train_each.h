@@ -103,8 +103,8 @@ LEAT_HOST_DEVICE void leat_train_each_eight(const leat_train_args *a, int64_t i)
     leat_train_store(a->out[0], a->out_type, at, n, x);
 }
 
-/* Eight values of a row share one block of the generator, 16 bits each: counter = (block, layer, row of the
- * batch, update). */
+/* Eight values of a row share one block of the generator, 16 bits each: counter = (block, layer, row of all
+ * batches of the update, update). */
 LEAT_HOST_DEVICE void leat_train_dropout_eight(const leat_train_args *a, int64_t i)
 {
     const int64_t blocks = (a->row_n + LEAT_EIGHT - 1) / LEAT_EIGHT;
@@ -112,7 +112,8 @@ LEAT_HOST_DEVICE void leat_train_dropout_eight(const leat_train_args *a, int64_t
     const int32_t n = leat_train_count(a->row_n, block * LEAT_EIGHT);
     const float factor = 1 / (1 - a->alpha);
     const uint32_t limit = (uint32_t)((double)a->alpha * 65536.0 + 0.5);
-    const uint32_t counter[4] = { (uint32_t)block, 0x64726f70u ^ (uint32_t)a->layer, (uint32_t)row,
+    const uint32_t counter[4] = { (uint32_t)block, 0x64726f70u ^ (uint32_t)a->layer,
+                                  (uint32_t)(a->step->rows_before + row),
                                   (uint32_t)a->step->updates };
     uint32_t words[4];
     float x[LEAT_EIGHT];

@@ -34,11 +34,12 @@ typedef struct leat_train_step {
     double rate;
     double left[2]; /* of Adam: 1 - beta^step */
     float share, clip;
-    float grad_scale;   /* share, or less where the gradient is clipped */
-    int32_t masked;     /* `valid` says which rows count; 0: all do */
-    int64_t n_valid;    /* rows that count */
-    int64_t origin_row; /* the first of them */
-    int64_t updates;    /* done before this step */
+    float grad_scale;    /* share, or less where the gradient is clipped */
+    int32_t masked;      /* `valid` says which rows count; 0: all do */
+    int64_t n_valid;     /* rows that count */
+    int64_t origin_row;  /* the first of them */
+    int64_t updates;     /* done before this step */
+    int64_t rows_before; /* leat_net_step */
 } leat_train_step;
 
 typedef struct leat_train_sums {

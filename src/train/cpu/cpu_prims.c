@@ -143,8 +143,8 @@ static int scale(const leat_cpu_call *call)
 
 /* --- dropout --------------------------------------------------------------------------------- */
 
-/* Eight values share one block of the generator, 16 bits each: counter = (block, layer, row of the batch,
- * update). y is 0 or x * factor. */
+/* Eight values share one block of the generator, 16 bits each: counter = (block, layer, row of all
+ * batches of the update, update). y is 0 or x * factor. */
 static void drop(const leat_cpu_call *call, int64_t row, const float *x, float *y, size_t n,
                  size_t at)
 {
@@ -176,7 +176,7 @@ static int dropout(const leat_cpu_call *call)
             const float *x =
                 leat_cpu_floats(call->net, call->in[0], type, from, here, leat_cpu_room(call, 0));
             float *y = leat_cpu_floats_out(call->out[0], type, from, leat_cpu_room(call, 1));
-            drop(call, call->first_row + row, x, y, here, at);
+            drop(call, call->net->job.how->rows_before + call->first_row + row, x, y, here, at);
             leat_cpu_put(call->net, call->out[0], type, from, here, y);
         }
     return LEAT_OK;
