@@ -2,17 +2,16 @@
 #include "index.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "atomic_file.h"
 #include "little_endian.h"
+#include "side_file.h"
 #include "tfrecord.h"
 
 typedef unsigned long long ull;
@@ -132,60 +131,32 @@ void leat_index_close(leat_index *index)
 
 /* --- opening the side file ---------------------------------------------------------------------*/
 
-static int stale(leat_format_error *err, const char *side, const char *why)
-{
-    return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, why);
-}
-
 /* Reads and checks the parts of a side file that open needs. */
 static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
                       const struct stat *data, leat_index *out, leat_format_error *err)
 {
     if (size < sizeof magic || memcmp(bytes + AT_MAGIC, magic, sizeof magic) != 0)
-        return stale(err, side, "not an index");
+        return leat_side_file_stale(err, side, "not an index");
     if (size < HEADER_BYTES)
-        return stale(err, side, "cut short");
+        return leat_side_file_stale(err, side, "cut short");
     if (leat_load_u32(bytes + AT_VERSION) != VERSION)
-        return stale(err, side, "an index of another version");
+        return leat_side_file_stale(err, side, "an index of another version");
     if (leat_load_u64(bytes + AT_CHECKSUM) != XXH3_64bits(bytes, AT_CHECKSUM))
-        return stale(err, side, "its header is damaged");
+        return leat_side_file_stale(err, side, "its header is damaged");
     const uint64_t n_records = leat_load_u64(bytes + AT_RECORDS);
     out->data_bytes = leat_load_u64(bytes + AT_DATA_BYTES);
     out->data_mtime_ns = (int64_t)leat_load_u64(bytes + AT_DATA_MTIME);
     if (out->data_bytes != (uint64_t)data->st_size ||
         out->data_mtime_ns != (int64_t)data->st_mtim.tv_sec * 1000000000 + data->st_mtim.tv_nsec)
-        return stale(err, side, "older than the data file, or of another file");
+        return leat_side_file_stale(err, side, "older than the data file, or of another file");
     out->n_lost = leat_load_u32(bytes + AT_LOST);
     out->lost_bytes = leat_load_u64(bytes + AT_LOST_BYTES);
     out->lost_first = leat_load_u64(bytes + AT_LOST_FIRST);
     if (n_records > most_records(out->data_bytes) || size != side_bytes(n_records))
-        return stale(err, side, "of the wrong length");
+        return leat_side_file_stale(err, side, "of the wrong length");
     if (leat_load_u64(bytes + size - 8) != out->data_bytes)
-        return stale(err, side, "its last offset is not the end of the data file");
+        return leat_side_file_stale(err, side, "its last offset is not the end of the data file");
     lay_out(out, out->memory, out->memory_bytes, n_records);
-    return LEAT_FORMAT_OK;
-}
-
-static int map_side(const char *side, leat_index *out, leat_format_error *err)
-{
-    struct stat st;
-    const int fd = open(side, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side,
-                                errno == ENOENT ? "missing" : leat_format_open_error(errno));
-    int rc = fstat(fd, &st);
-    if (rc < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
-        close(fd);
-        return stale(err, side, "empty, or not a regular file");
-    }
-    void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    const int error = errno;
-    close(fd);
-    if (memory == MAP_FAILED)
-        return stale(err, side, strerror(error));
-    out->memory = memory;
-    out->memory_bytes = (size_t)st.st_size;
-    out->mapped = 1;
     return LEAT_FORMAT_OK;
 }
 
@@ -193,15 +164,18 @@ static int open_side(const char *side, const struct stat *data, unsigned flags, 
                      leat_format_error *err)
 {
     memset(out, 0, sizeof *out);
-    int rc = map_side(side, out, err);
+    int rc = leat_side_file_map(side, &out->memory, &out->memory_bytes, err);
+    out->mapped = rc == LEAT_FORMAT_OK;
+    if (rc < 0)
+        rc = err->code = LEAT_FORMAT_STALE; /* whatever is wrong with it, it is built again */
     if (rc == LEAT_FORMAT_OK)
         rc = check_side(out->memory, out->memory_bytes, side, data, out, err);
     if (rc == LEAT_FORMAT_OK && out->n_lost && !(flags & LEAT_INDEX_RESYNC))
-        rc = stale(err, side, "of a file that is damaged");
+        rc = leat_side_file_stale(err, side, "of a file that is damaged");
     if (rc == LEAT_FORMAT_OK)
         rc = make_seen(out, err);
     if (rc == LEAT_FORMAT_OK && (flags & LEAT_INDEX_VERIFY) && leat_index_verify(out, err) < 0)
-        rc = stale(err, side, "its offsets are damaged");
+        rc = leat_side_file_stale(err, side, "its offsets are damaged");
     if (rc < 0)
         leat_index_close(out);
     return rc;

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "jpeg_index.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "atomic_file.h"
 #include "little_endian.h"
+#include "side_file.h"
 
 /* Offsets in the head, an entry and the tail. */
 enum {
@@ -90,58 +87,31 @@ void leat_jpeg_index_close(leat_jpeg_index *index)
     memset(index, 0, sizeof *index);
 }
 
-static int stale(leat_format_error *err, const char *side, const char *why)
-{
-    return leat_format_fail(err, LEAT_FORMAT_STALE, 0, "%s: %s", side, why);
-}
-
 /* Checks head and tail of the mapped file. */
 static int check_ends(const char *side, uint64_t data_bytes, uint64_t n_records,
                       leat_jpeg_index *out, leat_format_error *err)
 {
     const uint8_t *const head = out->memory;
     if (out->memory_bytes < sizeof magic || memcmp(head + AT_MAGIC, magic, sizeof magic) != 0)
-        return stale(err, side, "not an index of JPEG files");
+        return leat_side_file_stale(err, side, "not an index of JPEG files");
     if (out->memory_bytes < HEAD_BYTES + TAIL_BYTES)
-        return stale(err, side, "damaged or cut short");
+        return leat_side_file_stale(err, side, "damaged or cut short");
     const uint8_t *const tail = head + out->memory_bytes - TAIL_BYTES;
     if (leat_load_u32(head + AT_VERSION) != VERSION)
-        return stale(err, side, "an index of another version");
+        return leat_side_file_stale(err, side, "an index of another version");
     if (leat_load_u64(tail + AT_TAIL_CHECK) != check_of_ends(head, tail) ||
         leat_load_u64(tail + AT_FILE_BYTES) != out->memory_bytes)
-        return stale(err, side, "damaged or cut short");
+        return leat_side_file_stale(err, side, "damaged or cut short");
     out->n_records = leat_load_u64(tail + AT_RECORDS);
     out->data_bytes = leat_load_u64(tail + AT_DATA_BYTES);
     if (out->data_bytes != data_bytes || out->n_records != n_records)
-        return stale(err, side, "of another data file");
+        return leat_side_file_stale(err, side, "of another data file");
     const uint64_t at = leat_load_u64(tail + AT_ENTRIES), end = out->memory_bytes - TAIL_BYTES;
     if (at < HEAD_BYTES || at > end || (end - at) % ENTRY_BYTES != 0 ||
         (end - at) / ENTRY_BYTES != n_records || tail[AT_KEY + LEAT_JPEG_INDEX_KEY_MAX] != 0)
-        return stale(err, side, "of the wrong length");
+        return leat_side_file_stale(err, side, "of the wrong length");
     out->entries = head + at;
     memcpy(out->key, tail + AT_KEY, sizeof out->key);
-    return LEAT_FORMAT_OK;
-}
-
-static int map_side(const char *side, leat_jpeg_index *out, leat_format_error *err)
-{
-    struct stat st;
-    const int fd = open(side, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return leat_format_fail(
-            err, errno == ENOENT || errno == ENAMETOOLONG ? LEAT_FORMAT_END : LEAT_FORMAT_IO, 0,
-            "%s: %s", side, errno == ENOENT ? "missing" : leat_format_open_error(errno));
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0) {
-        close(fd);
-        return stale(err, side, "empty, or not a regular file");
-    }
-    void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-    const int error = errno;
-    close(fd);
-    if (memory == MAP_FAILED)
-        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", side, strerror(error));
-    out->memory = memory;
-    out->memory_bytes = (size_t)st.st_size;
     return LEAT_FORMAT_OK;
 }
 
@@ -152,7 +122,9 @@ int leat_jpeg_index_open(const char *tfrecord_path, uint64_t data_bytes, uint64_
     char *side = leat_jpeg_index_path(tfrecord_path);
     if (!side)
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", tfrecord_path);
-    int rc = map_side(side, out, err);
+    void *memory = NULL;
+    int rc = leat_side_file_map(side, &memory, &out->memory_bytes, err);
+    out->memory = memory;
     if (rc == LEAT_FORMAT_OK)
         rc = check_ends(side, data_bytes, n_records, out, err);
     if (rc < 0)

@@ -19,7 +19,7 @@
 #include "report/progress.h"
 
 struct synth_options {
-    int64_t n, classes, size, seed, quality, threads;
+    int64_t n, classes, size, seed, threads;
     double split;
     int32_t format, quiet, progress;
     const char *json;
@@ -41,7 +41,6 @@ static const leat_option options[] = {
     LEAT_OPTION_ENUM(struct synth_options, format, "jpeg", formats,
                      "file format; cifar: all images in DIR/all.bin, or DIR/train.bin and "
                      "DIR/test.bin; needs --size 32"),
-    LEAT_OPTION_I64(struct synth_options, quality, "90", 1, 100, "quality of JPEG files"),
     LEAT_ROW_THREADS(struct synth_options),
     LEAT_ROW_QUIET(struct synth_options),
     LEAT_ROW_PROGRESS(struct synth_options),
@@ -192,9 +191,8 @@ static int make_image(struct synth *s, int64_t i, uint8_t *pixels, leat_error *e
     leat_draw((uint64_t)o->seed, (uint64_t)i, label, size, pixels);
     if (o->format == FORMAT_CIFAR)
         return write_cifar(s, i, label, pixels, err);
-    int rc = o->format == FORMAT_PNG
-                 ? leat_image_encode_png(pixels, size, size, &bytes, &n, err)
-                 : leat_image_encode_jpeg(pixels, size, (int)o->quality, &bytes, &n, err);
+    int rc = o->format == FORMAT_PNG ? leat_image_encode_png(pixels, size, size, &bytes, &n, err)
+                                     : leat_image_encode_jpeg(pixels, size, &bytes, &n, err);
     if (rc < 0)
         return rc;
     char *path = leat_files_text("%s%s/%s/%s-%07lld.%s", s->part, part, class_name, class_name,

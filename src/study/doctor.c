@@ -42,7 +42,6 @@ struct doctor {
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
     leat_other_processes before, after;
-    int64_t rounds_ns;
     int n_done, n_total;
 };
 
@@ -115,13 +114,11 @@ static int run_rounds(struct doctor *d, leat_error *err)
     enum { N_PARTS = 5 };
     int rc = LEAT_OK;
     leat_other_processes_look("", &d->before);
-    const int64_t from = leat_clock_ns();
     for (int32_t round = 0; round < d->result->rounds && rc == LEAT_OK; round++) {
         for (int i = 0; i < N_PARTS && rc == LEAT_OK; i++)
             rc = run_part(d, round % 2 ? N_PARTS - 1 - i : i, round, err);
         report(d, "measuring the parts");
     }
-    d->rounds_ns = leat_clock_ns() - from;
     leat_other_processes_look("", &d->after);
     return rc;
 }

@@ -18,6 +18,9 @@ extern const leat_option leat_loss_no_options[]; /* nn_list.c: an empty table */
 int leat_loss_check_values(const char *loss, const leat_shape *outputs, const leat_shape *target,
                            leat_error *err);
 
+/* softmax_cross_entropy.c: the first of the largest of n values. */
+int64_t leat_loss_largest(const float *x, int64_t n);
+
 /* X(name): leat_optimizer_<name> in src/train/optimizers/<name>.c */
 #define LEAT_OPTIMIZER_LIST(X)                                                                     \
     X(sgd)                                                                                         \

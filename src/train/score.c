@@ -112,22 +112,13 @@ static int fetch(leat_trainer *trainer, const leat_batch *batch, int64_t rows, h
     return rc;
 }
 
-static int64_t largest(const float *x, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++)
-        if (x[i] > x[best])
-            best = i;
-    return best;
-}
-
 /* The class of a row; of weights the first with the largest one. */
 static int64_t class_of(const leat_score *score, const leat_view *y, int64_t row)
 {
     if (score->binary)
         return leat_target_f32(y, row) > 0.5f;
     if (y->shape.dtype == LEAT_F32)
-        return largest((const float *)y->data + row * score->n, score->n);
+        return leat_loss_largest((const float *)y->data + row * score->n, score->n);
     return leat_target_i64(y, row);
 }
 
@@ -162,7 +153,7 @@ static void add_row(leat_score *score, const leat_loss_rows *rows, int64_t row, 
         return;
     x = score->binary ? pair : x;
     score->info.samples++;
-    *predicted = largest(x, n);
+    *predicted = leat_loss_largest(x, n);
     if (!score->info.n_classes)
         return;
     *actual = class_of(score, rows->target, row);

@@ -36,7 +36,7 @@ static void every_primitive_as_on_the_cpu(void **state)
 static void accumulated_batches_too(void **state)
 {
     (void)state;
-    for (const model *m = gpu_small_models; m->name; m++) {
+    for (const gpu_model *m = gpu_small_models; m->name; m++) {
         if (strstr(m->text, "accumulate"))
             continue; /* it does so in the other tests */
         fake->reset((uint64_t)(m - gpu_small_models));

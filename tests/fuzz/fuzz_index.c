@@ -5,6 +5,8 @@
  * that is given out lies within the data file, and building it again gives the right places. */
 #include "formats/index.c"
 
+#include <unistd.h>
+
 #include "fuzz_target.h"
 enum { N_RECORDS = 1100 }; /* two blocks */
 

@@ -6,6 +6,8 @@
  * else. */
 #include "formats/jpeg_index.c"
 
+#include <unistd.h>
+
 #include "bench/jpeg_reference.h"
 #include "fuzz_target.h"
 #include "ops/jpeg/jpeg.h"

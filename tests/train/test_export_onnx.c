@@ -95,15 +95,7 @@ static void export_one(size_t i)
     shake(f.trainer);
     const int64_t n_in = leat_shape_elements(&feed.input), n_out = f.trainer->info.n_outputs;
     float *x = random_floats(5, (size_t)(ROWS * n_in)), *y = calloc((size_t)(ROWS * n_out), 4);
-    int64_t labels[ROWS] = { 0 };
-    leat_step_times times = { 0 };
-    const leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
-                                 .y = batch_view(&feed.target, ROWS, labels),
-                                 .rows = ROWS,
-                                 .n_valid = ROWS };
-    const leat_net_step how = { .logits = y };
-    assert_int_equal(f.trainer->backend->step(f.trainer->net, NULL, &rows, &how, &times, &f.err),
-                     LEAT_OK);
+    fixture_logits(&f, &feed, x, ROWS, y);
     snprintf(path, sizeof path, OUT_DIR "/%s.onnx", models[i].name);
     if (leat_trainer_export_onnx(f.trainer, path, &f.err) < 0)
         fail_msg("%s: %s", models[i].name, f.err.message);

@@ -94,15 +94,7 @@ static void outputs_of(fixture *f, float out[ROWS * OUT])
 {
     const leat_trainer_feed of = feed();
     float *x = random_floats(99, ROWS * IN);
-    int64_t y[ROWS] = { 0 };
-    leat_step_times times = { 0 };
-    const leat_net_rows rows = { .x = batch_view(&of.input, ROWS, x),
-                                 .y = batch_view(&of.target, ROWS, y),
-                                 .rows = ROWS,
-                                 .n_valid = ROWS };
-    const leat_net_step how = { .logits = out };
-    if (f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &times, &f->err) < 0)
-        fail_msg("%s", f->err.message);
+    fixture_logits(f, &of, x, ROWS, out);
     free(x);
 }
 

@@ -96,15 +96,7 @@ static void check_model(const char *name, const float *wanted)
     if (leat_trainer_restore(f.trainer, path, &f.err) < 0)
         fail_msg("%s", f.err.message);
     float *x = values_of("input", (size_t)ROWS * SIZE * SIZE * 3), y[ROWS * CLASSES];
-    int64_t labels[ROWS] = { 0 };
-    leat_step_times times = { 0 };
-    const leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
-                                 .y = batch_view(&feed.target, ROWS, labels),
-                                 .rows = ROWS,
-                                 .n_valid = ROWS };
-    const leat_net_step how = { .logits = y };
-    assert_int_equal(f.trainer->backend->step(f.trainer->net, NULL, &rows, &how, &times, &f.err),
-                     LEAT_OK);
+    fixture_logits(&f, &feed, x, ROWS, y);
     for (int i = 0; i < ROWS * CLASSES; i++)
         if (!(fabs((double)(y[i] - wanted[i])) < 1e-3))
             fail_msg("%s: output %d is %.6f, PyTorch's %.6f", name, i, (double)y[i],

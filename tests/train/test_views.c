@@ -34,18 +34,11 @@ static void transform(const float *from, float *to, bool mirrored, int64_t move)
                 }
 }
 
-static void add_outputs(fixture *f, const leat_trainer_feed *feed, float *x, int64_t *labels,
-                        double share, double *sum)
+static void add_outputs(fixture *f, const leat_trainer_feed *feed, float *x, double share,
+                        double *sum)
 {
     float logits[ROWS * CLASSES];
-    const leat_net_rows rows = { .x = batch_view(&feed->input, ROWS, x),
-                                 .y = batch_view(&feed->target, ROWS, labels),
-                                 .rows = ROWS,
-                                 .n_valid = ROWS };
-    const leat_net_step how = { .logits = logits };
-    leat_step_times times = { 0 };
-    assert_int_equal(f->trainer->backend->step(f->trainer->net, NULL, &rows, &how, &times, NULL),
-                     LEAT_OK);
+    fixture_logits(f, feed, x, ROWS, logits);
     for (int i = 0; i < ROWS * CLASSES; i++)
         sum[i] += share * (double)logits[i];
 }
@@ -77,7 +70,7 @@ static void check_views(const char *views, double whole, double moved)
     for (int64_t move = -1; move <= 1; move++)
         for (int mirrored = 0; mirrored < 2; mirrored++) {
             transform(x, other, mirrored, move);
-            add_outputs(&f, &feed, other, labels, (move ? moved : whole) / 2, wanted);
+            add_outputs(&f, &feed, other, (move ? moved : whole) / 2, wanted);
         }
     const leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
                                  .y = batch_view(&feed.target, ROWS, labels),

@@ -8,6 +8,8 @@
 
 #include <jpeglib.h>
 
+enum { QUALITY = 90 };
+
 struct encoder {
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr manager;
@@ -24,7 +26,7 @@ static void on_error(j_common_ptr jpeg)
     longjmp(encoder->back, 1);
 }
 
-static int compress(struct encoder *encoder, const uint8_t *pixels, int size, int quality)
+static int compress(struct encoder *encoder, const uint8_t *pixels, int size)
 {
     struct jpeg_compress_struct *jpeg = &encoder->jpeg;
     if (setjmp(encoder->back))
@@ -35,7 +37,7 @@ static int compress(struct encoder *encoder, const uint8_t *pixels, int size, in
     jpeg->input_components = 3;
     jpeg->in_color_space = JCS_RGB;
     jpeg_set_defaults(jpeg);
-    jpeg_set_quality(jpeg, quality, TRUE);
+    jpeg_set_quality(jpeg, QUALITY, TRUE);
     jpeg->dct_method = JDCT_ISLOW; /* exact in integers: the same bytes everywhere */
     jpeg_start_compress(jpeg, TRUE);
     while (jpeg->next_scanline < jpeg->image_height) {
@@ -46,14 +48,14 @@ static int compress(struct encoder *encoder, const uint8_t *pixels, int size, in
     return 0;
 }
 
-int leat_image_encode_jpeg(const uint8_t *pixels, int size, int quality, uint8_t **out, size_t *n,
+int leat_image_encode_jpeg(const uint8_t *pixels, int size, uint8_t **out, size_t *n,
                            leat_error *err)
 {
     struct encoder encoder = { .text = "" };
     encoder.jpeg.err = jpeg_std_error(&encoder.manager);
     encoder.manager.error_exit = on_error;
     encoder.jpeg.client_data = &encoder;
-    const int bad = compress(&encoder, pixels, size, quality);
+    const int bad = compress(&encoder, pixels, size);
     jpeg_destroy_compress(&encoder.jpeg);
     if (bad)
         free(encoder.bytes);

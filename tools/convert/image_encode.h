@@ -9,8 +9,8 @@
 
 #include "leat/error.h"
 
-/* Encode RGB pixels; free(*out). Return LEAT_OK or LEAT_E_NOMEM. JPEG: size × size. */
-int leat_image_encode_jpeg(const uint8_t *pixels, int size, int quality, uint8_t **out, size_t *n,
+/* Encode RGB pixels; free(*out). Return LEAT_OK or LEAT_E_NOMEM. JPEG: size × size, quality 90. */
+int leat_image_encode_jpeg(const uint8_t *pixels, int size, uint8_t **out, size_t *n,
                            leat_error *err);
 int leat_image_encode_png(const uint8_t *pixels, int height, int width, uint8_t **out, size_t *n,
                           leat_error *err);

@@ -6,8 +6,6 @@
 
 #include <stdio.h>
 
-enum { LEAT_TABLE_ROWS_MOST = 400 };
-
 /* heads: names of the columns, NULL at the end. */
 void leat_table_open(FILE *out, const char *const *heads);
 void leat_table_row(FILE *out);

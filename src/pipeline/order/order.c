@@ -253,7 +253,7 @@ void leat_order_row(const leat_order *order, leat_order_cache *cache, const leat
                     uint64_t j, uint64_t *sample, uint64_t *epoch)
 {
     leat_check(place->first_row + j < place->global_rows);
-    *sample = leat_order_position(order, place, j);
+    *sample = leat_order_position(place, j);
     *epoch = place->epoch;
     if (order->buckets)
         *sample = leat_buckets_sample(order->buckets, &cache->bucket_rows, place->bucket, *sample,
@@ -270,7 +270,7 @@ void leat_order_rows(const leat_order *order, leat_order_cache *cache,
     leat_check(place->first_row + j + n <= place->global_rows);
     if (is_plain && order->n_before == 1 && step->kind == LEAT_ORDER_SHUFFLE)
         leat_shuffle_span(&step->shuffle, step->n_in, 0, place->epoch, &cache->before[0],
-                          leat_order_position(order, place, j), n, samples);
+                          leat_order_position(place, j), n, samples);
     else
         for (uint64_t i = 0; i < n; i++)
             leat_order_row(order, cache, place, j + i, &samples[i], &epoch);

@@ -148,10 +148,8 @@ void leat_order_rows(const leat_order *order, leat_order_cache *cache,
                      const leat_order_place *place, uint64_t j, uint64_t n, uint64_t *samples);
 
 /* Returns the position of row j in the pass, or in its bucket if there are buckets. */
-static inline uint64_t leat_order_position(const leat_order *order, const leat_order_place *place,
-                                           uint64_t j)
+static inline uint64_t leat_order_position(const leat_order_place *place, uint64_t j)
 {
-    (void)order;
     return place->first + place->first_row + j;
 }
 

@@ -20,7 +20,7 @@ void leat_order_replace(const leat_order *order, leat_order_cache *cache, uint64
                         const leat_order_place *place, uint64_t j, uint64_t bad, uint32_t attempt,
                         uint64_t *sample, uint64_t *epoch)
 {
-    const uint64_t p = leat_order_position(order, place, j);
+    const uint64_t p = leat_order_position(place, j);
     /* Endless data has no passes: the samples of n_records records count as one. */
     const bool endless = order->n_samples == LEAT_ENDLESS;
     const uint64_t n = order->buckets ? order->buckets->list[place->bucket].members->n_members

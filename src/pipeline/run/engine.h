@@ -58,10 +58,9 @@
 #include "pipeline/sample/sample.h"
 #include "readahead.h"
 
-#define LEAT_DECISIONS 128 /* the loader remembers so many of its last decisions */
-#define LEAT_INFO_RING 64  /* batches whose info stays readable after release */
-#define LEAT_SLOTS_AT_OPEN                                                                         \
-    16 /* slots made at open; a deeper window makes more when it needs them */
+#define LEAT_DECISIONS     128 /* the loader remembers so many of its last decisions */
+#define LEAT_INFO_RING     64  /* batches whose info stays readable after release */
+#define LEAT_SLOTS_AT_OPEN 16  /* a deeper window makes more when it needs them */
 
 typedef enum leat_slot_state {
     LEAT_SLOT_FREE,

@@ -66,9 +66,8 @@ static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_l
     task->place = leat_order_find(&plan->order, &a->order, (uint64_t)a->batch);
     task->bytes = 0;
     const uint64_t rest = task->place.rows - a->row;
-    const uint64_t n_rows =
-        leat_order_whole_rows(&plan->order, leat_order_position(&plan->order, &task->place, a->row),
-                              now->task_rows, LEAT_TASK_ROWS);
+    const uint64_t n_rows = leat_order_whole_rows(
+        &plan->order, leat_order_position(&task->place, a->row), now->task_rows, LEAT_TASK_ROWS);
     task->n = 0;
     for (uint64_t i = 0; i < n_rows && i < rest; i++) {
         leat_row_read *const row = &task->rows[i];

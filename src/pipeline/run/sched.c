@@ -46,7 +46,7 @@ static void claim_next_locked(leat_loader *loader, leat_row_work *out)
     const leat_order *const order = &loader->plan->order;
     const leat_order_place place = leat_order_find(order, &a->order, (uint64_t)a->batch);
     const uint64_t rest = place.rows - a->row;
-    const uint64_t n = leat_order_whole_rows(order, leat_order_position(order, &place, a->row),
+    const uint64_t n = leat_order_whole_rows(order, leat_order_position(&place, a->row),
                                              loader->task_rows, UINT64_MAX);
     *out = (leat_row_work){ .slot = leat_slot_claim_locked(loader, a->batch, &place),
                             .place = place,

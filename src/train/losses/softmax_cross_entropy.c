@@ -150,7 +150,7 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
     return rc;
 }
 
-static int64_t largest(const float *x, int64_t n)
+int64_t leat_loss_largest(const float *x, int64_t n)
 {
     int64_t best = 0;
     for (int64_t i = 1; i < n; i++)
@@ -181,7 +181,7 @@ static float target_of(const leat_softmax_options *o, int64_t n, const float *t,
 static bool eval_row(const leat_softmax_options *o, const float *x, int64_t n, const float *t,
                      int64_t label, float scale, float *grad, double *loss)
 {
-    const int64_t best = largest(x, n);
+    const int64_t best = leat_loss_largest(x, n);
     const float top = x[best];
     const double sum = exp_sum(x, n, top), log_sum = log(sum);
     double all = 0;
@@ -197,14 +197,14 @@ static bool eval_row(const leat_softmax_options *o, const float *x, int64_t n, c
         for (int64_t i = 0; i < n; i++)
             grad[i] = scale * (expf(x[i] - top) * factor - target_of(o, n, t, label, i));
     }
-    return best == (t ? largest(t, n) : label);
+    return best == (t ? leat_loss_largest(t, n) : label);
 }
 
 /* The usual case, without options: one row whose target is a class. */
 static bool eval_class(const float *x, int64_t n, int64_t label, float scale, float *grad,
                        double *loss)
 {
-    const int64_t best = largest(x, n);
+    const int64_t best = leat_loss_largest(x, n);
     const float top = x[best];
     const double sum = exp_sum(x, n, top);
     *loss = log(sum) - (double)(x[label] - top);
@@ -241,7 +241,7 @@ static void eval(const void *opts, const leat_loss_rows *in, double *loss_sum, d
 
 static void probabilities(const void *opts, float *x, int64_t n)
 {
-    const float top = x[largest(x, n)];
+    const float top = x[leat_loss_largest(x, n)];
     const double sum = exp_sum(x, n, top);
     (void)opts;
     for (int64_t i = 0; i < n; i++)

@@ -12,14 +12,7 @@
 
 static int make_files(void **state)
 {
-    if (make_folder(state) < 0)
-        return -1;
-    for (int i = 0; i < N_FILES; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "part-%d.tfrecord", i);
-        write_records(in_folder(name), (uint64_t)i * N_RECORDS, N_RECORDS, 3000);
-    }
-    return 0;
+    return make_parts(state, N_FILES, N_RECORDS, 3000);
 }
 
 static int try_plan(const char *pattern, const char *features, const char *engine, int prefetch,

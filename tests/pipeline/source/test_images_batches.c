@@ -10,15 +10,8 @@
 static int open_plan(const char *source, const char *stages, leat_plan **plan, leat_error *err)
 {
     char text[2048];
-    leat_config *config;
     snprintf(text, sizeof text, "source: %s\npipeline: [%s]\n", source, stages);
-    *plan = NULL;
-    int rc = leat_config_parse(text, "set.yaml", &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
+    return open_text(text, plan, err);
 }
 
 enum { N_CLASSES = 3, PER_CLASS = 25 };

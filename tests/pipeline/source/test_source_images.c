@@ -46,15 +46,8 @@ static void write_shade(const char *name, uint8_t shade)
 static int open_plan(const char *source, const char *stages, leat_plan **plan, leat_error *err)
 {
     char text[2048];
-    leat_config *config;
     snprintf(text, sizeof text, "source: %s\npipeline: [%s]\n", source, stages);
-    *plan = NULL;
-    int rc = leat_config_parse(text, "set.yaml", &config, err);
-    if (rc < 0)
-        return rc;
-    rc = leat_plan_open(config, NULL, plan, err);
-    leat_config_close(&config);
-    return rc;
+    return open_text(text, plan, err);
 }
 
 static int open_set(const char *name, const char *stages, leat_plan **plan, leat_error *err)
@@ -75,7 +68,7 @@ static leat_plan *plan_of(const char *name, const char *stages)
 /* Refused on opening; `message` has $ for the test's folder. */
 static void refuse(const char *name, int code, const char *message)
 {
-    char want[1020] = "set.yaml:1:18: ";
+    char want[1020] = "test.yaml:1:18: ";
     leat_plan *plan;
     leat_error err = { 0 };
     for (const char *p = message; *p; p++)
