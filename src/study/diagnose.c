@@ -324,6 +324,25 @@ static bool step_is_small(const leat_facts *f)
            f->loader_cpu_ns > 0 && f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
 }
 
+/* The workers' CPU time explains at least half of what the step takes longer beside them. */
+static bool workers_hinder(const leat_facts *f)
+{
+    const double longer =
+        f->run.value > 0 && f->step.value > 0 ? 1e9 / f->run.value - 1e9 / f->step.value : 0;
+    return f->loader_cpu_ns >= 0.5 * longer;
+}
+
+/* On the CPU the step takes longer in the loop than alone, or input and step do not reach their own rates. */
+static void say_on_host(const leat_facts *f, leat_diagnosis *d)
+{
+    if (f->loader_of_step.value < 1 || workers_hinder(f))
+        say_shared(f, d);
+    else if (f->of_step.value >= NEVER_BELOW)
+        say_step(f, d);
+    else
+        say_unclear(f, d);
+}
+
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_estimate slack = f->loader_of_step;
@@ -341,7 +360,7 @@ static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
     else if (f->on_host && input && step_is_small(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and uses few of the cores", d);
     else if (f->on_host)
-        say_shared(f, d);
+        say_on_host(f, d);
     else if (input && f->of_loader.value >= NEAR_ENOUGH)
         say_input(
             f, BUSY_ENOUGH,

@@ -188,6 +188,18 @@ static void cores_are_a_part_like_others(void **state)
     assert_verdict(&f, "input-bound", "", "high");
     f.step_cpu_ns = 5e6 / ROWS;
     assert_verdict(&f, "shared-cores", "cores-full", "high");
+    /* The workers hardly compute: they cannot have taken the trainer's core. */
+    f = facts_of(10, 1, 9.2);
+    f.on_host = true;
+    f.loader_cpu_ns = 0.3e6 / ROWS;
+    f.step_cpu_ns = 18e6 / ROWS;
+    assert_verdict(&f, "compute-bound", "", "none");
+    f = facts_of(10, 1, 7);
+    f.on_host = true;
+    f.loader_cpu_ns = 0.3e6 / ROWS;
+    assert_verdict(&f, "inconclusive", "", "none");
+    f.loader_cpu_ns = 1.6e6 / ROWS;
+    assert_verdict(&f, "shared-cores", "trainer-starved", "high");
     /* A device whose driver thread gets no core. */
     f = facts_of(10, 5, 7.9);
     f.run_cores = 3.9;
