@@ -10,12 +10,10 @@
 #include "bench_common.h"
 #include "leat/leat.h"
 
-#define N_RECORDS 65536
-#define BATCHES   512 /* batches per run */
-
 typedef struct job {
     size_t row_bytes;
-    int64_t batch;
+    uint64_t n_records;
+    int64_t batch, n_batches; /* rows of a batch, batches per run */
     uint8_t *rows, *slot;
     leat_plan *plan;
     leat_loader *loader;
@@ -24,9 +22,9 @@ typedef struct job {
 static int64_t plain_copy(void *arg)
 {
     job *const j = arg;
-    for (int64_t i = 0; i < BATCHES * j->batch; i++)
+    for (int64_t i = 0; i < j->n_batches * j->batch; i++)
         memcpy(j->slot + (size_t)(i % j->batch) * j->row_bytes,
-               j->rows + (size_t)(i % N_RECORDS) * j->row_bytes, j->row_bytes);
+               j->rows + (uint64_t)i % j->n_records * j->row_bytes, j->row_bytes);
     bench_keep(j->slot);
     return 0;
 }
@@ -34,10 +32,11 @@ static int64_t plain_copy(void *arg)
 static int64_t permuted_copy(void *arg)
 {
     job *const j = arg;
-    const leat_perm perm = leat_perm_make(N_RECORDS, 1, 0, 0);
-    for (int64_t i = 0; i < BATCHES * j->batch; i++)
+    const leat_perm perm = leat_perm_make(j->n_records, 1, 0, 0);
+    for (int64_t i = 0; i < j->n_batches * j->batch; i++)
         memcpy(j->slot + (size_t)(i % j->batch) * j->row_bytes,
-               j->rows + leat_perm_at(&perm, (uint64_t)i % N_RECORDS) * j->row_bytes, j->row_bytes);
+               j->rows + leat_perm_at(&perm, (uint64_t)i % j->n_records) * j->row_bytes,
+               j->row_bytes);
     bench_keep(j->slot);
     return 0;
 }
@@ -46,7 +45,7 @@ static int64_t loaded(void *arg)
 {
     job *const j = arg;
     leat_batch *batch;
-    for (int i = 0; i < BATCHES; i++) {
+    for (int64_t i = 0; i < j->n_batches; i++) {
         if (leat_loader_next(j->loader, &batch, NULL) < 0)
             return -1;
         leat_batch_release(batch);
@@ -62,7 +61,7 @@ static void open_job(job *j, int threads, bool shuffle, const char *engine)
     const int64_t dims[] = { (int64_t)j->row_bytes / 4 };
     const leat_rows rows = { "x", leat_shape_make(LEAT_F32, 1, dims), j->rows };
     const leat_loader_options options = { .epochs = -1 };
-    leat_builder_rows(b, N_RECORDS, &rows, 1);
+    leat_builder_rows(b, j->n_records, &rows, 1);
     snprintf(text, sizeof text, "{threads: %d, %s}", threads, engine);
     leat_builder_engine(b, text);
     if (shuffle)
@@ -84,13 +83,13 @@ static void close_job(job *j)
     leat_plan_close(&j->plan);
 }
 
-static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
+static void compare_rows(bench *b, job base)
 {
     char group[80];
-    job base = { .row_bytes = row_bytes, .batch = batch };
-    base.rows = malloc(N_RECORDS * row_bytes);
-    base.slot = malloc((size_t)batch * row_bytes);
-    memset(base.rows, 1, N_RECORDS * row_bytes);
+    base.rows = malloc(base.n_records * base.row_bytes);
+    base.slot = malloc((size_t)base.batch * base.row_bytes);
+    memset(base.rows, 1, base.n_records * base.row_bytes);
+    memset(base.slot, 1, (size_t)base.batch * base.row_bytes);
     job alone = base, untimed = base, silent = base, one = base, two = base, straight = base;
     job two_silent = base;
     open_job(&alone, 0, true, "");
@@ -100,7 +99,7 @@ static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
     open_job(&two, 2, true, "");
     open_job(&two_silent, 2, true, "spans: 0");
     open_job(&straight, 0, false, "");
-    const double n = (double)(BATCHES * batch);
+    const double n = (double)(base.n_batches * base.batch);
     const bench_arm arms[] = {
         { "memcpy in order", plain_copy, &base, n, "samples" },
         { "memcpy permuted", permuted_copy, &base, n, "samples" },
@@ -112,7 +111,8 @@ static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
         { "loader, 2 threads", loaded, &two, n, "samples" },
         { "loader, 2 threads, spans off", loaded, &two_silent, n, "samples" },
     };
-    snprintf(group, sizeof group, "rows of %zu bytes, batch %lld", row_bytes, (long long)batch);
+    snprintf(group, sizeof group, "rows of %zu bytes, batch %lld", base.row_bytes,
+             (long long)base.batch);
     bench_group(b, group, arms, sizeof arms / sizeof *arms, "memcpy permuted");
     close_job(&alone);
     close_job(&untimed);
@@ -128,8 +128,9 @@ static void compare_rows(bench *b, size_t row_bytes, int64_t batch)
 int main(int argc, char **argv)
 {
     bench *b = bench_open(argc, argv, "engine");
-    compare_rows(b, 400, 32);
-    compare_rows(b, 400, 1024);
-    compare_rows(b, 4096, 32);
+    compare_rows(b, (job){ .row_bytes = 400, .n_records = 65536, .batch = 32, .n_batches = 512 });
+    compare_rows(b, (job){ .row_bytes = 400, .n_records = 65536, .batch = 1024, .n_batches = 512 });
+    compare_rows(b, (job){ .row_bytes = 4096, .n_records = 65536, .batch = 32, .n_batches = 512 });
+    compare_rows(b, (job){ .row_bytes = 1 << 20, .n_records = 500, .batch = 8, .n_batches = 125 });
     return bench_close(&b);
 }

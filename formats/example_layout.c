@@ -135,3 +135,24 @@ bool leat_example_layout_match(const leat_example_layout *layout, const uint8_t 
     }
     return true;
 }
+
+void leat_example_layout_cut(const leat_example_layout *layout, const bool *without,
+                             leat_example_layout *out)
+{
+    *out = *layout;
+    for (size_t i = 0; i < layout->n_features; i++) {
+        const leat_layout_piece cut = layout->features[i].values;
+        if (!without[i])
+            continue;
+        for (size_t k = 0; k < layout->n_pieces; k++)
+            out->pieces[k].at -= layout->pieces[k].at > cut.at ? cut.size : 0;
+        for (size_t k = 0; k < layout->n_features; k++) {
+            leat_layout_feature *const f = &out->features[k];
+            f->values.at -= layout->features[k].values.at > cut.at ? cut.size : 0;
+            f->list.at -= layout->features[k].list.at > cut.at ? cut.size : 0;
+        }
+        out->features[i].values.size = 0;
+        out->features[i].list.size -= cut.size;
+        out->size -= cut.size;
+    }
+}

@@ -48,4 +48,11 @@ void leat_example_layout_make(const uint8_t *example, size_t size, const leat_fe
 bool leat_example_layout_match(const leat_example_layout *layout, const uint8_t *example,
                                size_t size, leat_feature *out);
 
+/* Makes the layout of the same messages without the values of some features.
+ *
+ * without  n_features of them: whose values are left out
+ * out      its features that are left out have no values */
+void leat_example_layout_cut(const leat_example_layout *layout, const bool *without,
+                             leat_example_layout *out);
+
 #endif

@@ -57,14 +57,14 @@ void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot)
 }
 
 /* The oldest batch with a part that nobody has taken. */
-static leat_slot *find_locked(const leat_loader *loader, int64_t only_batch)
+static leat_slot *find_locked(const leat_loader *loader, int64_t last_batch)
 {
     leat_slot *oldest = NULL;
     if (!loader->n_in_batch_ops)
         return NULL;
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         leat_slot *const slot = &loader->slots[i];
-        if (slot->state == LEAT_SLOT_BATCH_OPS && (only_batch < 0 || slot->batch == only_batch) &&
+        if (slot->state == LEAT_SLOT_BATCH_OPS && (last_batch < 0 || slot->batch <= last_batch) &&
             slot->step_next < units_locked(loader, slot) &&
             (!oldest || slot->batch < oldest->batch))
             oldest = slot;
@@ -72,9 +72,9 @@ static leat_slot *find_locked(const leat_loader *loader, int64_t only_batch)
     return oldest;
 }
 
-bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only_batch)
+bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch)
 {
-    return find_locked(loader, only_batch) != NULL;
+    return find_locked(loader, last_batch) != NULL;
 }
 
 /* Pairs or rows of a part: half a thread's share of them, but PART_BYTES at least. */
@@ -92,9 +92,9 @@ static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64
     return share > least ? share : least;
 }
 
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only_batch, leat_batch_ops_task *out)
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_task *out)
 {
-    leat_slot *const slot = find_locked(loader, only_batch);
+    leat_slot *const slot = find_locked(loader, last_batch);
     if (!slot)
         return false;
     const uint64_t units = units_locked(loader, slot), part = part_of(loader, slot, units);

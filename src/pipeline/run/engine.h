@@ -38,14 +38,15 @@
  * it in the slot's log. Limits on their number take effect in batch order too (bad_rows.c).
  *
  * Threads: the workers, and the consumer while it is in leat_loader_next. The consumer helps
- * with the batch it waits for while a worker sleeps. So at most engine.threads threads compute at
- * once; only while the consumer finishes a task after a worker woke up can it be one more. A
- * thread that finds nothing to do sleeps, and every change of state wakes the thread it concerns
- * (wake.c). */
+ * with the batch it waits for while a worker sleeps. If it takes batch after batch at once and tasks are short,
+ * it computes in place of one worker, which sleeps (wake.c). So at most engine.threads threads compute at once; only while the consumer finishes a task after a worker woke up can
+ * it be one more. A thread that finds nothing to do sleeps, and every change of state wakes the thread it
+ * concerns (wake.c). */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/check.h"
 #include "base/forked.h"
@@ -170,7 +171,7 @@ struct leat_loader {
     bool pinned;                /* slots are in pinned memory */
 
     /* --- Threads, scratch and traces. [const after open] ------------------------------------- */
-    int n_threads;
+    int n_threads, n_cores;
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
     leat_scratch_room *scratch_room; /* for samples that need more than scratch_bytes */
@@ -223,6 +224,10 @@ struct leat_loader {
     int n_signals;                          /* signals not yet taken by a worker */
     bool (*waits_for)(const leat_loader *); /* what the consumer sleeps for; NULL: it is awake */
     bool deadline_near;                     /* the consumer has no time to compute */
+    int64_t n_at_once;                      /* times in a row that it took the next batch at once */
+    int64_t got_ns;                         /* it got the last batch; 0: none yet */
+    bool looks;                             /* an idle worker looks again instead of sleeping */
+    _Atomic uint32_t n_changes;             /* for those who look: wake.c counts its calls */
 
     /* --- Bad rows, counted in batch order. --------------------------------------------------- */
     leat_bad_log *logs, *free_logs; /* all logs [const after open]; released ones */

@@ -37,8 +37,8 @@ void leat_readahead_group_locked(leat_loader *loader);
 void leat_readahead_drop_locked(leat_loader *loader);
 /* Processes finished reads: tasks become READY. */
 void leat_readahead_reap_locked(leat_loader *loader);
-/* The oldest task that is READY and has a slot, of batch `only_batch` or, if that is -1, of any. */
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch);
+/* The oldest task that is READY and has a slot, of batches up to `last_batch` or, if that is -1, of any. */
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
 /* read_row.c: a leat_read_row for the loader `arg`. */
 int leat_read_row_now(void *loader, leat_row_read *row);
@@ -85,9 +85,9 @@ void leat_tune_idle_locked(leat_loader *loader);
 /* The last row of a slot is done: the slot goes to BATCH_OPS, or to FULL if there is nothing
  * left to do. */
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
-bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t only_batch);
-/* Takes a part of the oldest batch that has one; only of batch `only_batch` unless that is -1. */
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t only_batch, leat_batch_ops_task *out);
+bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch);
+/* Takes a part of the oldest batch that has one; only of batches up to `last_batch` unless that is -1. */
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_task *out);
 /* Does the part, without the lock. *digest is what it adds to the batch's digest. */
 int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
                        uint64_t *digest, leat_error *err);
@@ -139,10 +139,10 @@ void leat_sched_work(void *loader, int i);
  * time. Returns done(loader). */
 bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
                             int64_t until_ns);
-/* True when rows, or parts of batch ops, can be done now; only of batch `only_batch` unless that is
+/* True when rows, or parts of batch ops, can be done now; only of batches up to `last_batch` unless that is
  * -1. */
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only_batch);
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only_batch);
+bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t last_batch);
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t last_batch);
 /* Puts what a thread did since start_ns into its trace. Returns the time now. */
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record);
@@ -156,6 +156,12 @@ void leat_wake_balance_locked(leat_loader *loader);
 void leat_wake_consumer_locked(leat_loader *loader);
 /* The loader closes: wakes everybody. */
 void leat_wake_stop(leat_loader *loader);
+/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
+void leat_wake_note_ask_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
+/* The consumer computes in place of one worker, rows of any batch. */
+bool leat_wake_takes_part_locked(const leat_loader *loader);
+/* So this worker has to sleep. */
+bool leat_wake_parks_locked(const leat_loader *loader);
 /* A worker found nothing to do: sleeps until there may be something. */
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker);
 /* The consumer found nothing to do: sleeps until done(loader) may be true or there is work for

@@ -105,7 +105,7 @@ static int make_next_locked(leat_loader *loader, int64_t until_ns)
 static void note_next_locked(leat_loader *loader, leat_batch *batch, int64_t asked_ns)
 {
     batch->info.asked_ns = asked_ns;
-    batch->info.got_ns = leat_clock_ns();
+    batch->info.got_ns = loader->got_ns = leat_clock_ns();
     loader->wait_ns += batch->info.got_ns - asked_ns;
     leat_trace_put(&loader->workers[loader->n_threads].trace.spans,
                    &(leat_trace_span){ .start_ns = asked_ns,
@@ -121,6 +121,7 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
     if (rc < 0 && rc != LEAT_E_AGAIN)
         return leat_ship_fail(loader, rc, "waiting for the last step failed", err);
     const int64_t asked_ns = leat_clock_ns();
+    leat_wake_note_ask_locked(loader, asked_ns, until_ns);
     if (rc >= 0)
         rc = refuse_locked(loader, err);
     if (rc == LEAT_OK)

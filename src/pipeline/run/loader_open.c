@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/cores.h"
 #include "base/machine.h"
 #include "base/scratch.h"
 #include "engine.h"
@@ -48,12 +49,24 @@ static void set_range(leat_loader *loader, const leat_loader_options *o)
     loader->next_batch = loader->asked = loader->reserve_batch = loader->first_batch;
 }
 
+/* The lock is held for less than a microsecond: a thread that waits for it spins first, if the C library can. */
+static void init_lock(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    pthread_mutex_init(lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
 {
     leat_loader *const loader = calloc(1, sizeof *loader);
     if (!loader)
         return NULL;
-    pthread_mutex_init(&loader->lock, NULL);
+    init_lock(&loader->lock);
     pthread_cond_init(&loader->work, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -96,6 +109,7 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->n_batches = b->prefetch_most + loader->hold + LEAT_INFO_RING;
     loader->n_handles = loader->n_batches + loader->hold;
     loader->n_threads = b->threads;
+    loader->n_cores = leat_cores_count();
     loader->fixed_task_rows = run;
     loader->task_rows = run ? (uint64_t)run : 1;
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);

@@ -173,12 +173,12 @@ bool leat_readahead_can_locked(const leat_loader *loader)
     return open + (LEAT_TASKS - a->n_done) / 4 <= LEAT_TASKS;
 }
 
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t only_batch)
+leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch)
 {
     const leat_readahead *const a = &loader->readahead;
     for (uint64_t i = a->tail; i < a->head; i++) {
         leat_task *const task = &a->tasks[i % LEAT_TASKS];
-        if (task->state != LEAT_TASK_READY || (only_batch >= 0 && task->batch != only_batch))
+        if (task->state != LEAT_TASK_READY || (last_batch >= 0 && task->batch > last_batch))
             continue;
         return leat_slot_can_claim_locked(loader, task->batch) ? task : NULL;
     }

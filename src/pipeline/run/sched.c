@@ -11,32 +11,32 @@
 
 /* --- which rows ------------------------------------------------------------------------------- */
 
-/* A worker (called with only_batch = -1) may always compute. The consumer computes only while a worker sleeps, so
+/* A worker (called with last_batch = -1) may always compute. The consumer computes only while a worker sleeps, so
  * that no more threads compute than engine.threads says, and only if its deadline leaves time
  * for it. */
-static bool may_compute_locked(const leat_loader *loader, int64_t only_batch)
+static bool may_compute_locked(const leat_loader *loader, int64_t last_batch)
 {
-    return only_batch < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
+    return last_batch < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
 }
 
 /* The next rows have no task, and can be computed. */
-static bool can_claim_locked(const leat_loader *loader, int64_t only_batch)
+static bool can_claim_locked(const leat_loader *loader, int64_t last_batch)
 {
     const leat_readahead *const a = &loader->readahead;
     return leat_readahead_is_off(a) && !a->token_taken &&
-           (only_batch < 0 || a->batch == only_batch) &&
+           (last_batch < 0 || a->batch <= last_batch) &&
            leat_slot_can_claim_locked(loader, a->batch);
 }
 
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t only_batch)
+bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t last_batch)
 {
-    return may_compute_locked(loader, only_batch) &&
-           (leat_readahead_find_locked(loader, only_batch) || can_claim_locked(loader, only_batch));
+    return may_compute_locked(loader, last_batch) &&
+           (leat_readahead_find_locked(loader, last_batch) || can_claim_locked(loader, last_batch));
 }
 
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t only_batch)
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t last_batch)
 {
-    return may_compute_locked(loader, only_batch) && leat_batch_ops_can_locked(loader, only_batch);
+    return may_compute_locked(loader, last_batch) && leat_batch_ops_can_locked(loader, last_batch);
 }
 
 /* Without read-ahead: claims the next rows in order. */
@@ -61,13 +61,13 @@ static void claim_next_locked(leat_loader *loader, leat_row_work *out)
     }
 }
 
-static bool take_work_locked(leat_loader *loader, int64_t only_batch, leat_row_work *out)
+static bool take_work_locked(leat_loader *loader, int64_t last_batch, leat_row_work *out)
 {
-    if (loader->stop || !may_compute_locked(loader, only_batch))
+    if (loader->stop || !may_compute_locked(loader, last_batch))
         return false;
-    leat_task *const task = leat_readahead_find_locked(loader, only_batch);
+    leat_task *const task = leat_readahead_find_locked(loader, last_batch);
     if (!task) {
-        const bool can = can_claim_locked(loader, only_batch);
+        const bool can = can_claim_locked(loader, last_batch);
         if (can)
             claim_next_locked(loader, out);
         return can;
@@ -127,7 +127,7 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_row
 }
 
 static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
-                            int64_t only_batch)
+                            int64_t last_batch)
 {
     leat_outcome outcome;
     const leat_timing_rate rate = leat_task_timing_rate_locked(loader);
@@ -137,18 +137,19 @@ static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, work, &outcome);
-    loader->help_ns += only_batch < 0 ? 0 : outcome.ns;
+    loader->help_ns += last_batch < 0 ? 0 : outcome.ns;
+    worker->idle_since = 0;
     leat_wake_consumer_locked(loader);
 }
 
 /* Does a part of the batch ops of a batch. Returns false if there is none. */
-static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64_t only_batch)
+static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64_t last_batch)
 {
     leat_batch_ops_task task;
     leat_error error;
     uint64_t digest;
-    if (loader->stop || !may_compute_locked(loader, only_batch) ||
-        !leat_batch_ops_take_locked(loader, only_batch, &task))
+    if (loader->stop || !may_compute_locked(loader, last_batch) ||
+        !leat_batch_ops_take_locked(loader, last_batch, &task))
         return false;
     const int64_t batch = task.slot->batch;
     leat_wake_balance_locked(loader);
@@ -159,7 +160,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
-    loader->help_ns += only_batch < 0 ? 0 : end - start;
+    loader->help_ns += last_batch < 0 ? 0 : end - start;
     leat_batch_ops_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
     if (task.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
@@ -170,7 +171,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
 /* --- who does what ---------------------------------------------------------------------------- */
 
 /* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
-static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only_batch)
+static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t last_batch)
 {
     leat_row_work work;
     leat_readahead_reap_locked(loader);
@@ -186,10 +187,10 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t only_b
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
-    } else if (run_batch_ops_locked(loader, worker, only_batch)) {
+    } else if (run_batch_ops_locked(loader, worker, last_batch)) {
         return true;
-    } else if (take_work_locked(loader, only_batch, &work)) {
-        run_work_locked(loader, worker, &work, only_batch);
+    } else if (take_work_locked(loader, last_batch, &work)) {
+        run_work_locked(loader, worker, &work, last_batch);
     } else {
         return false;
     }
@@ -202,7 +203,7 @@ void leat_sched_work(void *arg, int i)
     leat_worker *const worker = &loader->workers[i];
     pthread_mutex_lock(&loader->lock);
     while (!loader->stop) {
-        if (!step_locked(loader, worker, -1))
+        if (leat_wake_parks_locked(loader) || !step_locked(loader, worker, -1))
             leat_wake_sleep_locked(loader, worker);
     }
     pthread_mutex_unlock(&loader->lock);
@@ -213,11 +214,13 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
 {
     leat_worker *const worker = &loader->workers[loader->n_threads];
     bool is_done = done(loader);
+    worker->idle_since = 0;
     loader->deadline_near =
         until_ns && (loader->sample_ns <= 0 || 2 * loader->sample_ns * (double)loader->task_rows >
                                                    (double)(until_ns - leat_clock_ns()));
     while (!is_done) {
-        const bool worked = step_locked(loader, worker, loader->next_batch);
+        const bool worked = step_locked(
+            loader, worker, leat_wake_takes_part_locked(loader) ? INT64_MAX : loader->next_batch);
         is_done = done(loader);
         if (!is_done && until_ns && leat_clock_ns() >= until_ns)
             break; /* after a step, so that even a deadline of 0 makes progress */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * gather.c: makes many rows at once where a sample is a copy of its record: features of one shape, no ops, no
+ * gather.c: makes many rows at once where a sample is a copy of its record: no ops but copies, no
  * cache. task.c calls it. Such rows cost mostly memory latency, so records are prefetched while others are copied. */
 #include "base/clock.h"
 #include "expect.h"
@@ -10,8 +10,11 @@ bool leat_gather_can(const leat_plan *plan, const leat_worker *worker)
 {
     bool can = plan->source->can_gather && !plan->cache && !plan->caches_on_device &&
                !plan->unbatches && !leat_expect_any(&worker->expect);
-    for (int32_t c = 0; c < plan->n_chains && can; c++)
-        can = plan->chains[c].n_ops == 0 && !plan->chains[c].pad.on;
+    for (int32_t c = 0; c < plan->n_chains && can; c++) {
+        const leat_chain *const chain = &plan->chains[c];
+        can = !chain->pad.on &&
+              (chain->n_ops == 0 || (chain->n_ops == 1 && chain->ops[0].op->flags & LEAT_OP_COPY));
+    }
     return can;
 }
 
@@ -43,6 +46,7 @@ uint64_t leat_gather_run(const leat_plan *plan, leat_worker *worker, const uint6
         const leat_chain *const chain = &plan->chains[c];
         g.features[c] = chain->feature;
         g.rows[c] = slot + chain->host_offset + row * chain->host_bytes;
+        g.row_bytes[c] = chain->host_bytes;
     }
     const uint64_t n_made = plan->source->table->gather(plan->source, &g);
     leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], n_made, g.n_read);

@@ -31,6 +31,7 @@ typedef struct leat_worker {
     uint32_t n_files_waited; /* records that are files, and were not there */
     uint32_t n_small;        /* small records that it read */
     int64_t batch;           /* whose rows it computes; for spans */
+    int64_t idle_since;      /* it found nothing to do, ns; 0: it works [engine lock] */
     uint32_t until_timed;    /* samples until the next timed one */
     uint32_t n_timed;        /* timed samples, and timed tasks of batch ops */
     leat_trace trace;        /* totals per stage and spans; read by others as atomics */

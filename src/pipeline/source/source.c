@@ -208,7 +208,12 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status)
 bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
 {
     const struct iovec all = { to, size };
-    return preadv2(fd, &all, 1, (off_t)offset, RWF_NOWAIT) == (ssize_t)size;
+    return leat_source_preadv_cached(fd, &all, 1, size, offset);
+}
+
+bool leat_source_preadv_cached(int fd, const struct iovec *to, int n, size_t size, uint64_t offset)
+{
+    return preadv2(fd, to, n, (off_t)offset, RWF_NOWAIT) == (ssize_t)size;
 }
 
 /* The file ends at or before byte `at`, inside a record. */

@@ -56,6 +56,7 @@ typedef struct leat_gather {
     int32_t n_tensors;
     int32_t features[LEAT_MAX_FEATURES]; /* of each tensor */
     uint8_t *rows[LEAT_MAX_FEATURES];    /* of each tensor: its n rows, one after another */
+    size_t row_bytes[LEAT_MAX_FEATURES];
     leat_scratch *scratch;
     size_t n_read; /* out: bytes read */
     bool waited;   /* out: the page cache did not have a record */
@@ -120,7 +121,7 @@ struct leat_source {
     uint64_t memory_bytes; /* of file names, indexes and the like in memory */
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
     uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
-    bool can_gather;       /* all records have all features in one known shape: use `gather` */
+    bool can_gather;       /* features have one known shape, or are bytes: use `gather` */
     int32_t n_classes;     /* 0: unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
@@ -171,5 +172,8 @@ int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char
                       leat_error *err);
 /* Reads only if the page cache has all bytes; false: it has not, or the kernel cannot tell. */
 bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset);
+/* The same into n places, `size` bytes together. */
+struct iovec;
+bool leat_source_preadv_cached(int fd, const struct iovec *to, int n, size_t size, uint64_t offset);
 
 #endif

@@ -256,10 +256,10 @@ static int note_files(leat_tfrecord_source *source, size_t n, const char *path, 
     return rc;
 }
 
-/* Registers plain files with kept_files, and sets keep_bytes and can_gather. */
+/* Registers plain files with kept_files, and sets keep_bytes, can_gather and split. */
 static void set_ways(leat_tfrecord_source *source)
 {
-    bool all_plain = true, of_numbers = true;
+    bool all_plain = true, all_fixed = true;
     for (size_t i = 0; i < source->n_shards; i++) {
         leat_tfrecord_shard *const s = &source->shards[i];
         all_plain &= !s->compression;
@@ -267,10 +267,10 @@ static void set_ways(leat_tfrecord_source *source)
             leat_kept_files_add(source->kept, s->fd, s->bytes, &s->kept);
     }
     for (int32_t i = 0; i < source->base.n_features; i++)
-        of_numbers &= source->features.wanted[i].kind != LEAT_FEATURE_BYTES &&
-                      !source->features.wanted[i].varies;
+        all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
     source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
-    source->base.can_gather = all_plain && of_numbers;
+    source->base.can_gather = all_plain && all_fixed;
+    leat_tfrecord_split_make(source);
 }
 
 /* Called before and after opening the files: a conversion may replace them in between. */

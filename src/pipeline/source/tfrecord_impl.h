@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_impl.h: the source `tfrecord`, for its files: source_tfrecord.c (opens it, a record) and tfrecord_load.c
- * (kept and compressed files, many rows at once). Const after open, except for `kept` and `chunks`, which any
- * thread may use. */
+ * tfrecord_impl.h: the source `tfrecord`, for its files: source_tfrecord.c (opens it, a record), tfrecord_load.c
+ * (kept and compressed files, many rows at once) and tfrecord_split.c (large values, straight into their rows). Const
+ * after open, except for `kept` and `chunks`, which any thread may use. */
 #ifndef LEAT_TFRECORD_IMPL_H
 #define LEAT_TFRECORD_IMPL_H
 
 #include "formats/example_layout.h"
 #include "tfrecord_features.h"
 #include "tfrecord_shard.h"
+
+/* A large value of a record; `at` counts from the record's frame. */
+typedef struct leat_tfrecord_value {
+    int32_t feature;
+    size_t at, size;
+} leat_tfrecord_value;
+
+/* Where the large values are in records that are built like the one that has set the features. */
+typedef struct leat_tfrecord_split {
+    int32_t n_values;                                 /* 0: it has none */
+    leat_tfrecord_value values[LEAT_LAYOUT_FEATURES]; /* in order of place */
+    size_t record_bytes, rest_bytes;                  /* with its frame; of these, not in values */
+    leat_example_layout rest;                         /* of a record without these values */
+} leat_tfrecord_split;
 
 typedef struct leat_tfrecord_source {
     leat_source base;
@@ -20,7 +34,15 @@ typedef struct leat_tfrecord_source {
     leat_tfrecord_features features;
     leat_kept_files *kept;      /* plain files, once `keep` was called */
     leat_example_layout layout; /* of the record that has set the features */
+    leat_tfrecord_split split;  /* the same */
 } leat_tfrecord_source;
+
+/* A record to make a row of. */
+typedef struct leat_tfrecord_place {
+    const uint8_t *kept; /* NULL: read it */
+    leat_tfrecord_shard *shard;
+    uint64_t offset, size;
+} leat_tfrecord_place;
 
 /* --- source_tfrecord.c ---------------------------------------------------------------------------- */
 leat_tfrecord_shard *leat_tfrecord_shard_of(const leat_tfrecord_source *source, uint64_t record);
@@ -38,5 +60,17 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
 int leat_tfrecord_keep(const leat_source *base, uint64_t bytes, leat_error *err);
 void leat_tfrecord_hint(const leat_source *base, uint64_t record);
 uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g);
+/* Copies found values to row i of each tensor, but not of those in the set `skip` (a bit each). False: a tensor needs
+ * more than a copy. */
+bool leat_tfrecord_copy(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
+                        const leat_feature *found, uint64_t skip);
+
+/* --- tfrecord_split.c ----------------------------------------------------------------------------- */
+/* Call it when layout and features are known. */
+void leat_tfrecord_split_make(leat_tfrecord_source *source);
+/* Makes row i and those behind it whose records are its neighbours in the file, with one read. Returns how many; 0:
+ * the records have no large values, are built differently, are damaged, or are not in the page cache. */
+uint64_t leat_tfrecord_split_read(const leat_tfrecord_source *source, leat_gather *g,
+                                  const leat_tfrecord_place *places, uint64_t i, uint64_t n);
 
 #endif

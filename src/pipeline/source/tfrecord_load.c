@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_load.c: loads records of kept and compressed files, and copies numeric features of many records
- * into rows at once.
+ * tfrecord_load.c: loads records of kept and compressed files, and copies features of many records into rows at
+ * once.
  *
  * DESIGN. Rows are made in three passes. First the places of all records are looked up, so that these memory
  * accesses overlap. Then each record is prefetched into the CPU's cache some rows before it is copied. A record
@@ -89,15 +89,9 @@ void leat_tfrecord_hint(const leat_source *base, uint64_t record)
         fetch(leat_kept_files_place(source->kept, &s->kept, offset), (size_t)size);
 }
 
-/* A record to make a row of. */
-typedef struct record_place {
-    const uint8_t *kept; /* NULL: read it */
-    leat_tfrecord_shard *shard;
-    uint64_t offset, size;
-} record_place;
-
 /* Finds the records in files and in memory. Returns how many are there. */
-static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g, record_place *out)
+static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
+                             leat_tfrecord_place *out)
 {
     const leat_tfrecord_shard *checked = NULL;
     for (uint64_t i = 0; i < g->n; i++) {
@@ -105,7 +99,7 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
         leat_index_fetch(&s->index, g->records[i] - s->first);
     }
     for (uint64_t i = 0; i < g->n; i++) {
-        record_place *const at = &out[i];
+        leat_tfrecord_place *const at = &out[i];
         leat_tfrecord_shard *const s = at->shard;
         if ((s != checked && leat_file_watch_check(&s->watch, s->fd, NULL) < 0) ||
             leat_index_extent(&s->index, g->records[i] - s->first, &at->offset, &at->size) < 0)
@@ -117,6 +111,30 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
     return g->n;
 }
 
+bool leat_tfrecord_copy(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
+                        const leat_feature *found, uint64_t skip)
+{
+    for (int32_t k = 0; k < g->n_tensors; k++) {
+        const leat_tfrecord_wanted *const wanted = &source->features.wanted[g->features[k]];
+        const leat_feature *const f = &found[g->features[k]];
+        const uint8_t *bytes;
+        size_t size;
+        if (skip >> k & 1)
+            continue;
+        if (f->kind != wanted->kind || f->n != wanted->n)
+            return false;
+        if (f->kind == LEAT_FEATURE_FLOAT)
+            leat_feature_floats(f, (float *)(void *)g->rows[k] + i * f->n, f->n, NULL);
+        else if (f->kind == LEAT_FEATURE_INT64)
+            leat_feature_int64s(f, (int64_t *)(void *)g->rows[k] + i * f->n, f->n, NULL);
+        else if (leat_feature_bytes(f, 0, &bytes, &size) < 0 || size != g->row_bytes[k])
+            return false;
+        else
+            memcpy(g->rows[k] + i * size, bytes, size);
+    }
+    return true;
+}
+
 /* Copies the values of record i to its rows; false: it needs more than a copy, or is damaged. */
 static bool copy_values(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
                         const uint8_t *bytes, size_t size)
@@ -124,23 +142,12 @@ static bool copy_values(const leat_tfrecord_source *source, const leat_gather *g
     leat_feature found[LEAT_MAX_FEATURES];
     const uint8_t *payload;
     size_t payload_size;
-    if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, NULL) < 0)
-        return false;
-    for (int32_t k = 0; k < g->n_tensors; k++) {
-        const leat_tfrecord_wanted *const wanted = &source->features.wanted[g->features[k]];
-        const leat_feature *const f = &found[g->features[k]];
-        if (f->kind != wanted->kind || f->n != wanted->n)
-            return false;
-        if (f->kind == LEAT_FEATURE_FLOAT)
-            leat_feature_floats(f, (float *)(void *)g->rows[k] + i * f->n, f->n, NULL);
-        else
-            leat_feature_int64s(f, (int64_t *)(void *)g->rows[k] + i * f->n, f->n, NULL);
-    }
-    return true;
+    return leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, NULL) >= 0 &&
+           leat_tfrecord_copy(source, g, i, found, 0);
 }
 
 /* Reads a record into scratch; NULL on failure. asks: also test whether the page cache has it. */
-static const uint8_t *read_record(leat_gather *g, const record_place *at, bool asks)
+static const uint8_t *read_record(leat_gather *g, const leat_tfrecord_place *at, bool asks)
 {
     const size_t size = (size_t)at->size;
     uint8_t *const bytes = leat_scratch_take(g->scratch, size);
@@ -153,22 +160,29 @@ static const uint8_t *read_record(leat_gather *g, const record_place *at, bool a
     return leat_source_pread(at->shard->fd, bytes, size, at->offset, NULL, NULL) < 0 ? NULL : bytes;
 }
 
+/* Makes row i alone; false: it needs more than a copy, or is damaged. */
+static bool gather_one(const leat_tfrecord_source *source, leat_gather *g,
+                       const leat_tfrecord_place *at, uint64_t i)
+{
+    const uint8_t *const bytes = at->kept ? at->kept : read_record(g, at, i % ASKED_EVERY == 0);
+    return bytes && copy_values(source, g, i, bytes, (size_t)at->size);
+}
+
 uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
-    record_place places[LEAT_GATHER_ROWS];
+    leat_tfrecord_place places[LEAT_GATHER_ROWS];
     const uint64_t n = find_records(source, g, places);
     const size_t mark = leat_scratch_mark(g->scratch);
-    uint64_t i = 0;
-    bool copied = true;
+    uint64_t i = 0, n_made = 1;
     for (; i < n && i < AHEAD; i++)
         fetch(places[i].kept, (size_t)places[i].size);
-    for (i = 0; i < n && copied; i += copied) {
-        const record_place *const at = &places[i];
+    for (i = 0; i < n && n_made; i += n_made) {
         if (i + AHEAD < n)
             fetch(places[i + AHEAD].kept, (size_t)places[i + AHEAD].size);
-        const uint8_t *const bytes = at->kept ? at->kept : read_record(g, at, i % ASKED_EVERY == 0);
-        copied = bytes && copy_values(source, g, i, bytes, (size_t)at->size);
+        n_made = leat_tfrecord_split_read(source, g, places, i, n);
+        if (!n_made)
+            n_made = gather_one(source, g, &places[i], i);
         leat_scratch_rewind(g->scratch, mark);
     }
     for (uint64_t k = 0; k < n; k++)
