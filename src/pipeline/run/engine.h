@@ -37,11 +37,11 @@
  * batch's turn comes. Otherwise the thread that meets a bad row masks or replaces it and lists
  * it in the slot's log. Limits on their number take effect in batch order too (bad_rows.c).
  *
- * Threads: the workers, and the consumer while it is in leat_loader_next. The consumer helps
- * with the batch it waits for while a worker sleeps. If it takes batch after batch at once and tasks are short,
- * it computes in place of one worker, which sleeps (wake.c). So at most engine.threads threads compute at once; only while the consumer finishes a task after a worker woke up can
- * it be one more. A thread that finds nothing to do sleeps, and every change of state wakes the thread it
- * concerns (wake.c). */
+ * Threads: the workers, and the consumer while it is in leat_loader_next. The consumer helps with the batch it
+ * waits for while a worker sleeps. If it takes batch after batch at once and tasks are short, it computes in place
+ * of one worker, which sleeps (wake.c). So at most engine.threads threads compute at once; only while the consumer
+ * finishes a task after a worker woke up can it be one more. A thread that finds nothing to do sleeps, and every
+ * change of state wakes the thread it concerns (wake.c). */
 #ifndef LEAT_ENGINE_H
 #define LEAT_ENGINE_H
 
