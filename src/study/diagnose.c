@@ -324,12 +324,12 @@ static bool step_is_small(const leat_facts *f)
            f->loader_cpu_ns > 0 && f->step_cpu_ns <= SMALL_STEP * f->loader_cpu_ns;
 }
 
-/* The workers' CPU time explains at least half of what the step takes longer beside them. */
+/* The workers' CPU time explains at least half of what the step takes longer beside them, or is not known. */
 static bool workers_hinder(const leat_facts *f)
 {
     const double longer =
         f->run.value > 0 && f->step.value > 0 ? 1e9 / f->run.value - 1e9 / f->step.value : 0;
-    return f->loader_cpu_ns >= 0.5 * longer;
+    return f->loader_cpu_ns <= 0 || f->loader_cpu_ns >= 0.5 * longer;
 }
 
 /* On the CPU the step takes longer in the loop than alone, or input and step do not reach their own rates. */

@@ -147,6 +147,18 @@ bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t last_bat
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record);
 
+/* --- takes_part.c ----------------------------------------------------------------------------- */
+/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
+void leat_takes_part_note_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
+/* The consumer computes in place of one worker, rows of any batch. */
+bool leat_takes_part_locked(const leat_loader *loader);
+/* With n workers awake and the consumer, there are as many threads as may compute, or as cores. */
+bool leat_takes_part_suffice(const leat_loader *loader, int64_t n);
+/* The thread waits for a short task: lets others run for a moment instead of sleeping. False: it has done so for as
+ * long as a sleep takes, or there is nothing like that. The second is for workers, one at a time. */
+bool leat_takes_part_look_locked(leat_loader *loader, leat_worker *worker);
+bool leat_takes_part_worker_looks_locked(leat_loader *loader, leat_worker *worker);
+
 /* --- wake.c ----------------------------------------------------------------------------------- */
 /* Call it after any change: it wakes the thread that the change concerns. */
 void leat_wake_balance_locked(leat_loader *loader);
@@ -156,11 +168,7 @@ void leat_wake_balance_locked(leat_loader *loader);
 void leat_wake_consumer_locked(leat_loader *loader);
 /* The loader closes: wakes everybody. */
 void leat_wake_stop(leat_loader *loader);
-/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
-void leat_wake_note_ask_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
-/* The consumer computes in place of one worker, rows of any batch. */
-bool leat_wake_takes_part_locked(const leat_loader *loader);
-/* So this worker has to sleep. */
+/* This worker sleeps, because the consumer computes in its place. */
 bool leat_wake_parks_locked(const leat_loader *loader);
 /* A worker found nothing to do: sleeps until there may be something. */
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker);

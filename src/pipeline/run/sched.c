@@ -12,8 +12,7 @@
 /* --- which rows ------------------------------------------------------------------------------- */
 
 /* A worker (called with last_batch = -1) may always compute. The consumer computes only while a worker sleeps, so
- * that no more threads compute than engine.threads says, and only if its deadline leaves time
- * for it. */
+ * that no more threads compute than engine.threads says, and only if its deadline leaves time for it. */
 static bool may_compute_locked(const leat_loader *loader, int64_t last_batch)
 {
     return last_batch < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
@@ -220,7 +219,7 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
                                                    (double)(until_ns - leat_clock_ns()));
     while (!is_done) {
         const bool worked = step_locked(
-            loader, worker, leat_wake_takes_part_locked(loader) ? INT64_MAX : loader->next_batch);
+            loader, worker, leat_takes_part_locked(loader) ? INT64_MAX : loader->next_batch);
         is_done = done(loader);
         if (!is_done && until_ns && leat_clock_ns() >= until_ns)
             break; /* after a step, so that even a deadline of 0 makes progress */

@@ -11,27 +11,14 @@
  * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
  * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
  * rows, or for work that the caller takes next.
- *
- * If the consumer takes batch after batch at once and tasks are short, handing over each batch would cost more than
- * the thread gains. Then the consumer computes in place of one worker, which sleeps (it "parks"), and no more threads
- * are awake than there are cores. Who lacks work for a moment looks again for a while before it sleeps. A worker parks
- * only while the consumer is awake in leat_loader_next(): a consumer that sleeps computes nothing. */
+ * When a worker sleeps so that the consumer computes in its place: takes_part.c. */
 #include <errno.h>
-#include <sched.h>
 
 #include "base/clock.h"
 #include "engine.h"
 
-#define WAKE_NS 40000 /* less work than this is not worth a wake-up */
-#define LOOK_NS 30000 /* a sleep with its wake-up takes about so long, on another core */
-/* The consumer takes part in computing after so many batches that it took at once: away for less than AWAY_NS, or
- * than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because it may be in one of a later batch
- * when its own is done. */
-#define AT_ONCE    16
-#define AWAY_NS    1000
-#define AWAY_SHARE 16
-#define SHORT_NS   100000
-#define CHECK_NS   100000000 /* while waiting for a device: how often to ask whether it has failed */
+#define WAKE_NS  40000     /* less work than this is not worth a wake-up */
+#define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
 
 /* --- whom to wake ----------------------------------------------------------------------------- */
 
@@ -71,34 +58,11 @@ static bool can_start_locked(const leat_loader *loader)
            leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
-/* Its absence counts as none if it is short beside the time to compute a batch. With a deadline it may leave without
- * a batch, so it does not take part. */
-void leat_wake_note_ask_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns)
-{
-    const double batch_ns = (double)leat_order_slot_rows(&loader->plan->order) * loader->sample_ns;
-    const double away_ns = (double)(now_ns - loader->got_ns);
-    const bool at_once = away_ns < AWAY_NS || away_ns < batch_ns / AWAY_SHARE;
-    loader->n_at_once = at_once && !until_ns ? loader->n_at_once + 1 : 0;
-}
-
-bool leat_wake_takes_part_locked(const leat_loader *loader)
-{
-    return loader->n_at_once >= AT_ONCE && loader->n_threads && !loader->device &&
-           leat_readahead_is_off(&loader->readahead) && loader->sample_ns > 0 &&
-           (double)loader->task_rows * loader->sample_ns <= SHORT_NS;
-}
-
-/* With n workers awake, the consumer is one thread more than may compute, or than there are cores. */
-static bool are_enough(const leat_loader *loader, int64_t n)
-{
-    const int most = loader->n_threads < loader->n_cores ? loader->n_threads : loader->n_cores;
-    return n + 1 > most;
-}
-
 bool leat_wake_parks_locked(const leat_loader *loader)
 {
-    return leat_wake_takes_part_locked(loader) && loader->taking && !loader->waits_for &&
-           !can_start_locked(loader) && are_enough(loader, loader->n_threads - loader->n_sleepers);
+    return leat_takes_part_locked(loader) && loader->taking && !loader->waits_for &&
+           !can_start_locked(loader) &&
+           leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers);
 }
 
 /* There is work worth a wake-up. A few cheap rows are not: the consumer does them itself when it
@@ -111,8 +75,8 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     if (!leat_sched_can_compute_locked(loader, -1))
         return false;
-    if (leat_wake_takes_part_locked(loader) && !loader->waits_for)
-        return !are_enough(loader, loader->n_threads - loader->n_sleepers + 1);
+    if (leat_takes_part_locked(loader) && !loader->waits_for)
+        return !leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
     const leat_readahead *const a = &loader->readahead;
     if (!leat_readahead_is_off(a) || a->token_taken || loader->device || loader->deadline_near ||
         loader->sample_ns <= 0)
@@ -174,8 +138,7 @@ static void wake_up_locked(leat_loader *loader, int64_t at)
     loader->sleep_ns += at - loader->opened_ns;
 }
 
-/* Sleeps on the eventfd until a read is done or somebody wakes the leader; or, unless until_ns
- * is 0, until then. */
+/* Sleeps on the eventfd until a read is done or somebody wakes the leader; or, unless until_ns is 0, until then. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role, int64_t until_ns)
 {
     leat_readahead *const a = &loader->readahead;
@@ -219,43 +182,13 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker)
     wake_up_locked(loader, leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
 }
 
-/* The thread waits for a short task: lets others run for a moment instead of sleeping. False: it has done so for as
- * long as a sleep takes, or there is nothing like that. */
-static bool look_again_locked(leat_loader *loader, leat_worker *worker)
-{
-    const int64_t now = leat_clock_ns();
-    const uint32_t seen = atomic_load_explicit(&loader->n_changes, memory_order_relaxed);
-    if (!worker->idle_since)
-        worker->idle_since = now;
-    if (!leat_wake_takes_part_locked(loader) || now - worker->idle_since >= LOOK_NS)
-        return false;
-    pthread_mutex_unlock(&loader->lock);
-    do
-        sched_yield();
-    while (atomic_load_explicit(&loader->n_changes, memory_order_relaxed) == seen &&
-           leat_clock_ns() - worker->idle_since < LOOK_NS);
-    pthread_mutex_lock(&loader->lock);
-    return true;
-}
-
-/* One worker at a time. */
-static bool worker_looks_again_locked(leat_loader *loader, leat_worker *worker)
-{
-    if (loader->looks || loader->stop || leat_wake_parks_locked(loader))
-        return false;
-    loader->looks = true;
-    const bool looked = look_again_locked(loader, worker);
-    loader->looks = false;
-    return looked;
-}
-
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
 {
     if (needs_leader_locked(loader)) {
         lead_locked(loader, worker, LEAT_WORKER, 0);
         return;
     }
-    if (worker_looks_again_locked(loader, worker))
+    if (leat_takes_part_worker_looks_locked(loader, worker))
         return;
     worker->idle_since = 0;
     if (!leat_wake_parks_locked(loader))
@@ -272,7 +205,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
 {
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
-    if (look_again_locked(loader, worker))
+    if (leat_takes_part_look_locked(loader, worker))
         return;
     loader->waits_for = done;
     if (needs_leader_locked(loader)) {
