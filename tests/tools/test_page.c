@@ -68,6 +68,16 @@ static void a_page_needs_nothing_else(void **state)
     }
 }
 
+static void a_run_says_what_the_device_did(void **state)
+{
+    (void)state;
+    char *const text = page_of_sample("train.json");
+    page_expect(text, "GFLOP/s</dd>");
+    page_expect(text, "a step; they take the host 0.113");
+    leat_page_close(&page);
+    free(text);
+}
+
 /* All in one page: links lead to sections, and the doctor's verdict stands first. */
 static void many_inputs_are_one_page(void **state)
 {
@@ -219,6 +229,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_chart_has_marks_and_a_table),
         cmocka_unit_test(a_page_needs_nothing_else),
+        cmocka_unit_test(a_run_says_what_the_device_did),
         cmocka_unit_test(many_inputs_are_one_page),
         cmocka_unit_test(hostile_texts_are_text),
         cmocka_unit_test(any_value_may_be_wrong),

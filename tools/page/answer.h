@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { LEAT_ANSWER_FACTS_MOST = 4, LEAT_ANSWER_CHANGES_MOST = 3, LEAT_ANSWER_SETS_MOST = 4 };
+enum { LEAT_ANSWER_FACTS_MOST = 6, LEAT_ANSWER_CHANGES_MOST = 3, LEAT_ANSWER_SETS_MOST = 4 };
 
 /* The colour beside the verdict. */
 typedef enum leat_answer_tone {

@@ -21,6 +21,22 @@ static const json_t *last_measured(const json_t *json)
     return NULL;
 }
 
+/* What the device did, where that is known. */
+static void put_work(const json_t *last, leat_answer *out)
+{
+    char value[LEAT_WORDS_SIZE], ms[LEAT_WORDS_SIZE], note[200];
+    const double flops = leat_fields_number(last, "flops_per_s"),
+                 launches = leat_fields_number(last, "launches");
+    if (flops > 0)
+        leat_answer_fact(out, "Computed", leat_words_unit(flops * 1e-9, "GFLOP/s", value),
+                         "forward and backward, by the model's formula");
+    if (launches > 0) {
+        snprintf(note, sizeof note, "a step; they take the host %s",
+                 leat_words_unit(leat_fields_number(last, "launch_ms"), "ms", ms));
+        leat_answer_fact(out, "Launches", leat_words_number(launches, value), note);
+    }
+}
+
 void leat_page_train_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const last = last_measured(json);
@@ -45,6 +61,7 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
                      "in the last measured epoch");
     leat_answer_fact(out, "Step, median",
                      leat_words_unit(leat_fields_number(last, "step_p50_ms"), "ms", value), NULL);
+    put_work(last, out);
     if (!isnan(accuracy))
         leat_answer_fact(out, "Best accuracy", leat_words_percent(accuracy, value),
                          "on the eval part");

@@ -146,11 +146,14 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended
 
 int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
 {
-    if (!keep->folder || steps == 0 || (*keep->path && keep->saved_steps == steps))
+    const bool is_whole = leat_checkpoint_ready(keep->trainer);
+    if (steps > 0 && !is_whole)
+        fprintf(stderr,
+                "leat train: the last batches changed no weight%s: they are only a part of those "
+                "that make an "
+                "update (train.accumulate)\n",
+                keep->folder ? ", and there is no checkpoint of them" : "");
+    if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
         return LEAT_OK;
-    if (leat_checkpoint_ready(keep->trainer))
-        return save(keep, steps, err);
-    fprintf(stderr, "leat train: no checkpoint of the last steps: they are only a part of the "
-                    "batches that make an update (train.accumulate)\n");
-    return LEAT_OK;
+    return save(keep, steps, err);
 }
