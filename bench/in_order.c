@@ -11,10 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench_common.h"
-#include "formats/example.h"
+#include "bench_input.h"
 #include "formats/tfrecord.h"
 #include "leat/leat.h"
 
@@ -37,33 +38,6 @@ typedef struct job {
     leat_plan *plan;
     leat_loader *loader;
 } job;
-
-/* Returns the bytes of a record with its frame. */
-static size_t write_file(void)
-{
-    leat_tfrecord_writer *writer;
-    leat_example_builder *builder = leat_example_builder_open();
-    uint8_t *row = malloc(ROW);
-    leat_format_error err;
-    size_t size = 0;
-    int rc = leat_tfrecord_writer_open(&writer, path, &err);
-    for (int r = 0; r < N_RECORDS && rc >= 0; r++) {
-        const uint8_t *bytes;
-        memset(row, r, ROW);
-        leat_example_builder_clear(builder);
-        if ((rc = leat_example_add_bytes(builder, "x", row, ROW, &err)) >= 0 &&
-            (rc = leat_example_builder_pack(builder, &bytes, &size, &err)) >= 0)
-            rc = leat_tfrecord_writer_write(writer, bytes, size, &err);
-    }
-    if (rc < 0 || leat_tfrecord_writer_commit(writer, &err) < 0) {
-        fprintf(stderr, "%s: %s\n", path, err.text);
-        exit(1);
-    }
-    leat_tfrecord_writer_close(&writer);
-    leat_example_builder_close(&builder);
-    free(row);
-    return size + LEAT_TFRECORD_OVERHEAD;
-}
 
 /* Binds this thread, and those that it starts, to the first n cores that the process may use. */
 static void bind_to(const cpu_set_t *all, int n)
@@ -195,10 +169,12 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%.200s/leat-bench-in-order-%d.tfrecord", folder ? folder : "/tmp",
              (int)getpid());
     sched_getaffinity(0, sizeof all, &all);
-    base.record_bytes = write_file();
+    struct stat file;
+    bench_records_write(path, N_RECORDS, ROW);
     base.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (base.fd < 0)
+    if (base.fd < 0 || fstat(base.fd, &file) < 0)
         return 1;
+    base.record_bytes = (size_t)file.st_size / N_RECORDS; /* they are alike */
     for (int n_cores = 1; n_cores <= 2; n_cores++) {
         compare(b, &all, &base, 32, n_cores);
         compare(b, &all, &base, 1, n_cores);
