@@ -14,7 +14,7 @@
 enum {
     COPY_LAG = 4, /* batches after which the times of a copy are read */
     COPIES_KEPT = 100,
-    SAMPLE_NS = 2000000,  /* how often reads in flight are counted */
+    SAMPLE_NS = 5000000,  /* how often reads in flight are counted */
     LONG_NS = 1000000000, /* a run that takes longer has fewer batches */
 };
 
