@@ -38,6 +38,9 @@ typedef struct leat_trainer_info {
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target and weights: for leat_loader_options */
     int32_t input;           /* index of the tensor that the model reads */
+    /* Where layers name devices: how often values cross between devices in a training step, and their bytes, with a
+     * full batch and no masked rows. */
+    int64_t crossings, crossed_bytes;
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;
@@ -73,6 +76,7 @@ LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trai
 
 typedef struct leat_layer_info {
     const char *name, *kind;
+    const char *device;                   /* that computes it */
     leat_shape shape;                     /* of its output for one sample */
     int64_t n_parameters;                 /* trained ones */
     double forward_flops, backward_flops; /* of one sample, multiply-add = 2 */

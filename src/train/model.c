@@ -345,6 +345,7 @@ int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error
         rc = read_loss(model, nodes, err);
     if (rc == LEAT_OK)
         rc = read_optimizer(model, nodes, err);
+    model->end = model->n_layers;
     if (rc == LEAT_OK)
         model->flops_per_sample = flops_per_sample(model);
     return rc;
