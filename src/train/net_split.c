@@ -133,23 +133,47 @@ static int settle(leat_net *net, leat_error *err)
     return rc;
 }
 
+static int step_once(leat_net *net, const leat_net_rows *rows, const leat_net_step *how,
+                     leat_error *err)
+{
+    net->step++;
+    int rc = forward(net, rows, how, err);
+    for (int32_t i = net->n_parts - 2; i >= 0 && rc == LEAT_OK && how->train; i--)
+        rc = backward(net, &net->parts[i], how, err);
+    return rc < 0 ? rc : settle(net, err);
+}
+
+/* n rows of a batch from `first` on. Of n_valid, evaluation needs only the sum over such pieces. */
+static leat_net_rows piece_of(const leat_model *model, const leat_net_rows *all, int64_t first,
+                              int64_t n)
+{
+    const int64_t left = all->n_valid - first > 0 ? all->n_valid - first : 0;
+    leat_net_rows rows = *all;
+    rows.x.data = (char *)all->x.data + first * leat_shape_bytes(&model->input);
+    rows.y.data = (char *)all->y.data + first * leat_shape_bytes(&model->target);
+    rows.weights.data = all->weights.data ? (float *)all->weights.data + first : NULL;
+    rows.valid = all->valid ? all->valid + first : NULL;
+    rows.rows = n;
+    rows.n_valid = left < n ? left : n;
+    return rows;
+}
+
+/* Batches of evaluation may be larger than those of training, for which there is memory. */
 static int split_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
                       const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const int64_t most = net->model->batch_size;
-    if (rows->rows > most)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "a batch of %lld rows: where layers name a `device`, evaluation takes at "
-                         "most those of training, %lld: lower its batch.size",
-                         (long long)rows->rows, (long long)most);
+    const int64_t n = leat_shape_elements(&net->model->layers[net->model->n_layers - 1].out);
+    int rc = LEAT_OK;
     net->places[0].stream = stream ? stream : net->places[0].own;
-    net->step++;
     net->times = *times;
-    int rc = forward(net, rows, how, err);
-    for (int32_t i = net->n_parts - 2; i >= 0 && rc == LEAT_OK && how->train; i--)
-        rc = backward(net, &net->parts[i], how, err);
-    if (rc == LEAT_OK)
-        rc = settle(net, err);
+    for (int64_t at = 0; at < rows->rows && rc == LEAT_OK; at += most) {
+        const int64_t here = rows->rows - at < most ? rows->rows - at : most;
+        const leat_net_rows piece = piece_of(net->model, rows, at, here);
+        leat_net_step mine = *how;
+        mine.logits = how->logits ? how->logits + at * n : NULL;
+        rc = step_once(net, &piece, &mine, err);
+    }
     *times = net->times;
     return rc;
 }

@@ -191,6 +191,33 @@ static void weights_move_to_an_uncut_model(void **state)
     fixture_close(&cut);
 }
 
+/* In pieces of the batch of training. */
+static void evaluation_takes_larger_batches(void **state)
+{
+    enum { ROWS = 3 * BATCH + 5 };
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, 3 }, BATCH);
+    float *const x = random_floats(3, (size_t)ROWS * SIDE * SIDE * 3);
+    int64_t *const y = random_labels(3, ROWS, CLASSES);
+    float logits[2][ROWS * CLASSES];
+    leat_metrics metrics[2];
+    fixture f[2];
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        open_cut(&f[k], models[1].text, k ? 7 : 0, "cpu");
+        step(&f[k], 0, true);
+        fixture_metrics(&f[k]);
+        fixture_step(&f[k], &feed, x, y, ROWS, false);
+        metrics[k] = fixture_metrics(&f[k]);
+        fixture_logits(&f[k], &feed, x, ROWS, logits[k]);
+        fixture_close(&f[k]);
+    }
+    assert_int_equal(metrics[1].samples, ROWS);
+    assert_true(fabs(metrics[0].loss - metrics[1].loss) < 1e-12);
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+    free(x);
+    free(y);
+}
+
 /* --- what crosses ------------------------------------------------------------------------------ */
 
 static leat_step_times one_step(fixture *f, bool train)
@@ -273,20 +300,6 @@ static void what_cannot_be_cut_is_named(void **state)
     }
 }
 
-static void a_larger_batch_of_evaluation_is_refused(void **state)
-{
-    fixture f;
-    static batch b;
-    (void)state;
-    open_cut(&f, models[0].text, 1, "cpu");
-    draw(&b, 0, false);
-    b.rows.rows = BATCH + 1;
-    b.rows.x.shape.dims[0] = b.rows.y.shape.dims[0] = BATCH + 1;
-    assert_int_equal(leat_trainer_step_rows(f.trainer, &b.rows, false, &f.err), LEAT_E_UNSUPPORTED);
-    assert_non_null(strstr(f.err.message, "13 rows"));
-    fixture_close(&f);
-}
-
 /* The weights of no part change. */
 static void a_bad_value_is_reported_where_it_is_seen(void **state)
 {
@@ -311,7 +324,7 @@ int main(void)
         cmocka_unit_test(weights_move_to_an_uncut_model),
         cmocka_unit_test(crossings_are_counted),
         cmocka_unit_test(what_cannot_be_cut_is_named),
-        cmocka_unit_test(a_larger_batch_of_evaluation_is_refused),
+        cmocka_unit_test(evaluation_takes_larger_batches),
         cmocka_unit_test(a_bad_value_is_reported_where_it_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
