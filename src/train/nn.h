@@ -269,6 +269,8 @@ typedef struct leat_model_nodes {
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
 
+/* Operations of forward, needed backward, and the update, per sample. */
+double leat_model_flops(const leat_model *model);
 /* Adds to *memory, whose last three parts a backend has set, the others, the total and the limit. */
 void leat_model_memory(const leat_model *model, leat_train_memory *memory);
 /* LEAT_OK, or LEAT_E_NOMEM if that total is above the limit: what needs how much, and what to lower. */

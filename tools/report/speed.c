@@ -67,16 +67,18 @@ void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sa
 
 void leat_speed_print_crossings(const leat_meter *m)
 {
-    char bytes[32], copies[32], elsewhere[32], step[32];
+    char bytes[32], copies[32], elsewhere[32], here[32], step[32];
+    const double steps = (double)m->n_steps * 1e6, wall = (double)m->wall_ns;
     if (m->crossings > 0)
         leat_terminal_say(
             2,
-            "of a step's %s ms: %s ms for %.4g copies of %s between devices, %s ms in "
-            "layers on other devices",
-            leat_files_ms_text((double)m->step_p50_ns * 1e-6, step),
-            leat_files_ms_text(m->crossing_ns * 1e-6, copies), m->crossings,
+            "of a step's %s ms, layers take %s ms on this device and %s ms on others, and %.4g "
+            "copies of %s between them %s ms; the rest is waiting",
+            leat_files_ms_text(wall / steps, step),
+            leat_files_ms_text(m->busy * wall / steps, here),
+            leat_files_ms_text(m->elsewhere_ns * 1e-6, elsewhere), m->crossings,
             leat_files_bytes_text(m->crossed_bytes, bytes),
-            leat_files_ms_text(m->elsewhere_ns * 1e-6, elsewhere));
+            leat_files_ms_text(m->crossing_ns * 1e-6, copies));
 }
 
 void leat_speed_add_start(json_t *object, const leat_speed_start *start)
