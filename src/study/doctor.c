@@ -17,7 +17,7 @@
 #include "forecast.h"
 #include "other_processes.h"
 #include "rounds.h"
-#include "suggest.h"
+#include "suggest/suggest.h"
 #include "trial.h"
 
 enum {

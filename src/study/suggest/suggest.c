@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "forecast.h"
+#include "study/forecast.h"
 
 enum { MOST_WORKERS = 64 };
 
