@@ -18,7 +18,7 @@
 #include "median.h"
 #include "other_processes.h"
 #include "rounds.h"
-#include "suggest.h"
+#include "suggest/suggest.h"
 #include "trial.h"
 
 enum {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "../tools/report/doctor_report.h"
 #include "../tools/report/setting.h"
@@ -293,6 +294,39 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     leat_config_close(&config);
 }
 
+/* In a list in brackets a stage has no dash. */
+static void lines_are_written_as_the_list_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *lines;
+    } cases[] = {
+        { "seed: 1\npipeline:\n  - shuffle\n",
+          ", in P, write\n       - map: {ops: [a]}\n       - cache\n" },
+        { "pipeline: [shuffle, {batch: 2}]\n",
+          ", in P, write\n       {map: {ops: [a]}},\n       cache,\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[] = "/tmp/leat-screen-XXXXXX";
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0 && write(fd, cases[i].file, strlen(cases[i].file)) > 0);
+        close(fd);
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        r.suggestions[r.n_suggestions++] =
+            (leat_doctor_suggestion){ .title = "T",
+                                      .why = "w",
+                                      .gain = 2,
+                                      .predicted_step_ms = 3,
+                                      .where = "in P",
+                                      .lines = "- map: {ops: [a]}\n- cache" };
+        const char *const text = screen_of(path, NULL);
+        unlink(path);
+        if (!strstr(text, cases[i].lines))
+            fail_msg("%s", text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +336,7 @@ int main(void)
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),
         cmocka_unit_test(a_change_that_does_not_help_is_not_written),
+        cmocka_unit_test(lines_are_written_as_the_list_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

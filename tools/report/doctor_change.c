@@ -78,12 +78,35 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
         say_drift(to, s, r);
 }
 
-/* YAML may go on in the next line if that is indented more. */
-static void print_lines(FILE *to, const char *lines)
+/* Whether the list `pipeline` of a file is written in brackets: "pipeline: [shuffle, ...]". */
+static bool in_brackets(const char *path)
 {
-    char line[sizeof((leat_doctor_suggestion *)0)->lines];
+    static const char key[] = "pipeline:";
+    char line[256];
+    bool found = false, brackets = false;
+    FILE *const file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        found = !strncmp(line, key, sizeof key - 1);
+        brackets = found && line[sizeof key - 1 + strspn(line + sizeof key - 1, " ")] == '[';
+    }
+    if (file)
+        fclose(file);
+    return brackets;
+}
+
+/* "- cache" or, in brackets, "cache,"; "- map: {...}" or "{map: {...}},". YAML may go on in the next line if that is
+ * indented more. */
+static void print_lines(FILE *to, const char *lines, bool brackets)
+{
+    char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
     for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(lines, "\n"), lines);
+        const int n = (int)strcspn(lines, "\n");
+        if (brackets && n > 2) {
+            const bool map = memchr(lines, ':', (size_t)n);
+            snprintf(line, sizeof line, "%s%.*s%s,", map ? "{" : "", n - 2, lines + 2,
+                     map ? "}" : "");
+        } else
+            snprintf(line, sizeof line, "%.*s", n, lines);
         fprintf(to, "%*s", INDENT + 2, "");
         leat_terminal_wrap(to, line, INDENT + 2, INDENT + 6);
     }
@@ -101,7 +124,7 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
     if (s->lines[0]) {
         snprintf(line + n, sizeof line - n, "%s, write", s->where);
         print_indented(to, line);
-        print_lines(to, s->lines);
+        print_lines(to, s->lines, in_brackets(path));
         return;
     }
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
