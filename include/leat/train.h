@@ -32,12 +32,13 @@ typedef struct leat_trainer leat_trainer;
 typedef struct leat_trainer_info {
     const char *device; /* from train.device, or the device given */
     int64_t n_parameters;
-    double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
-    int64_t epochs;          /* train.epochs */
-    int64_t n_outputs;       /* values that the model gives for a sample */
-    int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
-    leat_expect expect;      /* conditions on the target and weights: for leat_loader_options */
-    int32_t input;           /* index of the tensor that the model reads */
+    double flops_per_sample;  /* forward + backward + update of one sample, multiply-add = 2 */
+    int64_t epochs;           /* train.epochs */
+    int64_t n_outputs;        /* values that the model gives for a sample */
+    int32_t simulated;        /* 1: no arithmetic is done, only time is modelled */
+    leat_expect expect;       /* conditions on the target and weights: for leat_loader_options */
+    int32_t input;            /* index of the tensor that the model reads */
+    leat_precision precision; /* train.precision */
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;
@@ -130,6 +131,15 @@ LEAT_API void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out
 /* Times of finished steps in order, oldest first, each returned once; waits for enqueued steps.
  * Returns how many were written (≤ n). The last 65,536 steps are kept. */
 LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);
+
+/* Begins a recording, which leat_trainer_recorded() ends, and waits for all steps. For some tens of steps, because a
+ * record takes 40 bytes for each kernel. One at a time in a process.
+ * returns  LEAT_OK; LEAT_E_UNSUPPORTED: the device keeps no records, or its library for them is missing: the message
+ *          says why; LEAT_E_BUSY; LEAT_E_DEVICE */
+LEAT_API int leat_trainer_record(leat_trainer *trainer, leat_error *err);
+/* Ends the recording and waits for all steps. The first `settle` steps since its begin, 1 or more, are not measured.
+ * out      if nothing was measured, n_steps is 0, and why says why */
+LEAT_API void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_recorded *out);
 
 /* Evaluates all remaining batches of a loader: forward only, dropout is off, batch_norm uses its
  * running statistics. The loader's plan must give the same tensors in the same order as the
