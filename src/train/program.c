@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "formats/grow.h"
 
 size_t leat_prim_type_bytes(leat_prim_type type)
 {
@@ -15,13 +16,11 @@ size_t leat_prim_type_bytes(leat_prim_type type)
 
 /* --- growing -------------------------------------------------------------------------------- */
 
-/* Room for one more of `size` bytes, doubling at powers of two. A failure is reported at the end, so that
+/* Room for one more of `size` bytes. A failure is reported at the end, so that
  * layers need not check each append: until then the last element is used again. */
 static void *grow(leat_program *p, void *list, int32_t n, size_t size)
 {
-    if (n && (n & (n - 1)))
-        return list;
-    void *grown = realloc(list, (size_t)(n ? 2 * n : 1) * size);
+    void *grown = leat_grow(list, (size_t)n, size);
     p->failed |= !grown;
     return grown ? grown : list;
 }

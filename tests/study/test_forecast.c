@@ -21,6 +21,25 @@ static void the_slowest_part_is_the_forecast(void **state)
     assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
 }
 
+static void on_shared_cores_both_are_slower(void **state)
+{
+    (void)state;
+    leat_facts f =
+        facts_of(10, 2, 6); /* the workers want 4 cores for 2 ms, the step 2 cores for 6 ms */
+    f.on_host = true;
+    f.loader_cpu_ns = 4 * 2e6 / ROWS;
+    f.step_cpu_ns = 2 * 6e6 / ROWS;
+    /* Beside the workers a step makes 4/6 of its way: 3 ms for the batch, 2 of 6 ms of the step. 4 ms alone. */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+    f.step_cpu_ns = 0;
+    assert_true(fabs(leat_forecast_of(&f).predicted - 6e6) < 1); /* enough cores */
+    f.step_cpu_ns = 4 * 6e6 / ROWS; /* both want all cores: one after the other */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 8e6) < 1);
+    f.on_host = false;
+    f.step_cpu_ns = 2 * 6e6 / ROWS;
+    assert_true(fabs(leat_forecast_of(&f).predicted - 6e6) < 1);
+}
+
 /* --- advice ------------------------------------------------------------------------------------ */
 
 static void advice_follows_from_the_parts(void **state)
@@ -144,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_slowest_part_is_the_forecast),
+        cmocka_unit_test(on_shared_cores_both_are_slower),
         cmocka_unit_test(advice_follows_from_the_parts),
         cmocka_unit_test(shares_sum_to_one_whatever_is_known),
         cmocka_unit_test(idle_time_gets_the_name_of_its_cause),
