@@ -314,7 +314,7 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows
     rc = run_step(trainer, rows, true, &flight->times, err);
     if (rc == LEAT_OK && (rc = t->event_record(flight->end, trainer->stream)) < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
-    if (!trainer->info.simulated)
+    if (!trainer->info.simulated && flight->times.launch_ns == 0)
         flight->times.launch_ns = leat_clock_ns() - from_ns;
     return rc;
 }

@@ -23,6 +23,9 @@ void leat_speed_print(const char *name, const leat_meter *meter, double flops_pe
 void leat_speed_print_recorded(const char *name, const leat_recorded *recorded,
                                const leat_meter *meter);
 
+/* Prints what layers on other devices cost, if there are such. */
+void leat_speed_print_crossings(const leat_meter *meter);
+
 /* What is paid once, beside the steady step, ms. NaN: not measured. */
 typedef struct leat_speed_start {
     double creation;    /* opening device and trainer */

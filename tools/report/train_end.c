@@ -28,6 +28,7 @@ static void print_speed(const leat_train_run *t)
     if (!t->has_meter)
         return;
     leat_speed_print("steady", &t->meter, info->flops_per_sample, &t->ceiling, info->simulated);
+    leat_speed_print_crossings(&t->meter);
     if (!info->simulated && strcmp(info->device, "cpu") != 0)
         leat_speed_print_recorded("steady", &t->record.result, &t->meter);
 }
