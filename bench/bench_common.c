@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "study/median.h"
 
 #define MAX_REPEATS 10000
 
@@ -109,15 +110,9 @@ void bench_note(bench *b, const char *key, const char *text)
         printf("%s: %s\n", key, text);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double bench_quantile(double *values, int n, double q)
 {
-    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    leat_median_sort_real(values, (size_t)n);
     const double at = q * (n - 1);
     const int i = (int)at;
     return i + 1 < n ? values[i] + (at - i) * (values[i + 1] - values[i]) : values[n - 1];

@@ -213,17 +213,22 @@ static leat_view view_of(void *memory, int64_t height, int64_t width)
                         NULL };
 }
 
-/* Steps 3 and 4 for pixels of libjpeg-turbo, rows stride_bytes apart. */
-static void finish(const arm_arg *a, const picture *p, const uint8_t *pixels, size_t stride_bytes)
+static leat_jpeg_target target_of(const arm_arg *a, const picture *p)
 {
-    data *d = a->d;
-    const leat_jpeg_target target = {
+    return (leat_jpeg_target){
         .height = SIDE,
         .width = SIDE,
         .channels = 3,
         .is_mirrored = p->is_mirrored,
-        .affine = a->n_steps < 4 ? NULL : &d->affine,
+        .affine = a->n_steps < 4 ? NULL : &a->d->affine,
     };
+}
+
+/* Steps 3 and 4 for pixels of libjpeg-turbo, rows stride_bytes apart. */
+static void finish(const arm_arg *a, const picture *p, const uint8_t *pixels, size_t stride_bytes)
+{
+    data *d = a->d;
+    const leat_jpeg_target target = target_of(a, p);
     if (a->n_steps >= 3)
         leat_jpeg_resize(leat_jpeg_dsp_at(leat_cpu_level()), pixels, stride_bytes, p->box.height,
                          p->box.width, &target, d->tensor, d->scratch, NULL);
@@ -316,13 +321,7 @@ static int64_t ours_box(void *arg)
     data *d = a->d;
     for (size_t i = 0; i < d->n; i++) {
         const picture *p = &d->pictures[i];
-        const leat_jpeg_target target = {
-            .height = SIDE,
-            .width = SIDE,
-            .channels = 3,
-            .is_mirrored = p->is_mirrored,
-            .affine = a->n_steps < 4 ? NULL : &d->affine,
-        };
+        const leat_jpeg_target target = target_of(a, p);
         leat_jpeg jpeg;
         leat_scratch_reset(d->scratch);
         if (leat_jpeg_open(&jpeg, a->is_marked ? p->marked : p->bytes,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "tfrecord.h"
 
 typedef unsigned long long ull;
@@ -99,15 +100,11 @@ static int end(struct walk *walk, leat_format_error *err)
 static int keep_point(leat_inflate_index *index, const leat_inflate *inflate,
                       leat_format_error *err)
 {
-    const size_t n = index->n_chunks;
-    if ((n & (n - 1)) == 0) { /* doubles the room */
-        void *const larger = realloc(index->points, (n ? 2 * n : 1) * sizeof *index->points);
-        if (!larger)
-            return fail_memory(index, err);
-        index->points = larger;
-    }
-    index->points[n] = leat_inflate_keep(inflate);
-    if (!index->points[n])
+    void *const larger = leat_grow(index->points, index->n_chunks, sizeof *index->points);
+    if (!larger)
+        return fail_memory(index, err);
+    index->points = larger;
+    if (!(index->points[index->n_chunks] = leat_inflate_keep(inflate)))
         return fail_memory(index, err);
     index->n_chunks++;
     return LEAT_FORMAT_OK;

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "atomic_file.h"
+#include "grow.h"
 #include "little_endian.h"
 #include "side_file.h"
 
@@ -138,7 +139,7 @@ int leat_jpeg_index_open(const char *tfrecord_path, uint64_t data_bytes, uint64_
 struct leat_jpeg_index_writer {
     leat_atomic_file *file;
     uint8_t *entries; /* written after the tables, once all are known */
-    uint64_t n_records, capacity;
+    uint64_t n_records;
     uint8_t head[HEAD_BYTES], tail[TAIL_BYTES];
 };
 
@@ -170,35 +171,23 @@ int leat_jpeg_index_writer_open(leat_jpeg_index_writer **out, const char *tfreco
     return rc;
 }
 
-static int make_room(leat_jpeg_index_writer *writer, leat_format_error *err)
-{
-    if (writer->n_records < writer->capacity)
-        return LEAT_FORMAT_OK;
-    const uint64_t capacity = writer->capacity ? 2 * writer->capacity : 1024;
-    uint8_t *larger = realloc(writer->entries, (size_t)(ENTRY_BYTES * capacity));
-    if (!larger)
-        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory for an index of %llu records",
-                                (unsigned long long)capacity);
-    writer->entries = larger;
-    writer->capacity = capacity;
-    return LEAT_FORMAT_OK;
-}
-
 int leat_jpeg_index_writer_add(leat_jpeg_index_writer *writer, const leat_jpeg_index_id *id,
                                const uint8_t *table, size_t size, leat_format_error *err)
 {
     if (size > UINT32_MAX)
         return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "a table of %zu bytes", size);
-    int rc = make_room(writer, err);
-    if (rc < 0)
-        return rc;
-    uint8_t *entry = writer->entries + ENTRY_BYTES * writer->n_records;
+    uint8_t *entry = leat_grow(writer->entries, (size_t)writer->n_records, ENTRY_BYTES);
+    if (!entry)
+        return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "no memory for an index of %llu records",
+                                (unsigned long long)writer->n_records + 1);
+    writer->entries = entry;
+    entry += ENTRY_BYTES * writer->n_records;
     leat_store_u64(entry + AT_TABLE, leat_atomic_file_size(writer->file));
     leat_store_u32(entry + AT_TABLE_BYTES, (uint32_t)size);
     leat_store_u32(entry + AT_CRC, id->masked_crc);
     leat_store_u64(entry + AT_LENGTH, id->length);
     leat_store_u64(entry + AT_ENTRY_CHECK, check_of_entry(entry, writer->n_records, table, size));
-    rc = size ? leat_atomic_file_write(writer->file, table, size, err) : LEAT_FORMAT_OK;
+    const int rc = size ? leat_atomic_file_write(writer->file, table, size, err) : LEAT_FORMAT_OK;
     writer->n_records += rc == LEAT_FORMAT_OK;
     return rc;
 }

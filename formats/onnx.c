@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "atomic_file.h"
+#include "grow.h"
 #include "onnx.pb-c.h"
 
 typedef Leat__Onnx__NodeProto node_proto;
@@ -56,13 +57,6 @@ static char *keep_text(leat_onnx *model, const char *text)
 static int no_memory(leat_format_error *err, const char *name)
 {
     return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "ONNX: no memory for \"%s\"", name);
-}
-
-/* Makes room for one more pointer in a list of n, a block of its own that grows by powers of two. NULL: out of
- * memory, and the list is as it was. */
-static void *with_room(void *list, size_t n)
-{
-    return n & (n - 1) ? list : realloc(list, (n ? 2 * n : 1) * sizeof(void *));
 }
 
 leat_onnx *leat_onnx_open(const char *graph, const char *producer, const char *producer_version)
@@ -167,7 +161,7 @@ static int add_value(leat_onnx *model, value_proto ***list, size_t *n, const cha
             return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "ONNX: \"%s\": dim %zu is %lld", name,
                                     i, (long long)dims[i]);
     value_proto *value = make_value(model, name, dims, n_dims);
-    value_proto **longer = with_room(*list, *n);
+    value_proto **longer = leat_grow(*list, *n, sizeof *longer);
     if (longer)
         *list = longer;
     if (!value || !longer)
@@ -213,7 +207,8 @@ static int add_tensor(leat_onnx *model, const char *name, const int64_t *dims, s
     tensor_proto *tensor = keep(model, sizeof *tensor);
     char *own = keep_text(model, name);
     int64_t *shape = keep_copy(model, dims, n_dims * sizeof *shape);
-    tensor_proto **longer = with_room(model->graph.initializer, model->graph.n_initializer);
+    tensor_proto **longer =
+        leat_grow(model->graph.initializer, model->graph.n_initializer, sizeof *longer);
     if (longer)
         model->graph.initializer = longer;
     if (!tensor || !own || !shape || !longer)
@@ -308,7 +303,7 @@ int leat_onnx_add_node(leat_onnx *model, const char *op_type, const char *name,
                        leat_format_error *err)
 {
     node_proto *node = keep(model, sizeof *node);
-    node_proto **longer = with_room(model->graph.node, model->graph.n_node);
+    node_proto **longer = leat_grow(model->graph.node, model->graph.n_node, sizeof *longer);
     if (longer)
         model->graph.node = longer;
     if (!node || !longer)

@@ -29,6 +29,9 @@ typedef struct leat_step_times {
      * a library, or a graph, which holds several of them. */
     int64_t launches, kernels; /* kernels: those in graphs counted one by one */
     int64_t launch_ns;         /* host time for it; modelled on a simulated device */
+    /* Of a model whose layers name devices: values that went from one device to another (outputs of layers, their
+     * gradients, the batch), the time of the copies, and of the layers on devices other than the run's. */
+    int64_t crossings, crossed_bytes, crossing_ns, elsewhere_ns;
 } leat_step_times;
 
 /* Result for a window of steps. Shares are of wall time: from the end of the step before the
@@ -47,6 +50,9 @@ typedef struct leat_meter {
     double launches, kernels;         /* mean per step; 0: not known */
     int64_t launch_p50_ns;            /* median of host time per step for them */
     double copied_bytes_per_s;        /* to the device */
+    /* Mean per step, see leat_step_times. The times are parts of other_inside, unless the run's device computed
+     * meanwhile. */
+    double crossings, crossed_bytes, crossing_ns, elsewhere_ns;
 } leat_meter;
 
 /* Measures steps[first … n-1]; first ≥ 1 (step first-1 only gives the start of the window).

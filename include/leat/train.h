@@ -38,6 +38,9 @@ typedef struct leat_trainer_info {
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target and weights: for leat_loader_options */
     int32_t input;           /* index of the tensor that the model reads */
+    /* Where layers name devices: how often values cross between devices in a training step, and their bytes, with a
+     * full batch and no masked rows. */
+    int64_t crossings, crossed_bytes;
     /* train.checkpoint, see leat/checkpoint.h; the trainer itself writes none. */
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;
@@ -73,6 +76,7 @@ LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trai
 
 typedef struct leat_layer_info {
     const char *name, *kind;
+    const char *device;                   /* that computes it */
     leat_shape shape;                     /* of its output for one sample */
     int64_t n_parameters;                 /* trained ones */
     double forward_flops, backward_flops; /* of one sample, multiply-add = 2 */
@@ -99,8 +103,8 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
                                  leat_error *err);
 
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
- * the device is done. On the CPU the step is done on return. On other devices it is enqueued, and the host
- * may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
+ * the device is done. On the CPU the step is done on return, and where layers name devices. On other devices it
+ * is enqueued, and the host may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
  * returns  LEAT_OK; LEAT_E_DATA: a label out of range or an impossible weight, with its row, or (on the CPU) a loss
  *          that is not a finite number, with the first layer whose output is not; weights did not change
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * option.c: fields of options structs from text. node_options.c and the command call it.
+ * option.c: fields of options structs from text. node_options.c and the command call it. option_words.c says
+ * what is allowed.
  *
- * DESIGN. Every type is one row of `types`: its name, its size and its setter. A list is a count and its
+ * DESIGN. Every type is one row of `types`: its size and its setter. A list is a count and its
  * values. Values are set one by one, so that a message can name the wrong one. */
 #include "option_impl.h"
 
@@ -12,10 +13,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "nearest.h"
 #include "number.h"
-
-#define GOT_MAX 80 /* bytes of a wrong value that a message repeats */
 
 /* Sets one value at `to`; `name` is the option, with [i] in a list. */
 typedef int set_value(const leat_option *row, const char *name, void *to, const char *text,
@@ -23,165 +21,27 @@ typedef int set_value(const leat_option *row, const char *name, void *to, const 
 static set_value set_bool, set_i64, set_f32, set_f64, set_string, set_enum, set_node;
 
 static const struct {
-    const char *text; /* name of the type; of a list: of its values */
-    size_t size;      /* of the field */
+    size_t size; /* of the field */
     set_value *set;
     size_t item_size; /* of one value of a list; 0: no list */
     size_t items_at;  /* offset of a list's values */
     int32_t items_max;
 } types[LEAT_OPTION_TYPE_END] = {
-    [LEAT_OPTION_TYPE_BOOL] = { "bool", sizeof(int32_t), set_bool, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_I64] = { "int64", sizeof(int64_t), set_i64, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_F32] = { "float", sizeof(float), set_f32, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_F64] = { "float", sizeof(double), set_f64, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_BYTES] = { "bytes", sizeof(int64_t), set_i64, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_STRING] = { "string", sizeof(leat_string), set_string, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_ENUM] = { "one of", sizeof(int32_t), set_enum, 0, 0, 0 },
-    [LEAT_OPTION_TYPE_I64S] = { "int64", sizeof(leat_i64s), set_i64, sizeof(int64_t),
+    [LEAT_OPTION_TYPE_BOOL] = { sizeof(int32_t), set_bool, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_I64] = { sizeof(int64_t), set_i64, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_F32] = { sizeof(float), set_f32, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_F64] = { sizeof(double), set_f64, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_BYTES] = { sizeof(int64_t), set_i64, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_STRING] = { sizeof(leat_string), set_string, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_ENUM] = { sizeof(int32_t), set_enum, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_I64S] = { sizeof(leat_i64s), set_i64, sizeof(int64_t),
                                 offsetof(leat_i64s, values), LEAT_OPTION_LIST_MAX },
-    [LEAT_OPTION_TYPE_F32S] = { "float", sizeof(leat_f32s), set_f32, sizeof(float),
+    [LEAT_OPTION_TYPE_F32S] = { sizeof(leat_f32s), set_f32, sizeof(float),
                                 offsetof(leat_f32s, values), LEAT_OPTION_LIST_MAX },
-    [LEAT_OPTION_TYPE_STRINGS] = { "string", sizeof(leat_strings), set_string, sizeof(leat_string),
+    [LEAT_OPTION_TYPE_STRINGS] = { sizeof(leat_strings), set_string, sizeof(leat_string),
                                    offsetof(leat_strings, values), LEAT_OPTION_STRINGS_MAX },
-    [LEAT_OPTION_TYPE_NODE] = { "list or mapping", sizeof(void *), set_node, 0, 0, 0 },
+    [LEAT_OPTION_TYPE_NODE] = { sizeof(void *), set_node, 0, 0, 0 },
 };
-
-/* --- what is allowed, in words -------------------------------------------------------------- */
-
-static leat_words choice_words(const leat_option *row)
-{
-    leat_words words = { .length = 0 };
-    for (size_t k = 0; row->choices && row->choices[k]; k++)
-        leat_nearest_add_word(&words, row->choices[k]);
-    return words;
-}
-
-static void bound_text(const leat_option *row, double bound, char *text, size_t size)
-{
-    if (row->type == LEAT_OPTION_TYPE_BYTES && bound >= 0 && bound < 0x1p62)
-        leat_number_bytes_text((int64_t)bound, text, size);
-    else if (bound == floor(bound) && fabs(bound) < 1e18)
-        leat_text(text, size, "%.0f", bound);
-    else
-        leat_text(text, size, "%g", bound);
-}
-
-/* "between 1 and 4096", "at least 1", … or "" where all values are allowed. */
-static void range_text(const leat_option *row, char *text, size_t size)
-{
-    char low[32], high[32];
-    const int is_real = row->type == LEAT_OPTION_TYPE_F32 || row->type == LEAT_OPTION_TYPE_F32S ||
-                        row->type == LEAT_OPTION_TYPE_F64;
-    const double all = is_real ? 1e37 : 9e18; /* wider bounds are left out of messages */
-    const int has_low = row->low > -all, has_high = row->high < all;
-    bound_text(row, row->low, low, sizeof low);
-    bound_text(row, row->high, high, sizeof high);
-    *text = 0;
-    if (has_low && has_high)
-        snprintf(text, size, "between %s and %s", low, high);
-    else if (has_low || has_high)
-        snprintf(text, size, "at %s %s", has_low ? "least" : "most", has_low ? low : high);
-}
-
-static const char *noun(const leat_option *row)
-{
-    switch (row->type) {
-    case LEAT_OPTION_TYPE_BOOL:
-        return "true or false";
-    case LEAT_OPTION_TYPE_I64:
-    case LEAT_OPTION_TYPE_I64S:
-        return "a whole number ";
-    case LEAT_OPTION_TYPE_F32:
-    case LEAT_OPTION_TYPE_F64:
-    case LEAT_OPTION_TYPE_F32S:
-        return "a number ";
-    case LEAT_OPTION_TYPE_BYTES:
-        return "a size (4096, 64 KiB, 2 GiB) ";
-    case LEAT_OPTION_TYPE_NODE:
-        return "a part of a config file";
-    default:
-        return "text";
-    }
-}
-
-static bool has_range(const leat_option *row)
-{
-    return types[row->type].set == set_i64 || types[row->type].set == set_f32 ||
-           types[row->type].set == set_f64;
-}
-
-/* "NAME must be KIND RANGE, or WORD". `kind` is noun() or "". */
-static void allowed_text(const leat_option *row, const char *name, const char *kind, char *text,
-                         size_t size)
-{
-    char range[96] = "";
-    const leat_words words = choice_words(row);
-    if (row->type == LEAT_OPTION_TYPE_ENUM) {
-        snprintf(text, size, "%s must be one of %s", name, words.text);
-        return;
-    }
-    if (has_range(row))
-        range_text(row, range, sizeof range);
-    int n = snprintf(text, size, "%s must be %s%s", name, kind, range);
-    while (n > 0 && text[n - 1] == ' ')
-        text[--n] = 0;
-    if (words.length)
-        snprintf(text + n, size - (size_t)n, ", or %s%s", row->choices[1] ? "one of " : "",
-                 words.text);
-}
-
-static int fail_range(const leat_option *row, const char *name, const char *got, leat_error *err)
-{
-    char allowed[600], range[96];
-    range_text(row, range, sizeof range);
-    allowed_text(row, name, *range ? "" : "a number that fits in 64 bits", allowed, sizeof allowed);
-    return leat_fail(err, LEAT_E_CONFIG, "%s, got %.*s", allowed, GOT_MAX, got);
-}
-
-/* Offers "2 GiB" for "2G" and the like. */
-static void offer_size(const char *got, char *text, size_t size, leat_nearest_word *near)
-{
-    const size_t n = strspn(got, "0123456789.");
-    const char *const unit = got + n + strspn(got + n, " ");
-    int64_t bytes;
-    if (n > 20 || !*unit || !strchr("KMGTkmgt", *unit) || (unit[1] && strcmp(unit + 1, "i") != 0))
-        return;
-    snprintf(text, size, "%.*s %ciB", (int)n, got, *unit == 'k' ? 'K' : *unit & ~0x20);
-    if (leat_number_bytes(text, &bytes) == LEAT_NUMBER_OK)
-        near->best = text;
-}
-
-static int fail_kind(const leat_option *row, const char *name, const char *got, leat_error *err)
-{
-    char allowed[600], size_text[32];
-    leat_nearest_word near = leat_nearest_init(got);
-    allowed_text(row, name, noun(row), allowed, sizeof allowed);
-    for (size_t k = 0; row->choices && row->choices[k]; k++)
-        leat_nearest_offer(&near, row->choices[k]);
-    if (row->type == LEAT_OPTION_TYPE_BYTES)
-        offer_size(got, size_text, sizeof size_text, &near);
-    return leat_fail(err, LEAT_E_CONFIG, "%s; got '%.*s'%s%s%s", allowed, GOT_MAX, got,
-                     near.best ? ", did you mean '" : "", near.best ? near.best : "",
-                     near.best ? "'?" : "");
-}
-
-int leat_option_fail_type(const leat_option *row, const char *got, leat_error *err)
-{
-    char allowed[600];
-    allowed_text(row, row->name, noun(row), allowed, sizeof allowed);
-    return leat_fail(err, LEAT_E_CONFIG, "%s; got %s", allowed, got);
-}
-
-static int fail_number(leat_number rc, const leat_option *row, const char *name, const char *got,
-                       leat_error *err)
-{
-    if (rc == LEAT_NUMBER_LARGE && types[row->type].set == set_i64 &&
-        row->high >= LEAT_OPTION_I64_MAX)
-        return leat_fail(err, LEAT_E_CONFIG, "%s must be at most %lld, got %.*s", name,
-                         (long long)INT64_MAX, GOT_MAX, got);
-    return rc == LEAT_NUMBER_LARGE ? fail_range(row, name, got, err)
-                                   : fail_kind(row, name, got, err);
-}
 
 /* --- one value of each type ------------------------------------------------------------------- */
 
@@ -202,7 +62,7 @@ static int set_bool(const leat_option *row, const char *name, void *to, const ch
             *(int32_t *)to = i & 1;
             return LEAT_OK;
         }
-    return fail_kind(row, name, text, err);
+    return leat_option_fail_kind(row, name, text, err);
 }
 
 static int set_i64(const leat_option *row, const char *name, void *to, const char *text,
@@ -217,9 +77,9 @@ static int set_i64(const leat_option *row, const char *name, void *to, const cha
     const leat_number rc = row->type == LEAT_OPTION_TYPE_BYTES ? leat_number_bytes(text, &value)
                                                                : leat_number_i64(text, &value);
     if (rc)
-        return fail_number(rc, row, name, text, err);
+        return leat_option_fail_number(rc, row, name, text, err);
     if ((long double)value < (long double)row->low || (long double)value > (long double)row->high)
-        return fail_range(row, name, text, err);
+        return leat_option_fail_range(row, name, text, err);
     *(int64_t *)to = value;
     return LEAT_OK;
 }
@@ -230,9 +90,9 @@ static int set_f64(const leat_option *row, const char *name, void *to, const cha
     double value = 0;
     const leat_number rc = leat_number_f64(text, &value);
     if (rc)
-        return fail_number(rc, row, name, text, err);
+        return leat_option_fail_number(rc, row, name, text, err);
     if (!(value >= row->low && value <= row->high))
-        return fail_range(row, name, text, err);
+        return leat_option_fail_range(row, name, text, err);
     *(double *)to = value;
     return LEAT_OK;
 }
@@ -246,8 +106,8 @@ static int set_f32(const leat_option *row, const char *name, void *to, const cha
         return rc;
     const float rounded = (float)value;
     if ((isinf(rounded) && !isinf(value)) || (rounded == 0 && value != 0))
-        return leat_fail(err, LEAT_E_CONFIG, "%s does not fit a 32-bit float: %.*s", name, GOT_MAX,
-                         text);
+        return leat_fail(err, LEAT_E_CONFIG, "%s does not fit a 32-bit float: %.*s", name,
+                         LEAT_OPTION_GOT_MAX, text);
     *(float *)to = rounded;
     return LEAT_OK;
 }
@@ -270,7 +130,7 @@ static int set_enum(const leat_option *row, const char *name, void *to, const ch
 {
     const int choice = choice_of(row, text);
     if (choice < 0)
-        return fail_kind(row, name, text, err);
+        return leat_option_fail_kind(row, name, text, err);
     *(int32_t *)to = choice;
     return LEAT_OK;
 }
@@ -279,7 +139,7 @@ static int set_node(const leat_option *row, const char *name, void *to, const ch
                     leat_error *err)
 {
     (void)to;
-    return fail_kind(row, name, text, err);
+    return leat_option_fail_kind(row, name, text, err);
 }
 
 /* --- fields ----------------------------------------------------------------------------------- */
@@ -349,12 +209,12 @@ static int set_list(const leat_option *row, void *options, const char *text, lea
     const char *p = text + 1;
     leat_option_clear(row, options);
     if (p[strspn(p, " ")] == ']')
-        return p[strspn(p, " ") + 1] ? fail_kind(row, row->name, text, err) : LEAT_OK;
+        return p[strspn(p, " ") + 1] ? leat_option_fail_kind(row, row->name, text, err) : LEAT_OK;
     for (int32_t i = 0;; i++, p++) {
         p = take_item(p, item, sizeof item);
         if (!p || (*p == ']' && p[1]))
             return leat_fail(err, LEAT_E_CONFIG, "%s must be a list such as [1, 2]; got '%.*s'",
-                             row->name, GOT_MAX, text);
+                             row->name, LEAT_OPTION_GOT_MAX, text);
         const int rc = leat_option_set_item(row, options, i, item, err);
         if (rc || *p == ']')
             return rc;
@@ -390,17 +250,4 @@ const leat_option *leat_option_find(const leat_option *table, const char *name)
         if (!strcmp(row->name, name))
             return row;
     return NULL;
-}
-
-char *leat_option_type_text(const leat_option *row, char *text, size_t size)
-{
-    if (!row || !text || !size)
-        return text;
-    const leat_words words = choice_words(row);
-    if (row->type == LEAT_OPTION_TYPE_ENUM)
-        snprintf(text, size, "one of: %s", words.text);
-    else
-        snprintf(text, size, "%s%s%s%s", leat_option_is_list(row) ? "list of " : "",
-                 types[row->type].text, words.length ? " or " : "", words.text);
-    return text;
 }

@@ -7,6 +7,9 @@
 #include <stdbool.h>
 
 #include "leat/option.h"
+#include "number.h"
+
+#define LEAT_OPTION_GOT_MAX 80 /* bytes of a wrong value that a message repeats */
 
 /* Whether the option takes a list of values (I64S, F32S, STRINGS). */
 bool leat_option_is_list(const leat_option *row);
@@ -17,6 +20,17 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
 /* Makes a list option empty. */
 void leat_option_clear(const leat_option *row, void *options);
 
+/* --- option_words.c: messages. `name` is the option, with [i] in a list. -------------------------- */
+
+/* Fails with "NAME must be RANGE, got GOT". */
+int leat_option_fail_range(const leat_option *row, const char *name, const char *got,
+                           leat_error *err);
+/* Fails with "NAME must be ALLOWED; got 'GOT', did you mean …?". */
+int leat_option_fail_kind(const leat_option *row, const char *name, const char *got,
+                          leat_error *err);
+/* Fails with one of the two, by the result of reading a number. */
+int leat_option_fail_number(leat_number rc, const leat_option *row, const char *name,
+                            const char *got, leat_error *err);
 /* Fails with "NAME must be ALLOWED; got GOT". */
 int leat_option_fail_type(const leat_option *row, const char *got, leat_error *err);
 

@@ -8,7 +8,7 @@
 
 #include "gpu_launch.h"
 
-/* --- steps ----------------------------------------------------------------------------------- */
+/* --- the batch ------------------------------------------------------------------------------- */
 
 /* base^n by squaring; the plugin has no libm. */
 static double power(double base, int64_t n)
@@ -63,7 +63,9 @@ static leat_net_call ingest_call(const leat_net *net, const leat_net_program *p,
                                    .to_valid = net->valid,
                                    .to_step = net->step,
                                    .x_n = p->program->tensors[0].n * rows->rows,
-                                   .y_bytes = target_bytes(net) * rows->rows,
+                                   .y_bytes = leat_model_ends(net->model)
+                                                  ? target_bytes(net) * rows->rows
+                                                  : 0,
                                    .rows = rows->rows,
                                    .x_type = (int32_t)p->program->tensors[0].type,
                                    .to_type = (int32_t)p->program->tensors[p->input_tensor].type,
@@ -87,6 +89,8 @@ static int renew_packs(leat_net *net, cudaStream_t stream, leat_error *err)
     return rc;
 }
 
+/* --- steps ----------------------------------------------------------------------------------- */
+
 static int train(leat_net *net, const leat_net_rows *rows, const leat_net_step *how,
                  cudaStream_t stream, leat_error *err)
 {
@@ -95,9 +99,11 @@ static int train(leat_net *net, const leat_net_rows *rows, const leat_net_step *
     if (rc < 0)
         return rc;
     const leat_net_call ingest = ingest_call(net, &net->train, rows, how);
-    rc = leat_net_run_step(net, plan, &ingest, leat_net_variant(how), stream, err);
-    net->updates += rc == LEAT_OK && how->last;
-    return rc;
+    rc = how->phase == LEAT_NET_WHOLE
+             ? leat_net_run_step(net, plan, &ingest, leat_net_variant(how), stream, err)
+             : leat_net_part_run(net, plan, &ingest, how, stream, err);
+    net->updates += rc == LEAT_OK && how->last && how->phase != LEAT_NET_FORWARD;
+    return rc < 0 ? rc : leat_net_part_give(net, &net->train, rows->rows, how, stream, err);
 }
 
 /* Rows from `first` on of a batch. */
@@ -127,6 +133,8 @@ static int evaluate_part(leat_net *net, const leat_net_rows *rows, const leat_ne
     const leat_net_call ingest = ingest_call(net, p, rows, how);
     const leat_program_tensor *const out = &p->program->tensors[p->program->logits];
     rc = leat_net_run_step(net, plan, &ingest, LEAT_NET_EVEN, stream, err);
+    if (rc == LEAT_OK)
+        rc = leat_net_part_give(net, p, rows->rows, how, stream, err);
     if (rc < 0 || !logits)
         return rc;
     return leat_gpu_check(net->gpu,
@@ -136,7 +144,7 @@ static int evaluate_part(leat_net *net, const leat_net_rows *rows, const leat_ne
                           "copying the model's output", err);
 }
 
-/* Batches of evaluation may be larger than those of training. */
+/* Batches of evaluation may be larger than those of training, but not where the net is a part of a model. */
 static int evaluate(leat_net *net, const leat_net_rows *all, const leat_net_step *how,
                     cudaStream_t stream, leat_error *err)
 {

@@ -40,13 +40,19 @@ int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, 
     return leat_gpu_check(net->gpu, rc, what, err);
 }
 
+int leat_net_run_some(leat_net *net, const leat_net_calls *calls, int32_t from, int32_t to,
+                      cudaStream_t stream, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = from; i < to && rc == LEAT_OK; i++)
+        rc = leat_net_run(net, &calls->list[i], stream, err);
+    return rc;
+}
+
 int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
                      leat_error *err)
 {
-    int rc = LEAT_OK;
-    for (int32_t i = 0; i < calls->n && rc == LEAT_OK; i++)
-        rc = leat_net_run(net, &calls->list[i], stream, err);
-    return rc;
+    return leat_net_run_some(net, calls, 0, calls->n, stream, err);
 }
 
 /* --- graphs ---------------------------------------------------------------------------------- */

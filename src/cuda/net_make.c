@@ -248,8 +248,11 @@ static int32_t target_type(const leat_model *model)
     }
 }
 
+/* In a part of a model the step itself puts the gradient there. */
 int leat_net_make_loss(const leat_net_maker *m)
 {
+    if (!leat_model_ends(m->net->model))
+        return LEAT_OK;
     leat_net_call *c = leat_net_make_add(m, LEAT_NET_loss, 0);
     if (!c)
         return LEAT_E_NOMEM;

@@ -28,9 +28,7 @@ static inline const leat_program_tensor *leat_net_make_tensor(const leat_net_mak
 
 static inline void *leat_net_make_address(const leat_net_maker *m, int32_t t)
 {
-    return t == m->p->input_tensor ? m->p->input
-           : t >= 0                ? m->net->memory + leat_net_make_tensor(m, t)->at
-                                   : NULL;
+    return leat_net_address(m->net, m->p, t);
 }
 
 static inline int32_t leat_net_make_channels_of(const leat_shape *shape)

@@ -148,7 +148,8 @@ static int open_packs(leat_net *net, leat_error *err)
 static bool may_pad(const leat_net *net, const leat_program *p, int32_t t)
 {
     const leat_shape *const shape = &p->tensors[t].shape;
-    if (p->tensors[t].type != LEAT_PRIM_BF16 || shape->rank != 3 || shape->dims[2] >= LEAT_EIGHT)
+    if (p->tensors[t].type != LEAT_PRIM_BF16 || shape->rank != 3 || shape->dims[2] >= LEAT_EIGHT ||
+        p->input_grad >= 0)
         return false;
     for (int32_t i = 0; i < p->n_ops; i++) {
         const leat_prim_op *const op = &p->ops[i];
@@ -167,8 +168,9 @@ static bool may_pad(const leat_net *net, const leat_program *p, int32_t t)
 static int open_input(leat_net *net, leat_net_program *p, leat_error *err)
 {
     const leat_program *const program = p->program;
-    const leat_prim_op *const first = &program->ops[0];
-    const bool converts = first->prim == LEAT_PRIM_CONVERT && first->in[0] == 0;
+    const leat_prim_op *const first = program->ops; /* a part of flatten alone has none */
+    const bool converts =
+        program->n_ops > 0 && first->prim == LEAT_PRIM_CONVERT && first->in[0] == 0;
     int32_t readers = 0;
     for (int32_t i = 0; i < program->n_ops; i++)
         for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)

@@ -93,10 +93,12 @@ static int compile(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat
 {
     leat_net_maker m = { .net = net, .p = p, .plan = plan, .err = err };
     int rc = LEAT_OK;
-    for (int32_t i = 0; i < p->program->n_ops && rc == LEAT_OK; i++)
+    for (int32_t i = 0; i < p->program->n_ops && rc == LEAT_OK; i++) {
         if (i != p->skipped)
             rc = make(&m, &p->program->ops[i]);
-    if (rc == LEAT_OK && !p->program->training) {
+        plan->n_forward = i < p->program->n_forward ? plan->calls.n : plan->n_forward;
+    }
+    if (rc == LEAT_OK && !p->program->training && leat_model_ends(net->model)) {
         const leat_prim_op op = { .prim = LEAT_PRIM_LOSS,
                                   .layer = -1,
                                   .in = { p->program->logits, -1, -1 },
@@ -141,6 +143,7 @@ int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool mas
     if (rc < 0)
         return rc;
     oldest->rows = rows;
+    oldest->n_forward = 0;
     oldest->own_norm = own_norm;
     oldest->last_use = ++net->uses;
     if ((rc = compile(net, p, oldest, err)) < 0) {

@@ -4,15 +4,8 @@
  * interval in every call. */
 #include "bootstrap.h"
 
-#include <stdlib.h>
-
 #include "leat/rng.h"
-
-static int compare_double(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "median.h"
 
 leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg, size_t n)
 {
@@ -24,7 +17,31 @@ leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg
             rounds[i] = leat_rng_below(&rng, (uint32_t)n);
         values[draw] = statistic(arg, rounds, n);
     }
-    qsort(values, LEAT_BOOTSTRAP_DRAWS, sizeof *values, compare_double);
+    leat_median_sort_real(values, LEAT_BOOTSTRAP_DRAWS);
     return (leat_interval){ values[LEAT_BOOTSTRAP_DRAWS / 40],
                             values[LEAT_BOOTSTRAP_DRAWS - 1 - LEAT_BOOTSTRAP_DRAWS / 40] };
+}
+
+leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg, size_t n)
+{
+    size_t all[LEAT_BOOTSTRAP_MAX];
+    if (!n)
+        return (leat_estimate){ 0, 0, 0 };
+    for (size_t i = 0; i < n; i++)
+        all[i] = i;
+    const leat_interval interval = leat_bootstrap_interval(statistic, arg, n);
+    return (leat_estimate){ statistic(arg, all, n), interval.low, interval.high };
+}
+
+static double median_of(const void *arg, const size_t *rounds, size_t n)
+{
+    double picked[LEAT_BOOTSTRAP_MAX];
+    for (size_t i = 0; i < n; i++)
+        picked[i] = ((const double *)arg)[rounds[i]];
+    return leat_median_of_real(picked, n);
+}
+
+leat_estimate leat_bootstrap_median(const double *values, size_t n)
+{
+    return leat_bootstrap_estimate(median_of, values, n);
 }

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "leat/study.h"
+
 enum { LEAT_BOOTSTRAP_MAX = 1000, LEAT_BOOTSTRAP_DRAWS = 2000 };
 
 typedef struct leat_interval {
@@ -19,5 +21,11 @@ typedef double leat_statistic(const void *arg, const size_t *rounds, size_t n);
  * draws of n rounds with replacement, the same draws in every call. With few rounds such intervals
  * are a little too narrow; with one round the interval is the value. */
 leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg, size_t n);
+
+/* The figure of all n rounds with its interval; zeros if n is 0. */
+leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg, size_t n);
+
+/* The median of n values, one per round, with its interval. */
+leat_estimate leat_bootstrap_median(const double *values, size_t n);
 
 #endif

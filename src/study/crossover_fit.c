@@ -9,10 +9,10 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "bootstrap.h"
 #include "line.h"
+#include "median.h"
 
 enum { BESIDE = 1 }; /* sizes on either side of the nearest two */
 
@@ -23,12 +23,6 @@ struct window {
     size_t size;
 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median over drawn rounds. */
 static double median_of(const leat_crossover_times *t, int device, size_t size,
                         const size_t *rounds, size_t n)
@@ -36,8 +30,7 @@ static double median_of(const leat_crossover_times *t, int device, size_t size,
     double values[LEAT_BOOTSTRAP_MAX];
     for (size_t i = 0; i < n; i++)
         values[i] = t->ms[((size_t)device * t->n_sizes + size) * t->n_rounds + rounds[i]];
-    qsort(values, n, sizeof *values, ascending);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+    return leat_median_of_real(values, n);
 }
 
 static leat_line line_of(const struct window *w, int device, const size_t *rounds, size_t n)
@@ -67,8 +60,7 @@ static double ratio_of(const void *arg, const size_t *rounds, size_t n)
     for (size_t i = 0; i < n; i++)
         values[i] = t->ms[(t->n_sizes + w->size) * t->n_rounds + rounds[i]] /
                     t->ms[w->size * t->n_rounds + rounds[i]];
-    qsort(values, n, sizeof *values, ascending);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+    return leat_median_of_real(values, n);
 }
 
 static double alpha_of(const void *arg, const size_t *rounds, size_t n)
@@ -93,11 +85,7 @@ static double crossing_of(const void *arg, const size_t *rounds, size_t n)
 
 static leat_estimate estimate(leat_statistic *statistic, const struct window *w)
 {
-    size_t all[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < w->times->n_rounds; i++)
-        all[i] = i;
-    const leat_interval interval = leat_bootstrap_interval(statistic, w, w->times->n_rounds);
-    return (leat_estimate){ statistic(w, all, w->times->n_rounds), interval.low, interval.high };
+    return leat_bootstrap_estimate(statistic, w, w->times->n_rounds);
 }
 
 /* --- the result --------------------------------------------------------------------------------- */

@@ -209,6 +209,7 @@ static void tried(void *user)
 
 static int suggest(struct doctor *d, leat_error *err)
 {
+    int rc = LEAT_OK;
     const leat_plan_info *plan = leat_plan_get_info(d->arm.plan);
     const leat_suggest_about about = {
         .config = d->config,
@@ -222,7 +223,11 @@ static int suggest(struct doctor *d, leat_error *err)
         .progress = tried,
         .user = d,
     };
-    return leat_suggest(&about, d->result, err);
+    if (!d->options->no_trials)
+        rc = leat_suggest(&about, d->result, err);
+    if (rc == LEAT_OK)
+        leat_suggest_advise(&about, d->result);
+    return rc;
 }
 
 static double mean_rate(const leat_meter *rounds)
@@ -315,9 +320,8 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
     if (d->diagnosis.also[0] && d->facts.overlaps && (rc = probe(d, err)) < 0)
         return rc;
-    if (!d->options->no_trials && (rc = suggest(d, err)) < 0)
+    if ((rc = suggest(d, err)) < 0)
         return rc;
-    leat_suggest_advise(&d->facts, &d->diagnosis, out);
     return d->options->verify ? verify_first(d, err) : LEAT_OK;
 }
 

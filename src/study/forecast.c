@@ -28,6 +28,17 @@ double leat_forecast_cores(const leat_facts *f)
     return most(1, least(left, f->cores));
 }
 
+/* On the CPU, workers and trainer want n and s cores while they run. If there are fewer, all run slower while both
+ * run, by (n + s) / cores. The faster of the two then waits for the other, and its cores are idle. 0: enough cores. */
+static double on_shared_cores(const leat_facts *f, const leat_forecast *m)
+{
+    if (!f->on_host || !f->cores || m->loader <= 0 || m->step <= 0)
+        return 0;
+    const double wanted = f->rows * (f->loader_cpu_ns / m->loader + f->step_cpu_ns / m->step);
+    const double slower = wanted / leat_forecast_cores(f) - 1;
+    return slower > 0 ? most(m->step, m->loader) + slower * least(m->step, m->loader) : 0;
+}
+
 leat_forecast leat_forecast_of(const leat_facts *f)
 {
     leat_forecast m = { .step = ns_at(f, f->step.value), .loader = ns_at(f, f->loader.value) };
@@ -38,8 +49,8 @@ leat_forecast leat_forecast_of(const leat_facts *f)
     m.copy = f->copy_ns;
     m.shared =
         f->cores ? (f->loader_cpu_ns + f->step_cpu_ns) * f->rows / leat_forecast_cores(f) : 0;
-    m.predicted =
-        f->overlaps ? most(most(m.step, m.loader), most(m.copy, m.shared)) : m.step + m.loader;
+    const double cpu = most(m.shared, on_shared_cores(f, &m));
+    m.predicted = f->overlaps ? most(most(m.step, m.loader), most(m.copy, cpu)) : m.step + m.loader;
     return m;
 }
 

@@ -17,7 +17,8 @@ typedef struct leat_forecast {
     double predicted;
 } leat_forecast;
 
-/* overlapped: max(step, loader, copy, shared); otherwise step + loader, which holds the copy. */
+/* Overlapped: max(step, loader, copy, shared), on the CPU also the time of both while they slow each other; otherwise
+ * step + loader, which holds the copy. */
 leat_forecast leat_forecast_of(const leat_facts *facts);
 
 /* The parts of the wall time of a step; they sum to 1. */

@@ -5,8 +5,9 @@
 #include "line.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "median.h"
 
 enum { MOST = 64, PASSES = 12 };
 
@@ -27,18 +28,11 @@ static leat_line weighted(const double *x, const double *y, const double *w, siz
     return (leat_line){ my - beta * mx, beta };
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(const double *values, size_t n)
 {
     double sorted[MOST];
     memcpy(sorted, values, n * sizeof *values);
-    qsort(sorted, n, sizeof *sorted, ascending);
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    return leat_median_of_real(sorted, n);
 }
 
 leat_line leat_line_fit(const double *x, const double *y, size_t n)

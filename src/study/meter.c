@@ -44,6 +44,7 @@ struct account {
     int64_t busy, input_wait, exposed_copy;
     int64_t host, send, start, inside; /* other */
     int64_t rows, copied_bytes, launches, kernels;
+    int64_t crossings, crossed_bytes, crossing_ns, elsewhere_ns;
 };
 
 static void add_step(struct account *account, const leat_step_times *step)
@@ -66,6 +67,10 @@ static void add_step(struct account *account, const leat_step_times *step)
     account->copied_bytes += step->copied_bytes;
     account->launches += step->launches;
     account->kernels += step->kernels;
+    account->crossings += step->crossings;
+    account->crossed_bytes += step->crossed_bytes;
+    account->crossing_ns += step->crossing_ns;
+    account->elsewhere_ns += step->elsewhere_ns;
     account->at = end;
 }
 
@@ -112,6 +117,10 @@ int leat_meter_account(const leat_step_times *steps, size_t first, size_t n, lea
         .launches = (double)account.launches / (double)(n - first),
         .kernels = (double)account.kernels / (double)(n - first),
         .copied_bytes_per_s = (double)account.copied_bytes * 1e9 / (double)wall,
+        .crossings = (double)account.crossings / (double)(n - first),
+        .crossed_bytes = (double)account.crossed_bytes / (double)(n - first),
+        .crossing_ns = (double)account.crossing_ns / (double)(n - first),
+        .elsewhere_ns = (double)account.elsewhere_ns / (double)(n - first),
     };
     add_quantiles(steps, first, n, times, out);
     free(times);

@@ -4,9 +4,8 @@
  * tune_search.c calls it. */
 #include "race.h"
 
-#include <stdlib.h>
-
 #include "bootstrap.h"
+#include "median.h"
 
 static const double FAR = 2. / 3;  /* of the leader: out after two rounds */
 static const double COUNTS = 1.02; /* a gain that is worth a line of config */
@@ -19,25 +18,13 @@ struct pair {
     size_t arm, base;
 };
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, ascending);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
 static double ratio_of(const void *arg, const size_t *rounds, size_t n)
 {
     const struct pair *p = arg;
     double values[LEAT_RACE_ROUNDS];
     for (size_t i = 0; i < n; i++)
         values[i] = p->race->rates[p->arm][rounds[i]] / p->race->rates[p->base][rounds[i]];
-    return median(values, n);
+    return leat_median_of_real(values, n);
 }
 
 static double rate_of(const void *arg, const size_t *rounds, size_t n)
@@ -46,29 +33,18 @@ static double rate_of(const void *arg, const size_t *rounds, size_t n)
     double values[LEAT_RACE_ROUNDS];
     for (size_t i = 0; i < n; i++)
         values[i] = p->race->rates[p->arm][rounds[i]];
-    return median(values, n);
-}
-
-static leat_estimate estimate(leat_statistic *statistic, const struct pair *p, size_t n)
-{
-    size_t all[LEAT_RACE_ROUNDS];
-    if (!n)
-        return (leat_estimate){ 0, 0, 0 };
-    for (size_t i = 0; i < n; i++)
-        all[i] = i;
-    const leat_interval interval = leat_bootstrap_interval(statistic, p, n);
-    return (leat_estimate){ statistic(p, all, n), interval.low, interval.high };
+    return leat_median_of_real(values, n);
 }
 
 leat_estimate leat_race_rate(const leat_race *race, size_t arm)
 {
-    return estimate(rate_of, &(struct pair){ race, arm, arm }, race->done[arm]);
+    return leat_bootstrap_estimate(rate_of, &(struct pair){ race, arm, arm }, race->done[arm]);
 }
 
 leat_estimate leat_race_ratio(const leat_race *race, size_t arm, size_t base)
 {
     const size_t a = race->done[arm], b = race->done[base];
-    return estimate(ratio_of, &(struct pair){ race, arm, base }, a < b ? a : b);
+    return leat_bootstrap_estimate(ratio_of, &(struct pair){ race, arm, base }, a < b ? a : b);
 }
 
 /* Computes no interval: that would cost more. */

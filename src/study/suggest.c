@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "forecast.h"
 
-enum { MOST_WORKERS = 64, MOST_CORES = 256 };
+enum { MOST_WORKERS = 64 };
 
 struct row {
     const char *title, *why;
@@ -314,79 +314,6 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     else
         note_no_gain(&s, out);
     return LEAT_OK;
-}
-
-/* --- advice ------------------------------------------------------------------------------------ */
-
-/* Appends a change outside the config, which cannot be tried. It is listed after the measured ones. */
-static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_doctor_result *out)
-{
-    static leat_doctor_suggestion spare;
-    const double now = f->rows / f->run.value * 1e9;
-    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
-        out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
-        return &spare;
-    leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
-    *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
-                                   .predicted_samples_per_s = f->rows / step_ns * 1e9,
-                                   .gain = now / step_ns - 1 };
-    return s;
-}
-
-double leat_suggest_without_decoding(const leat_facts *f)
-{
-    double all = 0, decoding = 0;
-    leat_facts after = *f;
-    for (int32_t i = 0; i < f->n_stages; i++) {
-        const leat_stage_fact *stage = &f->stages[i];
-        all += stage->wall_ns;
-        decoding += strstr(stage->name, "decode") ? stage->wall_ns : 0;
-    }
-    const double rest = all > 0 ? 1 - decoding / all : 1, before = leat_forecast_of(f).predicted;
-    if (rest >= 1 || before <= 0)
-        return 0;
-    after.loader.value = f->loader.value / (rest > 0.02 ? rest : 0.02);
-    after.loader_cpu_ns = f->loader_cpu_ns * rest;
-    return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
-}
-
-static void advise_raw_records(const leat_facts *f, leat_doctor_result *out)
-{
-    leat_doctor_suggestion *s = advise(f, leat_suggest_without_decoding(f), out);
-    snprintf(s->title, sizeof s->title, "Decode once: cache the decoded pictures, or store pixels");
-    snprintf(s->why, sizeof s->why,
-             "each epoch decodes anew; in the list `pipeline` add `- cache` after the map that "
-             "decodes (random ops: in a second map after it), or store pixels; both need more "
-             "memory or disk");
-}
-
-/* Predicts an input that keeps up. */
-static void advise_cores(const leat_facts *f, leat_doctor_result *out)
-{
-    const leat_forecast m = leat_forecast_of(f);
-    const double goal = m.step > m.copy ? m.step : m.copy;
-    const double times = goal > 0 ? m.loader / goal : 0;
-    leat_doctor_suggestion *s = advise(f, goal, out);
-    if (times * f->cores <= MOST_CORES)
-        leat_text(s->title, sizeof s->title,
-                  "Give the input about %.0f cores, or %.1f times less work",
-                  times * f->cores + 0.5, times);
-    else
-        leat_text(s->title, sizeof s->title, "Give the input %.0f times less work", times);
-    snprintf(s->why, sizeof s->why,
-             "all cores make batches; `leat whatif` says what other machines would do, and "
-             "smaller pictures cost less");
-}
-
-void leat_suggest_advise(const leat_facts *f, const leat_diagnosis *d, leat_doctor_result *out)
-{
-    const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->also, "input-bound");
-    if (f->run.value <= 0 || !(input || !strcmp(d->name, "shared-cores")))
-        return;
-    if (!leat_diagnose_waits(f))
-        advise_raw_records(f, out);
-    if (input && strstr(d->label, "cpu-saturated"))
-        advise_cores(f, out);
 }
 
 int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "forecast.h"
+#include "median.h"
 #include "suggest.h"
 #include "trial.h"
 
@@ -61,17 +62,11 @@ static double forecast_at(const leat_facts *facts, double loader, double step)
     return leat_forecast_of(&now).predicted / facts->rows;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median over n rounds, of two the larger: a round in which other processes had the machine, or the page cache
  * was cold, says nothing. */
 static double median(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    leat_median_sort_real(values, (size_t)n);
     return values[n / 2];
 }
 

@@ -23,21 +23,6 @@ struct sweep {
     int32_t repeats;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(const void *arg, const size_t *rounds, size_t n)
-{
-    double picked[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        picked[i] = ((const double *)arg)[rounds[i]];
-    qsort(picked, n, sizeof *picked, by_value);
-    return (picked[(n - 1) / 2] + picked[n / 2]) / 2;
-}
-
 static int check(const leat_series *series, int32_t n_series, int32_t repeats, leat_error *err)
 {
     if (!series || n_series < 1 || repeats < 1 || repeats > LEAT_BOOTSTRAP_MAX)
@@ -81,17 +66,13 @@ static void shuffle(struct sweep *sweep, uint64_t seed, int32_t repeat)
 
 static void conclude(struct sweep *sweep)
 {
-    size_t all[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < LEAT_BOOTSTRAP_MAX; i++)
-        all[i] = i;
     for (int64_t i = 0; i < sweep->n_cells; i++) {
         const struct cell *cell = &sweep->cells[i];
-        const size_t n = (size_t)sweep->repeats;
-        const leat_interval interval = leat_bootstrap_interval(median_of, cell->values, n);
+        const leat_estimate all = leat_bootstrap_median(cell->values, (size_t)sweep->repeats);
         leat_point *point = &sweep->series[cell->series].points[cell->point];
-        point->y = median_of(cell->values, all, n);
-        point->low = interval.low;
-        point->high = interval.high;
+        point->y = all.value;
+        point->low = all.low;
+        point->high = all.high;
     }
 }
 

@@ -233,6 +233,12 @@ static int fill_rows(struct study *study, const leat_whatif_rates *rates, leat_e
 
 /* --- results --------------------------------------------------------------------------------- */
 
+/* The median over all rounds, with its interval. */
+static leat_estimate median_of(const struct study *study, const double *rates)
+{
+    return leat_bootstrap_median(rates, (size_t)study->options.rounds);
+}
+
 /* Rates of the unchanged config, in order of the number of threads. */
 static void collect(const struct study *study, leat_whatif_rates *rates)
 {
@@ -246,7 +252,7 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
             rates->rates[at] = rates->rates[at - 1];
         }
         rates->threads[at] = feed->threads;
-        rates->rates[at] = leat_whatif_feed_median(study->options.rounds, feed->rates);
+        rates->rates[at] = median_of(study, feed->rates);
         rates->n++;
     }
 }
@@ -276,7 +282,7 @@ static void conclude_trials(struct study *study, leat_estimate now)
         if (feed->trial < 0)
             continue;
         leat_whatif_trial *trial = &study->out->trials[feed->trial];
-        trial->loader = leat_whatif_feed_median(study->options.rounds, feed->rates);
+        trial->loader = median_of(study, feed->rates);
         trial->speedup = trial->loader.value / now.value;
     }
     predict_raw(study, now);
@@ -301,15 +307,10 @@ static void conclude_threads(struct study *study, leat_whatif_rates *rates)
     leat_whatif_result *out = study->out;
     const leat_whatif_feed *one = feed_of(study, 1), *all = feed_of(study, out->cores);
     out->cpu_bound = !out->waits && all->cores + out->cores_taken >= SATURATED * out->cores;
-    out->per_thread =
-        leat_whatif_feed_median(study->options.rounds, out->cpu_bound ? one->per_cpu : one->rates);
-    rates->per_thread =
-        out->cpu_bound
-            ? leat_whatif_feed_median(study->options.rounds, all->per_cpu)
-            : divided(leat_whatif_feed_median(study->options.rounds, all->rates), out->cores);
-    rates->per_core = out->waits
-                          ? leat_whatif_feed_median(study->options.rounds, all->per_cpu).value
-                          : rates->per_thread.value;
+    out->per_thread = median_of(study, out->cpu_bound ? one->per_cpu : one->rates);
+    rates->per_thread = out->cpu_bound ? median_of(study, all->per_cpu)
+                                       : divided(median_of(study, all->rates), out->cores);
+    rates->per_core = out->waits ? median_of(study, all->per_cpu).value : rates->per_thread.value;
     out->efficiency = rates->per_thread.value / out->per_thread.value;
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "bootstrap.h"
 #include "other_processes.h"
 
 enum { RUN_NS = 150000000, MIN_BATCHES = 5 };
@@ -94,30 +93,4 @@ int leat_whatif_feed_run(leat_whatif_feed *feed, int32_t round, leat_error *err)
     }
     leat_loader_close(&loader);
     return rc;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(const void *arg, const size_t *rounds, size_t n)
-{
-    const double *rates = arg;
-    double values[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        values[i] = rates[rounds[i]];
-    qsort(values, n, sizeof *values, by_value);
-    return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-leat_estimate leat_whatif_feed_median(int32_t rounds, const double *rates)
-{
-    const size_t n = (size_t)rounds;
-    size_t all[LEAT_BOOTSTRAP_MAX];
-    for (size_t i = 0; i < n; i++)
-        all[i] = i;
-    const leat_interval interval = leat_bootstrap_interval(median_of, rates, n);
-    return (leat_estimate){ median_of(rates, all, n), interval.low, interval.high };
 }

@@ -29,7 +29,4 @@ void leat_whatif_feed_close(leat_whatif_feed *feed);
 /* Runs it for about 0.15 s and keeps the rates of this round. */
 int leat_whatif_feed_run(leat_whatif_feed *feed, int32_t round, leat_error *err);
 
-/* Median of the rates of all rounds, with its interval. */
-leat_estimate leat_whatif_feed_median(int32_t rounds, const double *rates);
-
 #endif

@@ -3,7 +3,7 @@
  * average.c: with weights w after update n and their average a, every `every` updates
  *   ema:        a = d a + (1 - d) w
  *   lookahead:  a = d a + (1 - d) w, then w = a; d = decay (n / N)^power, N: updates of the run
- * and lookahead sets w = a after the last update of the run. */
+ * and lookahead sets w = a after the last batch of the run. */
 #include "average.h"
 
 #include <math.h>
@@ -121,13 +121,19 @@ int leat_average_after(const leat_average *average, int64_t n_of_run, const leat
     int rc = LEAT_OK;
     if (!average->mode)
         return LEAT_OK;
-    const bool due = n % average->every == 0, ended = n == average->length;
-    if (due)
-        rc = backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT,
-                            1 - leat_average_decay(average, n), err);
-    if (rc == LEAT_OK && average->mode == LEAT_AVERAGE_LOOKAHEAD && (due || ended))
-        rc = backend->blend(net, LEAT_SLOT_WEIGHT, LEAT_SLOT_AVERAGE, 1, err);
-    return rc;
+    if (n % average->every)
+        return LEAT_OK;
+    rc = backend->blend(net, LEAT_SLOT_AVERAGE, LEAT_SLOT_WEIGHT,
+                        1 - leat_average_decay(average, n), err);
+    return rc == LEAT_OK ? leat_average_end(average, backend, net, err) : rc;
+}
+
+int leat_average_end(const leat_average *average, const leat_backend *backend, leat_net *net,
+                     leat_error *err)
+{
+    return average->mode == LEAT_AVERAGE_LOOKAHEAD && average->begun
+               ? backend->blend(net, LEAT_SLOT_WEIGHT, LEAT_SLOT_AVERAGE, 1, err)
+               : LEAT_OK;
 }
 
 int leat_average_swap(const leat_average *average, const leat_backend *backend, leat_net *net,

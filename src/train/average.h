@@ -34,6 +34,9 @@ int leat_average_before(leat_average *average, const leat_backend *backend, leat
 /* After an update. n_of_run: updates done, with those that a run which started later left out. */
 int leat_average_after(const leat_average *average, int64_t n_of_run, const leat_backend *backend,
                        leat_net *net, leat_error *err);
+/* After the last batch of the run: weights become what lookahead averaged. */
+int leat_average_end(const leat_average *average, const leat_backend *backend, leat_net *net,
+                     leat_error *err);
 /* Exchanges weights and average if evaluation and files use the average; a second call undoes it. */
 int leat_average_swap(const leat_average *average, const leat_backend *backend, leat_net *net,
                       leat_error *err);

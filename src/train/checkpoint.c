@@ -261,6 +261,8 @@ static int apply(leat_trainer *trainer, const leat_param_file *values, const rea
         return rc;
     trainer->backend->set_updates(trainer->net, notes->updates);
     trainer->n_accumulated = notes->steps - notes->steps % trainer->model.accumulate;
+    const int64_t skipped = notes->state.next_batch - trainer->n_accumulated;
+    trainer->n_skipped = skipped > 0 ? skipped : 0;
     trainer->carried = notes->sums;
     trainer->average.begun = trainer->average.mode != LEAT_AVERAGE_NONE;
     trainer->whiten = false;

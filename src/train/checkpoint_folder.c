@@ -10,11 +10,12 @@
 #include <unistd.h>
 
 #include "checkpoint_parts.h"
+#include "formats/grow.h"
 
 /* Steps of the checkpoints in a folder, ascending. */
 typedef struct listing {
     int64_t *steps;
-    size_t n, room;
+    size_t n;
 } listing;
 
 static int path_of(const char *folder, int64_t step, char path[LEAT_CHECKPOINT_PATH],
@@ -41,14 +42,10 @@ static int64_t step_of(const char *name)
 
 static int add(listing *list, int64_t step, leat_error *err)
 {
-    if (list->n == list->room) {
-        const size_t room = list->room ? 2 * list->room : 16;
-        int64_t *steps = realloc(list->steps, room * sizeof *steps);
-        if (!steps)
-            return leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
-        list->steps = steps;
-        list->room = room;
-    }
+    int64_t *steps = leat_grow(list->steps, list->n, sizeof *steps);
+    if (!steps)
+        return leat_fail(err, LEAT_E_NOMEM, "checkpoint: out of memory");
+    list->steps = steps;
     list->steps[list->n++] = step;
     return LEAT_OK;
 }

@@ -41,11 +41,20 @@ LEAT_ACT_LIST(LEAT_ACT_DECLARE)
       0,                                                                                           \
       NULL,                                                                                        \
       "used in `from` of other layers and in files of weights; default: INDEX.KIND" },             \
+        { "from",                                                                                  \
+          LEAT_OPTION_TYPE_NODE,                                                                   \
+          offsetof(type, base.from),                                                               \
+          "",                                                                                      \
+          0,                                                                                       \
+          0,                                                                                       \
+          NULL,                                                                                    \
+          "name of the layer whose output it reads, or `input`; a list where a layer takes "       \
+          "several; "                                                                              \
+          "default: the layer before" },                                                           \
     {                                                                                              \
-        "from", LEAT_OPTION_TYPE_NODE, offsetof(type, base.from), "", 0, 0, NULL,                  \
-            "name of the layer whose output it reads, or `input`; a list where a layer takes "     \
-            "several; "                                                                            \
-            "default: the layer before"                                                            \
+        "device", LEAT_OPTION_TYPE_STRING, offsetof(type, base.device), "", 0, 0, NULL,            \
+            "where it is computed, if not on `train.device`: cpu, cuda:N, sim:NAME; "              \
+            "`leat train --summary` counts what then crosses between devices"                      \
     }
 
 typedef struct leat_dense_options {

@@ -30,12 +30,11 @@ void leat_layer_cost_of(const leat_layer *layer, const void *options, const leat
     cost->backward_data = cost->forward;
 }
 
-/* Operations of forward, needed backward, and the update, per sample. */
-static double flops_per_sample(const leat_model *model)
+double leat_model_flops(const leat_model *model)
 {
     const double batch = (double)(model->batch_size > 0 ? model->batch_size : 1);
     double flops = model->optimizer->flops * (double)model->n_parameters / batch;
-    for (int32_t i = 0; i < model->n_layers; i++) {
+    for (int32_t i = model->first; i < model->end; i++) {
         const leat_model_layer *l = &model->layers[i];
         leat_layer_cost cost;
         leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, 1, &cost);
@@ -345,8 +344,9 @@ int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error
         rc = read_loss(model, nodes, err);
     if (rc == LEAT_OK)
         rc = read_optimizer(model, nodes, err);
+    model->end = model->n_layers;
     if (rc == LEAT_OK)
-        model->flops_per_sample = flops_per_sample(model);
+        model->flops_per_sample = leat_model_flops(model);
     return rc;
 }
 

@@ -195,6 +195,7 @@ const leat_optimizer *leat_optimizer_at(size_t i);
 typedef struct leat_layer_common {
     leat_string name;      /* "": INDEX.KIND */
     const leat_node *from; /* names of the layers that it reads; NULL: the layer before */
+    leat_string device;    /* "": the run's, see net_split.c */
 } leat_layer_common;
 
 typedef struct leat_model_layer {
@@ -225,6 +226,9 @@ typedef struct leat_model_param {
 typedef struct leat_model {
     int32_t n_layers;
     leat_model_layer *layers;
+    /* The layers [first, end) that a net of it computes: all, or a part of a model that net_split.c cuts. A part has
+     * no parameters of other layers, and its input is the output of layer first - 1. */
+    int32_t first, end;
     int32_t n_params;
     leat_model_param *params;
     size_t n_floats, n_trained_floats; /* multiples of 16 */
@@ -265,6 +269,8 @@ typedef struct leat_model_nodes {
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
 
+/* Operations of forward, needed backward, and the update, per sample. */
+double leat_model_flops(const leat_model *model);
 /* Adds to *memory, whose last three parts a backend has set, the others, the total and the limit. */
 void leat_model_memory(const leat_model *model, leat_train_memory *memory);
 /* LEAT_OK, or LEAT_E_NOMEM if that total is above the limit: what needs how much, and what to lower. */
@@ -280,6 +286,11 @@ void leat_model_param_name(const leat_model *model, int32_t layer, int32_t param
 /* True where the output of layer i needs a gradient: it or a layer that it reads, at any distance, has
  * trained parameters. -1 is the model's input, which needs none. */
 bool leat_model_needs_gradient(const leat_model *model, int32_t i);
+/* True if the loss is computed by a net of it: it is no part, or the last one. */
+static inline bool leat_model_ends(const leat_model *model)
+{
+    return model->end == model->n_layers;
+}
 /* True if layer i must compute a gradient for the layers that it reads. */
 bool leat_model_passes_gradient(const leat_model *model, int32_t i);
 /* model_params.c: fills params, n_floats, n_trained_floats. */
@@ -309,9 +320,13 @@ typedef struct leat_net_rows {
     int64_t n_valid;      /* of them that count, at least 1 */
 } leat_net_rows;
 
+/* What of a training step. A net without the loss makes it in two calls, in between the nets behind it do. */
+typedef enum leat_net_phase { LEAT_NET_WHOLE, LEAT_NET_FORWARD, LEAT_NET_BACKWARD } leat_net_phase;
+
 /* What a step does with them. */
 typedef struct leat_net_step {
     bool train; /* false: forward only, as in evaluation */
+    leat_net_phase phase;
     bool first; /* its gradient begins a new sum of gradients … */
     bool last;  /* … and the weights are updated by the sum. Both true: no accumulation */
     int64_t rows_before; /* room for rows of the batches before this one in that sum */
@@ -319,6 +334,10 @@ typedef struct leat_net_step {
     float clip;          /* largest Euclidean norm of the whole gradient; 0: no limit */
     double rate;         /* learning rate of this step, after the schedule */
     float *logits;       /* [rows, n], host memory, for the model's output; NULL: not wanted */
+    /* Of a part of a model, memory of the device, [rows, n]; NULL: not wanted, and simulated devices use none. */
+    float *output;            /* gets the output of its last layer, unless BACKWARD */
+    const float *output_grad; /* BACKWARD: the gradient of that */
+    float *input_grad;        /* gets the gradient of its input, unless FORWARD */
 } leat_net_step;
 
 /* Which values of a parameter: the weights, a state of the optimiser, the average (leat_backend.blend). */
@@ -359,6 +378,16 @@ typedef struct leat_backend {
 } leat_backend;
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;
+
+/* net_split.c: a net of several, for models with layers that name a device. */
+extern const leat_backend leat_backend_split;
+bool leat_split_wanted(const leat_model *model);
+/* What crosses between devices in a training step of a full batch without masks; simulated: one of them is. */
+typedef struct leat_split_info {
+    int64_t crossings, bytes;
+    bool simulated;
+} leat_split_info;
+leat_split_info leat_split_describe(const leat_net *net);
 
 /* Functions of libleat for backends outside of it: a plugin does not link to libleat. */
 typedef struct leat_net_host {

@@ -47,7 +47,7 @@ static leat_layer_cost cost_of(const leat_model *model, int32_t i, int64_t rows)
 static int forward(const leat_model *model, leat_stream *stream, int64_t rows)
 {
     int rc = LEAT_OK;
-    for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++)
+    for (int32_t i = model->first; i < model->end && rc == LEAT_OK; i++)
         rc = launch(stream, cost_of(model, i, rows).forward);
     return rc;
 }
@@ -62,7 +62,7 @@ static int loss(const leat_model *model, leat_stream *stream, int64_t rows)
 static int backward(const leat_model *model, leat_stream *stream, int64_t rows)
 {
     int rc = LEAT_OK;
-    for (int32_t i = model->n_layers - 1; i >= 0 && rc == LEAT_OK; i--) {
+    for (int32_t i = model->end - 1; i >= model->first && rc == LEAT_OK; i--) {
         const leat_layer_cost cost = cost_of(model, i, rows);
         rc = launch(stream, cost.backward_weights);
         if (rc == LEAT_OK && leat_model_passes_gradient(model, i))
@@ -75,7 +75,7 @@ static int update(const leat_model *model, leat_stream *stream)
 {
     const double bytes_each = 4.0 * (3 + 2 * model->optimizer->n_states);
     int rc = LEAT_OK;
-    for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++) {
+    for (int32_t i = model->first; i < model->end && rc == LEAT_OK; i++) {
         const leat_model_layer *l = &model->layers[i];
         double n = 0;
         for (int32_t k = 0; k < l->n_params; k++)
@@ -90,10 +90,11 @@ static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
 {
     const leat_sim_work before = leat_device_sim_work(stream);
     const int64_t rows = batch->rows;
-    int rc = forward(net->model, stream, rows);
-    if (rc == LEAT_OK)
+    const bool goes_back = how->train && how->phase != LEAT_NET_FORWARD;
+    int rc = how->phase == LEAT_NET_BACKWARD ? LEAT_OK : forward(net->model, stream, rows);
+    if (rc == LEAT_OK && leat_model_ends(net->model))
         rc = loss(net->model, stream, rows);
-    if (rc == LEAT_OK && how->train && (rc = backward(net->model, stream, rows)) == LEAT_OK &&
+    if (rc == LEAT_OK && goes_back && (rc = backward(net->model, stream, rows)) == LEAT_OK &&
         how->last)
         rc = update(net->model, stream);
     if (rc < 0)
@@ -103,7 +104,7 @@ static int sim_step(leat_net *net, leat_stream *stream, const leat_net_rows *bat
     times->launches = times->kernels = after.n_launches - before.n_launches;
     times->launch_ns = after.launch_ns - before.launch_ns;
     net->samples += (uint64_t)batch->n_valid;
-    net->updates += how->train && how->last;
+    net->updates += goes_back && how->last;
     return LEAT_OK;
 }
 

@@ -46,7 +46,8 @@
  * JOIN               channels [channel, channel + width) of out[0] = in[0]; the others stay.
  * PART               out[0] = channels [channel, channel + width) of in[0].
  * LOSS               out[0] = gradient of the batch's mean loss by in[0], the logits (float32), of the rows
- *                    that count; adds to the sums of losses and right predictions.
+ *                    that count; adds to the sums of losses and right predictions. In a part of a model that
+ *                    has no loss, out[0] is what leat_net_step.output_grad has.
  */
 #define LEAT_PRIM_LIST(X)                                                                          \
     X(CONVERT)                                                                                     \

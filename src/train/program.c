@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "formats/grow.h"
 
 size_t leat_prim_type_bytes(leat_prim_type type)
 {
@@ -15,13 +16,11 @@ size_t leat_prim_type_bytes(leat_prim_type type)
 
 /* --- growing -------------------------------------------------------------------------------- */
 
-/* Room for one more of `size` bytes, doubling at powers of two. A failure is reported at the end, so that
+/* Room for one more of `size` bytes. A failure is reported at the end, so that
  * layers need not check each append: until then the last element is used again. */
 static void *grow(leat_program *p, void *list, int32_t n, size_t size)
 {
-    if (n && (n & (n - 1)))
-        return list;
-    void *grown = realloc(list, (size_t)(n ? 2 * n : 1) * size);
+    void *grown = leat_grow(list, (size_t)n, size);
     p->failed |= !grown;
     return grown ? grown : list;
 }
@@ -98,7 +97,7 @@ void leat_program_set_out(leat_program *p, int32_t i, int32_t tensor)
 
 void leat_program_fuse(const leat_program *p, int32_t i, leat_prim_op *op)
 {
-    for (int32_t k = i + 1; k < p->model->n_layers; k++)
+    for (int32_t k = i + 1; k < p->model->end; k++)
         if (p->fused[k] == i) {
             op->act = p->model->layers[k].layer->act;
             op->alpha = leat_layer_act_slope(&p->model->layers[k]);
@@ -135,7 +134,7 @@ static bool can_fuse(const leat_model *model, int32_t i, const int32_t *readers)
 {
     const leat_model_layer *l = &model->layers[i];
     const int32_t from = l->inputs[0];
-    if (l->layer->act == LEAT_ACT_NONE || from < 0 || readers[from] != 1)
+    if (l->layer->act == LEAT_ACT_NONE || from < model->first || readers[from] != 1)
         return false;
     const leat_fuse fuse = model->layers[from].layer->fuse;
     return fuse == LEAT_FUSE_ALL || (fuse == LEAT_FUSE_RELU && l->layer->act == LEAT_ACT_relu);
@@ -151,7 +150,7 @@ static int find_fused(leat_program *p)
         for (int32_t k = 0; k < model->layers[i].n_inputs; k++)
             if (model->layers[i].inputs[k] >= 0)
                 readers[model->layers[i].inputs[k]]++;
-    for (int32_t i = 0; i < model->n_layers; i++)
+    for (int32_t i = model->first; i < model->end; i++)
         p->fused[i] = can_fuse(model, i, readers) ? model->layers[i].inputs[0] : -1;
     free(readers);
     return LEAT_OK;
@@ -163,30 +162,35 @@ static void make_input(leat_program *p)
     const leat_shape *in = &model->input;
     const leat_prim_type from = in->dtype == LEAT_U8 ? LEAT_PRIM_U8 : LEAT_PRIM_F32;
     const int32_t input = leat_program_tensor_typed(p, in, from);
-    p->out[0] = input;
+    p->out[model->first] = input;
     if (from != type_of(p)) {
-        p->out[0] = leat_program_tensor_new(p, in);
-        leat_program_op(p, LEAT_PRIM_CONVERT, -1, input, -1, -1, p->out[0]);
+        p->out[model->first] = leat_program_tensor_new(p, in);
+        leat_program_op(p, LEAT_PRIM_CONVERT, -1, input, -1, -1, p->out[model->first]);
     }
+}
+
+/* A tensor as float32; shape: its own. */
+static int32_t as_floats(leat_program *p, int32_t tensor, const leat_shape *shape)
+{
+    if (p->failed || p->tensors[tensor].type == LEAT_PRIM_F32)
+        return tensor;
+    const int32_t floats = leat_program_tensor_typed(p, shape, LEAT_PRIM_F32);
+    leat_program_op(p, LEAT_PRIM_CONVERT, -1, tensor, -1, -1, floats);
+    return floats;
 }
 
 static void make_forward(leat_program *p)
 {
     const leat_model *model = p->model;
     make_input(p);
-    for (int32_t i = 0; i < model->n_layers && !p->failed; i++) {
+    for (int32_t i = model->first; i < model->end && !p->failed; i++) {
         if (p->fused[i] >= 0)
             leat_program_set_out(p, i, leat_program_out(p, p->fused[i]));
         else
             model->layers[i].layer->forward(p, i);
     }
-    p->logits = leat_program_out(p, model->n_layers - 1);
-    if (p->failed || p->tensors[p->logits].type == LEAT_PRIM_F32)
-        return;
-    const int32_t logits =
-        leat_program_tensor_typed(p, &model->layers[model->n_layers - 1].out, LEAT_PRIM_F32);
-    leat_program_op(p, LEAT_PRIM_CONVERT, -1, p->logits, -1, -1, logits);
-    p->logits = logits;
+    p->logits =
+        as_floats(p, leat_program_out(p, model->end - 1), &model->layers[model->end - 1].out);
 }
 
 static bool learns(const leat_model_layer *l)
@@ -200,8 +204,10 @@ static bool learns(const leat_model_layer *l)
 static void make_backward(leat_program *p)
 {
     const leat_model *model = p->model;
-    const int32_t last = model->n_layers - 1;
+    const int32_t last = model->end - 1;
     const leat_shape *shape = &model->layers[last].out;
+    if (!leat_model_ends(model) && !model->layers[last].learns)
+        return;
     int32_t grad = leat_program_tensor_typed(p, shape, LEAT_PRIM_F32);
     leat_program_op(p, LEAT_PRIM_LOSS, -1, p->logits, -1, -1, grad);
     if (type_of(p) != LEAT_PRIM_F32) {
@@ -210,7 +216,7 @@ static void make_backward(leat_program *p)
         grad = converted;
     }
     p->grad[last] = grad;
-    for (int32_t i = last; i >= 0 && !p->failed; i--) {
+    for (int32_t i = last; i >= model->first && !p->failed; i--) {
         const leat_model_layer *l = &model->layers[i];
         if (p->grad[i] < 0 || (!learns(l) && !leat_model_needs_gradient(model, i)))
             continue;
@@ -219,6 +225,9 @@ static void make_backward(leat_program *p)
         else
             l->layer->backward(p, i);
     }
+    const int32_t before = model->first - 1;
+    if (before >= 0 && p->grad[before] >= 0)
+        p->input_grad = as_floats(p, p->grad[before], &model->layers[before].out);
 }
 
 static int make(leat_program *p, leat_error *err)
@@ -249,6 +258,7 @@ int leat_program_open(const leat_model *model, bool training, leat_program **out
         return leat_fail(err, LEAT_E_NOMEM, "training: %zu bytes", sizeof *p);
     p->model = model;
     p->training = training;
+    p->input_grad = -1;
     const int rc = make(p, err);
     if (rc < 0)
         leat_program_close(&p);

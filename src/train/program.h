@@ -27,10 +27,12 @@ struct leat_program {
     const leat_model *model;
     bool training;
     leat_prim_op *ops;
-    int32_t n_ops, n_forward; /* ops[n_forward] is LOSS when training */
+    int32_t n_ops,
+        n_forward; /* ops[n_forward] is LOSS when training, unless a part learns nothing */
     leat_program_tensor *tensors;
     int32_t n_tensors;
-    int32_t logits;      /* the model's output, float32 */
+    int32_t logits;      /* the model's output, float32; of a part of it that of the last layer */
+    int32_t input_grad;  /* float32, of a part of a model that gives it; -1: none */
     int32_t *out, *grad; /* of each layer: its output and that one's gradient, -1: none */
     int32_t *fused;      /* of each activation: the layer whose op computes it; -1: its own */
     int64_t *saved;      /* channels of each memory for statistics */

@@ -47,6 +47,8 @@ static void find_lives(leat_program *p)
             }
     }
     p->tensors[p->logits].last = p->n_ops;
+    if (p->input_grad >= 0)
+        p->tensors[p->input_grad].last = p->n_ops;
 }
 
 static size_t bytes_of(const leat_program_tensor *t, int64_t rows)
@@ -68,8 +70,8 @@ static int32_t find_pieces(const leat_program *p, int64_t rows, piece *pieces, i
                 continue;
             const leat_program_tensor *to = &p->tensors[t];
             const size_t bytes = bytes_of(to, rows);
-            if (k == 0 && in_place(p, op->prim) && from > 0 && p->tensors[from].last == i &&
-                pieces[of[from]].bytes == bytes) {
+            if (k == 0 && in_place(p, op->prim) && from >= 0 && of[from] >= 0 &&
+                p->tensors[from].last == i && pieces[of[from]].bytes == bytes) {
                 of[t] = of[from];
                 pieces[of[t]].last = to->last;
             } else {

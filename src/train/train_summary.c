@@ -11,10 +11,12 @@ int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *
         return LEAT_E_END;
     const leat_model *model = &trainer->model;
     const leat_model_layer *l = &model->layers[i];
+    const char *const own = ((const leat_layer_common *)l->options)->device.text;
     leat_layer_cost cost;
     leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, 1, &cost);
     *out = (leat_layer_info){ .name = l->name,
                               .kind = l->layer->kind.name,
+                              .device = *own ? own : trainer->info.device,
                               .shape = l->out,
                               .forward_flops = cost.forward.flops,
                               .backward_flops = cost.backward_weights.flops };

@@ -180,14 +180,28 @@ static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *
     return rc;
 }
 
+/* After a training batch; updated: the weights changed. The last batch ends the run, updates or not. */
+static int average_weights(leat_trainer *trainer, bool updated, leat_error *err)
+{
+    const leat_average *const average = &trainer->average;
+    const int64_t n = trainer->n_accumulated, every = trainer->model.accumulate;
+    const bool ended = n + trainer->n_skipped == average->length * every;
+    const int rc = updated
+                       ? leat_average_after(average, n / every, trainer->backend, trainer->net, err)
+                       : LEAT_OK;
+    return rc == LEAT_OK && ended ? leat_average_end(average, trainer->backend, trainer->net, err)
+                                  : rc;
+}
+
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
 static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train,
                     leat_step_times *times, leat_error *err)
 {
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
     int rc;
+    trainer->n_skipped += train && rows->n_valid == 0;
     if (rows->n_valid == 0)
-        return LEAT_OK;
+        return train ? average_weights(trainer, false, err) : LEAT_OK;
     if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
         return rc;
     if (train &&
@@ -195,11 +209,7 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
         return rc;
     rc = trainer->backend->step(trainer->net, trainer->stream, rows, &how, times, err);
     trainer->n_accumulated += rc == LEAT_OK && train;
-    return rc == LEAT_OK && how.last
-               ? leat_average_after(&trainer->average,
-                                    trainer->n_accumulated / trainer->model.accumulate,
-                                    trainer->backend, trainer->net, err)
-               : rc;
+    return rc == LEAT_OK && train ? average_weights(trainer, how.last, err) : rc;
 }
 
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,
@@ -304,7 +314,7 @@ static int enqueue(leat_trainer *trainer, leat_batch *batch, const leat_net_rows
     rc = run_step(trainer, rows, true, &flight->times, err);
     if (rc == LEAT_OK && (rc = t->event_record(flight->end, trainer->stream)) < 0)
         return leat_fail(err, rc, "%s: cannot enqueue a step", trainer->info.device);
-    if (!trainer->info.simulated)
+    if (!trainer->info.simulated && flight->times.launch_ns == 0)
         flight->times.launch_ns = leat_clock_ns() - from_ns;
     return rc;
 }

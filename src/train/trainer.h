@@ -67,6 +67,7 @@ struct leat_trainer {
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
     int64_t n_accumulated; /* training steps of the run whose gradients were taken, see start_at */
+    int64_t n_skipped;     /* training batches of the run without a step: all rows were masked */
     float clip;            /* leat_net_step.clip */
     leat_views views;      /* of evaluation */
     leat_net_sums view_sums;

@@ -123,6 +123,12 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     trainer->backend = leat_backend_for(trainer->device, &why);
     if (!trainer->backend)
         return leat_fail(err, why.code, "%s", why.message);
+    if (leat_split_wanted(&trainer->model))
+        trainer->backend = &leat_backend_split;
+    if (trainer->backend == &leat_backend_split && trainer->clip > 0)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "train.clip needs the norm of the whole gradient, which no device has "
+                         "where layers name a `device`: leave out one of them");
     if (trainer->device->table->host_memory) {
         leat_machine_read("", &trainer->machine);
         trainer->model.memory_limit = trainer->machine.memory_bytes;
@@ -149,6 +155,12 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .checkpoint_keep = trainer->checkpoint.keep,
     };
     const leat_model *const model = &trainer->model;
+    if (trainer->backend == &leat_backend_split) {
+        const leat_split_info split = leat_split_describe(trainer->net);
+        trainer->info.crossings = split.crossings;
+        trainer->info.crossed_bytes = split.bytes;
+        trainer->info.simulated |= split.simulated;
+    }
     if (model->weighted && !trainer->info.simulated)
         trainer->info.expect.weights = trainer->weight_at + 1;
     if (model->loss->classes && !trainer->info.simulated)

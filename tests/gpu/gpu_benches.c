@@ -9,16 +9,11 @@
 #include "gpu_cases.h"
 #include "gpu_train.h"
 #include "leat/leat.h"
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "study/median.h"
 
 double gpu_median(double *values, int n)
 {
-    qsort(values, (size_t)n, sizeof *values, ascending);
+    leat_median_sort_real(values, (size_t)n);
     return values[n / 2];
 }
 

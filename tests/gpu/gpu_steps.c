@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "gpu_cases.h"
 #include "leat/leat.h"
+#include "study/median.h"
 
 enum { WARM = 10, LAG = 2 };
 
@@ -131,12 +132,6 @@ static int step(session *s, int i, leat_error *err)
     return rc;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 enum { COPIES = 32 }; /* of the last steps: their median */
 
 static void account(session *s, gpu_steps_result *out)
@@ -161,7 +156,7 @@ static void account(session *s, gpu_steps_result *out)
     out->idle = 1 - meter.busy;
     out->input_wait = meter.input_wait;
     out->exposed_copy = meter.exposed_copy;
-    qsort(copy_ns, (size_t)n_copies, sizeof *copy_ns, ascending);
+    leat_median_sort_real(copy_ns, (size_t)n_copies);
     out->copy_ms = n_copies ? copy_ns[n_copies / 2] / 1e6 : 0;
 }
 

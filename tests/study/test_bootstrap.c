@@ -41,6 +41,19 @@ static void every_call_gives_the_same(void **state)
     assert_true(a.low > 1 && a.low < 3.5 && a.high > 3.5 && a.high < 6);
 }
 
+static void an_estimate_is_of_all_rounds(void **state)
+{
+    (void)state;
+    const double values[] = { 6, 1, 4, 2 };
+    const leat_estimate all = leat_bootstrap_estimate(mean, values, 4);
+    const leat_interval interval = leat_bootstrap_interval(mean, values, 4);
+    assert_true(all.value == 3.25 && all.low == interval.low && all.high == interval.high);
+    const leat_estimate median = leat_bootstrap_median(values, 4);
+    assert_true(median.value == 3 && median.low >= 1 && median.low < 3 && median.high <= 6 &&
+                median.high > 3);
+    assert_true(leat_bootstrap_estimate(mean, values, 0).high == 0);
+}
+
 /* For the mean of many normal values the interval is known: ± 1.96 sd / sqrt(n). */
 static void many_rounds_give_the_normal_interval(void **state)
 {
@@ -82,6 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_rounds_leave_no_doubt),
         cmocka_unit_test(every_call_gives_the_same),
+        cmocka_unit_test(an_estimate_is_of_all_rounds),
         cmocka_unit_test(many_rounds_give_the_normal_interval),
         cmocka_unit_test(most_intervals_hold_the_truth),
     };

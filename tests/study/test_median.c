@@ -28,11 +28,13 @@ static void medians(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         int64_t values[5];
+        double reals[5];
         for (size_t k = 0; k < 5; k++)
-            values[k] = cases[i].values[k];
+            reals[k] = (double)(values[k] = cases[i].values[k]);
         assert_true(leat_median_of(values, cases[i].n) == cases[i].median);
+        assert_true(leat_median_of_real(reals, cases[i].n) == cases[i].median);
         for (size_t k = 1; k < cases[i].n; k++)
-            assert_true(values[k - 1] <= values[k]);
+            assert_true(values[k - 1] <= values[k] && reals[k - 1] <= reals[k]);
     }
 }
 

@@ -230,6 +230,38 @@ static void a_summary_adds_up(void **state)
     expect_in(out, "in all");
 }
 
+/* A relu on a simulated device: its input and output cross, and both gradients. */
+static void layers_on_another_device_are_told(void **state)
+{
+    const char *const model =
+        "--set 'train.model=[flatten, dense: 20, relu: {device: sim}, dense: 10]'";
+    const int64_t bytes = 4 * 20 * 16 * (int64_t)sizeof(float);
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --summary %s", model));
+    expect_in(out, "  device\n0.flatten ");
+    expect_in(out, "  sim\n3.dense ");
+    expect_in(out, "between devices: 4 copies and 5.12 kB per step");
+    expect_success(shell("$L train x.yaml --summary --json %s", model));
+    json_t *json = parse_out();
+    assert_int_equal(number(json, "crossings"), 4);
+    assert_int_equal(number(json, "crossed_bytes"), bytes);
+    const json_t *const layers = json_object_get(json, "layers");
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(layers, i), "device")),
+                            i == 2 ? "sim" : "cpu");
+    json_decref(json);
+    expect_success(shell("$L train x.yaml -q --epochs 4 %s", model));
+    expect_in(out, "and 4 copies of 5.12 kB between them");
+    expect_success(shell("$L train x.yaml -q --epochs 4 --json %s", model));
+    json = parse_out();
+    const json_t *const epoch = json_array_get(json_object_get(json, "epochs"), 3);
+    assert_true(json_is_true(json_object_get(json, "simulated")));
+    assert_true(real(epoch, "crossings") == 4 && real(epoch, "crossed_bytes") == (double)bytes);
+    assert_true(real(epoch, "crossing_ms") > 0 && real(epoch, "elsewhere_ms") > 0);
+    json_decref(json);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The model takes 615 MB, the loader up to 204 MB. */
 static void memory_of_model_and_loader_is_added(void **state)
@@ -311,6 +343,7 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_says_how_to_go_on, clean),
         cmocka_unit_test_teardown(a_stopped_run_that_saves_nothing_says_so, clean),
         cmocka_unit_test_teardown(a_summary_adds_up, clean),
+        cmocka_unit_test_teardown(layers_on_another_device_are_told, clean),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test_teardown(memory_of_model_and_loader_is_added, clean),
 #endif

@@ -175,6 +175,80 @@ static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
     fixture_close(&f);
 }
 
+static void step_masked(fixture *f)
+{
+    float x[ROWS * IN] = { 0 };
+    int64_t y[ROWS] = { 0 };
+    const uint8_t valid[ROWS] = { 0 };
+    const leat_trainer_feed feed = the_feed();
+    const leat_net_rows rows = { .x = batch_view(&feed.input, ROWS, x),
+                                 .y = batch_view(&feed.target, ROWS, y),
+                                 .valid = valid,
+                                 .rows = ROWS };
+    assert_int_equal(leat_trainer_step_rows(f->trainer, &rows, true, &f->err), LEAT_OK);
+}
+
+/* A copy of the trainer's state, as at the end of an epoch. */
+static void resume_into(fixture *to, fixture *from, int next_batch)
+{
+    const leat_loader_state state = { .next_batch = next_batch };
+    char folder[] = "/tmp/leat_test_average_XXXXXX", path[64];
+    leat_checkpoint_found found;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/step-1.ckpt", folder);
+    if (leat_checkpoint_write(from->trainer, &state, path, &from->err) < 0 ||
+        leat_checkpoint_resume(to->trainer, path, &found, &to->err) < 0)
+        fail_msg("%s%s", from->err.message, to->err.message);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* Masked batches make no update, and the run ends with its last batch all the same. accumulate: an update takes so
+ * many batches with a valid row. resume_after: go on with a checkpoint of so many batches; 0: do not. */
+static void check_lookahead_masked(int masked, int accumulate, int resume_after)
+{
+    fixture f, other;
+    size_t count;
+    char options[128];
+    snprintf(options, sizeof options,
+             "{lookahead: {every: 5, decay: 0.9, power: 1}}, accumulate: %d", accumulate);
+    open_with(&f, options);
+    open_with(&other, options);
+    fixture *at = &f;
+    for (int n = 1; n <= STEPS; n++) {
+        if (n == masked)
+            step_masked(at);
+        else
+            step(at, n);
+        const int updates = (n - (n >= masked)) / accumulate;
+        const bool updated = n != masked && (n - (n >= masked)) % accumulate == 0;
+        double *average = all_values(at, LEAT_SLOT_AVERAGE, &count);
+        double *weights = all_values(at, LEAT_SLOT_WEIGHT, &count);
+        if (updated && n < STEPS && updates % 5)
+            assert_memory_not_equal(average, weights, count * sizeof *weights);
+        if (n == STEPS || (updated && updates % 5 == 0))
+            assert_memory_equal(average, weights, count * sizeof *weights);
+        free(average);
+        free(weights);
+        if (n == resume_after) {
+            resume_into(&other, &f, n);
+            at = &other;
+        }
+    }
+    fixture_close(&f);
+    fixture_close(&other);
+}
+
+static void lookahead_ends_with_the_run_whatever_is_masked(void **unused)
+{
+    (void)unused;
+    for (int masked = 1; masked <= STEPS; masked++) {
+        check_lookahead_masked(masked, 1, 0);
+        check_lookahead_masked(masked, 2, 0);
+        check_lookahead_masked(masked, 1, 8);
+    }
+}
+
 static void evaluation_and_files_use_the_ema(void **unused)
 {
     fixture f, g;
@@ -232,6 +306,7 @@ int main(void)
         cmocka_unit_test(ema_equals_the_definition),
         cmocka_unit_test(lookahead_equals_the_definition),
         cmocka_unit_test(lookahead_of_a_late_start_ends_with_the_run),
+        cmocka_unit_test(lookahead_ends_with_the_run_whatever_is_masked),
         cmocka_unit_test(evaluation_and_files_use_the_ema),
         cmocka_unit_test(errors),
     };

@@ -8,6 +8,7 @@
 
 #include "files.h"
 #include "formats/example.h"
+#include "formats/grow.h"
 #include "formats/index.h"
 #include "formats/jpeg_index.h"
 #include "formats/tfrecord.h"
@@ -21,7 +22,6 @@ struct taker {
     leat_census *census;
     const char *label, *text;
     leat_image_reader *images;
-    size_t labels_room;
     leat_jpeg_index index; /* of the current file; zeroed: no index that fits */
     bool is_indexed;       /* the current record has a table in it */
 };
@@ -51,7 +51,7 @@ static leat_census_feature *feature_of(leat_census *census, const leat_feature_k
     if (census->n_features == FEATURES_MAX)
         return NULL;
     leat_census_feature *features =
-        realloc(census->features, (census->n_features + 1) * sizeof *features);
+        leat_grow(census->features, census->n_features, sizeof *features);
     if (!features)
         return NULL;
     census->features = features;
@@ -166,14 +166,10 @@ static int insert_label(struct taker *taker, size_t at, int64_t label, leat_erro
     leat_census *census = taker->census;
     if (census->n_labels == LABELS_MAX)
         return leat_fail(err, LEAT_E_DATA, "more than %d different labels", LABELS_MAX);
-    if (census->n_labels == taker->labels_room) {
-        const size_t room = taker->labels_room ? taker->labels_room * 2 : 64;
-        leat_census_label *labels = realloc(census->labels, room * sizeof *labels);
-        if (!labels)
-            return fail_memory(err);
-        census->labels = labels;
-        taker->labels_room = room;
-    }
+    leat_census_label *labels = leat_grow(census->labels, census->n_labels, sizeof *labels);
+    if (!labels)
+        return fail_memory(err);
+    census->labels = labels;
     memmove(&census->labels[at + 1], &census->labels[at],
             (census->n_labels - at) * sizeof *census->labels);
     census->labels[at] = (leat_census_label){ .label = label };

@@ -7,12 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "formats/grow.h"
 #include "formats/pattern.h"
 #include "formats/side_file.h"
 
 static int add(leat_paths *paths, const char *path, leat_error *err)
 {
-    char **items = realloc(paths->items, (paths->n + 1) * sizeof *items);
+    char **items = leat_grow(paths->items, paths->n, sizeof *items);
     if (items)
         paths->items = items;
     char *copy = items ? strdup(path) : NULL;

@@ -8,11 +8,12 @@
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/grow.h"
 
 /* Names of one folder, sorted. */
 struct names {
     char **items;
-    size_t n, room;
+    size_t n;
 };
 
 /* A folder on the current path of the walk, with its parent. */
@@ -29,7 +30,6 @@ struct walk {
     bool recursive, skip_bad;
     struct ancestor root; /* that folder */
     int32_t label;
-    size_t room; /* of scan->files */
 };
 
 static int fail_memory(leat_error *err)
@@ -47,14 +47,10 @@ static void names_free(struct names *names)
 
 static int names_add(struct names *names, const char *name)
 {
-    if (names->n == names->room) {
-        const size_t room = names->room ? names->room * 2 : 64;
-        char **items = realloc(names->items, room * sizeof *items);
-        if (!items)
-            return -1;
-        names->items = items;
-        names->room = room;
-    }
+    char **items = leat_grow(names->items, names->n, sizeof *items);
+    if (!items)
+        return -1;
+    names->items = items;
     names->items[names->n] = strdup(name);
     return names->items[names->n] ? (int)(names->n++, 0) : -1;
 }
@@ -90,7 +86,7 @@ static int take_odd(struct walk *walk, const char *relative, const char *name, c
                          relative, slash, name, why);
     if (listing)
         return LEAT_OK;
-    char **left_out = realloc(scan->left_out, (scan->n_left_out + 1) * sizeof *left_out);
+    char **left_out = leat_grow(scan->left_out, scan->n_left_out, sizeof *left_out);
     if (!left_out)
         return fail_memory(err);
     scan->left_out = left_out;
@@ -150,14 +146,10 @@ static int list_folder(struct walk *walk, const char *relative, bool listing, st
 static int add_file(struct walk *walk, const char *relative, const char *name, leat_error *err)
 {
     leat_scan *scan = walk->scan;
-    if (scan->n_files == walk->room) {
-        const size_t room = walk->room ? walk->room * 2 : 1024;
-        leat_scan_file *files = realloc(scan->files, room * sizeof *files);
-        if (!files)
-            return fail_memory(err);
-        scan->files = files;
-        walk->room = room;
-    }
+    leat_scan_file *files = leat_grow(scan->files, scan->n_files, sizeof *files);
+    if (!files)
+        return fail_memory(err);
+    scan->files = files;
     char *path = leat_files_text("%s/%s", relative, name);
     if (!path)
         return fail_memory(err);

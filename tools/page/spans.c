@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fields.h"
+#include "formats/grow.h"
 
 static const char begins[] = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
 
@@ -48,14 +49,10 @@ static int add(leat_spans *s, leat_span span, leat_error *err)
                          "more than %d spans; write a shorter trace, or set "
                          "engine.spans to keep only the newest",
                          LEAT_SPANS_MOST);
-    if (s->n == s->room) {
-        const size_t room = s->room ? 2 * s->room : 4096;
-        leat_span *const more = realloc(s->spans, room * sizeof *more);
-        if (!more)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-        s->spans = more;
-        s->room = room;
-    }
+    leat_span *const more = leat_grow(s->spans, s->n, sizeof *more);
+    if (!more)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    s->spans = more;
     s->spans[s->n++] = span;
     return LEAT_OK;
 }

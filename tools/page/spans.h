@@ -41,7 +41,7 @@ typedef struct leat_spans {
     char device[64]; /* "": the trace does not say */
     bool simulated;
     leat_span *spans; /* of a lane in the order of their starts */
-    size_t n, room;
+    size_t n;
 } leat_spans;
 
 /* True if a file begins as a trace of leat does. */

@@ -20,6 +20,10 @@ void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sa
     leat_json_real(object, "kernels", launches ? meter->kernels : NAN);
     leat_json_real(object, "launches", launches ? meter->launches : NAN);
     leat_json_real(object, "launch_ms", launches ? (double)meter->launch_p50_ns * 1e-6 : NAN);
+    leat_json_real(object, "crossings", meter ? meter->crossings : NAN);
+    leat_json_real(object, "crossed_bytes", meter ? meter->crossed_bytes : NAN);
+    leat_json_real(object, "crossing_ms", meter ? meter->crossing_ns * 1e-6 : NAN);
+    leat_json_real(object, "elsewhere_ms", meter ? meter->elsewhere_ns * 1e-6 : NAN);
 }
 
 /* "45.3 G" */
@@ -59,6 +63,22 @@ void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sa
     leat_terminal_say(2, "%s: %sFLOP/s%s%s%s", name,
                       scaled_text(flops_per_s(m, flops_per_sample), flops), launches, copies,
                       simulated ? " (simulated)" : "");
+}
+
+void leat_speed_print_crossings(const leat_meter *m)
+{
+    char bytes[32], copies[32], elsewhere[32], here[32], step[32];
+    const double steps = (double)m->n_steps * 1e6, wall = (double)m->wall_ns;
+    if (m->crossings > 0)
+        leat_terminal_say(
+            2,
+            "of a step's %s ms, layers take %s ms on this device and %s ms on others, and %.4g "
+            "copies of %s between them %s ms; the rest is waiting",
+            leat_files_ms_text(wall / steps, step),
+            leat_files_ms_text(m->busy * wall / steps, here),
+            leat_files_ms_text(m->elsewhere_ns * 1e-6, elsewhere), m->crossings,
+            leat_files_bytes_text(m->crossed_bytes, bytes),
+            leat_files_ms_text(m->crossing_ns * 1e-6, copies));
 }
 
 void leat_speed_add_start(json_t *object, const leat_speed_start *start)

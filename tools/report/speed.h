@@ -16,6 +16,9 @@ void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sa
 void leat_speed_print(const char *name, const leat_meter *meter, double flops_per_sample,
                       bool simulated);
 
+/* Prints what layers on other devices cost, if there are such. */
+void leat_speed_print_crossings(const leat_meter *meter);
+
 /* What is paid once, beside the steady step, ms. NaN: not measured. */
 typedef struct leat_speed_start {
     double creation;    /* opening device and trainer */

@@ -25,8 +25,10 @@ static void print_speed(const leat_train_run *t)
 {
     const leat_trainer_info *const info = leat_trainer_get_info(t->trainer);
     leat_speed_print_start(&t->start);
-    if (t->has_meter)
-        leat_speed_print("steady", &t->meter, info->flops_per_sample, info->simulated);
+    if (!t->has_meter)
+        return;
+    leat_speed_print("steady", &t->meter, info->flops_per_sample, info->simulated);
+    leat_speed_print_crossings(&t->meter);
 }
 
 void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,

@@ -25,12 +25,13 @@ static const char *flops_text(double flops, char text[16])
     return text;
 }
 
-static void print_layer(const leat_layer_info *l)
+static void print_layer(const leat_layer_info *l, bool device)
 {
     char shape[64], count[32], forward[16], backward[16];
-    printf("%-24.24s %-16s %14s %10s %10s\n", l->name, shape_text(&l->shape, shape),
+    printf("%-24.24s %-16s %14s %10s %10s%s%s\n", l->name, shape_text(&l->shape, shape),
            l->n_parameters ? leat_files_count_text((uint64_t)l->n_parameters, count) : "",
-           flops_text(l->forward_flops, forward), flops_text(l->backward_flops, backward));
+           flops_text(l->forward_flops, forward), flops_text(l->backward_flops, backward),
+           device ? "  " : "", device ? l->device : "");
 }
 
 int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat_error *err)
@@ -42,17 +43,24 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat
     const int rc = leat_trainer_memory(trainer, &m, err);
     if (rc < 0)
         return rc;
-    printf("%s, on %s\n\n%-24s %-16s %14s %10s %10s\n", path, info->device, "layer", "output",
-           "parameters", "forward", "backward");
+    const bool devices = info->crossings > 0;
+    printf("%s, on %s\n\n%-24s %-16s %14s %10s %10s%s\n", path, info->device, "layer", "output",
+           "parameters", "forward", "backward", devices ? "  device" : "");
     for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++) {
-        print_layer(&layer);
+        print_layer(&layer, devices);
         all.n_parameters += layer.n_parameters;
         all.forward_flops += layer.forward_flops;
         all.backward_flops += layer.backward_flops;
         all.shape = layer.shape;
     }
-    print_layer(&all);
+    print_layer(&all, false);
     printf("\nforward, backward: floating-point operations per sample, a multiply-add is 2\n");
+    if (devices)
+        leat_terminal_say(
+            2,
+            "between devices: %lld copies and %s per step of a full batch: outputs of "
+            "layers, their gradients, and what they read of the batch",
+            (long long)info->crossings, leat_files_bytes_text((double)info->crossed_bytes, total));
     leat_terminal_say(
         2,
         "memory of a step: %s: weights %s, optimizer and average %s, gradients %s, activations %s, "
@@ -87,6 +95,7 @@ static json_t *layer_json(const leat_layer_info *l)
     json_t *json = json_object(), *shape = json_array();
     leat_json_text(json, "name", l->name);
     leat_json_text(json, "kind", l->kind);
+    leat_json_text(json, "device", l->device);
     for (int32_t i = 0; i < l->shape.rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)l->shape.dims[i]));
     leat_json_add(json, "shape", shape);
@@ -107,6 +116,8 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err)
         json_array_append_new(layers, layer_json(&layer));
     leat_json_add(json, "layers", layers);
     leat_json_int(json, "parameters", leat_trainer_get_info(trainer)->n_parameters);
+    leat_json_int(json, "crossings", leat_trainer_get_info(trainer)->crossings);
+    leat_json_int(json, "crossed_bytes", leat_trainer_get_info(trainer)->crossed_bytes);
     leat_json_int(json, "memory_bytes", m.total);
     leat_json_int(json, "weights_bytes", m.weights);
     leat_json_int(json, "states_bytes", m.states);

@@ -8,13 +8,14 @@
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/grow.h"
 #include "setup.h"
 
 /* --- names of classes --------------------------------------------------------------------------*/
 
 static int add_class(leat_trained *t, const char *name, leat_error *err)
 {
-    char **classes = realloc(t->classes, ((size_t)t->n_classes + 1) * sizeof *classes);
+    char **classes = leat_grow(t->classes, (size_t)t->n_classes, sizeof *classes);
     if (classes)
         t->classes = classes;
     char *copy = classes ? strdup(name) : NULL;

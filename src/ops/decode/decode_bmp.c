@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "decode.h"
+#include "formats/little_endian.h"
 #include "ops/op_list.h"
 
 static const char *const channel_choices[] = { "0", "1", "3", NULL };
@@ -22,16 +23,6 @@ typedef struct bmp_header {
     size_t row_bytes;                /* a multiple of 4 */
 } bmp_header;
 
-static uint32_t u16(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8;
-}
-
-static uint32_t u32(const uint8_t *at)
-{
-    return u16(at) | u16(at + 2) << 16;
-}
-
 static int fail(leat_error *err, const char *what)
 {
     return leat_fail(err, LEAT_E_DATA, "decode_bmp: %s", what);
@@ -41,7 +32,7 @@ static int read_palette(const uint8_t *bytes, uint32_t header_bytes, uint32_t pi
                         bmp_header *h, leat_error *err)
 {
     h->palette = bytes + 14 + header_bytes;
-    h->n_colors = u32(bytes + 46) ? u32(bytes + 46) : 256;
+    h->n_colors = leat_load_u32(bytes + 46) ? leat_load_u32(bytes + 46) : 256;
     if (h->n_colors > 256 || 14 + (uint64_t)header_bytes + 4 * h->n_colors > pixels_at)
         return fail(err, "the palette overlaps the pixels");
     return LEAT_OK;
@@ -53,19 +44,19 @@ static int read_header(const leat_view *in, bmp_header *h, leat_error *err)
     const size_t n = (size_t)in->shape.dims[0];
     if (n < 54 || bytes[0] != 'B' || bytes[1] != 'M')
         return fail(err, "not a BMP: it does not start with BM and a header of 54 bytes");
-    const uint32_t pixels_at = u32(bytes + 10), header_bytes = u32(bytes + 14);
-    const int64_t height = (int32_t)u32(bytes + 22);
-    *h = (bmp_header){ .width = (int32_t)u32(bytes + 18),
+    const uint32_t pixels_at = leat_load_u32(bytes + 10), header_bytes = leat_load_u32(bytes + 14);
+    const int64_t height = (int32_t)leat_load_u32(bytes + 22);
+    *h = (bmp_header){ .width = (int32_t)leat_load_u32(bytes + 18),
                        .height = height < 0 ? -height : height,
                        .is_top_down = height < 0,
-                       .bits = u16(bytes + 28) };
+                       .bits = leat_load_u16(bytes + 28) };
     if (header_bytes < 40 || header_bytes > n || pixels_at > n)
         return fail(err, "the header has an offset outside of the file");
-    if (u32(bytes + 30) || (h->bits != 8 && h->bits != 24 && h->bits != 32))
+    if (leat_load_u32(bytes + 30) || (h->bits != 8 && h->bits != 24 && h->bits != 32))
         return leat_fail(err, LEAT_E_DATA,
                          "decode_bmp: %u bits with compression %u; only 8, 24 and 32 bits without "
                          "are read",
-                         h->bits, u32(bytes + 30));
+                         h->bits, leat_load_u32(bytes + 30));
     if (h->width < 1 || h->height < 1 || h->height > INT32_MAX)
         return leat_fail(err, LEAT_E_DATA, "decode_bmp: the header says %lld x %lld pixels",
                          (long long)h->height, (long long)h->width);

@@ -75,11 +75,6 @@ typedef struct png_header {
     int bits, color; /* per sample; enum spng_color_type */
 } png_header;
 
-static uint32_t read_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 static int read_header(const leat_view *in, png_header *header, leat_error *err)
 {
     static const uint8_t start[16] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n',
@@ -88,7 +83,8 @@ static int read_header(const leat_view *in, png_header *header, leat_error *err)
     if (in->shape.dims[0] < 33 || memcmp(bytes, start, sizeof start))
         return leat_decode_fail_kind("decode_png", "PNG", "no signature and IHDR at its start",
                                      bytes, (size_t)in->shape.dims[0], err);
-    *header = (png_header){ read_u32(bytes + 16), read_u32(bytes + 20), bytes[24], bytes[25] };
+    *header =
+        (png_header){ leat_png_u32(bytes + 16), leat_png_u32(bytes + 20), bytes[24], bytes[25] };
     if (!header->width || !header->height || header->width > INT32_MAX ||
         header->height > INT32_MAX)
         return leat_fail(err, LEAT_E_DATA, "decode_png: IHDR says %u x %u pixels", header->height,

@@ -19,11 +19,6 @@ enum { SIGNATURE_BYTES = 8, IHDR_BYTES = 25, CHUNK_BYTES = 12 };
 enum { FAST_ROOM = 512 }; /* ISA-L is slower near the end of its output */
 enum { MOST_OTHERS = 100 };
 
-static uint32_t read_u32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
 /* --- chunks ---------------------------------------------------------------------------------- */
 
 /* The end of a whole chunk with a right checksum, or NULL. */
@@ -31,11 +26,11 @@ static const uint8_t *chunk_end(const uint8_t *chunk, const uint8_t *end)
 {
     if (end - chunk < CHUNK_BYTES)
         return NULL;
-    const uint32_t n = read_u32(chunk);
+    const uint32_t n = leat_png_u32(chunk);
     if (n > INT32_MAX || n > (size_t)(end - chunk) - CHUNK_BYTES)
         return NULL;
     const uint32_t crc = crc32_gzip_refl(0, chunk + 4, n + 4);
-    return crc == read_u32(chunk + 8 + n) ? chunk + CHUNK_BYTES + n : NULL;
+    return crc == leat_png_u32(chunk + 8 + n) ? chunk + CHUNK_BYTES + n : NULL;
 }
 
 static int is_kind(const uint8_t *chunk, const char *kind)
@@ -70,7 +65,7 @@ static const uint8_t *pass_data(leat_png *png, const uint8_t *chunk, const uint8
     size_t bytes = 0;
     png->first_data = chunk;
     while (chunk && end - chunk >= CHUNK_BYTES && is_kind(chunk, "IDAT")) {
-        bytes += read_u32(chunk);
+        bytes += leat_png_u32(chunk);
         png->n_data++;
         chunk = chunk_end(chunk, end);
     }
@@ -88,7 +83,7 @@ static int read_ihdr(leat_png *png, const uint8_t *data, size_t size)
         !chunk_end(data + SIGNATURE_BYTES, data + size))
         return 0;
     const uint8_t *ihdr = data + SIGNATURE_BYTES + 8; /* … bits, colour, three methods */
-    *png = (leat_png){ .width = read_u32(ihdr), .height = read_u32(ihdr + 4) };
+    *png = (leat_png){ .width = leat_png_u32(ihdr), .height = leat_png_u32(ihdr + 4) };
     png->stored = ihdr[9] < sizeof stored ? stored[ihdr[9]] : 0;
     return ihdr[8] == 8 && png->stored && !ihdr[10] && !ihdr[11] && !ihdr[12] && png->width &&
            png->height && png->width <= INT32_MAX / 4 &&
@@ -102,7 +97,7 @@ int leat_png_open(leat_png *png, const uint8_t *data, size_t size)
         !(chunk = pass_others(data + SIGNATURE_BYTES + IHDR_BYTES, end)) ||
         !(chunk = pass_data(png, chunk, end)) || !(chunk = pass_others(chunk, end)))
         return LEAT_E_UNSUPPORTED;
-    return is_kind(chunk, "IEND") && !read_u32(chunk) ? LEAT_OK : LEAT_E_UNSUPPORTED;
+    return is_kind(chunk, "IEND") && !leat_png_u32(chunk) ? LEAT_OK : LEAT_E_UNSUPPORTED;
 }
 
 /* --- the compressed data ------------------------------------------------------------------------- */
@@ -115,7 +110,7 @@ static const uint8_t *gather(const leat_png *png, leat_scratch *scratch)
         return chunk + 8;
     uint8_t *all = leat_scratch_take(scratch, png->data_bytes), *to = all;
     for (uint32_t i = 0; all && i < png->n_data; i++) {
-        const uint32_t n = read_u32(chunk);
+        const uint32_t n = leat_png_u32(chunk);
         memcpy(to, chunk + 8, n);
         to += n;
         chunk += CHUNK_BYTES + n;

@@ -11,6 +11,12 @@
 
 #include "leat/op.h"
 
+/* PNG's integers are big-endian. */
+static inline uint32_t leat_png_u32(const uint8_t *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
 /* A parsed file. It points into its bytes and owns nothing. */
 typedef struct leat_png {
     uint32_t width, height;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/check.h"
+#include "base/search.h"
 
 #define BLOCK 512 /* numbers, and members, per entry */
 #define WORDS (BLOCK / 64)
@@ -100,15 +101,10 @@ static uint64_t bit_place(uint64_t word, uint64_t i)
 uint64_t leat_bitset_member(const leat_bitset *set, uint64_t i)
 {
     leat_check(i < set->n_members && set->blocks);
-    uint64_t low = set->blocks[i / BLOCK], high = set->blocks[i / BLOCK + 1];
-    while (low < high) { /* the last block with no more than i members before it */
-        const uint64_t middle = high - (high - low) / 2;
-        if (set->before[middle] <= i)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    uint64_t left = i - set->before[low], word = low * WORDS;
+    const uint64_t from = set->blocks[i / BLOCK], to = set->blocks[i / BLOCK + 1];
+    const uint64_t *const before = &set->before[from];
+    const uint64_t block = from + leat_search_last(before, sizeof *before, to - from + 1, i);
+    uint64_t left = i - set->before[block], word = block * WORDS;
     for (unsigned n; left >= (n = count_bits(set->words[word])); word++)
         left -= n;
     return word * 64 + bit_place(set->words[word], left);

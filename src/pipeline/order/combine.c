@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
+
 int leat_combine_open(leat_combine **out, size_t n, leat_error *err)
 {
     leat_combine *const combine = calloc(1, sizeof *combine);
@@ -56,15 +58,8 @@ int leat_combine_concat(leat_combine *combine, size_t *bad, leat_error *err)
 
 static leat_combine_place at_concat(const leat_combine *combine, uint64_t p, uint64_t pass)
 {
-    size_t low = 0, high = combine->n_children; /* children[low].start ≤ p < that of [high] */
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (combine->children[middle].start <= p)
-            low = middle;
-        else
-            high = middle;
-    }
-    return (leat_combine_place){ low, p - combine->children[low].start, pass };
+    const size_t i = LEAT_SEARCH_LAST(combine->children, start, combine->n_children, p);
+    return (leat_combine_place){ i, p - combine->children[i].start, pass };
 }
 
 /* --- mix ----------------------------------------------------------------------------------------- */
@@ -181,28 +176,12 @@ static leat_combine_place at_mix(const leat_combine *combine, uint64_t p, uint64
 
 static leat_combine_place at_interleave(const leat_combine *combine, uint64_t p, uint64_t pass)
 {
-    size_t low = 0, high = combine->n_segments;
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (combine->segments[middle].start <= p)
-            low = middle;
-        else
-            high = middle;
-    }
-    const leat_combine_segment *const segment = &combine->segments[low];
+    const leat_combine_segment *const segment =
+        &combine->segments[LEAT_SEARCH_LAST(combine->segments, start, combine->n_segments, p)];
     const leat_combine_stretch *const all = &combine->stretches[segment->first];
     const uint64_t x = p - segment->start, round = x / segment->round, y = x % segment->round;
-    low = 0;
-    high = segment->n;
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (all[middle].at <= y)
-            low = middle;
-        else
-            high = middle;
-    }
-    return (leat_combine_place){ all[low].child,
-                                 all[low].q + round * all[low].length + y - all[low].at, pass };
+    const leat_combine_stretch *const s = &all[LEAT_SEARCH_LAST(all, at, segment->n, y)];
+    return (leat_combine_place){ s->child, s->q + round * s->length + y - s->at, pass };
 }
 
 /* --- all ----------------------------------------------------------------------------------------- */

@@ -74,7 +74,7 @@ typedef struct leat_combine {
     uint64_t period;
     leat_combine_slot *table;
     uint32_t *places;
-    size_t n_segments, n_stretches, segments_room, stretches_room;
+    size_t n_segments, n_stretches;
     leat_combine_segment *segments;
     leat_combine_stretch *stretches;
 } leat_combine;

@@ -7,9 +7,8 @@
  * place puts the next unused source there. This is the rule of tf.data. A round in which a source
  * starts or ends is a segment of its own. All rounds between two such rounds are equal and form one
  * segment. */
-#include <stdlib.h>
-
 #include "combine.h"
+#include "formats/grow.h"
 
 #define NONE SIZE_MAX /* an empty place */
 
@@ -29,23 +28,10 @@ static uint64_t rest_of(const state *s, size_t child)
     return n == LEAT_ENDLESS ? n : n - s->given[child];
 }
 
-/* Makes room for one more entry; the room doubles. */
-static void *grow(void *list, size_t n, size_t *room, size_t size)
-{
-    if (n < *room)
-        return list;
-    const size_t more = *room ? *room * 2 : 16;
-    void *const grown = realloc(list, more * size);
-    if (grown)
-        *room = more;
-    return grown;
-}
-
 static int add_segment(state *s)
 {
     leat_combine *const c = s->combine;
-    leat_combine_segment *const list =
-        grow(c->segments, c->n_segments, &c->segments_room, sizeof *list);
+    leat_combine_segment *const list = leat_grow(c->segments, c->n_segments, sizeof *list);
     if (!list)
         return LEAT_E_NOMEM;
     c->segments = list;
@@ -57,8 +43,7 @@ static int add_segment(state *s)
 static int add_stretch(state *s, size_t child, uint64_t length)
 {
     leat_combine *const c = s->combine;
-    leat_combine_stretch *const list =
-        grow(c->stretches, c->n_stretches, &c->stretches_room, sizeof *list);
+    leat_combine_stretch *const list = leat_grow(c->stretches, c->n_stretches, sizeof *list);
     if (!list)
         return LEAT_E_NOMEM;
     c->stretches = list;

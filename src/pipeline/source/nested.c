@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/search.h"
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
@@ -232,15 +233,7 @@ int leat_nested_stamp(const leat_source_parts *parts, uint64_t *out, leat_error 
 
 const leat_nested_part *leat_nested_part_of(const leat_source_parts *parts, uint64_t record)
 {
-    size_t low = 0, high = parts->n; /* list[low].first ≤ record < list[high].first */
-    while (high - low > 1) {
-        const size_t middle = (low + high) / 2;
-        if (parts->list[middle].first <= record)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &parts->list[low];
+    return &parts->list[LEAT_SEARCH_LAST(parts->list, first, parts->n, record)];
 }
 
 void leat_nested_seek(const leat_source_parts *parts, leat_source *whole)

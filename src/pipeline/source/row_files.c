@@ -8,19 +8,12 @@
 #include <sys/stat.h>
 
 #include "base/scratch.h"
+#include "base/search.h"
 
 const leat_row_part *leat_row_files_part_of(const leat_source *source, uint64_t record)
 {
     const leat_row_files *const s = (const leat_row_files *)source;
-    size_t low = 0, high = s->n_parts;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->parts[middle].first <= record)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &s->parts[low];
+    return &s->parts[LEAT_SEARCH_LAST(s->parts, first, s->n_parts, record)];
 }
 
 int leat_row_files_locate(const leat_source *source, uint64_t record, leat_extent *out,

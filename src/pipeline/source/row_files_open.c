@@ -10,6 +10,7 @@
 
 #include "base/digest.h"
 #include "base/machine.h"
+#include "formats/grow.h"
 #include "row_files.h"
 
 #define SMALL_BYTES ((uint64_t)64 << 20) /* of a column that is kept in memory */
@@ -91,9 +92,7 @@ static int grow(void *list, size_t n, size_t size, leat_error *err)
 {
     void *more = NULL;
     memcpy(&more, list, sizeof more);
-    if (n & (n - 1)) /* there is room up to the next power of two */
-        return LEAT_OK;
-    if (!(more = realloc(more, (n ? 2 * n : 1) * size)))
+    if (!(more = leat_grow(more, n, size)))
         return leat_fail(err, LEAT_E_NOMEM, "%zu files", n + 1);
     memcpy(list, &more, sizeof more);
     return LEAT_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "csv_features.h"
+#include "formats/grow.h"
 #include "row_files.h"
 
 typedef struct csv_options {
@@ -58,19 +59,15 @@ enum { PIECE = 1 << 18 };
 /* A list that grows. */
 typedef struct places {
     uint64_t *at;
-    size_t n, room;
+    size_t n;
 } places;
 
 static int add_place(places *p, uint64_t at, leat_error *err)
 {
-    if (p->n == p->room) {
-        const size_t room = p->room ? 2 * p->room : 1024;
-        uint64_t *const more = realloc(p->at, room * sizeof *more);
-        if (!more)
-            return leat_fail(err, LEAT_E_NOMEM, "the starts of %zu records", p->n);
-        p->at = more;
-        p->room = room;
-    }
+    uint64_t *const more = leat_grow(p->at, p->n, sizeof *more);
+    if (!more)
+        return leat_fail(err, LEAT_E_NOMEM, "the starts of %zu records", p->n);
+    p->at = more;
     p->at[p->n++] = at;
     return LEAT_OK;
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/bytes_text.h"
+#include "base/search.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
 #include "source_list.h"
@@ -49,15 +50,7 @@ static void close_tfrecord(leat_source *base)
 
 leat_tfrecord_shard *leat_tfrecord_shard_of(const leat_tfrecord_source *source, uint64_t record)
 {
-    size_t low = 0, high = source->n_shards;
-    while (high - low > 1) {
-        const size_t middle = low + (high - low) / 2;
-        if (source->shards[middle].first <= record)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &source->shards[low];
+    return &source->shards[LEAT_SEARCH_LAST(source->shards, first, source->n_shards, record)];
 }
 
 /* Allocates the chunks of compressed files. */

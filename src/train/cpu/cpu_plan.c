@@ -269,15 +269,21 @@ int leat_cpu_plan_for(leat_net *net, leat_cpu_program *p, int64_t rows, leat_cpu
 static int find_segments(leat_cpu_program *p, leat_error *err)
 {
     const leat_program *program = p->program;
-    p->segments = calloc((size_t)program->n_ops + 1, sizeof *p->segments);
+    p->segments = calloc((size_t)program->n_ops + 2, sizeof *p->segments);
     if (!p->segments)
         return leat_cpu_no_memory(err, 0);
     p->segments[p->n_segments++] = (leat_cpu_segment){ 0, -1 };
-    for (int32_t i = 0; i < program->n_ops; i++)
-        if (leat_cpu_prims[program->ops[i].prim].combine) {
+    for (int32_t i = 0; i < program->n_ops; i++) {
+        const bool meets = leat_cpu_prims[program->ops[i].prim].combine;
+        if (meets)
             p->segments[p->n_segments - 1].meets = i;
-            p->segments[p->n_segments++] = (leat_cpu_segment){ i, -1 };
-        }
+        else if (program->ops[i].prim == LEAT_PRIM_LOSS && !leat_model_ends(program->model))
+            p->n_forward = p->n_segments;
+        else
+            continue;
+        p->segments[p->n_segments++] = (leat_cpu_segment){ i, -1 };
+    }
+    p->n_forward = p->n_forward ? p->n_forward : p->n_segments;
     return LEAT_OK;
 }
 

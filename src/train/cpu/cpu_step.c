@@ -69,18 +69,28 @@ static void set_op(leat_cpu_call *call, int32_t i)
         }
 }
 
-/* Copies the model's output to the caller's memory, and in evaluation sums the losses. */
+/* Copies a tensor to the caller's memory, if it is wanted. */
+static void give(const leat_cpu_call *call, int32_t tensor, float *to)
+{
+    const int64_t n = call->net->job.program->program->tensors[tensor].n;
+    if (to)
+        memcpy(to + call->first_row * n, address(call, tensor),
+               (size_t)(call->rows * n) * sizeof *to);
+}
+
+/* At the end of a pass: gives what the caller wants, and in evaluation sums the losses. */
 static void finish_shard(const leat_cpu_call *call)
 {
-    const leat_net *net = call->net;
-    const leat_cpu_job *job = &net->job;
-    const int64_t n = net->model->layers[net->model->n_layers - 1].out.dims[0];
-    float *logits = address(call, job->program->program->logits);
-    if (job->how->logits)
-        memcpy(job->how->logits + call->first_row * n, logits,
-               (size_t)(call->rows * n) * sizeof *logits);
-    if (!job->how->train)
-        leat_cpu_loss_sums(call, logits, NULL);
+    const leat_program *program = call->net->job.program->program;
+    const leat_net_step *how = call->net->job.how;
+    if (how->phase != LEAT_NET_BACKWARD) {
+        give(call, program->logits, how->logits);
+        give(call, program->logits, how->output);
+    }
+    if (how->phase != LEAT_NET_FORWARD && program->input_grad >= 0)
+        give(call, program->input_grad, how->input_grad);
+    if (!how->train && leat_model_ends(call->net->model))
+        leat_cpu_loss_sums(call, address(call, program->logits), NULL);
 }
 
 /* One segment of one shard. */
@@ -89,7 +99,10 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
     const leat_cpu_program *p = net->job.program;
     const leat_cpu_segment *now = &p->segments[net->segment];
     leat_cpu_call call = { .net = net, .shard = shard, .thread = thread, .err = err };
-    const int32_t end = now->meets >= 0 ? now->meets + 1 : p->program->n_ops;
+    const int32_t end = now->meets >= 0                     ? now->meets + 1
+                        : net->segment + 1 == p->n_segments ? p->program->n_ops
+                                                            : now[1].first;
+    const bool met = net->segment > 0 && now[-1].meets == now->first;
     call.rows = shard_rows(net, shard, &call.first_row);
     if (call.rows == 0) {
         if (net->job.how->train && net->segment == 0)
@@ -102,7 +115,7 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
     for (int32_t i = now->first; i < end; i++) {
         set_op(&call, i);
         const leat_cpu_prim *prim = &leat_cpu_prims[call.op->prim];
-        const bool second = i == now->first && net->segment > 0;
+        const bool second = i == now->first && met;
         const int rc = second ? prim->finish(&call) : prim->run(&call);
         if (rc < 0)
             return call.layer ? leat_fail_in(err, rc, "%s: ", call.layer->name) : rc;
@@ -161,6 +174,11 @@ static bool all_well(const leat_net *net)
     return true;
 }
 
+static bool updates(const leat_cpu_job *job)
+{
+    return job->how->train && job->how->phase != LEAT_NET_FORWARD;
+}
+
 void leat_cpu_step_work(void *owner, int32_t thread)
 {
     leat_net *net = owner;
@@ -169,13 +187,13 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     mine->rc = LEAT_OK;
     if (packs_wait(net))
         renew_packs(net, thread);
-    for (int32_t segment = 0; segment < net->job.program->n_segments; segment++) {
+    for (int32_t i = net->job.n_segments; i > 0; i--) {
         for (int32_t shard; (shard = leat_cpu_team_claim(&net->team)) < net->job.n_shards;)
             if (mine->rc == LEAT_OK)
                 mine->rc = run_shard(net, shard, thread, &mine->error);
         leat_cpu_team_meet(&net->team, end_segment);
     }
-    if (net->job.how->train && !net->job.inspect && all_well(net) && leat_cpu_loss_is_finite(net))
+    if (updates(&net->job) && !net->job.inspect && all_well(net) && leat_cpu_loss_is_finite(net))
         leat_cpu_update(net, thread);
     leat_dn_leave(net->dn, was);
 }
@@ -233,12 +251,18 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     leat_cpu_program *program = how->train ? &net->train : &net->even;
     (void)stream;
     (void)times;
-    int rc = leat_model_check_rows(net->model, &targets, err);
+    int rc =
+        leat_model_ends(net->model) ? leat_model_check_rows(net->model, &targets, err) : LEAT_OK;
     if (rc < 0)
         return rc;
-    net->job = (leat_cpu_job){ batch, how, program,
-                               count_shards(net, program, batch->rows, how->train), false };
-    net->segment = 0;
+    net->segment = how->phase == LEAT_NET_BACKWARD ? program->n_forward : 0;
+    net->job = (leat_cpu_job){ .batch = batch,
+                               .how = how,
+                               .program = program,
+                               .n_shards = count_shards(net, program, batch->rows, how->train),
+                               .n_segments = how->phase == LEAT_NET_FORWARD
+                                                 ? program->n_forward
+                                                 : program->n_segments - net->segment };
     net->grad_scale = how->share;
     if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
         return rc;
@@ -256,9 +280,9 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
         net->folds_stale = true;
         return leat_cpu_find_bad(net, err);
     }
-    net->packs_stale = how->train && how->last;
+    net->packs_stale = updates(&net->job) && how->last;
     net->folds_stale = how->train; /* every training step moves running statistics */
-    net->updates += how->train && how->last;
+    net->updates += updates(&net->job) && how->last;
     add_sums(net);
     return LEAT_OK;
 }

@@ -35,7 +35,8 @@ typedef struct leat_cpu_plan {
 
 enum { LEAT_CPU_MAX_PLANS = 4 };
 
-/* Ops from `first` on, until the threads meet in the middle of op `meets` or at the end (-1). */
+/* Ops from `first` on, until the threads meet in the middle of op `meets`, or (-1) the pass ends: the forward one
+ * before LOSS in a part of a model without the loss, else all. */
 typedef struct leat_cpu_segment {
     int32_t first, meets;
 } leat_cpu_segment;
@@ -43,8 +44,8 @@ typedef struct leat_cpu_segment {
 typedef struct leat_cpu_program {
     leat_program *program;
     leat_cpu_segment *segments;
-    int32_t n_segments;
-    int64_t most_rows; /* of a shard */
+    int32_t n_segments, n_forward; /* those before that LOSS; all where there is none */
+    int64_t most_rows;             /* of a shard */
     uint64_t uses;
     leat_cpu_plan plans[LEAT_CPU_MAX_PLANS];
 } leat_cpu_program;
@@ -98,7 +99,8 @@ typedef struct leat_cpu_job {
     const leat_net_step *how;
     leat_cpu_program *program;
     int32_t n_shards;
-    bool inspect; /* the loss was not finite: look for the first op whose output is not */
+    int32_t n_segments; /* from leat_net.segment on */
+    bool inspect;       /* the loss was not finite: look for the first op whose output is not */
 } leat_cpu_job;
 
 struct leat_net {

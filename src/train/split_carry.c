@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * split_carry.c: moves rows between the devices of a model, and takes times. See split.h. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "split.h"
+
+/* --- times ----------------------------------------------------------------------------------- */
+
+int leat_span_open(leat_span *s, const leat_place *on, leat_error *err)
+{
+    s->on = on;
+    if (on->table->host_memory)
+        return LEAT_OK;
+    const int rc = on->table->event_open(on->device, &s->start, err);
+    return rc < 0 ? rc : on->table->event_open(on->device, &s->end, err);
+}
+
+void leat_span_close(leat_span *s)
+{
+    if (s->start)
+        s->on->table->event_close(s->start);
+    if (s->end)
+        s->on->table->event_close(s->end);
+}
+
+int leat_span_begin(leat_span *s)
+{
+    s->from_ns = leat_clock_ns();
+    return s->start ? s->on->table->event_record(s->start, s->on->stream) : LEAT_OK;
+}
+
+int leat_span_end(leat_span *s, uint64_t step)
+{
+    s->step = step;
+    s->ns = s->start ? -1 : leat_clock_ns() - s->from_ns;
+    return s->start ? s->on->table->event_record(s->end, s->on->stream) : LEAT_OK;
+}
+
+int64_t leat_span_ns(const leat_span *s, uint64_t step)
+{
+    if (s->step != step)
+        return 0;
+    return s->ns >= 0 ? s->ns : s->on->table->event_ns(s->end) - s->on->table->event_ns(s->start);
+}
+
+/* --- memory ---------------------------------------------------------------------------------- */
+
+static const leat_place *pinned_by(const leat_carry *c)
+{
+    return c->from->table->host_memory ? c->to : c->from;
+}
+
+/* Simulated devices write nothing, so all begins with zeros. */
+static int clear(const leat_carry *c, size_t bytes, leat_error *err)
+{
+    int rc = LEAT_OK;
+    memset(c->host, 0, bytes);
+    if (c->there)
+        rc = c->from->table->copy_to_device(c->from->own, c->there, c->host, bytes, true);
+    return rc == LEAT_OK && c->there ? c->from->table->stream_sync(c->from->own, err) : rc;
+}
+
+int leat_carry_open(leat_carry *c, const leat_place *from, const leat_place *to, size_t row_bytes,
+                    int64_t rows, bool made, leat_error *err)
+{
+    const size_t bytes = row_bytes * (size_t)rows;
+    *c = (leat_carry){ .from = from, .to = to, .row_bytes = row_bytes };
+    const bool there = made && !from->table->host_memory;
+    const bool here = leat_carry_crosses(c) && !to->table->host_memory;
+    if (!made && !leat_carry_crosses(c))
+        return LEAT_OK;
+    c->host = pinned_by(c)->table->pinned_alloc(pinned_by(c)->device, bytes);
+    c->there = there ? from->table->device_alloc(from->device, bytes) : NULL;
+    c->here = here ? to->table->device_alloc(to->device, bytes) : NULL;
+    if (!c->host || (there && !c->there) || (here && !c->here))
+        return leat_fail(err, LEAT_E_NOMEM, "no %zu bytes for what goes from %s to %s", bytes,
+                         from->device->info.name, to->device->info.name);
+    int rc = clear(c, bytes, err);
+    if (rc == LEAT_OK)
+        rc = leat_span_open(&c->down, from, err);
+    return rc < 0 ? rc : leat_span_open(&c->up, to, err);
+}
+
+void leat_carry_close(leat_carry *c)
+{
+    if (c->host)
+        pinned_by(c)->table->pinned_free(pinned_by(c)->device, c->host);
+    if (c->there)
+        c->from->table->device_free(c->from->device, c->there);
+    if (c->here)
+        c->to->table->device_free(c->to->device, c->here);
+    leat_span_close(&c->down);
+    leat_span_close(&c->up);
+}
+
+float *leat_carry_source(const leat_carry *c)
+{
+    return (float *)(void *)(c->there ? c->there : c->host);
+}
+
+/* --- crossings ------------------------------------------------------------------------------- */
+
+static int to_host(leat_carry *c, uint64_t step, const void *from, size_t bytes, leat_error *err)
+{
+    int rc = leat_span_begin(&c->down);
+    if (rc == LEAT_OK)
+        rc = c->from->table->copy_to_host(c->from->stream, c->host, from, bytes);
+    if (rc == LEAT_OK)
+        rc = leat_span_end(&c->down, step);
+    return rc < 0 ? rc : c->from->table->stream_sync(c->from->stream, err);
+}
+
+static int to_device(leat_carry *c, uint64_t step, const void *from, size_t bytes)
+{
+    const bool pinned = from == c->host;
+    int rc = leat_span_begin(&c->up);
+    if (rc == LEAT_OK)
+        rc = c->to->table->copy_to_device(c->to->stream, c->here, from, bytes, pinned);
+    return rc < 0 ? rc : leat_span_end(&c->up, step);
+}
+
+int leat_carry_run(leat_carry *c, uint64_t step, const void **data, int64_t rows,
+                   leat_step_times *times, leat_error *err)
+{
+    const size_t bytes = c->row_bytes * (size_t)rows;
+    int rc = LEAT_OK;
+    if (!*data || !leat_carry_crosses(c))
+        return LEAT_OK;
+    times->crossings++;
+    times->crossed_bytes += (int64_t)bytes;
+    if (!c->from->table->host_memory) {
+        rc = to_host(c, step, *data, bytes, err);
+        *data = c->host;
+    }
+    if (rc == LEAT_OK && !c->to->table->host_memory) {
+        rc = to_device(c, step, *data, bytes);
+        *data = c->here;
+    }
+    return rc < 0
+               ? leat_fail(err, rc, "cannot copy %zu bytes from %s to %s: %s", bytes,
+                           c->from->device->info.name, c->to->device->info.name, leat_code_text(rc))
+               : LEAT_OK;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cuda_split.c: models of which some layers run on the CPU and others on the fake GPU learn what they learn on the
+ * CPU alone, whichever of the two is the run's device. */
+#include "fixtures/cuda_train_fixture.h"
+#include "train/cpu/onednn.h"
+
+static const cuda_fake_table *fake;
+
+/* @1, @2, @3: where a layer may name its device. */
+typedef struct cut_model {
+    gpu_model model; /* without text */
+    const char *text;
+} cut_model;
+
+#define IMAGES .dtype = LEAT_F32, .dims = { 6, 6, 3 }, .batch = 8, .target = LEAT_I64
+static const cut_model models[] = {
+    { { .name = "dense", .dtype = LEAT_F32, .dims = { 10 }, .batch = 9, .target = LEAT_I64 },
+      "optimizer: adam, model: [{dense: {@1 units: 13}}, {relu: {@1}}, {dense: {@2 units: 7}}, "
+      "{dropout: {@3 rate: 0.3}}, {dense: {@3 units: 4}}]" },
+    { { .name = "convolutions", IMAGES },
+      "optimizer: {sgd: {momentum: 0.9, learning_rate: 0.1}}, average: {ema: {decay: 0.8}}, model: "
+      "[{conv2d: {@1 filters: 5, kernel: 3}}, {batch_norm: {@2}}, {relu: {@2}}, {conv2d: {filters: "
+      "9, "
+      "kernel: 3}}, {batch_norm: {}}, {relu: {@3}}, {flatten: {@3}}, dense: 4]" },
+    { { .name = "accumulated", IMAGES },
+      "optimizer: lars, accumulate: 2, model: [{conv2d: {filters: 8, kernel: 3, name: a}}, "
+      "{conv2d: "
+      "{@1 filters: 8, kernel: 3, padding: same, name: b}}, {add: {@1 from: [a, b]}}, {flatten: "
+      "{@2}}, "
+      "{dense: {@3 units: 4}}]" },
+    { { .name = "nothing to learn in front", IMAGES },
+      "optimizer: adamw, sample_weight: w, model: [{relu: {@1}}, {flatten: {@2}}, {dense: {units: "
+      "6}}, "
+      "{dense: {@3 units: 4}}]" },
+};
+enum { N_MODELS = sizeof models / sizeof *models, STEPS = 6 };
+
+/* Puts "device: NAME, " at the marks whose bits are in `at`. */
+static void fill(const char *from, int at, const char *device, char *to, size_t size)
+{
+    size_t n = 0;
+    for (; *from && n + 1 < size; from++)
+        if (*from != '@')
+            to[n++] = *from;
+        else if (at & 1 << (*++from - '1'))
+            n += (size_t)snprintf(to + n, size - n, "device: '%s', ", device);
+    to[n] = '\0';
+}
+
+static void open_net(gpu_net *net, leat_device *device, const cut_model *m, const char *how, int at,
+                     const char *other)
+{
+    const leat_trainer_feed feed = gpu_feed(&m->model);
+    char layers[1024], text[2048];
+    leat_error err;
+    fill(m->text, at, other, layers, sizeof layers);
+    snprintf(text, sizeof text, "train: {micro_shards: 1, loss: softmax_cross_entropy, %s%s}", how,
+             layers);
+    if (gpu_net_open(net, device, text, &feed, &err) < 0)
+        fail_msg("%s: %s", text, err.message);
+}
+
+static double loss_of(gpu_net *net)
+{
+    leat_metrics metrics;
+    assert_int_equal(leat_trainer_metrics(net->trainer, &metrics, NULL), LEAT_OK);
+    return metrics.loss;
+}
+
+/* Both run the same batches, some short or masked. */
+static void must_agree(const cut_model *m, gpu_net nets[2], int at, double most)
+{
+    const leat_trainer_feed feed = gpu_feed(&m->model);
+    gpu_distance d = { 0 };
+    leat_error err;
+    double loss[2];
+    for (int i = 0; i <= STEPS; i++) {
+        const int64_t rows = i == 2 ? m->model.batch - 3 : m->model.batch;
+        gpu_batch b = gpu_batch_draw(&feed, (uint64_t)i, rows, i % 3 == 1);
+        for (int k = 0; k < 2; k++) {
+            if (gpu_net_step(&nets[k], &feed, &b, i < STEPS, &err) < 0)
+                fail_msg("%s, cut at %d: %s", m->model.name, at, err.message);
+            loss[k] = loss_of(&nets[k]);
+        }
+        gpu_batch_drop(&b);
+        if (!(loss[0] - loss[1] <= most && loss[1] - loss[0] <= most))
+            fail_msg("%s, cut at %d, step %d: losses %g, %g", m->model.name, at, i, loss[0],
+                     loss[1]);
+    }
+    assert_int_equal(gpu_weights_distance(nets[0].trainer, nets[1].trainer, &d, &err), LEAT_OK);
+    if (!(d.weights <= 10 * most))
+        fail_msg("%s, cut at %d: %s is %g apart", m->model.name, at, d.where, d.weights);
+}
+
+static void check_cuts(leat_device *gpu, bool run_on_gpu, const char *how, double most)
+{
+    leat_device *cpu;
+    assert_int_equal(leat_device_open("cpu", &cpu, NULL), LEAT_OK);
+    for (int m = 0; m < N_MODELS; m++)
+        for (int at = 1; at < 8; at++) {
+            gpu_net nets[2] = { { 0 } };
+            open_net(&nets[0], run_on_gpu ? gpu : cpu, &models[m], how, at,
+                     run_on_gpu ? "cpu" : "cuda:0");
+            open_net(&nets[1], cpu, &models[m], how, 0, "");
+            assert_true(leat_trainer_get_info(nets[0].trainer)->crossings >= 2);
+            must_agree(&models[m], nets, at, most);
+            gpu_net_close(&nets[0]);
+            gpu_net_close(&nets[1]);
+        }
+    leat_device_close(&cpu);
+}
+
+static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
+{
+    (void)state;
+    fake->reset(1);
+    leat_device *gpu = open_gpu();
+    check_cuts(gpu, true, "", 2e-5);
+    leat_device_close(&gpu);
+    check_fake(fake);
+}
+
+static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
+{
+    (void)state;
+    fake->reset(2);
+    leat_device *gpu = open_gpu();
+    check_cuts(gpu, false, "", 2e-5);
+    leat_device_close(&gpu);
+    check_fake(fake);
+}
+
+static void in_bfloat16_nearly_so(void **state)
+{
+    (void)state;
+    if (!leat_dn_has_bf16())
+        skip();
+    fake->reset(4);
+    leat_device *gpu = open_gpu();
+    check_cuts(gpu, true, "precision: bf16, ", 0.05);
+    leat_device_close(&gpu);
+    check_fake(fake);
+}
+
+/* Without a crossing: parts on one GPU. */
+static void a_model_cut_on_the_gpu_itself(void **state)
+{
+    (void)state;
+    fake->reset(3);
+    leat_device *gpu = open_gpu(), *cpu;
+    assert_int_equal(leat_device_open("cpu", &cpu, NULL), LEAT_OK);
+    for (int m = 0; m < N_MODELS; m++) {
+        gpu_net nets[2] = { { 0 } };
+        open_net(&nets[0], gpu, &models[m], "", 2, "cuda:0");
+        open_net(&nets[1], cpu, &models[m], "", 0, "");
+        assert_int_equal(leat_trainer_get_info(nets[0].trainer)->crossings, 0);
+        must_agree(&models[m], nets, 2, 2e-5);
+        gpu_net_close(&nets[0]);
+        gpu_net_close(&nets[1]);
+    }
+    leat_device_close(&cpu);
+    leat_device_close(&gpu);
+    check_fake(fake);
+}
+
+int main(void)
+{
+    fake = open_fake();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layers_on_the_cpu_in_a_run_on_the_gpu),
+        cmocka_unit_test(layers_on_the_gpu_in_a_run_on_the_cpu),
+        cmocka_unit_test(in_bfloat16_nearly_so),
+        cmocka_unit_test(a_model_cut_on_the_gpu_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
