@@ -223,9 +223,9 @@ static int examine(const struct doctor_options *o, const char *path, leat_config
     int rc = leat_doctor(config, &how, result, err);
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        leat_doctor_report_print(result, path);
+        leat_doctor_report_print(stdout, result, path, config);
     if (rc == LEAT_OK)
-        rc = leat_json_write(leat_doctor_report_json(result, path), o->json, err);
+        rc = leat_json_write(leat_doctor_report_json(result, path, config), o->json, err);
     return rc;
 }
 

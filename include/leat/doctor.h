@@ -18,6 +18,8 @@ extern "C" {
 #define LEAT_DOCTOR_MAX_ONE_TIME    8
 #define LEAT_DOCTOR_MAX_SUGGESTIONS 8
 #define LEAT_DOCTOR_MAX_SET         4
+#define LEAT_DOCTOR_MAX_WHERE       96
+#define LEAT_DOCTOR_MAX_LINES       800
 #define LEAT_DOCTOR_SHARES          7
 
 /* All zero is the default. */
@@ -38,7 +40,7 @@ typedef struct leat_doctor_verdict {
     char label[48];     /* cause within the class: "decode: serial"; "": none */
     char severity[12];  /* "high", "moderate", "low"; "none": nothing to fix */
     char also[24];      /* a second class whose part is as slow within 5 %; "": none */
-    char sentence[480]; /* plain English, with the numbers that matter */
+    char sentence[240]; /* what it means, in plain English; without numbers */
 } leat_doctor_verdict;
 
 /* A measured number and what it means. */
@@ -74,16 +76,19 @@ typedef struct leat_doctor_suggestion {
     char why[240];
     int32_t n_set;                      /* 0: a change that no value of the config makes */
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
-    double predicted_step_ms;           /* from the capacities of the changed job */
+    /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
+    char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];
+    double predicted_step_ms; /* from the capacities of the changed job */
     double predicted_samples_per_s;
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
     double gain;          /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
-    /* Measured alternately: the job with the change, and unchanged. */
+    /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
     double verified_step_ms, before_step_ms, verified_gain;
     /* The prediction, scaled by how much the unchanged job's time has changed since. */
     double expected_step_ms;
-    int32_t right; /* verified_step_ms is within 15 % of expected_step_ms */
+    int32_t right;      /* verified_step_ms is within 15 % of expected_step_ms */
+    double cores_taken; /* by other processes while it was verified; 0: not known */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {

@@ -214,6 +214,8 @@ int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err);
 /* Appends a call with zeroed arguments; NULL and an error. */
 leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_error *err);
 void leat_net_calls_close(leat_net_calls *calls);
+/* Where relu(batch_norm + other) ends a residual block, NORM takes sum and relu. Before the program is placed. */
+void leat_net_fuse(leat_program *program);
 /* The plan for a number of rows, of which some may not count; a new one replaces the one unused for longest. */
 int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
                       leat_net_plan **out, leat_error *err);

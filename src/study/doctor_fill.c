@@ -217,8 +217,6 @@ static const struct {
       "The measurements do not explain the step time. Measure again, longer." },
 };
 
-static const double STEP_IS_ALL = 0.97; /* of the step time: the step alone */
-
 /* What a label adds, by its end. */
 static const struct {
     const char *end, *text;
@@ -243,7 +241,7 @@ static const char *meaning_of_label(const char *label)
     return "";
 }
 
-static void fill_sentence(const leat_facts *f, const leat_diagnosis *d, leat_doctor_result *out)
+static void fill_sentence(const leat_diagnosis *d, leat_doctor_result *out)
 {
     const char *meaning = "";
     char also[80] = "";
@@ -256,12 +254,8 @@ static void fill_sentence(const leat_facts *f, const leat_diagnosis *d, leat_doc
                  strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."
                                             : " Its steps are %s.",
                  d->also);
-    const double alone = ms_at(f, f->step.value);
-    leat_text(out->verdict.sentence, sizeof out->verdict.sentence,
-              alone < STEP_IS_ALL * out->measured_step_ms
-                  ? "%s%s%s A step takes %.3g ms; without input it would take %.3g ms."
-                  : "%s%s%s A step takes %.3g ms, as long as without input.",
-              meaning, meaning_of_label(d->label), also, out->measured_step_ms, alone);
+    snprintf(out->verdict.sentence, sizeof out->verdict.sentence, "%s%s%s", meaning,
+             meaning_of_label(d->label), also);
 }
 
 void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
@@ -285,7 +279,7 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     fill_shares(f, out);
     fill_next_wall(f, d, loaders, out);
     fill_evidence(f, loaders, out);
-    fill_sentence(f, d, out);
+    fill_sentence(d, out);
 }
 
 void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int32_t warmup_steps,

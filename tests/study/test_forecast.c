@@ -2,7 +2,7 @@
  *
  * test_forecast.c: numbers into step times, shares and advice. */
 #include "study/facts_fixture.h"
-#include "study/suggest.h"
+#include "study/suggest/suggest.h"
 
 /* --- forecasts and shares ---------------------------------------------------------------------- */
 
@@ -47,21 +47,24 @@ static void advice_follows_from_the_parts(void **state)
     (void)state;
     static leat_doctor_result out;
     leat_diagnosis d;
+    leat_arm arm = { .plan = NULL }; /* nowhere to put a cache */
     leat_facts f = facts_of(10, 10, 2);
+    const leat_suggest_about about = { .arm = &arm, .facts = &f, .diagnosis = &d };
     f.loader_cores = 3.9;
     set_stage(&f, 0, "image: decode_jpeg", 900, 890);
     set_stage(&f, 1, "image: normalize", 300, 295);
     leat_diagnose(&f, &d);
-    leat_suggest_advise(&f, &d, &out);
+    leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 2);
-    assert_true(fabs(leat_suggest_without_decoding(&f) - 2.5e6) < 1); /* a quarter remains */
+    assert_true(fabs(leat_suggest_without_decoding(&f, 1) - 2.5e6) < 1);    /* a quarter remains */
+    assert_true(fabs(leat_suggest_without_decoding(&f, 0.5) - 6.25e6) < 1); /* half of it is gone */
     assert_true(fabs(out.suggestions[0].predicted_step_ms - 2.5) < 1e-6);
     assert_int_equal(out.suggestions[0].n_set, 0);
     assert_true(fabs(out.suggestions[1].predicted_step_ms - 2) < 1e-6); /* the step */
     assert_non_null(strstr(out.suggestions[1].title, "about 20 cores"));
     f.step = within(rate_of(0.01), 0.01); /* no machine has so many cores */
     out.n_suggestions = 0;
-    leat_suggest_advise(&f, &d, &out);
+    leat_suggest_advise(&about, &out);
     assert_non_null(strstr(out.suggestions[1].title, "1000 times less work"));
 
     f = facts_of(10, 10, 2); /* it waits: neither helps */
@@ -69,13 +72,13 @@ static void advice_follows_from_the_parts(void **state)
     set_stage(&f, 0, "image: sleep", 900, 1);
     leat_diagnose(&f, &d);
     out.n_suggestions = 0;
-    leat_suggest_advise(&f, &d, &out);
+    leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 0);
-    assert_true(leat_suggest_without_decoding(&f) == 0);
+    assert_true(leat_suggest_without_decoding(&f, 1) == 0);
 
     f = facts_of(10, 2, 10);
     leat_diagnose(&f, &d);
-    leat_suggest_advise(&f, &d, &out);
+    leat_suggest_advise(&about, &out);
     assert_int_equal(out.n_suggestions, 0);
 }
 

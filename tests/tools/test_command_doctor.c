@@ -43,7 +43,8 @@ static void the_screen_fits(void **state)
         assert_in_range(expect_narrow(), 12, 40);
         expect_in(out, "verdict: ");
         expect_in(out, "what to change");
-        expect_in(out, "all together, measured");
+        expect_in(out, "A step takes ");
+        expect_in(out, "check: from these parts follows a step of ");
         if (i)
             expect_in(out, "simulated");
     }
@@ -97,6 +98,10 @@ static void json_has_what_a_report_needs(void **state)
     json_array_foreach(json_object_get(json, "suggestions"), i, one)
     {
         assert_true(json_is_array(json_object_get(one, "set")));
+        assert_true(json_is_array(json_object_get(one, "lines")));
+        if (json_array_size(json_object_get(one, "set")))
+            assert_int_equal(json_array_size(json_object_get(one, "write")),
+                             json_array_size(json_object_get(one, "set")));
         assert_true(real(one, "predicted_step_ms") > 0 && real(one, "gain") > 0);
         assert_true(json_is_null(json_object_get(one, "right")));
     }

@@ -3,7 +3,10 @@
  * doctor_json.c: a doctor's result as JSON. Its keys are a contract with `leat report`. */
 #include <math.h>
 
+#include <string.h>
+
 #include "doctor_report.h"
+#include "setting.h"
 
 static json_t *verdict_json(const leat_doctor_verdict *v)
 {
@@ -71,7 +74,31 @@ static json_t *costs_json(const leat_doctor_result *r)
     return list;
 }
 
-static json_t *suggestion_json(const leat_doctor_suggestion *s)
+/* What to write into the config, one text per place. */
+static json_t *write_json(const leat_doctor_suggestion *s, const leat_config *config)
+{
+    json_t *list = json_array();
+    char text[512];
+    for (int32_t i = 0; i < s->n_set; i++)
+        json_array_append_new(
+            list, leat_json_string(leat_setting_write(config, s->set[i], text, sizeof text)));
+    if (s->where[0])
+        json_array_append_new(list, leat_json_string(s->where));
+    return list;
+}
+
+static json_t *lines_json(const char *lines)
+{
+    json_t *list = json_array();
+    char line[sizeof((leat_doctor_suggestion *)0)->lines];
+    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(lines, "\n"), lines);
+        json_array_append_new(list, leat_json_string(line));
+    }
+    return list;
+}
+
+static json_t *suggestion_json(const leat_doctor_suggestion *s, const leat_config *config)
 {
     json_t *one = json_object(), *set = json_array();
     for (int32_t i = 0; i < s->n_set; i++)
@@ -79,6 +106,8 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s)
     leat_json_text(one, "title", s->title);
     leat_json_text(one, "why", s->why);
     leat_json_add(one, "set", set);
+    leat_json_add(one, "write", write_json(s, config));
+    leat_json_add(one, "lines", lines_json(s->lines));
     leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
     leat_json_real(one, "gain", s->gain);
@@ -87,14 +116,15 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s)
     leat_json_real(one, "expected_step_ms", s->is_verified ? s->expected_step_ms : NAN);
     leat_json_real(one, "verified_gain", s->is_verified ? s->verified_gain : NAN);
     leat_json_add(one, "right", s->is_verified ? json_boolean(s->right) : json_null());
+    leat_json_real(one, "cores_taken", s->is_verified ? s->cores_taken : NAN);
     return one;
 }
 
-static json_t *suggestions_json(const leat_doctor_result *r)
+static json_t *suggestions_json(const leat_doctor_result *r, const leat_config *config)
 {
     json_t *list = json_array();
     for (int32_t i = 0; i < r->n_suggestions; i++)
-        json_array_append_new(list, suggestion_json(&r->suggestions[i]));
+        json_array_append_new(list, suggestion_json(&r->suggestions[i], config));
     return list;
 }
 
@@ -127,11 +157,12 @@ static json_t *environment_json(const leat_doctor_result *r)
     return json;
 }
 
-json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
+json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
+                                const leat_config *config)
 {
     json_t *json = leat_json_open("doctor");
     leat_json_int(json, "schema", 1);
-    leat_json_text(json, "config", config);
+    leat_json_text(json, "config", path);
     leat_json_text(json, "device", r->device);
     leat_json_bool(json, "simulated", r->simulated);
     leat_json_real(json, "batch", r->batch);
@@ -152,7 +183,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *config)
     leat_json_add(json, "one_time", costs_json(r));
     leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "tried_without_gain", without_gain_json(r));
-    leat_json_add(json, "suggestions", suggestions_json(r));
+    leat_json_add(json, "suggestions", suggestions_json(r, config));
     leat_json_add(json, "environment", environment_json(r));
     leat_json_real(json, "seconds", r->seconds);
     return json;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor_print.c: a doctor's result as one screen: the verdict, why, what to change, what comes next. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +11,14 @@
 #include "terminal.h"
 
 enum { SUGGESTIONS = 3, LINES = 40, BAR = 24 };
+
+struct screen {
+    const leat_doctor_result *result;
+    const char *path;
+    const leat_config *config;
+    int32_t changes; /* how many at most */
+    bool extras;     /* what was tried in vain, and what is paid once */
+};
 
 static const struct {
     const char *verdict;
@@ -28,11 +37,6 @@ int leat_doctor_report_code(const char *verdict)
     return 22;
 }
 
-static const char *rate_text(double per_s, char text[32])
-{
-    return leat_files_count_text((uint64_t)(per_s > 0 ? per_s + 0.5 : 0), text);
-}
-
 /* --- the verdict -------------------------------------------------------------------------------*/
 
 static leat_terminal_colour colour_of(const leat_doctor_verdict *v)
@@ -46,14 +50,37 @@ static leat_terminal_colour colour_of(const leat_doctor_verdict *v)
 static void print_verdict(FILE *to, const leat_doctor_result *r)
 {
     const leat_doctor_verdict *v = &r->verdict;
-    fprintf(to, "%sverdict: %s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), v->name,
-            v->also[0] ? " and " : "", v->also);
-    if (v->label[0])
-        fprintf(to, " (%s)", v->label);
-    fprintf(to, "%s%s\n", leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
-            r->simulated ? ", simulated" : "");
+    char names[64], rest[64];
+    const int n = snprintf(names, sizeof names, "verdict: %s%s%s", v->name,
+                           v->also[0] ? " and " : "", v->also);
+    snprintf(rest, sizeof rest, "%s%s%s%s", v->label[0] ? "(" : "", v->label,
+             v->label[0] ? ")" : "",
+             r->simulated ? v->label[0] ? ", simulated" : "(simulated)" : "");
+    fprintf(to, "%s%s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), names,
+            leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), rest[0] ? " " : "");
+    leat_terminal_wrap(to, rest, n + 1, 2);
     fputs("  ", to);
     leat_terminal_wrap(to, v->sentence, 2, 2);
+}
+
+/* The one step time of the screen; all other times are parts of it, or are compared with it. */
+static void print_now(FILE *to, const leat_doctor_result *r)
+{
+    char text[32], rate[32], low[32], high[32], line[256];
+    const leat_estimate *const e = &r->samples_per_s;
+    size_t n = (size_t)snprintf(
+        line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
+        leat_doctor_ms_text(r->measured_step_ms, text),
+        leat_files_count_text((uint64_t)(e->value + 0.5), rate),
+        r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
+    if (e->low > 0 && e->low < e->high)
+        n += (size_t)snprintf(line + n, sizeof line - n,
+                              "; with 95 %% certainty the mean is between %s and %s ms",
+                              leat_doctor_ms_text(r->batch / e->high * 1e3, low),
+                              leat_doctor_ms_text(r->batch / e->low * 1e3, high));
+    snprintf(line + n, sizeof line - n, ".");
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 2);
 }
 
 /* --- where the time goes -----------------------------------------------------------------------*/
@@ -61,143 +88,202 @@ static void print_verdict(FILE *to, const leat_doctor_result *r)
 static const struct {
     const char *name, *text;
 } share_texts[LEAT_DOCTOR_SHARES] = {
-    { "busy", "device computes" },
-    { "input_wait", "waits for a batch" },
-    { "exposed_copy", "waits for a copy" },
-    { "launch", "host is slow to launch" },
-    { "sync", "host waits for a result" },
-    { "other_host", "host does other things" },
-    { "unknown", "not known" },
+    { "busy", "device computes" },          { "input_wait", "waits for a batch" },
+    { "exposed_copy", "waits for a copy" }, { "launch", "host is slow to launch" },
+    { "sync", "host waits for a result" },  { "other_host", "host is late *" },
+    { "unknown", "not explained" },
 };
 
-static const char *share_text(const char *name)
+void leat_doctor_divide(const double *shares, int n, long total, long *out)
 {
-    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
-        if (!strcmp(share_texts[i].name, name))
-            return share_texts[i].text;
-    return name;
+    double sum = 0;
+    long given = 0;
+    for (int i = 0; i < n; i++) { /* rounding the sum so far: what is given is always whole */
+        sum += shares[i];
+        const long now = i + 1 < n ? lround(sum * (double)total) : total;
+        out[i] = now > given ? now - given : 0;
+        given += out[i];
+    }
 }
 
+/* Ten to the power of the digits after the point of a time. */
+static long units_of(const char *ms)
+{
+    const char *const point = strchr(ms, '.');
+    long units = 1;
+    for (size_t i = point ? strlen(point + 1) : 0; i > 0; i--)
+        units *= 10;
+    return units;
+}
+
+/* Parts below 1 % are added up. Percent and milliseconds each sum to the whole. */
 static void print_shares(FILE *to, const leat_doctor_result *r)
 {
-    char ms[32];
-    fprintf(to, "\nwhere the %s ms of a step go%s\n", leat_files_ms_text(r->measured_step_ms, ms),
-            r->simulated ? " (device simulated)" : "");
+    const char *texts[LEAT_DOCTOR_SHARES + 1];
+    double shares[LEAT_DOCTOR_SHARES + 1], small = 0, late = 0;
+    long percent[LEAT_DOCTOR_SHARES + 1], ms[LEAT_DOCTOR_SHARES + 1];
+    char step[32];
+    int n = 0;
     for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
-        const leat_doctor_share *s = &r->shares[i];
-        char bar[BAR + 1] = "";
-        if (s->share < 0.0005)
+        const double share = r->shares[i].share;
+        if (i > 0 && share < 0.01) {
+            small += share;
             continue;
-        memset(bar, '#', (size_t)(s->share < 1 ? s->share * BAR + 0.5 : BAR));
-        fprintf(to, "  %-24s %5.1f %%  %8s ms  %s\n", share_text(s->name), 100 * s->share,
-                leat_files_ms_text(s->ms, ms), bar);
+        }
+        late = !strcmp(r->shares[i].name, "other_host") ? share : late;
+        texts[n] = share_texts[i].text;
+        shares[n++] = share;
     }
+    texts[n] = "the rest, each below 1 %";
+    shares[n++] = small;
+    leat_doctor_ms_text(r->measured_step_ms, step);
+    const long units = units_of(step);
+    leat_doctor_divide(shares, n, 100, percent);
+    leat_doctor_divide(shares, n, lround(atof(step) * (double)units), ms);
+    fprintf(to, "\nwhere these %s ms go%s\n", step, r->simulated ? " (device simulated)" : "");
+    for (int i = 0; i < n; i++) {
+        char bar[BAR + 1] = "";
+        if (i == n - 1 && !percent[i] && !ms[i])
+            continue;
+        memset(bar, '#', (size_t)(percent[i] < 100 ? percent[i] * BAR / 100 : BAR));
+        fprintf(to, "  %-26s %4ld %%  %8.*f ms%s%s\n", texts[i], percent[i],
+                (int)strlen(step) - (int)strcspn(step, ".") - (units > 1),
+                (double)ms[i] / (double)units, bar[0] ? "  " : "", bar);
+    }
+    if (late > 0)
+        fputs("  * neither computing nor waiting for a batch: the thread that trains did\n"
+              "    something else, or had no free core\n",
+              to);
 }
 
 /* --- the parts ---------------------------------------------------------------------------------*/
 
-static void print_part(FILE *to, const char *name, double ms, double per_s)
+static const struct {
+    const char *kind, *name, *verdicts, *wall; /* wall: its name as the next limit */
+} parts[] = {
+    { "loader", "the loader makes a batch", "input-bound", "the loader" },
+    { "first_batch", "one batch, made after the step before it", "", "" },
+    { "copy", "a batch is copied to the device", "transfer-bound", "copies to the device" },
+    { "step", "the training step", "compute-bound launch-bound sync-bound",
+      "the step on the device" },
+    { "step_queued", "of it, the device computes", "", "the step on the device" },
+    { "shared", "CPU work of loader and step, on all cores", "shared-cores",
+      "CPU time of loader and step" },
+};
+
+static bool of_host(const leat_doctor_result *r)
 {
-    char text[32], rate[32];
-    fprintf(to, "  %-40s %9s ms  %12s samples/s\n", name, leat_files_ms_text(ms, text),
-            rate_text(per_s, rate));
+    return !strcmp(r->verdict.name, "launch-bound") || !strcmp(r->verdict.name, "sync-bound");
+}
+
+/* Whether the screen has a line for it. */
+static bool is_shown(const leat_doctor_result *r, const char *kind)
+{
+    if (!strcmp(kind, "first_batch"))
+        return !strcmp(r->verdict.label, "not-overlapped");
+    return strcmp(kind, "step_queued") != 0 || of_host(r);
+}
+
+/* Without overlap all times add up. */
+static bool is_limit(const leat_doctor_result *r, size_t part)
+{
+    return strstr(parts[part].verdicts, r->verdict.name) &&
+           strcmp(r->verdict.label, "not-overlapped") != 0;
+}
+
+static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
+{
+    const bool queued = !strcmp(parts[part].kind, "step_queued"),
+               shared = !strcmp(parts[part].kind, "shared");
+    if (is_limit(r, part))
+        return "  <- the limit";
+    if (r->next_wall[0] && !strcmp(r->next_wall, parts[part].wall) && queued == of_host(r))
+        return "  <- next limit";
+    /* The cores are what a part of the CPU is short of. */
+    return shared && ms > r->next_wall_step_ms && ms >= 0.8 * r->predicted_step_ms
+               ? "  <- same limit"
+               : "";
+}
+
+/* Digits as of the step time, but two at least. */
+static void print_part(FILE *to, const leat_doctor_result *r, const char *name, double ms,
+                       const char *mark)
+{
+    char step[32], text[32];
+    leat_doctor_ms_text(r->measured_step_ms, step);
+    const int digits = (int)strlen(step) - (int)strcspn(step, ".");
+    if (ms * pow(10, digits - 1) >= 10 || digits == 0)
+        snprintf(text, sizeof text, "%.*f", digits > 0 ? digits - 1 : 0, ms);
+    else
+        snprintf(text, sizeof text, "%.2g", ms);
+    fprintf(to, "  %-48s %8s ms%s\n", name, text, mark);
+}
+
+/* Of the stages only the slowest. */
+static void print_stage(FILE *to, const leat_doctor_result *r)
+{
+    const leat_doctor_capacity *stage = NULL;
+    char name[64];
+    for (int32_t i = 0; i < r->n_capacities; i++)
+        if (!strcmp(r->capacities[i].kind, "stage") &&
+            (!stage || r->capacities[i].step_ms > stage->step_ms))
+            stage = &r->capacities[i];
+    if (!stage || strstr(r->verdict.label, "storage")) /* reading is no stage */
+        return;
+    snprintf(name, sizeof name, "  slowest stage: %.31s", stage->name);
+    print_part(to, r, name, stage->step_ms, "");
+}
+
+/* How well the parts explain the step. */
+static void print_check(FILE *to, const leat_doctor_result *r)
+{
+    char ms[32], line[160], off[48];
+    const double rest = r->predicted_step_ms / r->measured_step_ms - 1;
+    snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
+             100 * fabs(rest), rest < 0 ? "less" : "more");
+    snprintf(line, sizeof line, "check: from these parts follows a step of %s ms, %s%s",
+             leat_doctor_ms_text(r->predicted_step_ms, ms), off,
+             fabs(rest) > 0.15 ? ": they do not explain all" : "");
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 2);
 }
 
 static void print_parts(FILE *to, const leat_doctor_result *r)
 {
-    const leat_doctor_capacity *stage = NULL;
-    fprintf(to, "\nwhat each part takes alone, per step of %.4g samples\n", r->batch);
-    for (int32_t i = 0; i < r->n_capacities; i++) {
-        const leat_doctor_capacity *c = &r->capacities[i];
-        if (strcmp(c->kind, "stage") != 0)
-            print_part(to, c->name, c->step_ms, c->samples_per_s.value);
-        else if (!stage || c->step_ms > stage->step_ms)
-            stage = c;
-    }
-    if (stage && !strstr(r->verdict.label, "storage")) { /* reading is no stage */
-        char name[96];
-        snprintf(name, sizeof name, "slowest stage: %.40s", stage->name);
-        print_part(to, name, stage->step_ms, stage->samples_per_s.value);
-    }
-    print_part(to, "all together, predicted from the parts", r->predicted_step_ms,
-               r->predicted_step_ms > 0 ? r->batch / r->predicted_step_ms * 1e3 : 0);
-    print_part(to, "all together, measured", r->measured_step_ms, r->samples_per_s.value);
+    fprintf(to, "\nwhat each part takes for a step of %.4g samples when it runs alone\n", r->batch);
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (int32_t i = 0; i < r->n_capacities; i++) {
+            if (strcmp(r->capacities[i].kind, parts[k].kind) != 0 || !is_shown(r, parts[k].kind))
+                continue;
+            print_part(to, r, parts[k].name, r->capacities[i].step_ms,
+                       mark_of(r, k, r->capacities[i].step_ms));
+            if (!strcmp(parts[k].kind, "loader"))
+                print_stage(to, r);
+        }
+    print_check(to, r);
+    if (r->probe >= 0)
+        fprintf(to, "  probe: of time added to the training step, %.0f %% made the whole longer\n",
+                100 * r->probe);
 }
 
 /* --- what to change ----------------------------------------------------------------------------*/
 
-/* "+31 %", or "2.5 times" as many samples per second. */
-static const char *gain_text(double gain, char text[32])
+/* How to try the first change that --set makes, without writing it. */
+static void print_try(FILE *to, const leat_doctor_result *r, const char *path)
 {
-    snprintf(text, 32, gain < 1 ? "%+.0f %% samples/s" : "%.3g times the samples/s",
-             gain < 1 ? 100 * gain : 1 + gain);
-    return text;
-}
-
-static void print_indented(FILE *to, const char *text)
-{
-    fputs("     ", to);
-    leat_terminal_wrap(to, text, 5, 5);
-}
-
-/* Job and change were run side by side: that is what counts, and what was predicted stands beside it. */
-static void print_measured(FILE *to, const leat_doctor_suggestion *s, double batch)
-{
-    char from[32], into[32], gain[32], before[32], after[32], line[256];
-    const double rate = batch / s->before_step_ms * 1e3;
-    const char *const than = s->right ? "within 15 % of the prediction"
-                             : s->verified_step_ms > s->expected_step_ms
-                                 ? "it helps less than predicted"
-                                 : "it helps more than predicted";
-    snprintf(line, sizeof line,
-             "measured side by side: %s -> %s samples/s (%s -> %s ms per step); predicted %s; %s",
-             rate_text(rate, before), rate_text(rate * (1 + s->verified_gain), after),
-             leat_files_ms_text(s->before_step_ms, from),
-             leat_files_ms_text(s->verified_step_ms, into), gain_text(s->gain, gain),
-             s->verified_gain > 0 ? than : "it does not help");
-    print_indented(to, line);
-}
-
-static void print_suggestion(FILE *to, const leat_doctor_suggestion *s, int number,
-                             const leat_doctor_result *r)
-{
-    char from[32], into[32], before[32], after[32], text[32], title[256], line[896];
-    snprintf(title, sizeof title, "%d. %s: %s, %s", number, s->title,
-             gain_text(s->is_verified ? s->verified_gain : s->gain, text),
-             s->is_verified ? "measured" : "predicted");
-    fputs("  ", to);
-    leat_terminal_wrap(to, title, 2, 5);
-    print_indented(to, s->why);
-    if (s->is_verified)
-        print_measured(to, s, r->batch);
-    else
-        snprintf(line, sizeof line, "%s -> %s samples/s (%s -> %s ms per step); ",
-                 rate_text(r->samples_per_s.value, before),
-                 rate_text(s->predicted_samples_per_s, after),
-                 leat_files_ms_text(r->measured_step_ms, from),
-                 leat_files_ms_text(s->predicted_step_ms, into));
-    if (s->is_verified)
-        line[0] = 0;
-    strcat(line, s->n_set ? "add" : "no single setting does it");
-    for (int32_t i = 0; i < s->n_set; i++)
-        leat_setting_shell(s->set[i], line, sizeof line);
-    print_indented(to, line);
-}
-
-/* Where to write a change that is to stay. */
-static void print_where(FILE *to, const leat_doctor_result *r, const char *config)
-{
-    char text[512], yaml[256];
-    for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++)
-        if (r->suggestions[i].n_set) {
-            snprintf(text, sizeof text, "to keep a change, write it in %.100s%s: `%s`", config,
-                     leat_setting_of_stage(r->suggestions[i].set[0]) ? ", in the list `pipeline`"
-                                                                     : "",
-                     leat_setting_yaml(r->suggestions[i].set[0], yaml, sizeof yaml));
-            fputs("  ", to);
-            leat_terminal_wrap(to, text, 2, 2);
-            return;
-        }
+    char text[1024];
+    for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++) {
+        const leat_doctor_suggestion *const s = &r->suggestions[i];
+        if (s->n_set == 0 || (s->is_verified && s->verified_gain <= 0))
+            continue;
+        snprintf(text, sizeof text, "to try change %d without writing it: leat train %.200s", i + 1,
+                 path);
+        for (int32_t k = 0; k < s->n_set; k++)
+            leat_setting_shell(s->set[k], text, sizeof text);
+        fputs("  ", to);
+        leat_terminal_wrap(to, text, 2, 4);
+        return;
+    }
 }
 
 static bool any_verified(const leat_doctor_result *r)
@@ -210,7 +296,7 @@ static bool any_verified(const leat_doctor_result *r)
 
 static void print_without_gain(FILE *to, const leat_doctor_result *r)
 {
-    char line[64 + sizeof r->without_gain] = "tried without gain: ";
+    char line[64 + sizeof r->without_gain] = "tried, but gained less than 3 %: ";
     for (int32_t i = 0; i < r->n_without_gain; i++) {
         const size_t n = strlen(line);
         snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "", r->without_gain[i]);
@@ -219,32 +305,38 @@ static void print_without_gain(FILE *to, const leat_doctor_result *r)
     leat_terminal_wrap(to, line, 2, 4);
 }
 
-static void print_suggestions(FILE *to, const leat_doctor_result *r, const char *config,
-                              int32_t most)
+static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
 {
-    const int32_t n = r->n_suggestions < most ? r->n_suggestions : most;
+    fputs("\nwhat to change: ", to);
+    if (!strcmp(r->verdict.name, "compute-bound"))
+        fputs("nothing; the input keeps up with the device\n", to);
+    else if (!strcmp(r->verdict.name, "environment"))
+        fputs("measure again when no other program uses the CPU\n", to);
+    else if (r->n_tried)
+        fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
+                r->n_tried == 1 ? "" : "s");
+    else
+        fputs("no change applies, or --quick tried none\n", to);
+}
+
+static void print_suggestions(FILE *to, const struct screen *s)
+{
+    const leat_doctor_result *const r = s->result;
+    const int32_t n = r->n_suggestions < s->changes ? r->n_suggestions : s->changes;
     if (!r->n_suggestions) {
-        fprintf(to, "\nwhat to change: ");
-        if (!strcmp(r->verdict.name, "compute-bound"))
-            fputs("nothing; the input keeps up with the device\n", to);
-        else if (!strcmp(r->verdict.name, "environment"))
-            fputs("measure again when no other program uses the CPU\n", to);
-        else if (r->n_tried)
-            fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
-                    r->n_tried == 1 ? "" : "s");
-        else
-            fputs("no change applies, or --quick tried none\n", to);
+        print_no_suggestion(to, r);
         return;
     }
-    fprintf(to, "\nwhat to change; gains do not add up%s\n",
+    fprintf(to, "\nwhat to change; each gain is of one change alone%s\n",
             any_verified(r) || !r->suggestions[0].n_set ? "" : "; --verify measures the first");
-    for (int32_t i = 0; i < n; i++)
-        print_suggestion(to, &r->suggestions[i], i + 1, r);
-    if (r->n_without_gain)
-        print_without_gain(to, r);
+    for (int32_t i = 1; i <= n; i++)
+        leat_doctor_change_print(to, r, i, s->path, s->config);
     if (r->n_suggestions > n)
-        fprintf(to, "  and %d more with --json\n", r->n_suggestions - n);
-    print_where(to, r, config);
+        fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
+    if (s->extras && r->n_without_gain)
+        print_without_gain(to, r);
+    if (s->extras)
+        print_try(to, r, s->path);
 }
 
 /* Each where the job is short, otherwise their sum. */
@@ -258,19 +350,19 @@ static void print_costs(FILE *to, const leat_doctor_result *r)
         sum += r->one_time[i].ms;
         if (r->one_time[i].ms > 0)
             snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
-                     leat_files_ms_text(r->one_time[i].ms, ms));
+                     leat_doctor_ms_text(r->one_time[i].ms, ms));
     }
     fputc('\n', to);
-    snprintf(line, sizeof line, "paid once at the start: %s ms%s%s", leat_files_ms_text(sum, ms),
-             each ? ": " : "; --json has the parts", each ? text : "");
+    snprintf(line, sizeof line, "paid once at the start, not in each step: %s ms%s%s",
+             leat_doctor_ms_text(sum, ms), each ? ": " : "", each ? text : "");
     leat_terminal_wrap(to, line, 0, 2);
 }
 
 static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
 {
     char line[640];
-    snprintf(line, sizeof line, "%.200s on %.256s%s: batches of %.4g, %d worker%s, %d core%s",
-             config, r->device, r->simulated ? " (simulated)" : "", r->batch, r->threads,
+    snprintf(line, sizeof line, "%.120s on %s%s: batches of %.4g, %d worker%s, %d core%s", config,
+             r->device, r->simulated ? " (simulated)" : "", r->batch, r->threads,
              r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
     leat_terminal_wrap(to, line, 0, 2);
     if (r->cores_taken >= 0.1 * r->cores)
@@ -281,31 +373,27 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
     fputc('\n', to);
 }
 
-static void print_screen(FILE *to, const leat_doctor_result *r, const char *config, int32_t most)
+static void print_screen(FILE *to, const struct screen *s)
 {
-    char ms[32];
-    print_head(to, r, config);
-    print_verdict(to, r);
-    print_shares(to, r);
-    print_parts(to, r);
-    if (r->next_wall[0])
-        fprintf(to, "  without that limit: %s ms, by %s\n",
-                leat_files_ms_text(r->next_wall_step_ms, ms), r->next_wall);
-    if (r->probe >= 0)
-        fprintf(to, "  probe: of work added to the step, %.0f %% made it longer\n", 100 * r->probe);
-    print_suggestions(to, r, config, most);
-    print_costs(to, r);
+    print_head(to, s->result, s->path);
+    print_verdict(to, s->result);
+    print_now(to, s->result);
+    print_shares(to, s->result);
+    print_parts(to, s->result);
+    print_suggestions(to, s);
+    if (s->extras)
+        print_costs(to, s->result);
 }
 
-/* The screen with so many changes. The caller frees it; NULL: no memory. */
-static char *screen_of(const leat_doctor_result *r, const char *config, int32_t most)
+/* The caller frees it; NULL: no memory. */
+static char *text_of(const struct screen *s)
 {
     char *text = NULL;
     size_t size;
     FILE *to = open_memstream(&text, &size);
     if (!to)
         return NULL;
-    print_screen(to, r, config, most);
+    print_screen(to, s);
     if (fclose(to) == 0)
         return text;
     free(text);
@@ -322,18 +410,21 @@ static int lines_of(const char *text)
     return n;
 }
 
-/* As many changes as fit on the screen. */
-void leat_doctor_report_print(const leat_doctor_result *r, const char *config)
+/* As much as fits: first without extras, then with fewer changes. */
+void leat_doctor_report_print(FILE *to, const leat_doctor_result *r, const char *path,
+                              const leat_config *config)
 {
-    int32_t most = SUGGESTIONS;
-    char *text = screen_of(r, config, most);
-    while (text && lines_of(text) > LINES && most > 1) {
+    struct screen s = { r, path, config, SUGGESTIONS, true };
+    char *text = text_of(&s);
+    while (text && lines_of(text) > LINES && s.changes > 0) {
+        s.changes -= !s.extras;
+        s.extras = !s.extras && s.changes > 0;
         free(text);
-        text = screen_of(r, config, --most);
+        text = text_of(&s);
     }
     if (text)
-        fputs(text, stdout);
+        fputs(text, to);
     else
-        print_screen(stdout, r, config, most);
+        print_screen(to, &s);
     free(text);
 }

@@ -5,11 +5,22 @@
 #define LEAT_DOCTOR_REPORT_H
 
 #include "json.h"
+#include "leat/config.h"
 #include "leat/doctor.h"
 
-/* At most 40 lines of 80 columns on standard output. */
-void leat_doctor_report_print(const leat_doctor_result *result, const char *config);
-json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *config);
+/* At most 40 lines of 80 columns. path: of the config, as the user wrote it. */
+void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const char *path,
+                              const leat_config *config);
+json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,
+                                const leat_config *config);
+
+/* Prints a change as item `number` of a list. doctor_print.c calls it. */
+void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number,
+                              const char *path, const leat_config *config);
+/* Three digits of a time: "0.0128", "2.84", "118". Returns `text`. */
+const char *leat_doctor_ms_text(double ms, char text[32]);
+/* Divides `total` by n shares that sum to 1 into whole numbers that sum to it. */
+void leat_doctor_divide(const double *shares, int n, long total, long *out);
 
 /* The exit code that stands for a verdict in `--fail-if`. */
 int leat_doctor_report_code(const char *verdict);

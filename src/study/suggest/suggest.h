@@ -4,8 +4,8 @@
 #ifndef LEAT_SUGGEST_H
 #define LEAT_SUGGEST_H
 
-#include "diagnose.h"
 #include "leat/doctor.h"
+#include "study/diagnose.h"
 
 /* A change that gains less is not suggested. */
 #define LEAT_SUGGEST_LEAST 0.03
@@ -13,7 +13,7 @@
 /* A job as suggestions see it. */
 typedef struct leat_suggest_about {
     const leat_config *config; /* with the device set */
-    leat_arm *arm;             /* of the job; its first round is overwritten */
+    leat_arm *arm;             /* of the job; its first round is overwritten by trials */
     const leat_facts *facts;
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;
@@ -36,10 +36,9 @@ int32_t leat_suggest_most(void);
 int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err);
 
 /* Appends changes that cannot be tried, each predicted from the facts alone (decoding once, more cores). */
-void leat_suggest_advise(const leat_facts *facts, const leat_diagnosis *diagnosis,
-                         leat_doctor_result *out);
+void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *out);
 
-/* Time of a step whose input needs no decoding, ns; 0: nothing decodes. */
-double leat_suggest_without_decoding(const leat_facts *facts);
+/* Time of a step if this share of the samples needs no decoding, ns; 0: nothing decodes. */
+double leat_suggest_without_decoding(const leat_facts *facts, double share);
 
 #endif

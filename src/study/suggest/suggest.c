@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "forecast.h"
+#include "study/forecast.h"
 
-enum { MOST_WORKERS = 64, MOST_CORES = 256 };
+enum { MOST_WORKERS = 64 };
 
 struct row {
     const char *title, *why;
@@ -215,28 +215,34 @@ static const struct row rows[] = {
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
       set_prefetch },
-    { "Copy from pinned memory", "copies from pageable memory are slow and overlap with nothing",
-      pageable, set_pinned },
-    { "Let all cores make batches", "the workers use fewer cores than there are", idle_cores,
+    { "Copy from pinned memory",
+      "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
+      set_pinned },
+    { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
       set_all_cores },
-    { "Run more workers than cores", "workers wait inside a stage and use little CPU time",
+    { "Run more workers than cores",
+      "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
       waiting_workers, set_many_workers },
     { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
       set_more_prefetch },
-    { "Read through the page cache", "direct reads go to the disk in every epoch", direct_reads,
-      set_buffered },
-    { "Read further ahead", "the workers wait for storage", slow_reads, set_read_bytes },
+    { "Read through the page cache",
+      "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
+      direct_reads, set_buffered },
+    { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
+      slow_reads, set_read_bytes },
     { "Wait for the device less often",
-      "reading the loss makes the host wait, and then the device waits for the host", waits_often,
-      set_rare_sync },
+      "after each sync_every steps the host reads the loss, and then the device waits for the host",
+      waits_often, set_rare_sync },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
       set_graph },
     { "Use larger batches",
-      "the time to launch a step hardly depends on the batch; learning rate and accuracy do",
+      "the time to launch a step hardly depends on the batch; but learning rate and accuracy do",
       launches, set_larger_batch },
     { "Divide the cores between input and training",
-      "workers and trainer threads together are more than the cores", shares_cores, set_split },
-    { "Use one worker", "workers take the trainer's cores", many_workers, set_one_worker },
+      "workers and threads of the training step together are more than the cores", shares_cores,
+      set_split },
+    { "Use one worker", "workers take the cores of the training step", many_workers,
+      set_one_worker },
     { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
       computes, set_bf16 },
 };
@@ -314,79 +320,6 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     else
         note_no_gain(&s, out);
     return LEAT_OK;
-}
-
-/* --- advice ------------------------------------------------------------------------------------ */
-
-/* Appends a change outside the config, which cannot be tried. It is listed after the measured ones. */
-static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_doctor_result *out)
-{
-    static leat_doctor_suggestion spare;
-    const double now = f->rows / f->run.value * 1e9;
-    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
-        out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
-        return &spare;
-    leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
-    *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
-                                   .predicted_samples_per_s = f->rows / step_ns * 1e9,
-                                   .gain = now / step_ns - 1 };
-    return s;
-}
-
-double leat_suggest_without_decoding(const leat_facts *f)
-{
-    double all = 0, decoding = 0;
-    leat_facts after = *f;
-    for (int32_t i = 0; i < f->n_stages; i++) {
-        const leat_stage_fact *stage = &f->stages[i];
-        all += stage->wall_ns;
-        decoding += strstr(stage->name, "decode") ? stage->wall_ns : 0;
-    }
-    const double rest = all > 0 ? 1 - decoding / all : 1, before = leat_forecast_of(f).predicted;
-    if (rest >= 1 || before <= 0)
-        return 0;
-    after.loader.value = f->loader.value / (rest > 0.02 ? rest : 0.02);
-    after.loader_cpu_ns = f->loader_cpu_ns * rest;
-    return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
-}
-
-static void advise_raw_records(const leat_facts *f, leat_doctor_result *out)
-{
-    leat_doctor_suggestion *s = advise(f, leat_suggest_without_decoding(f), out);
-    snprintf(s->title, sizeof s->title, "Decode once: cache the decoded pictures, or store pixels");
-    snprintf(s->why, sizeof s->why,
-             "each epoch decodes anew; in the list `pipeline` add `- cache` after the map that "
-             "decodes (random ops: in a second map after it), or store pixels; both need more "
-             "memory or disk");
-}
-
-/* Predicts an input that keeps up. */
-static void advise_cores(const leat_facts *f, leat_doctor_result *out)
-{
-    const leat_forecast m = leat_forecast_of(f);
-    const double goal = m.step > m.copy ? m.step : m.copy;
-    const double times = goal > 0 ? m.loader / goal : 0;
-    leat_doctor_suggestion *s = advise(f, goal, out);
-    if (times * f->cores <= MOST_CORES)
-        leat_text(s->title, sizeof s->title,
-                  "Give the input about %.0f cores, or %.1f times less work",
-                  times * f->cores + 0.5, times);
-    else
-        leat_text(s->title, sizeof s->title, "Give the input %.0f times less work", times);
-    snprintf(s->why, sizeof s->why,
-             "all cores make batches; `leat whatif` says what other machines would do, and "
-             "smaller pictures cost less");
-}
-
-void leat_suggest_advise(const leat_facts *f, const leat_diagnosis *d, leat_doctor_result *out)
-{
-    const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->also, "input-bound");
-    if (f->run.value <= 0 || !(input || !strcmp(d->name, "shared-cores")))
-        return;
-    if (!leat_diagnose_waits(f))
-        advise_raw_records(f, out);
-    if (input && strstr(d->label, "cpu-saturated"))
-        advise_cores(f, out);
 }
 
 int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_error *err)

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest_advise.c: changes that cannot be tried: what the parts would take without decoding, and with an input that
+ * keeps up. doctor.c calls it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes_text.h"
+#include "base/text.h"
+#include "study/forecast.h"
+#include "suggest_cache.h"
+
+enum { MOST_CORES = 256 };
+
+/* Appends a change. It is listed after the measured ones. */
+static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_doctor_result *out)
+{
+    static leat_doctor_suggestion spare;
+    const double now = f->rows / f->run.value * 1e9;
+    if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
+        out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
+        return &spare;
+    leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
+    *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
+                                   .predicted_samples_per_s = f->rows / step_ns * 1e9,
+                                   .gain = now / step_ns - 1 };
+    return s;
+}
+
+double leat_suggest_without_decoding(const leat_facts *f, double share)
+{
+    double all = 0, decoding = 0;
+    leat_facts after = *f;
+    for (int32_t i = 0; i < f->n_stages; i++) {
+        const leat_stage_fact *stage = &f->stages[i];
+        all += stage->wall_ns;
+        decoding += strstr(stage->name, "decode") ? stage->wall_ns : 0;
+    }
+    const double rest = all > 0 ? 1 - share * decoding / all : 1,
+                 before = leat_forecast_of(f).predicted;
+    if (rest >= 1 || before <= 0)
+        return 0;
+    after.loader.value = f->loader.value / (rest > 0.02 ? rest : 0.02);
+    after.loader_cpu_ns = f->loader_cpu_ns * rest;
+    return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
+}
+
+/* "143 samples of 49.2 kB are 7.03 MB of memory; 23.8 GB are free". */
+static void say_memory(const leat_suggest_place *place, char *text, size_t size)
+{
+    char each[32], all[32], most[32];
+    const double bytes = (double)place->sample_bytes * (double)place->n_samples;
+    leat_bytes_text(place->free_bytes, most);
+    if (place->sample_bytes < 0 || bytes > 1e18)
+        snprintf(text, size,
+                 "how much memory it takes is not known, as pictures there may differ in size; %s "
+                 "are free",
+                 most);
+    else
+        snprintf(text, size, "it takes %s of memory (%llu samples of %s); %s are free%s",
+                 leat_bytes_text((int64_t)bytes, all), (unsigned long long)place->n_samples,
+                 leat_bytes_text(place->sample_bytes, each), most,
+                 place->share < 1 ? ", so only a part is cached" : "");
+}
+
+/* Whether ops behind the decoder are part of its stage, so that their time is not known apart. */
+static bool runs_with_others(const leat_facts *f)
+{
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (strstr(f->stages[i].name, "decode") && strstr(f->stages[i].name, " to "))
+            return true;
+    return false;
+}
+
+static void advise_cache(const leat_suggest_about *about, leat_doctor_result *out)
+{
+    leat_suggest_place place;
+    char memory[160];
+    const bool placed = leat_suggest_cache_place(about, &place);
+    const leat_facts *const f = about->facts;
+    leat_doctor_suggestion *s =
+        advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), out);
+    if (!placed) {
+        snprintf(s->title, sizeof s->title, "Store decoded pixels instead of pictures");
+        snprintf(s->why, sizeof s->why,
+                 "each epoch decodes anew; records of raw pixels need no decoding, but more disk");
+        return;
+    }
+    say_memory(&place, memory, sizeof memory);
+    snprintf(s->title, sizeof s->title, "Decode once: keep the decoded pictures in a cache");
+    leat_text(s->why, sizeof s->why,
+              "each epoch decodes anew; with a cache only the first one does%s; %s",
+              strchr(place.lines, '\n') && runs_with_others(f)
+                  ? " (the ops after it still run, so less is gained)"
+                  : "",
+              memory);
+    memcpy(s->where, place.where, sizeof s->where);
+    memcpy(s->lines, place.lines, sizeof s->lines);
+}
+
+/* Predicts an input that keeps up. */
+static void advise_cores(const leat_facts *f, leat_doctor_result *out)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    const double goal = m.step > m.copy ? m.step : m.copy;
+    const double times = goal > 0 ? m.loader / goal : 0;
+    leat_doctor_suggestion *s = advise(f, goal, out);
+    if (times * f->cores <= MOST_CORES)
+        leat_text(s->title, sizeof s->title,
+                  "Give the input about %.0f cores, or %.1f times less work",
+                  times * f->cores + 0.5, times);
+    else
+        leat_text(s->title, sizeof s->title, "Give the input %.0f times less work", times);
+    snprintf(s->why, sizeof s->why,
+             "all cores make batches already: only a machine with more cores helps, or work that "
+             "is left out, such as smaller pictures; `leat whatif` tells what other machines do");
+}
+
+void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *out)
+{
+    const leat_facts *const f = about->facts;
+    const leat_diagnosis *const d = about->diagnosis;
+    const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->also, "input-bound");
+    if (f->run.value <= 0 || !(input || !strcmp(d->name, "shared-cores")))
+        return;
+    if (!leat_diagnose_waits(f))
+        advise_cache(about, out);
+    if (input && strstr(d->label, "cpu-saturated"))
+        advise_cores(f, out);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest_cache.c: where in a pipeline a `cache` keeps decoded samples: the lines to write, their place, and the
+ * memory that they need. suggest_advise.c calls it. The changed config is opened, so the lines are right. */
+#include "suggest_cache.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/machine.h"
+#include "base/text.h"
+#include "leat/budget.h"
+#include "leat/op.h"
+
+enum { TEXT = 4096, OPS_MOST = 32 };
+
+struct place {
+    int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
+    bool is_list;       /* `map: [...]`, not `map: {ops: [...]}` */
+    char ops[TEXT];     /* split at its commas */
+    char *op[OPS_MOST]; /* as flow YAML */
+    int n_ops, decodes; /* which of them decodes */
+    int n_cached;       /* ops before the cache: up to the first random one behind the decoder */
+    char first[TEXT], rest[TEXT]; /* options of the map before the cache, and behind it */
+};
+
+/* Cuts "[a, {b: 1}]" at the commas of the outer list. Returns the number of parts, 0 if there are too many. */
+static int split(char *list, char *parts[OPS_MOST])
+{
+    int n = 0, depth = 0;
+    bool quoted = false;
+    for (char *at = list; *at; at++) {
+        if (quoted && *at == '\\' && at[1])
+            at++;
+        else if (*at == '"')
+            quoted = !quoted;
+        else if (!quoted && (*at == '[' || *at == '{'))
+            depth++;
+        else if (!quoted && (*at == ']' || *at == '}'))
+            depth--;
+        const bool begins = !quoted && depth == 1 && (*at == ',' || at == list);
+        if (begins && n == OPS_MOST)
+            return 0;
+        if (begins)
+            parts[n++] = at + 1 + strspn(at + 1, " ");
+        if (depth == 0 || (begins && *at == ','))
+            *at = 0;
+        if (depth == 0)
+            break;
+    }
+    return n;
+}
+
+/* "decode_jpeg" of "decode_jpeg" and of "{decode_jpeg: {channels: 3}}". */
+static void name_of(const char *op, char name[64])
+{
+    op += *op == '{';
+    snprintf(name, 64, "%.*s", (int)strcspn(op, ":}"), op);
+}
+
+static bool get(const leat_config *config, int32_t map, const char *key, char *text)
+{
+    char path[64];
+    snprintf(path, sizeof path, "pipeline.map[%d]%s", map, key);
+    return leat_config_get(config, path, text, TEXT, NULL) == LEAT_OK && strlen(text) < TEXT - 1;
+}
+
+/* Reads the ops of a map. False: it does not decode. */
+static bool read_map(const leat_config *config, int32_t map, struct place *out)
+{
+    char name[64];
+    out->is_list = !get(config, map, ".ops", out->ops);
+    if ((out->is_list && !get(config, map, "", out->ops)) || out->ops[0] != '[')
+        return false;
+    out->n_ops = split(out->ops, out->op);
+    out->decodes = out->n_cached = out->n_ops;
+    for (int i = 0; i < out->n_ops; i++) {
+        name_of(out->op[i], name);
+        const leat_op *const op = leat_op_find(name);
+        if (!strncmp(name, "decode_", 7) && out->decodes == out->n_ops)
+            out->decodes = i;
+        else if (i > out->decodes && i < out->n_cached && op && op->flags & LEAT_OP_RANDOM)
+            out->n_cached = i;
+    }
+    return out->decodes < out->n_ops;
+}
+
+static bool find_map(const leat_suggest_about *about, struct place *out)
+{
+    const leat_stage_info *stage;
+    out->map = 0;
+    for (out->stage = 0; (stage = leat_plan_stage(about->arm->plan, out->stage)); out->stage++)
+        if (!strcmp(stage->name, "map") && read_map(about->config, out->map++, out))
+            return true;
+    return false;
+}
+
+/* The map's options with its ops from `from` up to `to`. */
+static bool part_of(const leat_config *config, const struct place *p, int from, int to, char *text)
+{
+    char set[TEXT + 64];
+    leat_config *copy = NULL;
+    size_t n = (size_t)snprintf(set, sizeof set, "pipeline.map[%d]%s=[", p->map - 1,
+                                p->is_list ? "" : ".ops");
+    for (int i = from; i < to && n < sizeof set; i++)
+        n += (size_t)snprintf(set + n, sizeof set - n, "%s%s", i > from ? ", " : "", p->op[i]);
+    if (n + 2 > sizeof set || leat_config_copy(config, &copy, NULL) < 0)
+        return false;
+    strcpy(set + n, "]");
+    const bool good =
+        leat_config_set(copy, set, NULL) == LEAT_OK && get(copy, p->map - 1, "", text);
+    leat_config_close(&copy);
+    return good;
+}
+
+/* "pipeline=[...]" with the cache in it. */
+static bool changed_list(const leat_suggest_about *about, const struct place *p, char set[2 * TEXT])
+{
+    char list[TEXT], *entry[OPS_MOST];
+    if (leat_config_get(about->config, "pipeline", list, sizeof list, NULL) < 0 ||
+        strlen(list) == sizeof list - 1)
+        return false;
+    const int n = split(list, entry);
+    size_t used = (size_t)snprintf(set, 2 * TEXT, "pipeline=[");
+    for (int i = 0; i < n && used < 2 * TEXT; i++)
+        used +=
+            (size_t)(i != p->stage
+                         ? snprintf(set + used, 2 * TEXT - used, "%s%s", i ? ", " : "", entry[i])
+                     : p->rest[0]
+                         ? snprintf(set + used, 2 * TEXT - used, "%s{map: %s}, cache, {map: %s}",
+                                    i ? ", " : "", p->first, p->rest)
+                         : snprintf(set + used, 2 * TEXT - used, "%s%s, cache", i ? ", " : "",
+                                    entry[i]));
+    return n > p->stage && used + 2 < 2 * TEXT && strcat(set, "]");
+}
+
+/* Bytes of a sample where the cache is; -1: they differ between samples. */
+static int64_t sample_bytes(const leat_plan *plan, const struct place *p)
+{
+    char name[64];
+    int64_t sum = 0;
+    name_of(p->op[p->decodes], name);
+    for (int32_t t = 0; leat_plan_tensor(plan, t); t++) {
+        leat_shape shape = leat_plan_tensor(plan, t)->shape;
+        leat_chain_op_info op;
+        for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++)
+            if (!strcmp(op.name, name) &&
+                leat_plan_chain_op(plan, t, i + p->n_cached - 1 - p->decodes, &op) == LEAT_OK)
+                shape = op.shape;
+        const int64_t bytes = leat_shape_bytes(&shape);
+        if (bytes < 0)
+            return -1;
+        sum += bytes;
+    }
+    return sum;
+}
+
+/* Opens the changed config and asks how much memory its cache gets. False: the config cannot be changed so. */
+static bool budget_of(const leat_suggest_about *about, const struct place *p, int64_t *bytes)
+{
+    char set[2 * TEXT];
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    leat_budget *const budget = calloc(1, sizeof *budget);
+    const bool good = budget && changed_list(about, p, set) &&
+                      leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
+                      leat_config_set(config, set, NULL) == LEAT_OK &&
+                      leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
+                      leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
+    *bytes = good ? budget->cache_bytes : 0;
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+    free(budget);
+    return good;
+}
+
+/* There is a next stage: every pipeline has a batch. */
+static bool write_lines(const leat_suggest_about *about, const struct place *p,
+                        leat_suggest_place *out)
+{
+    const leat_stage_info *const next = leat_plan_stage(about->arm->plan, p->stage + 1);
+    char decoder[64];
+    int n;
+    name_of(p->op[p->decodes], decoder);
+    if (p->rest[0]) {
+        snprintf(out->where, sizeof out->where,
+                 "in the list `pipeline`, in place of the `map` with `%.16s`", decoder);
+        n = snprintf(out->lines, sizeof out->lines, "- map: %s\n- cache\n- map: %s", p->first,
+                     p->rest);
+    } else {
+        snprintf(out->where, sizeof out->where,
+                 "in the list `pipeline`, after the `map` with `%.16s`, before `%.16s`", decoder,
+                 next ? next->name : "?");
+        n = snprintf(out->lines, sizeof out->lines, "- cache");
+    }
+    return next && (size_t)n < sizeof out->lines;
+}
+
+bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out)
+{
+    struct place *const p = calloc(1, sizeof *p);
+    *out = (leat_suggest_place){ .share = 1 };
+    bool good = p && find_map(about, p);
+    if (good && p->n_cached < p->n_ops)
+        good = part_of(about->config, p, 0, p->n_cached, p->first) &&
+               part_of(about->config, p, p->n_cached, p->n_ops, p->rest);
+    int64_t limit = 0;
+    good = good && budget_of(about, p, &limit) && write_lines(about, p, out);
+    if (good) {
+        leat_machine machine;
+        leat_machine_read("", &machine);
+        out->free_bytes = machine.memory_bytes;
+        out->n_samples = leat_plan_get_info(about->arm->plan)->n_records;
+        out->sample_bytes = sample_bytes(about->arm->plan, p);
+        const double all = (double)out->sample_bytes * (double)out->n_samples;
+        if (all > (double)limit)
+            out->share = (double)limit / all;
+    }
+    free(p);
+    return good;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest_cache.h: where a `cache` would save decoding, and the memory that it needs. */
+#ifndef LEAT_SUGGEST_CACHE_H
+#define LEAT_SUGGEST_CACHE_H
+
+#include "suggest.h"
+
+typedef struct leat_suggest_place {
+    char where[LEAT_DOCTOR_MAX_WHERE]; /* "in the list `pipeline`, before `batch`" */
+    char lines[LEAT_DOCTOR_MAX_LINES]; /* YAML, with \n between the lines */
+    uint64_t n_samples;
+    int64_t sample_bytes; /* of one in the cache; -1: they differ */
+    int64_t free_bytes;   /* memory that is available now */
+    double share; /* of the samples that fit into the cache; 1 if their sizes are not known */
+} leat_suggest_place;
+
+/* The cache comes behind the map that decodes; a map with a random op behind the decoder is divided there. False:
+ * nothing decodes, or the config cannot be changed so (it has a cache already). */
+bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
+
+#endif

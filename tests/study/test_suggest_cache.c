@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_suggest_cache.c: where leat doctor puts a cache, in configs of several forms; and what it needs. */
+#include "study/suggest/suggest_cache.h"
+
+#include "fixtures/own_folder.h"
+
+enum { N = 4, SIDE = 12 };
+
+static int prepare(void **state)
+{
+    uint8_t file[16 + SIDE * SIDE * 3];
+    char name[32];
+    if (make_folder(state) < 0)
+        return -1;
+    for (int i = 0; i < N; i++) {
+        const int n = snprintf((char *)file, 16, "P6 %d %d 255\n", SIDE, SIDE);
+        memset(file + n, i, SIDE * SIDE * 3);
+        snprintf(name, sizeof name, "c%d/%d.ppm", i % 2, i);
+        put_file(name, file, (size_t)n + SIDE * SIDE * 3);
+    }
+    return 0;
+}
+
+/* The place in a config with these stages. */
+static bool place_in(const char *stages, leat_suggest_place *out)
+{
+    char text[1024];
+    leat_config *config;
+    leat_arm arm = { .sync_every = 0 };
+    leat_error err = { 0 };
+    snprintf(text, sizeof text, "source: {images: {path: %s}}\npipeline: %s\n", test_folder,
+             stages);
+    if (leat_config_parse(text, "x.yaml", &config, &err) < 0 ||
+        leat_plan_open(config, NULL, &arm.plan, &err) < 0)
+        fail_msg("%s: %s", stages, err.message);
+    const leat_suggest_about about = { .config = config, .arm = &arm };
+    const bool found = leat_suggest_cache_place(&about, out);
+    leat_plan_close(&arm.plan);
+    leat_config_close(&config);
+    return found;
+}
+
+static void the_cache_stands_behind_the_decoder(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stages, *where, *lines;
+        int64_t bytes;
+    } cases[] = {
+        { "[shuffle, {map: [decode_pnm, {resize: [8, 8]}]}, {batch: 2}]",
+          "in the list `pipeline`, after the `map` with `decode_pnm`, before `batch`", "- cache",
+          8 * 8 * 3 + 8 },
+        { "[{map: {tensor: image, ops: [decode_image, {resize: [8, 8]}, normalize]}}, shuffle, "
+          "{batch: {size: 2, drop_remainder: true}}, {prefetch: {batches: 2}}]",
+          "in the list `pipeline`, after the `map` with `decode_image`, before `shuffle`",
+          "- cache", 8 * 8 * 3 * 4 + 8 },
+        { "[{map: {tensor: label, ops: [cast: float32]}}, {map: [decode_pnm]}, {map: "
+          "[{random_crop: "
+          "[8, 8]}]}, {batch: 2}]",
+          "in the list `pipeline`, after the `map` with `decode_pnm`, before `map`", "- cache",
+          -1 },
+        { "[shuffle, {map: {ops: [decode_pnm, {random_crop: {size: [8, 8], pad: 1}}, random_flip, "
+          "{normalize: {mean: [0.5, 0.5, 0.5]}}]}}, {batch: 2}]",
+          "in the list `pipeline`, in place of the `map` with `decode_pnm`",
+          "- map: {ops: [decode_pnm]}\n- cache\n- map: {ops: [{random_crop: {pad: 1, size: [8, "
+          "8]}}, random_flip, {normalize: {mean: [0.5, 0.5, 0.5]}}]}",
+          -1 },
+        { "[{map: [decode_pnm, {resize: [9, 9]}, {random_crop: [8, 8]}]}, {batch: 2}]",
+          "in the list `pipeline`, in place of the `map` with `decode_pnm`",
+          "- map: [decode_pnm, {resize: [9, 9]}]\n- cache\n- map: [{random_crop: [8, 8]}]",
+          9 * 9 * 3 + 8 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_suggest_place place;
+        if (!place_in(cases[i].stages, &place))
+            fail_msg("%s: no place", cases[i].stages);
+        assert_string_equal(place.where, cases[i].where);
+        assert_string_equal(place.lines, cases[i].lines);
+        assert_int_equal(place.sample_bytes, cases[i].bytes);
+        assert_int_equal(place.n_samples, N);
+        assert_true(place.share == 1 && place.free_bytes > 0);
+    }
+}
+
+static void a_second_cache_has_no_place(void **state)
+{
+    (void)state;
+    leat_suggest_place place;
+    assert_false(place_in("[{map: [decode_pnm, {resize: [8, 8]}]}, cache, {batch: 1}]", &place));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cache_stands_behind_the_decoder),
+        cmocka_unit_test(a_second_cache_has_no_place),
+    };
+    return cmocka_run_group_tests(tests, prepare, remove_folder);
+}

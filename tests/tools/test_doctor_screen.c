@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_doctor_screen.c: the screen of `leat doctor`, from results made here: it has 40 lines at most whatever it says,
+ * its times and percentages add up, and what to write is right for the config. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <unistd.h>
+
+#include "../tools/report/doctor_report.h"
+#include "../tools/report/setting.h"
+
+static leat_doctor_result r;
+
+/* The result as a screen; until the next call. */
+static const char *screen_of(const char *path, const leat_config *config)
+{
+    static char text[16384];
+    FILE *const to = fmemopen(text, sizeof text, "w");
+    assert_non_null(to);
+    leat_doctor_report_print(to, &r, path, config);
+    assert_int_equal(fclose(to), 0);
+    return text;
+}
+
+static leat_config *parse(const char *text)
+{
+    leat_config *config;
+    leat_error err;
+    if (leat_config_parse(text, "x.yaml", &config, &err) < 0)
+        fail_msg("%s", err.message);
+    return config;
+}
+
+/* --- what every screen has ---------------------------------------------------------------------- */
+
+/* Words up to the end of the field. */
+static void fill(char *text, size_t size)
+{
+    for (size_t i = 0; i + 1 < size; i++)
+        text[i] = i % 9 == 8 ? ' ' : 'w';
+    text[size - 1] = 0;
+}
+
+#define FILL(field) fill(field, sizeof(field))
+
+static void expect_a_screen(const char *text)
+{
+    int lines = 0;
+    for (const char *at = text; *at; lines++) {
+        const size_t n = strcspn(at, "\n");
+        if (n > 80)
+            fail_msg("%zu columns: %.*s", n, (int)n, at);
+        at += n + (at[n] != 0);
+    }
+    if (lines > 40)
+        fail_msg("%d lines:\n%s", lines, text);
+}
+
+static const char *const share_names[LEAT_DOCTOR_SHARES] = { "busy",   "input_wait", "exposed_copy",
+                                                             "launch", "sync",       "other_host",
+                                                             "unknown" };
+
+static void set_shares(const double *shares)
+{
+    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
+        r.shares[i] =
+            (leat_doctor_share){ share_names[i], shares[i], shares[i] * r.measured_step_ms };
+}
+
+static void set_step(double ms)
+{
+    memset(&r, 0, sizeof r);
+    r.measured_step_ms = r.predicted_step_ms = ms;
+    r.batch = 8;
+    r.rounds = 6;
+    r.cores = 2;
+    r.probe = -1;
+    r.samples_per_s = (leat_estimate){ 8e3 / ms, 7e3 / ms, 9e3 / ms };
+    strcpy(r.device, "cpu");
+    strcpy(r.verdict.name, "input-bound");
+}
+
+static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
+{
+    FILL(s->title);
+    FILL(s->why);
+    if (i % 2) {
+        FILL(s->where);
+        FILL(s->lines);
+        for (size_t k = 60; k < sizeof s->lines - 1; k += 60)
+            s->lines[k] = '\n';
+    } else
+        for (s->n_set = 0; s->n_set < LEAT_DOCTOR_MAX_SET; s->n_set++) {
+            FILL(s->set[s->n_set]);
+            memcpy(s->set[s->n_set], "engine.files={x: ", 17);
+        }
+    s->predicted_step_ms = 12.345;
+    s->gain = 123456;
+    s->is_verified = verified;
+    s->before_step_ms = 1234.5;
+    s->verified_step_ms = 0.0123;
+    s->verified_gain = 99999;
+    s->cores_taken = 1000;
+}
+
+static void the_longest_result_fits(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = { "loader", "first_batch", "copy",
+                                         "step",   "step_queued", "shared" };
+    const double shares[] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.395, 0.005 };
+    leat_config *config = parse("engine: {threads: 2}\n");
+    char path[256];
+    FILL(path);
+    for (int verified = 0; verified < 2; verified++) {
+        set_step(123456.789);
+        set_shares(shares);
+        r.simulated = 1;
+        r.probe = 0.5;
+        r.cores_taken = 1;
+        r.predicted_step_ms = 1;
+        FILL(r.device);
+        FILL(r.verdict.sentence);
+        FILL(r.verdict.label);
+        strcpy(r.verdict.name, "sync-bound");
+        strcpy(r.verdict.also, "transfer-bound");
+        strcpy(r.next_wall, "the step on the device");
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            strcpy(r.capacities[r.n_capacities++].kind, kinds[i]);
+        strcpy(r.capacities[r.n_capacities].kind, "stage");
+        FILL(r.capacities[r.n_capacities].name);
+        r.n_capacities++;
+        for (r.n_suggestions = 0; r.n_suggestions < LEAT_DOCTOR_MAX_SUGGESTIONS; r.n_suggestions++)
+            longest_suggestion(&r.suggestions[r.n_suggestions], r.n_suggestions + verified,
+                               verified);
+        for (int i = 0; i < LEAT_DOCTOR_MAX_SUGGESTIONS; i++)
+            FILL(r.without_gain[r.n_without_gain++]);
+        const char *const text = screen_of(path, config);
+        expect_a_screen(text);
+        assert_non_null(strstr(text, "what to change"));
+    }
+    leat_config_close(&config);
+}
+
+/* --- figures ------------------------------------------------------------------------------------ */
+
+static void shares_are_divided_without_a_rest(void **state)
+{
+    (void)state;
+    srand(1);
+    for (int i = 0; i < 2000; i++) {
+        double shares[7], sum = 0;
+        long out[7], given = 0;
+        const int n = 1 + rand() % 7;
+        const long total = i % 2 ? 100 : 100 + rand() % 900;
+        for (int k = 0; k < n; k++)
+            sum += shares[k] = rand() % 4 ? rand() : 0;
+        for (int k = 0; k < n; k++)
+            shares[k] = sum > 0 ? shares[k] / sum : 1.0 / n;
+        leat_doctor_divide(shares, n, total, out);
+        for (int k = 0; k < n; k++) {
+            assert_true(out[k] >= 0 && fabs((double)out[k] - shares[k] * (double)total) < 1 + 1e-9);
+            given += out[k];
+        }
+        assert_int_equal(given, total);
+    }
+}
+
+/* Reads the table of shares back. */
+static void what_is_printed_adds_up(void **state)
+{
+    (void)state;
+    static const double steps[] = { 0.01234, 0.2718, 1.001, 9.996, 16.37, 99.96, 118.2, 3421 };
+    static const double shares[][LEAT_DOCTOR_SHARES] = {
+        { 0.302, 0.524, 0, 0, 0, 0.174, 0 },
+        { 0.001, 0.985, 0, 0, 0, 0.014, 0 },
+        { 0.985, 0.004, 0.003, 0.004, 0, 0.004, 0 },
+        { 1, 0, 0, 0, 0, 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
+            char ms[32], head[64];
+            double sum = 0, part;
+            int percent = 0, one, n = 0;
+            set_step(steps[i]);
+            set_shares(shares[k]);
+            const char *const text = screen_of("x.yaml", NULL);
+            snprintf(head, sizeof head, "where these %s ms go", leat_doctor_ms_text(steps[i], ms));
+            const char *at = strstr(text, head);
+            assert_non_null(at);
+            for (at = strchr(at, '\n') + 1; *at != '\n'; at = strchr(at, '\n') + 1)
+                if (sscanf(at + 28, "%d %% %lf ms", &one, &part) == 2) {
+                    percent += one;
+                    sum += part;
+                    n++;
+                }
+            assert_in_range(n, 1, 4);
+            assert_int_equal(percent, 100);
+            if (fabs(sum / atof(ms) - 1) > 1e-9)
+                fail_msg("%g, not %s ms:\n%s", sum, ms, text);
+            snprintf(head, sizeof head, "A step takes %s ms now", ms);
+            assert_non_null(strstr(text, head));
+        }
+}
+
+static void times_have_three_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        double ms;
+        const char *text;
+    } cases[] = {
+        { 0.0128, "0.0128" }, { 0.2718, "0.272" }, { 9.996, "10.0" }, { 16.37, "16.4" },
+        { 118.2, "118" },     { 3421, "3421" },    { 0, "0" },        { 1e-9, "0.000000" }
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[32];
+        assert_string_equal(leat_doctor_ms_text(cases[i].ms, text), cases[i].text);
+    }
+}
+
+/* --- what to write ------------------------------------------------------------------------------ */
+
+static void the_line_to_write_depends_on_the_config(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *config, *write;
+    } cases[] = {
+        { "engine.threads=8", "engine: {threads: 2}",
+          "under `engine:`, change `threads: 2` to `threads: 8`" },
+        { "engine.threads=8", "engine:\n  io: direct", "under `engine:`, add `threads: 8`" },
+        { "engine.threads=8", "seed: 1", "add the line `engine: {threads: 8}`" },
+        { "engine.threads=8", "engine:", "write `engine: {threads: 8}`" },
+        { "train.precision=bf16", "train:\n  epochs: 3\n",
+          "under `train:`, add `precision: bf16`" },
+        { "pipeline.prefetch.batches=8", "pipeline: [{prefetch: {batches: 2}}]",
+          "in the list `pipeline`, in `prefetch`, change `batches: 2` to `batches: 8`" },
+        { "pipeline.prefetch.pinned=true", "pipeline: [{prefetch: {batches: 2}}]",
+          "in the list `pipeline`, in `prefetch`, add `pinned: true`" },
+        { "pipeline.prefetch.batches=8", "pipeline:\n  - prefetch: 2\n",
+          "in the list `pipeline`, change `prefetch: 2` to `prefetch: {batches: 8}`" },
+        { "pipeline.prefetch.batches=8", "pipeline:\n  - prefetch\n",
+          "in the list `pipeline`, change `prefetch` to `prefetch: {batches: 8}`" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        leat_config *config = parse(cases[i].config);
+        assert_string_equal(leat_setting_write(config, cases[i].set, text, sizeof text),
+                            cases[i].write);
+        leat_config_close(&config);
+    }
+}
+
+static void a_change_that_does_not_help_is_not_written(void **state)
+{
+    (void)state;
+    leat_config *config = parse("engine: {threads: 2}");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .n_set = 1, .gain = 0.5 };
+    strcpy(s->set[0], "engine.threads=8");
+    s->predicted_step_ms = 6.67;
+    const char *text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: +50 % samples/s, only predicted\n"));
+    assert_non_null(strstr(text, "10.0 -> 6.67 ms per step, 800 -> 1,200 samples/s\n"));
+    assert_non_null(
+        strstr(text, "in x.yaml, under `engine:`, change `threads: 2` to `threads: 8`"));
+    assert_non_null(strstr(text, "leat train x.yaml --set engine.threads=8"));
+    s->is_verified = 1;
+    s->verified_gain = -0.2;
+    s->before_step_ms = 20; /* the machine has become slower: only the ratio counts */
+    s->verified_step_ms = 25;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: -20 % samples/s, measured\n"));
+    assert_non_null(strstr(text, "10.0 -> 12.5 ms per step, 800 -> 640 samples/s"));
+    assert_non_null(strstr(text, "it does not help: change nothing"));
+    assert_non_null(strstr(text, "side by side the job as it is took 20.0 ms"));
+    assert_null(strstr(text, "while this was measured"));
+    r.cores = 2;
+    s->cores_taken = 0.7;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "other processes used 0.7 of 2 CPUs while this was measured"));
+    assert_null(strstr(text, "threads: 8"));
+    assert_null(strstr(text, "--set"));
+    leat_config_close(&config);
+}
+
+/* In a list in brackets a stage has no dash. */
+static void lines_are_written_as_the_list_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *lines;
+    } cases[] = {
+        { "seed: 1\npipeline:\n  - shuffle\n",
+          ", in P, write\n       - map: {ops: [a]}\n       - cache\n" },
+        { "pipeline: [shuffle, {batch: 2}]\n",
+          ", in P, write\n       {map: {ops: [a]}},\n       cache,\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[] = "/tmp/leat-screen-XXXXXX";
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0 && write(fd, cases[i].file, strlen(cases[i].file)) > 0);
+        close(fd);
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        r.suggestions[r.n_suggestions++] =
+            (leat_doctor_suggestion){ .title = "T",
+                                      .why = "w",
+                                      .gain = 2,
+                                      .predicted_step_ms = 3,
+                                      .where = "in P",
+                                      .lines = "- map: {ops: [a]}\n- cache" };
+        const char *const text = screen_of(path, NULL);
+        unlink(path);
+        if (!strstr(text, cases[i].lines))
+            fail_msg("%s", text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_longest_result_fits),
+        cmocka_unit_test(shares_are_divided_without_a_rest),
+        cmocka_unit_test(what_is_printed_adds_up),
+        cmocka_unit_test(times_have_three_digits),
+        cmocka_unit_test(the_line_to_write_depends_on_the_config),
+        cmocka_unit_test(a_change_that_does_not_help_is_not_written),
+        cmocka_unit_test(lines_are_written_as_the_list_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
