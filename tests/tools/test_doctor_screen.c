@@ -107,6 +107,7 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
     s->before_step_ms = 1234.5;
     s->verified_step_ms = 0.0123;
     s->verified_gain = 99999;
+    s->cores_taken = 1000;
 }
 
 static void the_longest_result_fits(void **state)
@@ -315,6 +316,11 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     assert_non_null(strstr(text, "10.0 -> 12.5 ms per step, 800 -> 640 samples/s"));
     assert_non_null(strstr(text, "it does not help: change nothing"));
     assert_non_null(strstr(text, "side by side the job as it is took 20.0 ms"));
+    assert_null(strstr(text, "while this was measured"));
+    r.cores = 2;
+    s->cores_taken = 0.7;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "other processes used 0.7 of 2 CPUs while this was measured"));
     assert_null(strstr(text, "threads: 8"));
     assert_null(strstr(text, "--set"));
     leat_config_close(&config);

@@ -40,18 +40,24 @@ static void print_indented(FILE *to, const char *text)
     leat_terminal_wrap(to, text, INDENT, INDENT);
 }
 
-/* The machine's speed may have changed before the job ran beside the changed one. */
-static void say_drift(FILE *to, const leat_doctor_suggestion *s, double step_ms)
+/* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
+static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
-    char line[160], ms[32];
-    const double drift = s->before_step_ms / step_ms - 1;
-    if (fabs(drift) < 0.1)
-        return;
-    snprintf(
-        line, sizeof line,
-        "side by side the job as it is took %s ms: the machine's speed varies, trust the ratio",
-        leat_doctor_ms_text(s->before_step_ms, ms));
-    print_indented(to, line);
+    char line[160] = "", ms[32];
+    const double drift = s->before_step_ms / r->measured_step_ms - 1;
+    if (s->cores_taken >= 0.1 * r->cores)
+        snprintf(
+            line, sizeof line,
+            "other processes used %.1f of %d CPUs while this was measured: repeat it when they "
+            "are done",
+            s->cores_taken, r->cores);
+    else if (fabs(drift) >= 0.1)
+        snprintf(
+            line, sizeof line,
+            "side by side the job as it is took %s ms: the machine's speed varies, trust the ratio",
+            leat_doctor_ms_text(s->before_step_ms, ms));
+    if (line[0])
+        print_indented(to, line);
 }
 
 static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
@@ -69,7 +75,7 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);
     if (s->is_verified)
-        say_drift(to, s, r->measured_step_ms);
+        say_drift(to, s, r);
 }
 
 /* Whether the list `pipeline` of a file is written in brackets: "pipeline: [shuffle, ...]". */
