@@ -120,7 +120,7 @@ static void facts(const json_t *json, leat_answer *out)
     else
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
-        snprintf(note, sizeof note, "a step if the first limit were gone; by %.80s",
+        snprintf(note, sizeof note, "per step without the first limit: %.80s",
                  leat_fields_text(wall, "name"));
         leat_answer_fact(out, "Next limit",
                          leat_words_unit(leat_fields_number(wall, "step_ms"), "ms", value), note);
