@@ -77,7 +77,7 @@ static void print_head(void)
 {
     printf("%11s %15s %27s %18s\n%11s %7s %7s %6s %6s %6s %6s %6s %17s\n", "", "step (ms)",
            "% of the device's time", "speed-up", "samples/s", "p50", "p95", "busy", "idle", "input",
-           "copy", "other", "(95 %)");
+           "copy", "other", "(95 % interval)");
 }
 
 /* Digits after the point, so that a ratio takes four places. */
@@ -122,7 +122,9 @@ static void print_sentence(const leat_compare_arm *arm)
 
 static void print_speed(const leat_compare_arm *arm)
 {
-    leat_speed_print(arm->name, &arm->meter, arm->flops_per_sample, arm->simulated);
+    leat_speed_print(arm->name, &arm->meter, arm->flops_per_sample, &arm->ceiling, arm->simulated);
+    if (!arm->on_host && !arm->simulated)
+        leat_speed_print_recorded(arm->name, &arm->recorded, &arm->meter);
 }
 
 /* Names the devices of all arms, and which of them are simulated. */
@@ -161,6 +163,9 @@ static void print_result(const leat_compare_result *result, const char *path)
         print_speed(&result->arms[i]);
     if (result->n_arms > 1) { /* the summary of one arm is its sentence */
         putchar('\n');
+        leat_terminal_say(2,
+                          "speed-up: samples/s divided by those of the first arm; in brackets the "
+                          "range in which it is with 95 %% certainty");
         leat_terminal_say(0, "%s", result->summary);
     }
     leat_terminal_say(2, "leat doctor %s says what to change", path);
@@ -221,7 +226,9 @@ const leat_command leat_command_compare = {
         "arm and round; default: enough for about 0.3 s.\n\n"
         "Speed-ups compare samples/s with the first arm. Intervals are bootstrap 95 % intervals "
         "over the rounds. On a simulated device times are modelled; the table says so. Last come "
-        "FLOP/s, launches per step with the host's time for them, and bytes copied, of each arm.",
+        "FLOP/s and bytes copied with their share of what the device reaches, launches per step "
+        "with "
+        "the host's time for them, and on a GPU idle time by CUPTI, of each arm.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
                "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
                "      --vary engine.threads=1,2 --device sim --json result.json",

@@ -295,6 +295,9 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    if (rc == LEAT_OK && t.run.has_meter && !t.run.stopped)
+        leat_ceiling_measure(t.run.device, leat_trainer_get_info(t.run.trainer)->precision,
+                             &t.run.ceiling);
     if (rc == LEAT_OK && t.run.talks)
         leat_train_end_print(&t.run, t.path, o->log, seconds);
     rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
@@ -326,7 +329,10 @@ const leat_command leat_command_train = {
         "epoch prints loss and accuracy, samples/s, and where the device's time went: busy, or "
         "idle for input, for copies, or for other reasons. Samples/s and the shares do not include "
         "the warm-up of the first epoch; fewer than five steps are not measured. The end prints "
-        "creation, first step and steady step, FLOP/s, launches per step and bytes copied. If the "
+        "creation, first step and steady step, FLOP/s and bytes copied with their share of what "
+        "the "
+        "device reaches, launches per step, and on a GPU idle time by CUPTI beside that by events. "
+        "If the "
         "loss is "
         "not a finite number, the run stops with exit code 1 and does not save its weights.\n\n"
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step, or an evaluation at its "

@@ -25,6 +25,15 @@ typedef struct leat_device_info {
     int simulated;  /* 1: its times are modelled; every report must say so */
 } leat_device_info;
 
+/* How layers compute. Weights, their gradients, statistics and losses are always float32 or wider.
+ * TF32: float32 in memory, products of 10-bit fractions (GPUs). BF16: activations and their gradients. */
+#define LEAT_PRECISION_LIST(X) X(FP32, "fp32") X(TF32, "tf32") X(BF16, "bf16")
+typedef enum leat_precision {
+#define LEAT_PRECISION_ENUM(name, text) LEAT_PRECISION_##name,
+    LEAT_PRECISION_LIST(LEAT_PRECISION_ENUM)
+#undef LEAT_PRECISION_ENUM
+} leat_precision;
+
 /* Opens a device by name; "sim" is its default preset, "sim:NAME" a preset of the table, and
  * "sim:{peak_flops: 1e12, …}" the default and "sim:NAME {…}" a preset with some options changed
  * (leat_device_options("sim")).

@@ -34,6 +34,7 @@ typedef struct leat_work_options {
     /* Number of repeats computed by the CPU, spread evenly: the operand is copied to the host, the host waits
      * for it, computes, and copies the result to the device. */
     int64_t on_host;
+    leat_precision precision; /* of a product */
 } leat_work_options;
 
 /* Allocates operands on host and device, and writes them. On "cpu" a product uses all threads of oneDNN and a
@@ -52,6 +53,22 @@ LEAT_API int leat_work_open(leat_device *device, const leat_work_options *option
 LEAT_API int leat_work_run(leat_work *work, int64_t *ns, leat_error *err);
 /* Frees; before the device is closed. */
 LEAT_API void leat_work_close(leat_work **work);
+
+/* The most that a device reaches, in products of square matrices and in copies. */
+typedef struct leat_ceiling {
+    leat_precision precision;
+    double flops_per_s; /* 0: not known */
+    double
+        copied_bytes_per_s; /* from pinned memory to the device; 0: not known, or it computes in host memory */
+    char why[256]; /* why a figure is not known; "": all are */
+} leat_ceiling;
+
+/* Measures them, in less than a second: products of growing size, until one takes some milliseconds, and copies of
+ * 32 MiB; the fastest of a few runs each. On "cpu" a product uses all threads of oneDNN. On a simulated device
+ * they are modelled. Needs up to 200 MB of the device's memory.
+ * threads  nothing else runs on the device */
+LEAT_API void leat_ceiling_measure(leat_device *device, leat_precision precision,
+                                   leat_ceiling *out);
 
 /* --- sweeps ----------------------------------------------------------------------------------- */
 

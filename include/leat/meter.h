@@ -66,6 +66,22 @@ typedef struct leat_meter {
 LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size_t n,
                                 leat_meter *out);
 
+/* Steps during which the device recorded its own work, on a GPU by CUPTI. Times of events see a step as one piece;
+ * records also see the gaps inside it. Recording slows steps a little. Shares are of the time of these steps. */
+typedef struct leat_recorded {
+    int64_t n_steps; /* 0: not recorded, see why */
+    double idle;     /* by records: it ran no kernel, and copied or set nothing within its memory */
+    double idle_by_events; /* of the same steps */
+    /* Parts of idle; they sum to it. */
+    double copying;      /* only copies from or to the host ran */
+    double host;         /* before the host's call for the next work */
+    double launch;       /* after that call */
+    double unknown;      /* that call was not recorded */
+    int64_t step_p50_ns; /* between ends of consecutive steps */
+    int64_t dropped;     /* records for which there was no room */
+    char why[256];
+} leat_recorded;
+
 /* First steady step: the first (never before 10) from which on the running median of the last 10 step
  * times stays within 5 % of the median of the second half; n if no step is steady. */
 LEAT_API size_t leat_meter_warm(const leat_step_times *steps, size_t n);

@@ -5,6 +5,7 @@
 #define LEAT_STUDY_H
 
 #include "leat/config.h"
+#include "leat/experiment.h"
 #include "leat/meter.h"
 
 #ifdef __cplusplus
@@ -50,13 +51,15 @@ typedef struct leat_compare_arm {
     leat_estimate step;   /* samples/s of the step alone, on one batch that stays on the device */
     leat_estimate of_loader, of_step; /* samples/s of the arm divided by each of them, per round */
     leat_estimate loader_of_step;     /* samples/s of the loader divided by those of the step */
-    double copying;                   /* share of the time in which copies ran, loader alone */
-    double step_busy;   /* share of the time in which the device computed, step alone */
-    char verdict[24];   /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
-    char label[48];     /* the cause within it, such as "decode: serial"; "": none */
-    char severity[12];  /* "high", "moderate", "low"; "none": nothing to fix */
-    char also[24];      /* a second verdict whose part is within 5 %; "": none */
-    char sentence[512]; /* what limited this arm, with its numbers */
+    leat_recorded recorded;           /* of some steps after the rounds */
+    leat_ceiling ceiling; /* of the device, after the rounds; arms with the same one share it */
+    double copying;       /* share of the time in which copies ran, loader alone */
+    double step_busy;     /* share of the time in which the device computed, step alone */
+    char verdict[24];     /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
+    char label[48];       /* the cause within it, such as "decode: serial"; "": none */
+    char severity[12];    /* "high", "moderate", "low"; "none": nothing to fix */
+    char also[24];        /* a second verdict whose part is within 5 %; "": none */
+    char sentence[512];   /* what limited this arm, with its numbers */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {

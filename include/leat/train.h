@@ -38,6 +38,7 @@ typedef struct leat_trainer_info {
     int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
     leat_expect expect;      /* conditions on the target and weights: for leat_loader_options */
     int32_t input;           /* index of the tensor that the model reads */
+    leat_precision precision; /* train.precision */
     /* Where layers name devices: how often values cross between devices in a training step, and their bytes, with a
      * full batch and no masked rows. */
     int64_t crossings, crossed_bytes;
@@ -134,6 +135,15 @@ LEAT_API void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out
 /* Times of finished steps in order, oldest first, each returned once; waits for enqueued steps.
  * Returns how many were written (≤ n). The last 65,536 steps are kept. */
 LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);
+
+/* Begins a recording, which leat_trainer_recorded() ends, and waits for all steps. For some tens of steps, because a
+ * record takes 40 bytes for each kernel. One at a time in a process.
+ * returns  LEAT_OK; LEAT_E_UNSUPPORTED: the device keeps no records, or its library for them is missing: the message
+ *          says why; LEAT_E_BUSY; LEAT_E_DEVICE */
+LEAT_API int leat_trainer_record(leat_trainer *trainer, leat_error *err);
+/* Ends the recording and waits for all steps. The first `settle` steps since its begin, 1 or more, are not measured.
+ * out      if nothing was measured, n_steps is 0, and why says why */
+LEAT_API void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_recorded *out);
 
 /* Evaluates all remaining batches of a loader: forward only, dropout is off, batch_norm uses its
  * running statistics. The loader's plan must give the same tensors in the same order as the

@@ -265,7 +265,7 @@ static void make_norm(const maker *m)
         return;
     void *const y = tensor(b, CUDNN_ID_y, m->type, m->in);
     add_pointwise(b, CUDNN_POINTWISE_RELU_FWD, value, NULL, y);
-    if (s->add) /* of y: engines want one reader of the sum */
+    if (s->mask) /* of y: engines want one reader of the sum */
         add_pointwise(b, CUDNN_POINTWISE_CMP_GT, y, scalar(b, CUDNN_ID_ZERO),
                       tensor(b, CUDNN_ID_mask, CUDNN_DATA_BOOLEAN, m->in));
 }

@@ -104,8 +104,8 @@ int leat_gpu_synthetic_work_kernel(leat_gpu *gpu, const char *name, const void *
                                    const void **out);
 
 /* --- gpu_work.c: see leat_device_table; one thread at a time ----------------------------------- */
-int leat_gpu_matmul(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
-                    int64_t n);
+int leat_gpu_matmul(leat_stream *stream, leat_precision precision, const float *a, const float *b,
+                    float *c, int64_t rows, int64_t n);
 int leat_gpu_add(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
 void leat_gpu_work_close(leat_gpu *gpu);
 

@@ -2,7 +2,7 @@
  *
  * gpu_record.c: records what the device does and when, with CUPTI's activity records. Studies call it.
  *
- * CUPTI is opened at the first recording: the file that LEAT_CUPTI names, or the usual files. It gets the
+ * CUPTI is opened at the first recording: the file that LEAT_CUPTI names (off: none), or the usual files. It gets the
  * host's clock before any record is enabled. CONCURRENT_KERNEL records kernels without serialising them,
  * and the kernels of a graph one by one. CUPTI asks for buffers and returns them full, on its own threads.
  * They are read at once and reused. */
@@ -68,16 +68,17 @@ static void *open_library(void)
 
 static int load_locked(leat_error *err)
 {
+    const char *const named = getenv("LEAT_CUPTI");
+    if (named && !strcmp(named, "off"))
+        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "LEAT_CUPTI is off");
     if (cupti.library)
         return LEAT_OK;
     void *const library = open_library();
-    if (!library) {
-        const char *const named = getenv("LEAT_CUPTI");
+    if (!library)
         return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
                              "%.300s cannot be opened: put it on the library path or name it in "
                              "LEAT_CUPTI",
                              named && *named ? named : "libcupti.so.13");
-    }
 #define LOAD(name)                                                                                 \
     *(void **)&cupti.name##_fn = dlsym(library, #name);                                            \
     if (!cupti.name##_fn)                                                                          \

@@ -10,6 +10,7 @@
 #include "train_lib.h"
 
 struct product {
+    leat_precision precision;
     int64_t rows, n;
     leat_gpu_lib_op *op;
     struct product *next;
@@ -56,10 +57,11 @@ static int reserve(leat_gpu *gpu, leat_stream *stream, size_t bytes, leat_error 
     return LEAT_OK;
 }
 
-static int make(leat_gpu *gpu, leat_stream *stream, int64_t rows, int64_t n, leat_error *err)
+static int make(leat_gpu *gpu, leat_stream *stream, leat_precision precision, int64_t rows,
+                int64_t n, leat_error *err)
 {
     const leat_gpu_lib_spec spec = { .kind = LEAT_GPU_LIB_DENSE,
-                                     .type = LEAT_PRECISION_FP32,
+                                     .type = precision,
                                      .rows = rows,
                                      .in = { 1, 1, n },
                                      .out = { 1, 1, n } };
@@ -75,6 +77,7 @@ static int make(leat_gpu *gpu, leat_stream *stream, int64_t rows, int64_t n, lea
         free(product);
         return rc;
     }
+    product->precision = precision;
     product->rows = rows;
     product->n = n;
     product->next = gpu->work->products;
@@ -82,10 +85,10 @@ static int make(leat_gpu *gpu, leat_stream *stream, int64_t rows, int64_t n, lea
     return LEAT_OK;
 }
 
-static struct product *find(const leat_gpu *gpu, int64_t rows, int64_t n)
+static struct product *find(const leat_gpu *gpu, leat_precision precision, int64_t rows, int64_t n)
 {
     struct product *p = gpu->work->products;
-    while (p && (p->rows != rows || p->n != n))
+    while (p && (p->precision != precision || p->rows != rows || p->n != n))
         p = p->next;
     return p;
 }
@@ -96,8 +99,8 @@ static bool is_aligned(const void *a, const void *b, const void *c)
     return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) & 63) == 0;
 }
 
-int leat_gpu_matmul(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
-                    int64_t n)
+int leat_gpu_matmul(leat_stream *stream, leat_precision precision, const float *a, const float *b,
+                    float *c, int64_t rows, int64_t n)
 {
     leat_gpu *const gpu = leat_gpu_of(stream->device);
     leat_error err = { 0 };
@@ -107,14 +110,14 @@ int leat_gpu_matmul(leat_stream *stream, const float *a, const float *b, float *
                                 "parts of a product must be multiples of 64 bytes");
     if (rc == LEAT_OK && !gpu->work)
         rc = open_work(gpu, &err);
-    if (rc == LEAT_OK && !find(gpu, rows, n))
-        rc = make(gpu, stream, rows, n, &err);
+    if (rc == LEAT_OK && !find(gpu, precision, rows, n))
+        rc = make(gpu, stream, precision, rows, n, &err);
     if (rc == LEAT_OK) {
         const leat_gpu_lib_args args = {
             .x = a, .w = b, .y = c, .workspace = gpu->work->workspace
         };
-        rc = leat_gpu_lib_functions.op_run(find(gpu, rows, n)->op, leat_gpu_stream_cuda(stream),
-                                           &args, &err);
+        rc = leat_gpu_lib_functions.op_run(find(gpu, precision, rows, n)->op,
+                                           leat_gpu_stream_cuda(stream), &args, &err);
     }
     return rc < 0 && *err.message ? leat_gpu_trouble(gpu, rc, "%s", err.message) : rc;
 }

@@ -46,8 +46,9 @@ void leat_gpu_lib_spec_text(const leat_gpu_lib_spec *s, char *text, size_t size)
            s->type == LEAT_PRECISION_BF16   ? "bf16"
            : s->type == LEAT_PRECISION_TF32 ? "tf32"
                                             : "fp32");
-    append(text, size, &n, "%s%s%s%s", s->bias ? ", bias" : "", s->add ? ", add" : "",
-           s->relu ? ", relu" : "", s->deterministic ? ", deterministic" : "");
+    append(text, size, &n, "%s%s%s%s%s", s->bias ? ", bias" : "", s->add ? ", add" : "",
+           s->relu ? ", relu" : "", s->mask ? ", mask" : "",
+           s->deterministic ? ", deterministic" : "");
 }
 
 /* --- memory ------------------------------------------------------------------------------------ */
@@ -98,7 +99,7 @@ size_t leat_gpu_lib_lay_out(const leat_gpu_lib_spec *s, const leat_gpu_lib_op_by
     a->dshift = piece(&p, norm_grad, s->in[2], 4);
     a->mean = piece(&p, norm, s->in[2], 4);
     a->inverse = piece(&p, norm, s->in[2], 4);
-    a->mask = piece(&p, norm && s->add && s->relu, (int64_t)bytes->mask, 1);
+    a->mask = piece(&p, bytes->mask > 0, (int64_t)bytes->mask, 1);
     a->workspace = piece(&p, bytes->workspace > 0, (int64_t)bytes->workspace, 1);
     return p.used;
 }

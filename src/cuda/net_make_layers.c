@@ -176,6 +176,7 @@ static leat_gpu_lib_spec norm_spec(const leat_net_maker *m, leat_gpu_lib_kind ki
     for (int k = 0; k < 2; k++)
         spec.in[k] = spec.out[k] = in->rank == 3 ? in->dims[k] : 1;
     spec.relu = m->op->act == LEAT_ACT_relu;
+    spec.add = kind == LEAT_GPU_LIB_NORM && m->op->in[1] >= 0;
     spec.epsilon = (double)((const leat_batch_norm_options *)m->layer->options)->epsilon;
     return spec;
 }
@@ -194,6 +195,7 @@ static int lib_norm(const leat_net_maker *m, const leat_train_args *a)
         return LEAT_E_UNSUPPORTED;
     const leat_gpu_lib_spec spec = norm_spec(m, LEAT_GPU_LIB_NORM);
     const leat_gpu_lib_args args = { .x = a->in[0],
+                                     .add = a->in[1],
                                      .scale = a->scale,
                                      .shift = a->shift,
                                      .y = a->out[0],
@@ -223,6 +225,21 @@ static int lib_norm_grad(const leat_net_maker *m, const leat_train_args *a)
     return rc;
 }
 
+/* As two ops: without the sum, which follows in place. */
+static int norm_then_sum(const leat_net_maker *m)
+{
+    leat_prim_op norm = *m->op, sum = *m->op;
+    leat_net_maker part = *m;
+    norm.in[1] = -1;
+    norm.act = LEAT_ACT_NONE;
+    sum.prim = LEAT_PRIM_SUM;
+    sum.in[0] = sum.out[0];
+    part.op = &norm;
+    const int rc = leat_net_make_norm(&part);
+    part.op = &sum;
+    return rc < 0 ? rc : leat_net_make_sum(&part);
+}
+
 int leat_net_make_norm(const leat_net_maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
@@ -231,6 +248,8 @@ int leat_net_make_norm(const leat_net_maker *m)
     const int own = lib_norm(m, &args);
     if (own != LEAT_E_UNSUPPORTED)
         return own < 0 ? own : apply(m, LEAT_NET_norm_running, &args, args.channels);
+    if (m->op->in[1] >= 0)
+        return norm_then_sum(m);
     const int rc = leat_net_make_add_sums(m, &args, LEAT_SUMS_STATISTICS);
     return rc < 0 ? rc
                   : apply(m, LEAT_NET_norm, &args, leat_net_make_eights(args.rows * args.row_n));

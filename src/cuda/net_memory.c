@@ -192,9 +192,11 @@ static int open_input(leat_net *net, leat_net_program *p, leat_error *err)
 static int open_program(leat_net *net, leat_net_program *p, bool training, leat_error *err)
 {
     const int rc = net->host->program_open(net->model, training, &p->program, err);
-    if (rc == LEAT_OK)
-        p->program->apart = true; /* the libraries' batch_norm is not in place */
-    return rc < 0 ? rc : net->host->program_place(p->program, net->model->batch_size, err);
+    if (rc < 0)
+        return rc;
+    p->program->apart = true; /* the libraries' batch_norm is not in place */
+    leat_net_fuse(p->program);
+    return net->host->program_place(p->program, net->model->batch_size, err);
 }
 
 /* Five numbers per channel for each batch_norm. */

@@ -44,6 +44,57 @@ unsigned leat_net_blocks(int64_t n)
     return (unsigned)(blocks < 8192 ? blocks : 8192);
 }
 
+/* --- fusion ---------------------------------------------------------------------------------- */
+
+/* The NORM whose result, tensor t, only op `reader` reads (and NORM_GRAD, which needs none without an activation);
+ * -1: none. */
+static int32_t norm_for(const leat_program *p, int32_t t, int32_t reader)
+{
+    int32_t norm = -1;
+    for (int32_t i = 0; i < p->n_ops; i++) {
+        const leat_prim_op *const op = &p->ops[i];
+        if (op->prim == LEAT_PRIM_NORM && op->out[0] == t && op->act == LEAT_ACT_NONE &&
+            op->in[1] < 0)
+            norm = i;
+        else if (i != reader && (op->in[0] == t || op->in[1] == t ||
+                                 (op->in[2] == t && op->prim != LEAT_PRIM_NORM_GRAD)))
+            return -1;
+    }
+    return t == p->logits ? -1 : norm;
+}
+
+/* Op `sum` becomes the NORM, and takes the other summand along. */
+static void fuse(leat_program *p, int32_t norm, int32_t sum)
+{
+    leat_prim_op *const to = &p->ops[sum];
+    const int32_t t = p->ops[norm].out[0], other = to->in[0] == t ? to->in[1] : to->in[0];
+    leat_prim_op both = p->ops[norm];
+    both.in[1] = other;
+    both.out[0] = to->out[0];
+    both.act = to->act;
+    both.alpha = to->alpha;
+    *to = both;
+    p->n_ops--;
+    p->n_forward--;
+    memmove(&p->ops[norm], &p->ops[norm + 1], (size_t)(p->n_ops - norm) * sizeof *p->ops);
+    for (int32_t i = 0; i < p->n_ops; i++)
+        if (p->ops[i].prim == LEAT_PRIM_NORM_GRAD && p->ops[i].in[2] == t)
+            p->ops[i].in[2] = -1;
+}
+
+void leat_net_fuse(leat_program *p)
+{
+    for (int32_t i = 0; i < p->n_forward; i++) {
+        const leat_prim_op *const op = &p->ops[i];
+        if (op->prim != LEAT_PRIM_SUM || op->act != LEAT_ACT_relu || op->in[0] == op->in[1])
+            continue;
+        const int32_t first = norm_for(p, op->in[0], i), second = norm_for(p, op->in[1], i);
+        const int32_t norm = first > second ? first : second;
+        if (norm >= 0)
+            fuse(p, norm, i--);
+    }
+}
+
 /* --- the table ------------------------------------------------------------------------------- */
 
 typedef int make_fn(const leat_net_maker *m);

@@ -265,7 +265,7 @@ static int put_constant(leat_gpu_lib_op *op, int64_t n, bool ones, cudaStream_t 
 
 static size_t mask_bytes(const leat_gpu_lib_spec *s)
 {
-    const bool has = s->kind >= LEAT_GPU_LIB_NORM && s->add && s->relu;
+    const bool has = s->kind == LEAT_GPU_LIB_NORM_GRAD ? s->add && s->relu : s->mask;
     return has ? (size_t)(s->rows * s->in[0] * s->in[1] * s->in[2])
                : 0; /* cuDNN's BOOLEAN: a byte */
 }

@@ -71,6 +71,7 @@ typedef struct leat_gpu_lib_spec {
     leat_precision type; /* BF16: T is bfloat16; FP32, TF32: T is float32 */
     bool deterministic;
     bool bias, relu, add; /* add: NORM, NORM_GRAD */
+    bool mask;            /* NORM with relu and add: for NORM_GRAD with both */
     int64_t rows;
     int64_t in[3], out[3]; /* height, width, channels */
     /* CONV…: */
@@ -83,7 +84,7 @@ typedef struct leat_gpu_lib_spec {
 typedef struct leat_gpu_lib_op_bytes {
     /* Contents do not matter before and after a run; ops of one stream share it. */
     size_t workspace;
-    size_t mask; /* of NORM with relu and add; else 0 */
+    size_t mask; /* of NORM with a mask, and of NORM_GRAD with relu and add; else 0 */
 } leat_gpu_lib_op_bytes;
 
 /* Pointers of one run. Names that the kind does not use are NULL. w, bias and dw of convolutions are packed

@@ -5,10 +5,12 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-int leat_device_cpu_matmul(leat_stream *stream, const float *a, const float *b, float *c,
-                           int64_t rows, int64_t n)
+int leat_device_cpu_matmul(leat_stream *stream, leat_precision precision, const float *a,
+                           const float *b, float *c, int64_t rows, int64_t n)
 {
     (void)stream;
+    if (precision == LEAT_PRECISION_BF16)
+        return LEAT_E_UNSUPPORTED;
     return dnnl_sgemm('N', 'N', rows, n, n, 1.0f, a, n, b, n, 0.0f, c, n) == dnnl_success
                ? LEAT_OK
                : LEAT_E_DEVICE;

@@ -252,10 +252,11 @@ leat_sim_work leat_device_sim_work(const leat_stream *stream)
 }
 
 /* Bytes: each operand is read once, the result is written once. */
-static int sim_matmul(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
-                      int64_t n)
+static int sim_matmul(leat_stream *stream, leat_precision precision, const float *a, const float *b,
+                      float *c, int64_t rows, int64_t n)
 {
     const double square = (double)n * (double)n, part = (double)rows * (double)n;
+    (void)precision;
     (void)a;
     (void)b;
     (void)c;

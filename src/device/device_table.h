@@ -145,9 +145,10 @@ typedef struct leat_device_table {
      * `bytes` of device memory (NULL with 0 bytes). */
     int (*synthetic_work)(leat_stream *stream, int64_t ns, int64_t launches, void *memory,
                           size_t bytes);
-    /* Kernels for measuring, on float32. matmul: c = a · b, with a [rows, n], b [n, n]. add: c = a + b. */
-    int (*matmul)(leat_stream *stream, const float *a, const float *b, float *c, int64_t rows,
-                  int64_t n);
+    /* Kernels for measuring, on float32. matmul: c = a · b, with a [rows, n], b [n, n]; BF16: what is there is taken
+     * as bfloat16. LEAT_E_UNSUPPORTED: not in this precision. add: c = a + b. */
+    int (*matmul)(leat_stream *stream, leat_precision precision, const float *a, const float *b,
+                  float *c, int64_t rows, int64_t n);
     int (*add)(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
 
     /* Kernels for ops with LEAT_OP_KERNEL.

@@ -95,6 +95,28 @@ static int alloc(leat_work *work, leat_error *err)
     return LEAT_OK;
 }
 
+/* Copies the operands to a device's own memory, which may be all zeros: a product of zeros takes less power than
+ * others, so that a GPU computes it faster. */
+static int upload(leat_work *work, leat_error *err)
+{
+    const leat_device_table *table = work->device->table;
+    if (table->host_memory || work->device->info.simulated || work->options.kind == LEAT_WORK_COPY)
+        return LEAT_OK;
+    uint8_t *host = leat_device_host_alloc(work->device, work->bytes);
+    int rc = host ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "work: %zu bytes", work->bytes);
+    if (host)
+        fill(host, work->bytes);
+    for (int i = A; i <= B && rc == LEAT_OK; i++)
+        if ((rc = table->copy_to_device(work->stream, work->on_device[i], host, work->bytes,
+                                        false)) < 0)
+            leat_fail(err, rc, "%s: operands cannot be copied", work->device->info.name);
+    if (rc == LEAT_OK)
+        rc = table->stream_sync(work->stream, err);
+    if (host)
+        leat_device_host_free(work->device, host);
+    return rc;
+}
+
 int leat_work_open(leat_device *device, const leat_work_options *options, leat_work **out,
                    leat_error *err)
 {
@@ -115,7 +137,8 @@ int leat_work_open(leat_device *device, const leat_work_options *options, leat_w
     work->bytes = array_bytes(options);
     if ((rc = alloc(work, err)) < 0 ||
         (rc = device->table->stream_open(device, &work->stream, err)) < 0 ||
-        (rc = device->table->event_open(device, &work->done, err)) < 0)
+        (rc = device->table->event_open(device, &work->done, err)) < 0 ||
+        (rc = upload(work, err)) < 0)
         leat_work_close(&work);
     *out = work;
     return rc;
@@ -155,8 +178,8 @@ static int kernels(const leat_work *work, const leat_device_table *table, uint8_
     for (int64_t i = 0; i < o->parts && rc == LEAT_OK; i++) {
         const int64_t from = o->n * i / o->parts, n = o->n * (i + 1) / o->parts - from;
         if (o->kind == LEAT_WORK_MATMUL)
-            rc = table->matmul(work->stream, floats(arrays[A], from * o->n), floats(arrays[B], 0),
-                               floats(arrays[C], from * o->n), n, o->n);
+            rc = table->matmul(work->stream, o->precision, floats(arrays[A], from * o->n),
+                               floats(arrays[B], 0), floats(arrays[C], from * o->n), n, o->n);
         else
             rc = table->add(work->stream, floats(arrays[A], from), floats(arrays[B], from),
                             floats(arrays[C], from), n);

@@ -95,4 +95,10 @@ int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err);
 
+/* Fills out->recorded from one more run, if the device keeps records. Returns LEAT_OK, or the error of a step. */
+int leat_arm_run_recorded(leat_arm *arm, leat_error *err);
+/* Fills out->ceiling; like: an arm that has one, which is taken if its device and precision are the same; may be
+ * NULL. */
+void leat_arm_ceiling(leat_arm *arm, const leat_arm *like);
+
 #endif

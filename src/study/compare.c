@@ -215,6 +215,17 @@ static int run_rounds(struct study *study, leat_error *err)
     return rc;
 }
 
+/* Not part of the rounds, because records take time, and a product takes all cores. */
+static int ask_devices(struct study *study, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < study->result->n_arms && rc == LEAT_OK; i++)
+        rc = in_arm(study, (size_t)i, leat_arm_run_recorded(&study->arms[i], err), err);
+    for (int32_t i = 0; i < study->result->n_arms && rc == LEAT_OK; i++)
+        leat_arm_ceiling(&study->arms[i], i ? &study->arms[i - 1] : NULL);
+    return rc;
+}
+
 int leat_compare(const leat_config *config, const char *const *vary, size_t n_vary,
                  const leat_compare_options *options, leat_compare_result *out, leat_error *err)
 {
@@ -229,7 +240,8 @@ int leat_compare(const leat_config *config, const char *const *vary, size_t n_va
         study->options = *options;
     int rc;
     if ((rc = check(&study->options, err)) < 0 || (rc = plan_arms(study, vary, n_vary, err)) < 0 ||
-        (rc = prepare(study, config, err)) < 0 || (rc = run_rounds(study, err)) < 0)
+        (rc = prepare(study, config, err)) < 0 || (rc = run_rounds(study, err)) < 0 ||
+        (rc = ask_devices(study, err)) < 0)
         goto done;
     for (int32_t i = 0; i < out->n_arms; i++)
         conclude(study, &study->arms[i]);

@@ -26,15 +26,6 @@ enum { LEAT_LAYER_MAX_PARAMS = 4, LEAT_LAYER_MAX_INPUTS = 8, LEAT_OPTIMIZER_MAX_
 
 typedef struct leat_program leat_program;
 
-/* How layers compute. Weights, their gradients, statistics and losses are always float32 or wider.
- * TF32: float32 in memory, products of 10-bit fractions (GPUs). BF16: activations and their gradients. */
-#define LEAT_PRECISION_LIST(X) X(FP32, "fp32") X(TF32, "tf32") X(BF16, "bf16")
-typedef enum leat_precision {
-#define LEAT_PRECISION_ENUM(name, text) LEAT_PRECISION_##name,
-    LEAT_PRECISION_LIST(LEAT_PRECISION_ENUM)
-#undef LEAT_PRECISION_ENUM
-} leat_precision;
-
 /* Whether a step on a GPU is recorded once as a CUDA graph and replayed. AUTO: where that is possible. */
 #define LEAT_GRAPH_LIST(X) X(AUTO, "auto") X(TRUE, "true") X(FALSE, "false")
 typedef enum leat_graph {

@@ -80,6 +80,7 @@ struct leat_trainer {
     uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */
     leat_step_times *times;   /* ring; n_given up to n_done are not delivered yet */
     uint64_t n_given;
+    uint64_t recorded_from; /* 1 + n_done where a recording began; 0: none is under way */
 };
 
 /* The properties of the plan that a trainer uses. Shapes are of one sample. */

@@ -149,6 +149,7 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
         .input = trainer->input_at,
+        .precision = trainer->model.precision,
         .checkpoint_dir = *trainer->checkpoint.dir.text ? trainer->checkpoint.dir.text : NULL,
         .checkpoint_steps = trainer->checkpoint.every_steps,
         .checkpoint_minutes = trainer->checkpoint.every_minutes,
@@ -217,6 +218,8 @@ void leat_trainer_close(leat_trainer **out)
     leat_trainer *trainer = out ? *out : NULL;
     if (!trainer)
         return;
+    if (trainer->recorded_from)
+        leat_trainer_recorded(trainer, 1, &(leat_recorded){ 0 });
     if (trainer->net) /* it may still wait for its stream */
         trainer->backend->close(trainer->net);
     close_events(trainer);

@@ -295,10 +295,11 @@ static void measured_work_computes(void **state)
     for (int i = 0; i < 2 * FLOATS; i++)
         host[i] = (float)(i % 13 - 6);
     assert_int_equal(t->copy_to_device(p.in, a, host, 2 * FLOATS * sizeof(float), true), LEAT_OK);
-    assert_int_equal(t->matmul(p.in, a, b, c, ROWS, N), LEAT_OK);
-    assert_int_equal(t->matmul(p.in, a, b, c, N, N), LEAT_OK); /* another plan */
-    assert_int_equal(t->matmul(p.in, a, b, c, ROWS, N), LEAT_OK);
-    assert_int_equal(t->matmul(p.in, a + 1, b, c, ROWS, N),
+    assert_int_equal(t->matmul(p.in, LEAT_PRECISION_FP32, a, b, c, ROWS, N), LEAT_OK);
+    assert_int_equal(t->matmul(p.in, LEAT_PRECISION_FP32, a, b, c, N, N),
+                     LEAT_OK); /* another plan */
+    assert_int_equal(t->matmul(p.in, LEAT_PRECISION_FP32, a, b, c, ROWS, N), LEAT_OK);
+    assert_int_equal(t->matmul(p.in, LEAT_PRECISION_FP32, a + 1, b, c, ROWS, N),
                      LEAT_E_UNSUPPORTED); /* no multiple of 64 */
     assert_int_equal(t->copy_to_host(p.in, back, c, FLOATS * sizeof(float)), LEAT_OK);
     assert_int_equal(t->stream_sync(p.in, &err), LEAT_OK);

@@ -260,13 +260,15 @@ static void norms_are_compiled(void **state)
     static const struct {
         leat_gpu_lib_kind kind;
         leat_precision type;
-        bool add, relu;
+        bool add, relu, mask;
     } cases[] = {
-        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_BF16, true, true },
-        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_FP32, false, true },
-        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, true, true },
-        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, false, true },
-        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_FP32, false, false },
+        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_BF16, true, true, true },
+        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_BF16, true, true, false },
+        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_FP32, true, true, false },
+        { LEAT_GPU_LIB_NORM, LEAT_PRECISION_FP32, false, true, false },
+        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, true, true, false },
+        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, false, true, false },
+        { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_FP32, false, false, false },
     };
     (void)state;
     /* Its name inside is libcuda.so.1, so cuDNN finds this one. */
@@ -280,6 +282,7 @@ static void norms_are_compiled(void **state)
                                          .type = cases[i].type,
                                          .add = cases[i].add,
                                          .relu = cases[i].relu,
+                                         .mask = cases[i].mask,
                                          .rows = 64,
                                          .in = { 16, 16, 64 },
                                          .epsilon = 1e-5 };

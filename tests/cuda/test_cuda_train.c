@@ -82,6 +82,47 @@ static void no_primitive_is_left_out(void **state)
             fail_msg("no model here has the primitive %s", names[i]);
 }
 
+/* What the host issues for a step of a residual block that ends with this activation. */
+static int64_t kernels_of_block(int channels, const char *act)
+{
+    char text[512];
+    snprintf(
+        text, sizeof text,
+        "model: [{conv2d: {filters: %d, kernel: 3, padding: same, name: a}}, {conv2d: {filters: "
+        "%d, kernel: 3, padding: same}}, {batch_norm: {name: b}}, {add: {from: [b, a]}}, %s, "
+        "global_avg_pool, dense: 4], loss: softmax_cross_entropy, optimizer: sgd",
+        channels, channels, act);
+    const gpu_model m = { "block", text, LEAT_F32, { 6, 5, 3 }, 6, LEAT_I64, 0 };
+    const leat_trainer_feed feed = gpu_feed(&m);
+    const leat_net_step how = {
+        .train = true, .first = true, .last = true, .share = 1, .rate = 0.1
+    };
+    leat_step_times times = { 0 };
+    fixture f;
+    open_gpu_net(&f, &m, "graph: false, ", &feed);
+    gpu_batch b = gpu_batch_draw(&feed, 1, m.batch, false);
+    leat_net_rows rows = rows_on_gpu(&f, &feed, &b);
+    if (f.trainer->backend->step(f.trainer->net, f.trainer->stream, &rows, &how, &times, &f.err) <
+        0)
+        fail_msg("%s", f.err.message);
+    assert_int_equal(leat_trainer_sync(f.trainer, &f.err), LEAT_OK);
+    free_rows(&f, &rows);
+    gpu_batch_drop(&b);
+    fixture_close(&f);
+    return times.kernels;
+}
+
+/* The end of a residual block is one op of the library where that has batch_norm, and else two of ours. Other
+ * activations than relu are kernels of their own. */
+static void norm_sum_and_relu_are_one_op(void **state)
+{
+    (void)state;
+    fake->reset(1);
+    assert_int_equal(kernels_of_block(8, "leaky_relu") - kernels_of_block(8, "relu"), 2);
+    assert_int_equal(kernels_of_block(6, "leaky_relu") - kernels_of_block(6, "relu"), 1);
+    check_fake(fake);
+}
+
 /* --- whole models ---------------------------------------------------------------------------------- */
 
 static void loss_curves_are_those_of_the_cpu(void **state)
@@ -199,6 +240,7 @@ int main(void)
         cmocka_unit_test(accumulated_batches_too),
         cmocka_unit_test(in_bfloat16_nearly_so),
         cmocka_unit_test(no_primitive_is_left_out),
+        cmocka_unit_test(norm_sum_and_relu_are_one_op),
         cmocka_unit_test(loss_curves_are_those_of_the_cpu),
         cmocka_unit_test(averages_and_whitened_weights),
         cmocka_unit_test(values_move_to_another_net),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/device_cpu_work.h"
 #include "leat/experiment.h"
@@ -50,7 +51,7 @@ static void cpu_kernels_compute(void **state)
         a[i] = (float)(i % 11) - 5;
         b[i] = (float)(i % 7) - 3;
     }
-    assert_int_equal(leat_device_cpu_matmul(NULL, a, b, c, ROWS, N), LEAT_OK);
+    assert_int_equal(leat_device_cpu_matmul(NULL, LEAT_PRECISION_FP32, a, b, c, ROWS, N), LEAT_OK);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < N; j++) {
             float sum = 0;
@@ -111,6 +112,31 @@ static void a_simulated_device_takes_its_time(void **state)
     assert_true(time_of(SIM, o) >= 4 * 3000000 + 4 * 2 * (1000000 + LATENCY));
 }
 
+/* The model of a device is its upper bound; its clock may lose, never gain. */
+static void the_most_that_a_device_reaches(void **state)
+{
+    leat_ceiling most;
+    (void)state;
+    leat_device *device =
+        device_named("sim:{peak_flops: 1e11, launch_ns: 0, copy_bytes_per_s: 1e10}");
+    leat_ceiling_measure(device, LEAT_PRECISION_TF32, &most);
+    leat_device_close(&device);
+    assert_string_equal(most.why, "");
+    assert_int_equal(most.precision, LEAT_PRECISION_TF32);
+    assert_true(most.flops_per_s > 0 && most.flops_per_s <= 1.0001e11);
+    assert_true(most.copied_bytes_per_s > 0 && most.copied_bytes_per_s <= 1.0001e10);
+    device = device_named("cpu");
+    leat_ceiling_measure(device, LEAT_PRECISION_FP32, &most);
+    assert_true(most.flops_per_s > 0 && most.copied_bytes_per_s == 0 && !*most.why);
+    leat_ceiling_measure(device, LEAT_PRECISION_BF16, &most);
+    assert_true(most.flops_per_s == 0 && most.copied_bytes_per_s == 0);
+    assert_non_null(strstr(most.why, "no product was timed: cpu: "));
+    leat_device_close(&device);
+    leat_ceiling_measure(NULL, LEAT_PRECISION_FP32, &most);
+    assert_string_equal(most.why, "there is no device");
+    leat_ceiling_measure(NULL, LEAT_PRECISION_FP32, NULL);
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -142,6 +168,7 @@ int main(void)
         cmocka_unit_test(cpu_kernels_compute),
         cmocka_unit_test(all_work_runs_everywhere),
         cmocka_unit_test(a_simulated_device_takes_its_time),
+        cmocka_unit_test(the_most_that_a_device_reaches),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "leat/api.h"
 
 static const char *const kinds[] = { "streams",   "events", "graphs", "exec graphs",
@@ -244,8 +245,10 @@ static void run_first(struct CUstream_st *stream)
     if (o->kind == KERNEL)
         check_pointers(o);
     pthread_mutex_unlock(&fake.lock);
+    const int64_t start_ns = leat_clock_ns();
     run_op(o, drawn);
     pthread_mutex_lock(&fake.lock);
+    cuda_fake_record_op(o, start_ns);
     fake.in_op = false;
     stream->running = false;
     stream->first = o->next;
@@ -318,6 +321,7 @@ cudaError_t cuda_fake_enqueue(cudaStream_t stream, const op *o)
     }
     start_thread();
     cuda_fake_append(&stream->first, &stream->last, o);
+    stream->last->call = cuda_fake_record_call(o->kind);
     pthread_cond_signal(&fake.work);
     return cudaSuccess;
 }

@@ -37,6 +37,7 @@ typedef struct op {
     void *args;                /* owned by the op */
     const void *node;          /* in a graph that was instantiated: the op that it is a copy of */
     struct CUgraphExec_st *of; /* the graph that was launched; NULL: none */
+    uint32_t call;             /* of the host that enqueued it, in records; 0: none are kept */
     struct op *next;
 } op;
 
@@ -109,6 +110,12 @@ extern fake_gpu cuda_fake __attribute__((visibility("hidden")));
 
 extern _Thread_local int cuda_fake_device;                    /* of this thread */
 extern _Thread_local struct CUstream_st *cuda_fake_capturing; /* by this thread */
+
+/* --- cuda_fake_record.c ------------------------------------------------------------------------ */
+/* Records a call that enqueues an op, and gives its number. */
+uint32_t cuda_fake_record_call(op_kind kind);
+/* An op began then, and has ended. */
+void cuda_fake_record_op(const op *o, int64_t start_ns);
 
 /* --- cuda_fake.c ------------------------------------------------------------------------------- */
 void cuda_fake_violate(const char *what);

@@ -118,7 +118,9 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
         violate("kernels recorded one after the other");
     if (on && (!fake.clock || !fake.request))
         violate("a kind enabled before clock and buffers are there");
+    pthread_mutex_lock(&fake.lock);
     fake.kinds[kind] = on;
+    pthread_mutex_unlock(&fake.lock);
     return on ? answer() : CUPTI_SUCCESS;
 }
 LEAT_API CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind);
@@ -136,7 +138,9 @@ CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, uint8_t on)
 {
     if (call >= N_CALLS)
         return CUPTI_ERROR_INVALID_PARAMETER;
+    pthread_mutex_lock(&fake.lock);
     fake.calls[call] = on != 0;
+    pthread_mutex_unlock(&fake.lock);
     return on ? answer() : CUPTI_SUCCESS;
 }
 
@@ -153,7 +157,9 @@ LEAT_API CUptiResult cuptiActivityFlushAll(uint32_t flags);
 CUptiResult cuptiActivityFlushAll(uint32_t flags)
 {
     (void)flags;
+    pthread_mutex_lock(&fake.lock);
     deliver();
+    pthread_mutex_unlock(&fake.lock);
     return answer();
 }
 
@@ -246,9 +252,9 @@ static void fake_work(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32
                                       .end = end,
                                       .correlationId = call };
     }
+    pthread_mutex_lock(&fake.lock);
     const bool on = r.any.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? fake.calls[r.call.cbid]
                                                               : fake.kinds[r.any.kind];
-    pthread_mutex_lock(&fake.lock);
     if (on)
         put(&r);
     pthread_mutex_unlock(&fake.lock);

@@ -3,7 +3,8 @@
  * cupti_fake.h: stands in for CUPTI where there is no GPU. cupti_fake.c makes libcupti-fake.so, which the
  * plugin opens like the real one (LEAT_CUPTI). Tests say what the device did; it becomes records of the
  * kinds that are enabled then, in buffers that come from the plugin and go back full. Every wrong use is a
- * violation. CUPTI_FAKE_VERSION is the version it says it has. */
+ * violation. CUPTI_FAKE_VERSION is the version it says it has. With CUPTI_FAKE_LIVE, what the fake GPU does becomes
+ * records, too (cuda_fake_record.c). */
 #ifndef CUPTI_FAKE_H
 #define CUPTI_FAKE_H
 

@@ -135,7 +135,8 @@ static void norm_channel(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a,
     a->inverse[c] = (float)(1 / sqrt(squares / (double)pixels + s->epsilon));
     for (int64_t p = 0; p < pixels; p++) {
         const float x = leat_train_get(a->x, type_of(s), p * n + c);
-        const float y = (x - a->mean[c]) * a->inverse[c] * a->scale[c] + a->shift[c];
+        const float added = s->add ? leat_train_get(a->add, type_of(s), p * n + c) : 0;
+        const float y = (x - a->mean[c]) * a->inverse[c] * a->scale[c] + a->shift[c] + added;
         leat_train_put(a->y, type_of(s), p * n + c, s->relu && y < 0 ? 0 : y);
     }
 }
@@ -251,6 +252,8 @@ static int list_norm(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a, int
     to[n++] = (piece){ "mean", a->mean, vector, forward };
     to[n++] = (piece){ "inverse", a->inverse, vector, forward };
     to[n++] = forward ? (piece){ "y", a->y, bytes, true } : (piece){ "dx", a->dx, bytes, true };
+    if (s->add)
+        to[n++] = (piece){ "add", a->add, bytes, false };
     if (!forward) {
         to[n++] = (piece){ "dy", a->dy, bytes, false };
         to[n++] = (piece){ "dscale", a->dscale, vector, true };
@@ -358,8 +361,9 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
 {
     (void)stream;
     *out = NULL;
-    /* As cuDNN does, so that tests see both ways. */
-    if (spec->kind >= LEAT_GPU_LIB_NORM && (spec->add || spec->in[2] % 8)) {
+    /* As cuDNN does, so that tests see both ways. Masks are not here. */
+    const bool sum = spec->kind == LEAT_GPU_LIB_NORM && spec->relu && !spec->mask;
+    if (spec->kind >= LEAT_GPU_LIB_NORM && ((spec->add && !sum) || spec->in[2] % 8)) {
         snprintf(err->message, sizeof err->message, "%lld channels are no multiple of 8",
                  (long long)spec->in[2]);
         return err->code = LEAT_E_UNSUPPORTED;

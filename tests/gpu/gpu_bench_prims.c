@@ -203,6 +203,7 @@ static int run_norm_before(trial *t, leat_gpu_lib *lib, cudaStream_t stream, lea
     leat_gpu_lib_op_bytes bytes;
     leat_gpu_lib_op *op;
     spec.kind = LEAT_GPU_LIB_NORM;
+    spec.mask = spec.add;
     args.add = spec.add ? args.dy : NULL;
     args.y = args.dx;
     int rc = f->op_open(lib, &spec, stream, &op, &bytes, err);
@@ -272,7 +273,8 @@ static int run_trial(trial *t, leat_gpu_lib *lib, cudaStream_t stream, leat_erro
     return rc;
 }
 
-static leat_gpu_lib_spec spec_for(int kind, leat_precision type, bool add)
+/* add: 1: with what is added, and a mask where there is one; 2: without the mask. */
+static leat_gpu_lib_spec spec_for(int kind, leat_precision type, int add)
 {
     leat_gpu_lib_spec s = { .kind = (leat_gpu_lib_kind)kind,
                             .type = type,
@@ -283,7 +285,8 @@ static leat_gpu_lib_spec spec_for(int kind, leat_precision type, bool add)
     s.bias = kind == LEAT_GPU_LIB_CONV || kind == LEAT_GPU_LIB_DENSE ||
              kind == LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;
     s.relu = kind == LEAT_GPU_LIB_CONV || kind == LEAT_GPU_LIB_DENSE || kind >= LEAT_GPU_LIB_NORM;
-    s.add = add;
+    s.add = add > 0;
+    s.mask = add == 1 && kind == LEAT_GPU_LIB_NORM;
     s.stride[0] = s.stride[1] = s.dilation[0] = s.dilation[1] = 1;
     s.epsilon = 1e-5;
     for (int i = 0; i < 2 && (kind <= LEAT_GPU_LIB_CONV_GRAD_WEIGHTS || kind >= LEAT_GPU_LIB_NORM);
@@ -310,7 +313,8 @@ static bool run_one(gpu_run *run, leat_gpu_lib *lib, cudaStream_t stream,
     trial t = { .spec = *spec };
     const int rc = run_trial(&t, lib, stream, &err);
     leat_gpu_lib_spec_text(spec, name, sizeof name);
-    snprintf(name + strcspn(name, " "), 16, " %s%s", types[spec->type], spec->add ? " add" : "");
+    snprintf(name + strcspn(name, " "), 16, " %s%s%s", types[spec->type], spec->add ? " add" : "",
+             spec->mask ? " mask" : "");
     gpu_keep(run, name, rc < 0 ? -1 : t.worst, "relative");
     gpu_note("%-32s %.2g %s", name, rc < 0 ? -1 : t.worst, rc < 0 ? err.message : "");
     if (rc == LEAT_E_UNSUPPORTED && spec->kind >= LEAT_GPU_LIB_NORM)
@@ -323,11 +327,12 @@ static bool run_one(gpu_run *run, leat_gpu_lib *lib, cudaStream_t stream,
 
 static gpu_verdict run_all(gpu_run *run, leat_gpu_lib *lib, cudaStream_t stream)
 {
+    static const int ways[LEAT_N_GPU_LIB_KINDS] = { 1, 1, 1, 1, 1, 1, 3, 2 };
     char bad[200] = "";
     bool good = true;
     for (int type = 0; type < 3; type++)
         for (int kind = 0; kind < LEAT_N_GPU_LIB_KINDS; kind++)
-            for (int add = 0; add < (kind >= LEAT_GPU_LIB_NORM ? 2 : 1); add++) {
+            for (int add = 0; add < ways[kind]; add++) {
                 const leat_gpu_lib_spec spec = spec_for(kind, (leat_precision)type, add);
                 good &= run_one(run, lib, stream, &spec, bad);
             }

@@ -285,6 +285,7 @@ static void trainers(void **state)
     leat_device *device = NULL;
     leat_metrics metrics;
     leat_step_times times;
+    leat_recorded recorded;
     leat_jpeg_info jpeg;
     const void *table;
     size_t n;
@@ -300,6 +301,10 @@ static void trainers(void **state)
     REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
     assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
     REFUSED(leat_trainer_start_at(NULL, 0, &err));
+    REFUSED(leat_trainer_record(NULL, &err));
+    leat_trainer_recorded(NULL, 1, &recorded);
+    assert_true(recorded.n_steps == 0 && *recorded.why);
+    leat_trainer_recorded(NULL, 1, NULL);
     REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_save(NULL, "x", &err));
@@ -321,6 +326,7 @@ static void studies(void **state)
     const char *const devices[2] = { "cpu", NULL };
     const leat_sweep_options sweep = { 0 };
     leat_work *work = NULL;
+    leat_ceiling ceiling;
     leat_crossing crossing;
     leat_series series;
     leat_error err;
@@ -337,6 +343,9 @@ static void studies(void **state)
     REFUSED(leat_crossover(NULL, devices, NULL, &crossover, &err));
     REFUSED(leat_work_open(NULL, NULL, &work, &err));
     REFUSED(leat_work_run(NULL, &ns, &err));
+    leat_ceiling_measure(NULL, LEAT_PRECISION_FP32, &ceiling);
+    assert_true(ceiling.flops_per_s == 0 && *ceiling.why);
+    leat_ceiling_measure(NULL, LEAT_PRECISION_FP32, NULL);
     leat_work_close(&work);
     leat_work_close(NULL);
     REFUSED(leat_sweep(NULL, 1, &sweep, NULL, NULL, &err));

@@ -88,6 +88,12 @@ static void arms_take_turns_there_and_back(void **state)
     assert_int_equal(world.n_runs, 12);
     for (int i = 0; i < 12; i++)
         assert_int_equal(world.run_of[i], expected[i]);
+    assert_int_equal(world.n_ceilings, 1); /* of the one device that they share */
+    for (int i = 0; i < 3; i++) {
+        assert_close(result.arms[i].ceiling.flops_per_s, 1e12);
+        assert_int_equal(result.arms[i].recorded.n_steps, 0);
+        assert_string_equal(result.arms[i].recorded.why, "doubles keep no records");
+    }
 }
 
 static void steps_fill_a_run_of_about_a_third_of_a_second(void **state)

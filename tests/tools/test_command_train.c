@@ -31,6 +31,10 @@ static void training_reports_and_saves(void **state)
     assert_int_equal(number(json, "steps"), 30);
     assert_int_equal(number(json, "parameters"), 16 * 16 * 3 * 10 + 10);
     assert_true(json_is_false(json_object_get(json, "simulated")));
+    const json_t *const most = json_object_get(json, "ceiling");
+    assert_true(real(most, "flops_per_s") > 0);
+    assert_true(json_is_null(json_object_get(most, "copied_bytes_per_s")));
+    assert_int_equal(number(json_object_get(json, "recorded"), "steps"), 0);
     json_decref(json);
     expect_success(
         shell("$L train x.yaml --restore x.safetensors --start-epoch 1 --start-batch 5 -q"));
@@ -39,7 +43,7 @@ static void training_reports_and_saves(void **state)
     expect_in(out, "\ncreation ");
     expect_in(out, " ms, steady step ");
     expect_in(out, "\nsteady: ");
-    expect_in(out, "FLOP/s");
+    expect_in(out, "FLOP/s, ");
     expect_success(shell("$L train x.yaml --steps 4 --device sim -q"));
     expect_in(out, "simulated");
     expect_failure(shell("$L train x.yaml --start-epoch 2 -q"), 2, "the run has 2 epochs");
@@ -70,7 +74,8 @@ static void launches_and_copies_are_told(void **state)
     expect_in(out, " ms, steady step not measured");
     expect_success(shell("$L compare x.yaml --rounds 1 --steps 20 %s -q", device));
     expect_in(out, " kernels per step, which take the host ");
-    expect_in(out, "/s to the device (simulated)");
+    expect_in(out, "GFLOP/s, ");
+    expect_in(out, "(simulated)\n");
 }
 
 static void a_loss_that_is_not_finite_stops_the_run(void **state)

@@ -102,7 +102,8 @@ void leat_help_man(FILE *out)
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
     print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);
-    print_roff(out, "paths of these CUDA libraries, instead of the installed ones.");
+    print_roff(out, "paths of these CUDA libraries, instead of the installed ones; LEAT_CUPTI=off: "
+                    "no records of the device's work.");
     fputs(".TP\n.B LEAT_CUDA_LIBS\n", out);
     print_roff(
         out, "folders of cuDNN, cuBLASLt and NVRTC, separated by colons; no others are searched.");

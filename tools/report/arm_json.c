@@ -35,6 +35,7 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_real(one, "exposed_copy", meter->exposed_copy);
     leat_json_real(one, "other", meter->other);
     leat_speed_add(one, meter, arm->flops_per_sample);
+    leat_speed_add_device(one, &arm->ceiling, &arm->recorded);
     leat_json_int(one, "steps", arm->steps);
     leat_json_int(one, "warmup_steps", arm->warmup_steps);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);

@@ -7,6 +7,19 @@
 #include "files.h"
 #include "terminal.h"
 
+static const char *precision_text(leat_precision precision)
+{
+#define TEXT(name, text) [LEAT_PRECISION_##name] = text,
+    static const char *const texts[] = { LEAT_PRECISION_LIST(TEXT) };
+#undef TEXT
+    return texts[precision];
+}
+
+static double or_nan(double value)
+{
+    return value > 0 ? value : NAN;
+}
+
 static double flops_per_s(const leat_meter *meter, double flops_per_sample)
 {
     return meter->samples_per_s * flops_per_sample;
@@ -24,6 +37,29 @@ void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sa
     leat_json_real(object, "crossed_bytes", meter ? meter->crossed_bytes : NAN);
     leat_json_real(object, "crossing_ms", meter ? meter->crossing_ns * 1e-6 : NAN);
     leat_json_real(object, "elsewhere_ms", meter ? meter->elsewhere_ns * 1e-6 : NAN);
+}
+
+void leat_speed_add_device(json_t *object, const leat_ceiling *ceiling,
+                           const leat_recorded *recorded)
+{
+    json_t *most = json_object(), *one = json_object();
+    leat_json_text(most, "precision", precision_text(ceiling->precision));
+    leat_json_real(most, "flops_per_s", or_nan(ceiling->flops_per_s));
+    leat_json_real(most, "copied_bytes_per_s", or_nan(ceiling->copied_bytes_per_s));
+    leat_json_text(most, "why", ceiling->why);
+    leat_json_add(object, "ceiling", most);
+    const bool has = recorded->n_steps > 0;
+    leat_json_int(one, "steps", recorded->n_steps);
+    leat_json_real(one, "idle", has ? recorded->idle : NAN);
+    leat_json_real(one, "idle_by_events", has ? recorded->idle_by_events : NAN);
+    leat_json_real(one, "copying", has ? recorded->copying : NAN);
+    leat_json_real(one, "host", has ? recorded->host : NAN);
+    leat_json_real(one, "launch", has ? recorded->launch : NAN);
+    leat_json_real(one, "unknown", has ? recorded->unknown : NAN);
+    leat_json_real(one, "step_p50_ms", has ? (double)recorded->step_p50_ns * 1e-6 : NAN);
+    leat_json_int(one, "dropped", recorded->dropped);
+    leat_json_text(one, "why", recorded->why);
+    leat_json_add(object, "recorded", one);
 }
 
 /* "45.3 G" */
@@ -51,18 +87,62 @@ static const char *launches_text(const leat_meter *m, char text[160])
     return text;
 }
 
-void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sample,
-                      bool simulated)
+/* ", 38 % of 119 GFLOP/s (a product in fp32)" */
+static const char *of_products(const leat_ceiling *ceiling, double flops, char text[128])
 {
-    char flops[32], launches[160] = "", bytes[32], copies[64] = "";
+    char most[32];
+    if (ceiling->flops_per_s > 0)
+        snprintf(text, 128, ", %.3g %% of %sFLOP/s (matrix product, %s)",
+                 100 * flops / ceiling->flops_per_s, scaled_text(ceiling->flops_per_s, most),
+                 precision_text(ceiling->precision));
+    else
+        snprintf(text, 128, " (no ceiling known)");
+    return text;
+}
+
+static const char *copies_text(const leat_meter *m, const leat_ceiling *ceiling, char text[128])
+{
+    char bytes[32], most[32], share[64] = "";
+    if (ceiling->copied_bytes_per_s > 0)
+        snprintf(share, sizeof share, ", %.3g %% of %s/s",
+                 100 * m->copied_bytes_per_s / ceiling->copied_bytes_per_s,
+                 leat_files_bytes_text(ceiling->copied_bytes_per_s, most));
+    snprintf(text, 128, "; %s/s to the device%s",
+             leat_files_bytes_text(m->copied_bytes_per_s, bytes), share);
+    return text;
+}
+
+void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sample,
+                      const leat_ceiling *ceiling, bool simulated)
+{
+    char flops[32], products[128], launches[160] = "", copies[128] = "";
+    const double rate = flops_per_s(m, flops_per_sample);
     if (m->launches > 0)
         launches_text(m, launches);
     if (m->copied_bytes_per_s > 0)
-        snprintf(copies, sizeof copies, "; %s/s to the device",
-                 leat_files_bytes_text(m->copied_bytes_per_s, bytes));
-    leat_terminal_say(2, "%s: %sFLOP/s%s%s%s", name,
-                      scaled_text(flops_per_s(m, flops_per_sample), flops), launches, copies,
-                      simulated ? " (simulated)" : "");
+        copies_text(m, ceiling, copies);
+    leat_terminal_say(2, "%s: %sFLOP/s%s%s%s%s%s%s", name, scaled_text(rate, flops),
+                      of_products(ceiling, rate, products), launches, copies,
+                      simulated ? " (simulated)" : "", *ceiling->why ? "; " : "", ceiling->why);
+}
+
+void leat_speed_print_recorded(const char *name, const leat_recorded *r, const leat_meter *meter)
+{
+    char dropped[64] = "";
+    if (r->n_steps == 0) {
+        leat_terminal_say(2, "%s: no idle time by CUPTI: %s", name, r->why);
+        return;
+    }
+    if (r->dropped)
+        snprintf(dropped, sizeof dropped, "; %lld records are missing", (long long)r->dropped);
+    leat_terminal_say(2,
+                      "%s: idle %.1f %% by CUPTI (copies %.1f, host %.1f, launch %.1f, unknown "
+                      "%.1f), %.1f %% by events, of %lld steps that took %.2f times as long as "
+                      "others%s",
+                      name, 100 * r->idle, 100 * r->copying, 100 * r->host, 100 * r->launch,
+                      100 * r->unknown, 100 * r->idle_by_events, (long long)r->n_steps,
+                      (double)r->step_p50_ns / (double)(meter->step_p50_ns + !meter->step_p50_ns),
+                      dropped);
 }
 
 void leat_speed_print_crossings(const leat_meter *m)

@@ -7,14 +7,21 @@
 #define LEAT_SPEED_H
 
 #include "json.h"
+#include "leat/experiment.h"
 #include "leat/meter.h"
 
 /* Adds the figures to an object. meter  NULL: nothing was measured, they are null */
 void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sample);
+/* Adds `ceiling` and `recorded`, null where nothing is known of them. */
+void leat_speed_add_device(json_t *object, const leat_ceiling *ceiling,
+                           const leat_recorded *recorded);
 
 /* Prints a sentence that begins with `name`. */
 void leat_speed_print(const char *name, const leat_meter *meter, double flops_per_sample,
-                      bool simulated);
+                      const leat_ceiling *ceiling, bool simulated);
+/* Prints idle time by records beside that by events, or why there are no records. */
+void leat_speed_print_recorded(const char *name, const leat_recorded *recorded,
+                               const leat_meter *meter);
 
 /* Prints what layers on other devices cost, if there are such. */
 void leat_speed_print_crossings(const leat_meter *meter);

@@ -27,15 +27,15 @@ static void print_speed(const leat_train_run *t)
     leat_speed_print_start(&t->start);
     if (!t->has_meter)
         return;
-    leat_speed_print("steady", &t->meter, info->flops_per_sample, info->simulated);
+    leat_speed_print("steady", &t->meter, info->flops_per_sample, &t->ceiling, info->simulated);
     leat_speed_print_crossings(&t->meter);
+    if (!info->simulated && strcmp(info->device, "cpu") != 0)
+        leat_speed_print_recorded("steady", &t->record.result, &t->meter);
 }
 
 void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,
                           double seconds)
 {
-    leat_loader_stats_info stats;
-    leat_loader_stats(t->loader, &stats);
     char steps[32];
     printf("\n%s step%s in %.1f s", leat_files_count_text((uint64_t)t->steps, steps),
            t->steps == 1 ? "" : "s", seconds);
@@ -51,18 +51,16 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
     putchar('\n');
     print_speed(t);
     leat_bad_list_print("", t->loader);
-    leat_summary_print(&(leat_loader_stats_info){ 0 }, &stats);
-    leat_jpeg_side_print(&stats);
+    leat_summary_print(&(leat_loader_stats_info){ 0 }, &t->stats);
+    leat_jpeg_side_print(&t->stats);
     print_guess(t, config);
 }
 
 static json_t *input_json(const leat_train_run *t)
 {
     static const leat_loader_stats_info none;
-    leat_loader_stats_info stats;
-    leat_loader_stats(t->loader, &stats);
     json_t *json = json_object();
-    leat_summary_add(json, &none, &stats);
+    leat_summary_add(json, &none, &t->stats);
     return json;
 }
 
@@ -70,9 +68,7 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
                             double seconds)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->trainer);
-    leat_loader_stats_info stats;
     json_t *json = leat_json_open("train");
-    leat_loader_stats(t->loader, &stats);
     leat_json_text(json, "config", call->arguments[0]);
     leat_json_text(json, "device", info->device);
     leat_json_bool(json, "simulated", info->simulated);
@@ -83,9 +79,10 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_json_add(json, "epochs", t->list);
     t->list = NULL;
     leat_json_int(json, "steps", t->steps);
-    leat_bad_list_json(json, &stats);
+    leat_bad_list_json(json, &t->stats);
     leat_json_real(json, "seconds", seconds);
     leat_speed_add_start(json, &t->start);
+    leat_speed_add_device(json, &t->ceiling, &t->record.result);
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
     leat_json_bool(json, "diverged", t->diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(t, call));

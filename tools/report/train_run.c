@@ -10,6 +10,7 @@
 
 #include "files.h"
 #include "train_epoch.h"
+#include "train_not_finite.h"
 
 enum {
     TIMES_MAX = 65536, /* times that a trainer keeps */
@@ -26,13 +27,14 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
     for (size_t i = 0; i < n; i++)
         leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
                                t->times[i].compute_start_ns, t->times[i].compute_end_ns);
+    const size_t least = t->unmeasured + 1;
     size_t first = t->warm ? 1 : leat_meter_warm(t->times, n);
+    first = first < least ? least : first;
     e->steady = first + MEASURED_MIN <= n;
     if (!e->steady && !t->warm)
-        first = n / 2;
-    if (first < 1)
-        first = 1;
+        first = n / 2 < least ? least : n / 2;
     t->warm = true;
+    t->unmeasured = 0;
     e->has_meter =
         first + MEASURED_MIN <= n && leat_meter_account(t->times, first, n, &e->meter) == LEAT_OK;
     if (e->has_meter) {
@@ -73,69 +75,6 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     return rc < 0 && !e->eval_stopped ? leat_fail_in(err, rc, "eval: ") : LEAT_OK;
 }
 
-enum { LISTED = 64 };
-
-static int64_t eval_batches(const leat_train_run *t)
-{
-    const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
-    return n < 0 ? 0 : n;
-}
-
-static bool is_about_a_value(const char *message)
-{
-    return strstr(message, " is NaN (batch ") || strstr(message, " is infinite (batch ");
-}
-
-/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are
- * masked or replaced, it is taken from their list. */
-static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
-{
-    const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
-    leat_row_error list[LISTED];
-    leat_loader *loader = NULL;
-    leat_batch *batch;
-    bool found = false;
-    int rc = leat_loader_open(plan, &how, &loader, err);
-    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
-        rc = leat_loader_next(loader, &batch, err);
-        if (rc == LEAT_OK)
-            leat_batch_release(batch);
-    }
-    if (rc < 0)
-        found = is_about_a_value(err->message);
-    const int32_t n_listed = loader ? leat_loader_errors(loader, list, LISTED) : 0;
-    for (int32_t i = 0; i < n_listed && !found; i++)
-        if ((found = is_about_a_value(list[i].message)))
-            leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
-    leat_loader_close(&loader);
-    return found;
-}
-
-/* Stops at a loss that is not finite: later steps and weights would be useless. */
-static int check_loss(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
-{
-    const bool trained = isfinite(e->train.loss);
-    const int64_t first = t->first + t->steps - e->steps;
-    leat_error why = { 0 };
-    if (leat_trainer_get_info(t->trainer)->simulated ||
-        (trained && (!e->has_eval || isfinite(e->eval.loss))))
-        return LEAT_OK;
-    t->diverged = true;
-    const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
-                               : find_value(t->plan, first, e->steps, &why);
-    return leat_fail(err, LEAT_E_DATA,
-                     "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
-                     (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
-                     (long long)t->steps, trained ? "eval " : "",
-                     found ? ", because the data contain NaN or infinite values: "
-                           : "; usually the learning rate is too high (train.optimizer), or the "
-                             "input is not normalized",
-                     found ? why.message : "",
-                     !t->save   ? ""
-                     : t->saved ? "; the saved weights are those of the previous epoch"
-                                : "; no weights were saved");
-}
-
 /* --- logging -----------------------------------------------------------------------------------*/
 
 /* Passes over the data after so many steps; NaN: a pass has no end. */
@@ -170,46 +109,6 @@ static void log_step(leat_train_run *t, int64_t epoch)
 }
 
 /* --- steps -------------------------------------------------------------------------------------*/
-
-static bool is_about_the_loss(const leat_error *err)
-{
-    return strstr(err->message, "the loss is not a finite number");
-}
-
-enum { RECORDS_SHOWN = 16 };
-
-/* "records 5, 17, ... " of a batch. */
-static void list_records(const leat_plan *plan, int64_t batch, char *text, size_t size)
-{
-    uint64_t records[RECORDS_SHOWN];
-    const int64_t n = leat_plan_records(plan, batch, records, RECORDS_SHOWN);
-    size_t used = (size_t)snprintf(text, size, "; its %lld records are ", (long long)n);
-    for (int64_t i = 0; i < n && i < RECORDS_SHOWN; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? ", " : "",
-                                 (unsigned long long)records[i]);
-    if (n > RECORDS_SHOWN)
-        snprintf(text + used, size - used, ", ...");
-}
-
-/* Reports a step whose loss is not finite: where, why, and which records were in its batch. */
-static int explain_loss(leat_train_run *t, int64_t batch, int64_t epoch, leat_error *err)
-{
-    char what[400], records[RECORDS_SHOWN * 22 + 64];
-    leat_error why = { 0 };
-    t->diverged = true;
-    snprintf(what, sizeof what, "%.399s", err->message);
-    list_records(t->plan, batch, records, sizeof records);
-    const bool found = find_value(t->plan, batch, 1, &why);
-    return leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s",
-                     (long long)epoch + 1, (long long)(t->steps + 1), what,
-                     found ? "the data: "
-                           : "usually the learning rate is too high (train.optimizer), or the "
-                             "input is not normalized",
-                     found ? why.message : "", records,
-                     t->save && !t->saved ? "; no weights were saved"
-                     : t->save            ? "; the saved weights are those of the previous epoch"
-                                          : "");
-}
 
 static int save(leat_train_run *t, leat_error *err)
 {
@@ -274,7 +173,7 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
     json_array_append_new(t->list, leat_train_epoch_json(&e));
     log_epoch(t, &e);
-    rc = check_loss(t, &e, err);
+    rc = leat_train_loss_check(t, &e, err);
     if (rc == LEAT_OK)
         rc = save_epoch(t, number, err);
     begin_epoch(t);
@@ -287,6 +186,23 @@ static void wait_for_first(leat_train_run *t, int64_t start_ns)
 {
     t->n_times = leat_trainer_times(t->trainer, t->times, 1);
     t->start.first_step = (double)(leat_files_now_ns() - start_ns) * 1e-6;
+}
+
+/* Steps that follow in the epoch of batch `number`. */
+static int64_t left_in_epoch(const leat_train_run *t, int64_t number)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    const int64_t of_run = t->steps_most > 0 ? t->steps_most - t->steps : INT64_MAX;
+    const int64_t left = per_epoch > 0 ? per_epoch - 1 - number % per_epoch : INT64_MAX;
+    return left < of_run ? left : of_run;
+}
+
+static void record(leat_train_run *t, int64_t number)
+{
+    if (!leat_train_record_step(&t->record, t->trainer, t->steps, left_in_epoch(t, number)))
+        return;
+    t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, TIMES_MAX - t->n_times);
+    t->unmeasured = t->n_times;
 }
 
 /* One step; *end: the run is over. */
@@ -308,11 +224,12 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     if ((rc = leat_trainer_step(t->trainer, batch, err)) == LEAT_OK && t->steps == 0)
         wait_for_first(t, start_ns);
     if (rc < 0)
-        return is_about_the_loss(err) ? explain_loss(t, info.number, epoch, err) : rc;
+        return leat_train_loss_explain(t, info.number, epoch, rc, err);
     t->counts.busy_ns += leat_files_now_ns() - start_ns;
     t->counts.samples += info.rows;
     t->steps++;
     t->epoch_steps++;
+    record(t, info.number);
     log_step(t, epoch);
     leat_progress_show(&t->progress, (uint64_t)t->steps);
     *end = t->steps_most > 0 && t->steps == t->steps_most;
@@ -379,6 +296,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
                              .loader = t->loader,
                              .is_cpu = !strcmp(leat_device_get_info(t->device)->name, "cpu") };
     leat_train_rate_begin(&t->counts, &t->shown);
+    leat_train_record_init(&t->record);
     begin_epoch(t);
     t->keep.loader = t->loader;
     while (rc == LEAT_OK && !end && !must_stop(t))
@@ -388,6 +306,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_train_keep_end(&t->keep, t->steps, err);
     leat_progress_fini(&t->progress);
+    leat_loader_stats(t->loader, &t->stats);
     free(t->times);
     t->times = NULL;
     return rc;

@@ -16,6 +16,7 @@
 #include "train_keep.h"
 #include "train_log.h"
 #include "train_rate.h"
+#include "train_record.h"
 
 typedef struct leat_train_run {
     /* Set before. */
@@ -41,15 +42,20 @@ typedef struct leat_train_run {
     bool stopped;      /* by a signal, between two steps or in an evaluation */
     bool eval_stopped; /* the last epoch was not evaluated to the end */
     bool has_meter;
-    leat_meter meter;       /* of the last epoch that was long enough */
-    leat_speed_start start; /* `creation` is set before */
-    int64_t saved_steps;    /* steps of this run that the saved weights include */
+    leat_meter meter;             /* of the last epoch that was long enough */
+    leat_speed_start start;       /* `creation` is set before */
+    leat_ceiling ceiling;         /* of the device; measured after the run, if there is a meter */
+    leat_loader_stats_info stats; /* at the end of the last step or evaluation */
+    int64_t saved_steps;          /* steps of this run that the saved weights include */
     /* While it runs. */
     int64_t epoch_steps, epoch_start_ns;
     leat_step_times *times;
-    size_t n_times; /* in `times` already: of the first step */
+    size_t n_times; /* in `times` already: of the first steps of the epoch */
     bool warm;      /* the warm-up is over */
-    bool eval_bad;  /* already reported */
+    leat_train_record record;
+    size_t
+        unmeasured; /* first steps of the epoch that its meter leaves out, because they were recorded */
+    bool eval_bad; /* already reported */
     leat_train_counts counts;
     leat_train_mark shown,
         logged; /* since the last drawing of the progress line; the last line of the log */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ceiling.c: the most that a device reaches, to compare what steps reach with: leat/experiment.h. */
+#include <stdio.h>
+
+#include "device_table.h"
+#include "leat/experiment.h"
+
+/* REPEATS are enqueued at once, so that a launch does not count. */
+enum { SMALLEST = 256, LARGEST = 4096, REPEATS = 4, RUNS = 3, COPY_BYTES = 32 << 20 };
+static const int64_t ENOUGH_NS = 5000000; /* of a run: larger products are hardly faster */
+
+/* The fastest of a few runs, after one that may load libraries. */
+static int time_work(leat_device *device, const leat_work_options *options, int64_t *ns,
+                     leat_error *err)
+{
+    leat_work *work = NULL;
+    int64_t one = 0;
+    int rc = leat_work_open(device, options, &work, err);
+    if (rc == LEAT_OK)
+        rc = leat_work_run(work, ns, err);
+    for (int i = 0; i < RUNS && rc == LEAT_OK; i++)
+        if ((rc = leat_work_run(work, &one, err)) == LEAT_OK && (i == 0 || one < *ns))
+            *ns = one > 1 ? one : 1;
+    leat_work_close(&work);
+    return rc;
+}
+
+/* A size that fails, because memory ends there, leaves what smaller ones reached. */
+static void measure_products(leat_device *device, leat_ceiling *out)
+{
+    leat_error err = { 0 };
+    int64_t ns = 0;
+    int rc = LEAT_OK;
+    for (int64_t n = SMALLEST; n <= LARGEST && ns < ENOUGH_NS && rc == LEAT_OK; n *= 2) {
+        const leat_work_options o = {
+            .kind = LEAT_WORK_MATMUL, .n = n, .repeats = REPEATS, .precision = out->precision
+        };
+        if ((rc = time_work(device, &o, &ns, &err)) < 0)
+            continue;
+        const double rate = 2e9 * (double)n * (double)n * (double)n * REPEATS / (double)ns;
+        out->flops_per_s = rate > out->flops_per_s ? rate : out->flops_per_s;
+    }
+    if (out->flops_per_s == 0)
+        snprintf(out->why, sizeof out->why, "no product was timed: %.200s", err.message);
+}
+
+static void measure_copies(leat_device *device, leat_ceiling *out)
+{
+    const leat_work_options o = { .kind = LEAT_WORK_COPY, .n = COPY_BYTES, .repeats = REPEATS };
+    leat_error err = { 0 };
+    int64_t ns = 0;
+    if (time_work(device, &o, &ns, &err) == LEAT_OK)
+        out->copied_bytes_per_s = 1e9 * COPY_BYTES * REPEATS / (double)ns;
+    else if (!*out->why)
+        snprintf(out->why, sizeof out->why, "no copy was timed: %.200s", err.message);
+}
+
+void leat_ceiling_measure(leat_device *device, leat_precision precision, leat_ceiling *out)
+{
+    if (!out)
+        return;
+    *out = (leat_ceiling){ .precision = precision };
+    if (!device) {
+        snprintf(out->why, sizeof out->why, "there is no device");
+        return;
+    }
+    measure_products(device, out);
+    if (!device->table->host_memory)
+        measure_copies(device, out);
+}

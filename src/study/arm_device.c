@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arm_device.c: what compare.c asks about an arm's device after the rounds: steps by its own records, and the most
+ * that it reaches. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arm.h"
+
+enum { RECORDED = 50 }; /* steps; a record takes 40 bytes for each kernel */
+
+/* Steps as configured: a batch each. */
+static int steps(const leat_arm *arm, leat_loader *loader, int32_t n, leat_error *err)
+{
+    leat_batch *batch;
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < n && rc == LEAT_OK; i++)
+        if ((rc = leat_arm_next(loader, &batch, err)) == LEAT_OK)
+            rc = leat_trainer_repeat(arm->trainer, batch, 1, err);
+    return rc;
+}
+
+int leat_arm_run_recorded(leat_arm *arm, leat_error *err)
+{
+    const int32_t n = arm->out->steps < RECORDED ? arm->out->steps : RECORDED;
+    leat_recorded *const out = &arm->out->recorded;
+    leat_loader *loader = NULL;
+    leat_error why = { 0 };
+    *out = (leat_recorded){ 0 };
+    if (leat_trainer_record(arm->trainer, &why) < 0) {
+        snprintf(out->why, sizeof out->why, "%.250s", why.message);
+        return LEAT_OK;
+    }
+    int rc = leat_arm_loader_open(arm, &loader, err);
+    if (rc == LEAT_OK)
+        rc = steps(arm, loader, arm->settle + n, err);
+    leat_trainer_recorded(arm->trainer, arm->settle, out);
+    leat_loader_close(&loader);
+    return rc;
+}
+
+void leat_arm_ceiling(leat_arm *arm, const leat_arm *like)
+{
+    const leat_precision precision = leat_trainer_get_info(arm->trainer)->precision;
+    if (like && like->out->ceiling.precision == precision &&
+        !strcmp(like->out->device, arm->out->device))
+        arm->out->ceiling = like->out->ceiling;
+    else
+        leat_ceiling_measure(arm->device, precision, &arm->out->ceiling);
+}

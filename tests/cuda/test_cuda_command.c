@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cuda_command.c: what `leat train` and `leat compare` report of a GPU: idle time by records and by events, and
+ * the most that the device reaches. Over the stand-ins for CUDA and CUPTI. */
+#include "fixtures/command_pipeline.h"
+
+static void expect_recorded_json(const json_t *object, int64_t steps)
+{
+    const json_t *const one = json_object_get(object, "recorded");
+    assert_int_equal(number(one, "steps"), steps);
+    assert_true(real(one, "idle") > 0 && real(one, "idle") < 1);
+    assert_true(real(one, "idle_by_events") < 1);
+    assert_true(real(json_object_get(object, "ceiling"), "copied_bytes_per_s") > 0);
+}
+
+static void the_commands_print_both(void **state)
+{
+    json_t *json;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --set pipeline.batch.size=2 --device cuda:0 -q --json"));
+    json = parse_out();
+    expect_recorded_json(json, 40); /* half of those after step 20 of 120, but the first 10 */
+    json_decref(json);
+    expect_success(
+        shell("$L train x.yaml --set pipeline.batch.size=2 --device cuda:0 -q | tr -s '\\n ' ' '"));
+    expect_in(out, " % by CUPTI (");
+    expect_in(out, " % by events");
+    expect_success(shell("LEAT_CUPTI=off $L compare x.yaml --rounds 1 --steps 20 --device cuda:0 "
+                         "-q | tr -s '\\n ' ' '"));
+    expect_in(out, "no idle time by CUPTI: LEAT_CUPTI is off");
+    expect_success(shell("$L compare x.yaml --rounds 1 --steps 20 --device cuda:0 -q --json"));
+    json = parse_out();
+    expect_recorded_json(json_array_get(json_object_get(json, "arms"), 0), 20);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_commands_print_both),
+    };
+    setenv("LEAT_CUDA_PLUGIN", BUILD_DIR "/tests/libleat-cuda-fake.so", 1);
+    setenv("LEAT_CUPTI", BUILD_DIR "/tests/libcupti-fake.so", 1);
+    setenv("CUPTI_FAKE_LIVE", "1", 1);
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_cuda_idle.c: idle time by the device's records beside that by events, over the stand-ins for CUDA and CUPTI:
+ * of steps whose records a test plants, and of a comparison. test_cuda_command.c has what the commands print. */
+#include <math.h>
+
+#include "fakes/cupti_fake.h"
+#include "fixtures/cuda_fixture.h"
+#include "fixtures/record_file.h"
+
+#define FAKE_CUPTI BUILD_DIR "/tests/libcupti-fake.so"
+
+enum { RECORDS = 256, SIZE = 8, SETTLE = 4, STEPS = 8 };
+
+static const cuda_fake_table *fake;
+static const cupti_fake_table *cupti;
+
+static int make_file(void **state)
+{
+    (void)state;
+    return make_record_file(RECORDS, 0);
+}
+
+static leat_config *make_config(void)
+{
+    char text[1024];
+    leat_config *config;
+    leat_error err;
+    snprintf(text, sizeof text,
+             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
+             "engine: {threads: 1}\n"
+             "pipeline: [{batch: %d}, {prefetch: {batches: 2}}]\n"
+             "train:\n  device: cuda:0\n  input: x\n  target: id\n  model: [{dense: %d}]\n"
+             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
+             path, SIZE, RECORDS);
+    check(leat_config_parse(text, "idle.yaml", &config, &err), &err);
+    return config;
+}
+
+typedef struct run {
+    leat_config *config;
+    leat_plan *plan;
+    leat_device *device;
+    leat_trainer *trainer;
+    leat_loader *loader;
+} run;
+
+static run open_run(void)
+{
+    run r = { .config = make_config() };
+    leat_error err;
+    fake->reset(1);
+    cupti->reset();
+    check(leat_plan_open(r.config, NULL, &r.plan, &err), &err);
+    check(leat_trainer_open_device(r.config, &r.device, &err), &err);
+    check(leat_trainer_open(r.config, r.plan, r.device, &r.trainer, &err), &err);
+    const leat_loader_options how = { .device = r.device, .epochs = -1 };
+    check(leat_loader_open(r.plan, &how, &r.loader, &err), &err);
+    return r;
+}
+
+static void close_run(run *r)
+{
+    leat_loader_close(&r->loader);
+    leat_trainer_close(&r->trainer);
+    leat_device_close(&r->device);
+    leat_plan_close(&r->plan);
+    leat_config_close(&r->config);
+    check_fake(fake);
+    assert_null(cupti->violation());
+    assert_int_equal(cupti->enabled(), 0);
+}
+
+static void step(run *r, int n)
+{
+    for (int i = 0; i < n; i++) {
+        leat_batch *batch;
+        leat_error err;
+        check(leat_loader_next(r->loader, &batch, &err), &err);
+        check(leat_trainer_step(r->trainer, batch, &err), &err);
+    }
+}
+
+static void assert_close(double value, double expected)
+{
+    if (!(fabs(value - expected) < 1e-9))
+        fail_msg("%.12g is not %.12g", value, expected);
+}
+
+/* Comes first, because the library is opened once and for all. */
+static void switched_off(void **state)
+{
+    run r = open_run();
+    leat_error err;
+    (void)state;
+    setenv("LEAT_CUPTI", "off", 1);
+    assert_int_equal(leat_trainer_record(r.trainer, &err), LEAT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "LEAT_CUPTI is off"));
+    setenv("LEAT_CUPTI", FAKE_CUPTI, 1);
+    close_run(&r);
+}
+
+/* The records say that the device ran in the first half of each step, and that it set memory in a quarter of what
+ * followed; times of events say that it ran in the whole step. */
+static void records_see_gaps_inside_a_step(void **state)
+{
+    run r = open_run();
+    leat_step_times times[SETTLE + STEPS];
+    leat_recorded recorded;
+    leat_meter meter;
+    leat_error err;
+    (void)state;
+    step(&r, 3);
+    assert_int_equal(leat_trainer_times(r.trainer, times, SETTLE + STEPS), 3);
+    check(leat_trainer_record(r.trainer, &err), &err);
+    assert_int_equal(leat_trainer_record(r.trainer, &err), LEAT_E_BUSY);
+    step(&r, SETTLE + STEPS);
+    assert_int_equal(leat_trainer_times(r.trainer, times, SETTLE + STEPS), SETTLE + STEPS);
+    int64_t busy = 0, between = 0;
+    for (uint32_t i = 0; i < SETTLE + STEPS; i++) {
+        const uint64_t start = (uint64_t)times[i].compute_start_ns,
+                       half = (uint64_t)(times[i].compute_end_ns - times[i].compute_start_ns) / 2;
+        cupti->work(CUPTI_FAKE_LAUNCH, start - 50, start - 40, i + 1);
+        cupti->work(CUPTI_FAKE_KERNEL, start, start + half, i + 1);
+        cupti->work(CUPTI_FAKE_LAUNCH, start + half, start + half, i + 1000);
+        cupti->work(CUPTI_FAKE_SET, start + half + half / 4, start + half + half / 2, i + 1000);
+        busy += i >= SETTLE ? (int64_t)(half + half / 2 - half / 4) : 0;
+        between += i >= SETTLE ? (int64_t)(half / 4) : 0;
+    }
+    cupti->drop(2);
+    leat_trainer_recorded(r.trainer, SETTLE, &recorded);
+    assert_int_equal(leat_meter_account(times, SETTLE, SETTLE + STEPS, &meter), LEAT_OK);
+    assert_string_equal(recorded.why, "");
+    assert_int_equal(recorded.n_steps, STEPS);
+    assert_int_equal(recorded.dropped, 2);
+    assert_int_equal(recorded.step_p50_ns, meter.step_p50_ns);
+    assert_close(recorded.idle, 1 - (double)busy / (double)meter.wall_ns);
+    assert_close(recorded.idle_by_events, 1 - meter.busy);
+    assert_true(recorded.launch >= (double)between / (double)meter.wall_ns);
+    assert_close(recorded.copying + recorded.host + recorded.launch + recorded.unknown,
+                 recorded.idle);
+    leat_trainer_recorded(r.trainer, SETTLE, &recorded);
+    assert_int_equal(recorded.n_steps, 0);
+    assert_string_equal(recorded.why, "no recording is under way");
+    close_run(&r);
+}
+
+static void what_fails_says_why(void **state)
+{
+    run r = open_run();
+    leat_recorded recorded;
+    leat_error err;
+    (void)state;
+    cupti->fail_next(999);
+    assert_int_equal(leat_trainer_record(r.trainer, &err), LEAT_E_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "planted failure"));
+    check(leat_trainer_record(r.trainer, &err), &err);
+    step(&r, SETTLE);
+    leat_trainer_recorded(r.trainer, SETTLE, &recorded);
+    assert_int_equal(recorded.n_steps, 0);
+    assert_string_equal(recorded.why, "too few steps were recorded");
+    check(leat_trainer_record(r.trainer, &err), &err);
+    step(&r, SETTLE + STEPS);
+    cupti->fail_next(999);
+    leat_trainer_recorded(r.trainer, SETTLE, &recorded);
+    assert_int_equal(recorded.n_steps, 0);
+    assert_non_null(strstr(recorded.why, "planted failure"));
+    check(leat_trainer_record(r.trainer, &err), &err);
+    close_run(&r); /* ends the recording */
+}
+
+static void expect_recorded(const leat_recorded *r, int64_t steps)
+{
+    assert_string_equal(r->why, "");
+    assert_int_equal(r->n_steps, steps);
+    assert_true(r->idle > 0 && r->idle < 1 && r->idle_by_events > -1e-9 && r->idle_by_events < 1);
+    assert_close(r->copying + r->host + r->launch + r->unknown, r->idle);
+}
+
+/* With what the fake GPU really did as records, from here on. */
+static void a_comparison_records_each_arm(void **state)
+{
+    static leat_compare_result result;
+    static const char *const vary[] = { "train.precision=fp32,bf16" };
+    const leat_compare_options how = { .rounds = 1, .steps = 20, .warmup_ms = 20 };
+    leat_config *config = make_config();
+    leat_error err;
+    (void)state;
+    fake->reset(1);
+    cupti->reset();
+    setenv("CUPTI_FAKE_LIVE", "1", 1);
+    check(leat_compare(config, vary, 1, &how, &result, &err), &err);
+    for (int i = 0; i < 2; i++) {
+        expect_recorded(&result.arms[i].recorded, 20);
+        assert_int_equal(result.arms[i].ceiling.precision,
+                         i ? LEAT_PRECISION_BF16 : LEAT_PRECISION_FP32);
+        assert_true(result.arms[i].ceiling.flops_per_s > 0);
+        assert_true(result.arms[i].ceiling.copied_bytes_per_s > 0);
+        assert_string_equal(result.arms[i].ceiling.why, "");
+    }
+    leat_config_close(&config);
+    check_fake(fake);
+    assert_null(cupti->violation());
+    assert_int_equal(cupti->enabled(), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(switched_off),
+        cmocka_unit_test(records_see_gaps_inside_a_step),
+        cmocka_unit_test(what_fails_says_why),
+        cmocka_unit_test(a_comparison_records_each_arm),
+    };
+    const cupti_fake_table *(*get)(void);
+    fake = open_fake();
+    setenv("LEAT_CUPTI", FAKE_CUPTI, 1);
+    void *const library = dlopen(FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return fprintf(stderr, "%s\n", dlerror()), 1;
+    *(void **)&get = dlsym(library, "cupti_fake_get");
+    cupti = get();
+    return cmocka_run_group_tests(tests, make_file, NULL);
+}

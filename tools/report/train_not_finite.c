@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_not_finite.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LISTED = 64 };
+
+static int64_t eval_batches(const leat_train_run *t)
+{
+    const int64_t n = leat_plan_get_info(t->eval_plan)->n_batches;
+    return n < 0 ? 0 : n;
+}
+
+static bool is_about_a_value(const char *message)
+{
+    return strstr(message, " is NaN (batch ") || strstr(message, " is infinite (batch ");
+}
+
+/* Whether the data of n batches hold a value that is not finite; *err names the first. If bad records are
+ * masked or replaced, it is taken from their list. */
+static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_error *err)
+{
+    const leat_loader_options how = { .epochs = -1, .first_batch = first, .expect.finite = 1 };
+    leat_row_error list[LISTED];
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    bool found = false;
+    int rc = leat_loader_open(plan, &how, &loader, err);
+    for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
+        rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            leat_batch_release(batch);
+    }
+    if (rc < 0)
+        found = is_about_a_value(err->message);
+    const int32_t n_listed = loader ? leat_loader_errors(loader, list, LISTED) : 0;
+    for (int32_t i = 0; i < n_listed && !found; i++)
+        if ((found = is_about_a_value(list[i].message)))
+            leat_fail(err, LEAT_E_DATA, "%s", list[i].message);
+    leat_loader_close(&loader);
+    return found;
+}
+
+int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
+{
+    const bool trained = isfinite(e->train.loss);
+    const int64_t first = t->first + t->steps - e->steps;
+    leat_error why = { 0 };
+    if (leat_trainer_get_info(t->trainer)->simulated ||
+        (trained && (!e->has_eval || isfinite(e->eval.loss))))
+        return LEAT_OK;
+    t->diverged = true;
+    const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
+                               : find_value(t->plan, first, e->steps, &why);
+    return leat_fail(err, LEAT_E_DATA,
+                     "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
+                     (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
+                     (long long)t->steps, trained ? "eval " : "",
+                     found ? ", because the data contain NaN or infinite values: "
+                           : "; usually the learning rate is too high (train.optimizer), or the "
+                             "input is not normalized",
+                     found ? why.message : "",
+                     !t->save   ? ""
+                     : t->saved ? "; the saved weights are those of the previous epoch"
+                                : "; no weights were saved");
+}
+
+enum { RECORDS_SHOWN = 16 };
+
+/* "records 5, 17, ... " of a batch. */
+static void list_records(const leat_plan *plan, int64_t batch, char *text, size_t size)
+{
+    uint64_t records[RECORDS_SHOWN];
+    const int64_t n = leat_plan_records(plan, batch, records, RECORDS_SHOWN);
+    size_t used = (size_t)snprintf(text, size, "; its %lld records are ", (long long)n);
+    for (int64_t i = 0; i < n && i < RECORDS_SHOWN; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%llu", i ? ", " : "",
+                                 (unsigned long long)records[i]);
+    if (n > RECORDS_SHOWN)
+        snprintf(text + used, size - used, ", ...");
+}
+
+int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int rc,
+                            leat_error *err)
+{
+    char what[400], records[RECORDS_SHOWN * 22 + 64];
+    leat_error why = { 0 };
+    if (!strstr(err->message, "the loss is not a finite number"))
+        return rc;
+    t->diverged = true;
+    snprintf(what, sizeof what, "%.399s", err->message);
+    list_records(t->plan, batch, records, sizeof records);
+    const bool found = find_value(t->plan, batch, 1, &why);
+    return leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s",
+                     (long long)epoch + 1, (long long)(t->steps + 1), what,
+                     found ? "the data: "
+                           : "usually the learning rate is too high (train.optimizer), or the "
+                             "input is not normalized",
+                     found ? why.message : "", records,
+                     t->save && !t->saved ? "; no weights were saved"
+                     : t->save            ? "; the saved weights are those of the previous epoch"
+                                          : "");
+}
