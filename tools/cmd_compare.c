@@ -77,7 +77,7 @@ static void print_head(void)
 {
     printf("%11s %15s %27s %18s\n%11s %7s %7s %6s %6s %6s %6s %6s %17s\n", "", "step (ms)",
            "% of the device's time", "speed-up", "samples/s", "p50", "p95", "busy", "idle", "input",
-           "copy", "other", "(95 %)");
+           "copy", "other", "(95 % interval)");
 }
 
 /* Digits after the point, so that a ratio takes four places. */
@@ -163,6 +163,9 @@ static void print_result(const leat_compare_result *result, const char *path)
         print_speed(&result->arms[i]);
     if (result->n_arms > 1) { /* the summary of one arm is its sentence */
         putchar('\n');
+        leat_terminal_say(2,
+                          "speed-up: samples/s divided by those of the first arm; in brackets the "
+                          "range in which it is with 95 %% certainty");
         leat_terminal_say(0, "%s", result->summary);
     }
     leat_terminal_say(2, "leat doctor %s says what to change", path);

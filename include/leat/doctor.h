@@ -83,11 +83,12 @@ typedef struct leat_doctor_suggestion {
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
     double gain;          /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
-    /* Measured alternately: the job with the change, and unchanged. */
+    /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
     double verified_step_ms, before_step_ms, verified_gain;
     /* The prediction, scaled by how much the unchanged job's time has changed since. */
     double expected_step_ms;
-    int32_t right; /* verified_step_ms is within 15 % of expected_step_ms */
+    int32_t right;      /* verified_step_ms is within 15 % of expected_step_ms */
+    double cores_taken; /* by other processes while it was verified; 0: not known */
 } leat_doctor_suggestion;
 
 typedef struct leat_doctor_result {

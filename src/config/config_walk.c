@@ -93,17 +93,14 @@ static int fail_absent(const leat_walk *w, const char *name)
 {
     char text[200];
     leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
     const leat_node *node = w->node;
     if (node->kind == LEAT_NODE_SCALAR)
         return leat_fail(w->err, w->code, "%s is a single value and has no '%.80s'",
                          leat_config_walk_place(w, text, sizeof text), name);
     for (const leat_node *child = node->first; child; child = child->next) {
         const char *word = node->kind == LEAT_NODE_MAP ? child->key : entry_name(child);
-        if (!word || !*word)
-            continue;
-        leat_nearest_offer(&near, word);
-        leat_nearest_add_word_once(&known, word);
+        if (word && *word)
+            leat_nearest_offer(&near, word);
     }
     leat_config_walk_place(w, text, sizeof text);
     if (w->owner && node->kind == LEAT_NODE_LIST && !near.best)
@@ -111,10 +108,10 @@ static int fail_absent(const leat_walk *w, const char *name)
                          "%s has no '%.80s': it is written as a list alone, of: %s; set all of it "
                          "with %s=[...], or write it as `- %s: {OPTION: VALUE, ...}` to set one "
                          "option",
-                         text, name, known.text, text, w->owner);
+                         text, name, near.known.text, text, w->owner);
     return leat_fail(w->err, w->code, "%s has no '%.80s'%s%s%s", text, name,
-                     near.best || known.length ? leat_nearest_text(&near) : "",
-                     known.length ? " It has: " : "", known.text);
+                     near.best || near.known.length ? leat_nearest_text(&near) : "",
+                     near.known.length ? " It has: " : "", near.known.text);
 }
 
 static int fail_count(const leat_walk *w, const char *name, int64_t n, bool ambiguous)

@@ -115,7 +115,10 @@ leat_nearest_word leat_nearest_init(const char *word)
  * is a word of the other (size, kernel_size), or if one abbreviates the other. */
 void leat_nearest_offer(leat_nearest_word *near, const char *candidate)
 {
-    if (!near->word || !candidate)
+    if (!candidate)
+        return;
+    leat_nearest_add_word_once(&near->known, candidate);
+    if (!near->word)
         return;
     const size_t n = strlen(near->word), m = strlen(candidate);
     if (n == 0 || m == 0 || n > WORD_MAX || m > WORD_MAX)

@@ -64,7 +64,7 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
 }
 
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
-                       leat_nearest_word *near, const leat_words *known)
+                       leat_nearest_word *near)
 {
     const char *const hint = leat_node_hint(noun, node);
     if (node->elsewhere || hint) {
@@ -73,8 +73,8 @@ int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what,
         return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
     }
     leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s", what, noun, node->key,
-              near->best || known->length ? leat_nearest_text(near) : "",
-              known->length ? " It has: " : "", known->text);
+              near->best || near->known.length ? leat_nearest_text(near) : "",
+              near->known.length ? " It has: " : "", near->known.text);
     return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
 }
 

@@ -53,7 +53,7 @@ int leat_node_fail_in(const leat_node *node, leat_error *err, int code);
 const char *leat_node_hint(const char *noun, const leat_node *node);
 /* "file:line:column: WHAT has no NOUN 'key'; did you mean 'near'? It has: …" about a map's entry. */
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
-                       leat_nearest_word *near, const leat_words *known);
+                       leat_nearest_word *near);
 
 /* Reads a list entry such as `- relu` or `- dense: {units: 10}`: a stage, op, layer or loss. Gives its
  * name and the node of its options (NULL: it has none). LEAT_E_CONFIG if the entry has another form. */

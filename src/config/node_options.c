@@ -70,12 +70,9 @@ static int set_row(struct filling *f, const leat_option *row, const leat_node *n
 static int fail_unknown(const struct filling *f, const leat_node *entry)
 {
     leat_nearest_word near = leat_nearest_init(entry->key);
-    leat_words known = { .length = 0 };
-    for (const leat_option *row = f->table; row->name; row++) {
+    for (const leat_option *row = f->table; row->name; row++)
         leat_nearest_offer(&near, row->name);
-        leat_nearest_add_word(&known, row->name);
-    }
-    return leat_node_fail_key(entry, f->err, f->what, "option", &near, &known);
+    return leat_node_fail_key(entry, f->err, f->what, "option", &near);
 }
 
 /* The key "" has the bare value, for the first row (see node.h). It comes first in its map, so that a row

@@ -3,7 +3,7 @@
  * net_cuda.h: internals of training on a GPU. net_cuda.c fills leat_backend and runs steps, net_memory.c opens a net:
  * kernels, arenas and tables; net_plan.c compiles programs into calls, which net_make.c and net_make_layers.c
  * make; net_update.c adds the calls after the backward pass; net_choose.c says what runs here; net_graph.c
- * records steps as CUDA graphs; net_part.c runs parts of models.
+ * records steps as CUDA graphs.
  *
  * DESIGN: a program is compiled for a number of rows into a list of calls: kernels of ours with their arguments,
  * and ops of the libraries (train_lib.h). A step is: ingest, which copies the batch into fixed memory and
@@ -244,15 +244,10 @@ leat_net_call leat_net_arena_call(float *weight, float *other, size_t n, int32_t
 int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err);
 int leat_net_run_all(leat_net *net, const leat_net_calls *calls, cudaStream_t stream,
                      leat_error *err);
-/* Calls [from, to) of a list. */
-int leat_net_run_some(leat_net *net, const leat_net_calls *calls, int32_t from, int32_t to,
-                      cudaStream_t stream, leat_error *err);
 /* A whole step: as a graph where that is possible. */
 int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
                       cudaStream_t stream, leat_error *err);
 void leat_net_graphs_close(leat_net *net);
-
-/* --- net_part.c -------------------------------------------------------------------------------- */
 
 /* how->phase: one of the two passes. */
 int leat_net_part_run(leat_net *net, const leat_net_plan *plan, const leat_net_call *ingest,

@@ -15,9 +15,10 @@
 #include "bootstrap.h"
 #include "doctor_fill.h"
 #include "forecast.h"
+#include "median.h"
 #include "other_processes.h"
 #include "rounds.h"
-#include "suggest.h"
+#include "suggest/suggest.h"
 #include "trial.h"
 
 enum {
@@ -25,7 +26,7 @@ enum {
     STEPS_LIMIT = 60000,
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
-    VERIFY_ROUNDS = 6,
+    VERIFY_ROUNDS = 7, /* odd: one of them is the median */
 };
 static const double RIGHT_WITHIN = 0.15;
 
@@ -230,24 +231,22 @@ static int suggest(struct doctor *d, leat_error *err)
     return rc;
 }
 
-static double mean_rate(const leat_meter *rounds)
+/* The pair of runs whose gain is the median: beside others another program may have run. */
+static int32_t middle_pair(const leat_meter *before, const leat_meter *after)
 {
-    double rows = 0, wall = 0;
-    for (int32_t i = 0; i < VERIFY_ROUNDS; i++) {
-        rows += rounds[i].samples_per_s * (double)rounds[i].wall_ns;
-        wall += (double)rounds[i].wall_ns;
-    }
-    return rows / wall;
+    double gains[VERIFY_ROUNDS], sorted[VERIFY_ROUNDS];
+    for (int32_t i = 0; i < VERIFY_ROUNDS; i++)
+        sorted[i] = gains[i] = after[i].samples_per_s / before[i].samples_per_s;
+    leat_median_sort_real(sorted, VERIFY_ROUNDS);
+    int32_t i = 0;
+    while (i < VERIFY_ROUNDS - 1 && gains[i] != sorted[VERIFY_ROUNDS / 2])
+        i++;
+    return i;
 }
 
-static double mean_ms(const leat_meter *rounds)
+static double step_ms(const leat_meter *run)
 {
-    double wall = 0, steps = 0;
-    for (int32_t i = 0; i < VERIFY_ROUNDS; i++) {
-        wall += (double)rounds[i].wall_ns;
-        steps += (double)rounds[i].n_steps;
-    }
-    return wall / steps * 1e-6;
+    return (double)run->wall_ns / (double)run->n_steps * 1e-6;
 }
 
 /* Measures the unchanged job and the job with the change, alternately. */
@@ -261,11 +260,28 @@ static int run_pair(struct doctor *d, leat_arm *changed, int32_t round, leat_met
     return rc == LEAT_OK && round % 2 == 0 ? leat_arm_run(changed, round, err) : rc;
 }
 
+static void judge(const struct doctor *d, const leat_meter *before, const leat_meter *after,
+                  leat_doctor_suggestion *s)
+{
+    const int32_t pair = middle_pair(before, after);
+    s->is_verified = 1;
+    s->verified_step_ms = step_ms(&after[pair]);
+    s->before_step_ms = step_ms(&before[pair]);
+    s->verified_gain = after[pair].samples_per_s / before[pair].samples_per_s - 1;
+    /* The machine's speed may have changed since; the unchanged job shows by how much. */
+    s->expected_step_ms = s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;
+    if (s->expected_step_ms < s->least_step_ms)
+        s->expected_step_ms = s->least_step_ms;
+    const double off = s->verified_step_ms / s->expected_step_ms - 1;
+    s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
+}
+
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
     leat_meter before[VERIFY_ROUNDS];
     const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
     leat_trial *trial = calloc(1, sizeof *trial);
+    leat_other_processes others_before, others_after;
     int rc = trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
     for (int32_t i = 0; i < s->n_set; i++)
         set[i] = s->set[i];
@@ -273,22 +289,15 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
         rc = leat_trial_open(trial, d->config, set, s->n_set, VERIFY_ROUNDS, 0, err);
     if (rc == LEAT_OK)
         rc = leat_arm_warm_up(&trial->arm, d->options->steps, err);
+    leat_other_processes_look("", &others_before);
     for (int32_t i = 0; i < VERIFY_ROUNDS && rc == LEAT_OK; i++) {
         rc = run_pair(d, &trial->arm, i, before, err);
         report(d, "verifying the first change");
     }
+    leat_other_processes_look("", &others_after);
     if (rc == LEAT_OK) {
-        s->is_verified = 1;
-        s->verified_step_ms = mean_ms(trial->arm.runs);
-        s->before_step_ms = mean_ms(before);
-        s->verified_gain = mean_rate(trial->arm.runs) / mean_rate(before) - 1;
-        /* The machine's speed may have changed since; the unchanged job shows by how much. */
-        s->expected_step_ms =
-            s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;
-        if (s->expected_step_ms < s->least_step_ms)
-            s->expected_step_ms = s->least_step_ms;
-        const double off = s->verified_step_ms / s->expected_step_ms - 1;
-        s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
+        s->cores_taken = leat_other_processes_taken(&others_before, &others_after);
+        judge(d, before, trial->arm.runs, s);
     }
     if (trial)
         leat_trial_close(trial);

@@ -135,7 +135,7 @@ static void say_difference(leat_compare_result *result, const leat_compare_arm *
     say_idle(&result->arms[0], arm, idle, sizeof idle);
     say_ties(result, arm, ties, sizeof ties);
     snprintf(result->summary, sizeof result->summary,
-             "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s)%s%s", arm->name,
+             "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s×)%s%s", arm->name,
              ratio_of(arm->speedup).text, result->arms[0].name, ratio_of(arm->speedup_low).text,
              ratio_of(arm->speedup_high).text, idle, ties);
 }

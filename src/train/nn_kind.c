@@ -8,20 +8,17 @@ static int unknown(const leat_node *node, const char *what, const char *name, le
                    leat_error *err)
 {
     leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (size_t i = 0; kind(i); i++) {
+    for (size_t i = 0; kind(i); i++)
         leat_nearest_offer(&near, kind(i)->name);
-        leat_nearest_add_word(&known, kind(i)->name);
-    }
     for (size_t i = 0; kind(i); i++)
         if (leat_option_find(kind(i)->options, name))
             return leat_node_fail(node, err, LEAT_E_CONFIG,
                                   "'%s' is an option, and the name of the %s is missing: write "
                                   "`%s: {%s: …}` (there are: %s)",
-                                  name, what, kind(i)->name, name, known.text);
+                                  name, what, kind(i)->name, name, near.known.text);
     return leat_node_fail(node, err, LEAT_E_CONFIG, "no %s '%s'%s%s%s (there are: %s)", what, name,
                           near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'" : "", known.text);
+                          near.best ? "'" : "", near.known.text);
 }
 
 int leat_nn_kind_find(const leat_node *node, const char *what, leat_nn_kind_fn *kind, size_t *at,

@@ -264,16 +264,13 @@ const leat_kind *leat_preset_kind(size_t i)
 static int no_preset(const leat_node *node, const char *name, leat_error *err)
 {
     leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (size_t i = 0; i < N_PRESETS; i++) {
+    for (size_t i = 0; i < N_PRESETS; i++)
         leat_nearest_offer(&near, presets[i].kind.name);
-        leat_nearest_add_word(&known, presets[i].kind.name);
-    }
     return leat_node_fail(node, err, LEAT_E_CONFIG,
                           "train.model is a list of layers, such as [flatten, dense: 10], or a "
                           "ready-made model; none is called '%s'%s%s%s (there are: %s)",
                           name, near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                          near.best ? "'" : "", known.text);
+                          near.best ? "'" : "", near.known.text);
 }
 
 static int check(const writer *w, size_t at, const leat_node *node, leat_error *err)

@@ -18,8 +18,6 @@ static leat_plan *open_plan(const char *const *stages, const char *engine)
         { "y", leat_shape_make(LEAT_F32, 1, (int64_t[]){ SIDE }), y },
     };
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(i * 7919 >> 3);
     for (int i = 0; i < RECORDS * SIDE; i++)
@@ -27,11 +25,8 @@ static leat_plan *open_plan(const char *const *stages, const char *engine)
     leat_builder_rows(b, RECORDS, rows, 2);
     leat_builder_op(b, &stall_op);
     leat_builder_engine(b, engine);
-    for (; *stages; stages += 2)
-        leat_builder_stage(b, stages[0], stages[1]);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    build_stages(b, stages);
+    return plan_of_builder(b);
 }
 
 /* The first op of a tensor that this device does; how many ops there are if it does none. */
@@ -123,8 +118,6 @@ static void decoding_stays(void **state)
 {
     leat_builder *b = leat_builder_open();
     const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 1, (int64_t[]){ 100 }), "" };
-    leat_plan *plan;
-    leat_error err;
     (void)state;
     fake->reset(0);
     leat_builder_rows(b, 1, &rows, 1);
@@ -132,8 +125,7 @@ static void decoding_stays(void **state)
                        "[decode_jpeg, random_resized_crop: {size: 8}, random_flip, cast: "
                        "{dtype: float32}]");
     leat_builder_stage(b, "batch", "1");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
+    leat_plan *plan = plan_of_builder(b);
     leat_device *gpu = open_gpu();
     assert_int_equal(first_on(plan, gpu, 0), 2);
     leat_device_close(&gpu);

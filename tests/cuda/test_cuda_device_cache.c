@@ -16,8 +16,6 @@ static leat_plan *open_plan(const char *engine)
     static uint8_t pixels[RECORDS * ROW];
     const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 3, (int64_t[]){ 5, 5, 3 }), pixels };
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     leat_builder_rows(b, RECORDS, &rows, 1);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "shuffle", NULL);
@@ -25,9 +23,7 @@ static leat_plan *open_plan(const char *engine)
     leat_builder_stage(b, "map", "[random_flip]");
     leat_builder_stage(b, "batch", "8");
     leat_builder_stage(b, "prefetch", "2");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static void batches_do_not_depend_on_luck(void **state)

@@ -53,8 +53,6 @@ static leat_plan *open_plan(const char *map, int prefetch)
     static uint8_t pixels[RECORDS * ROW];
     const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 3, (int64_t[]){ 6, 6, 3 }), pixels };
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     char text[32];
     leat_builder_rows(b, RECORDS, &rows, 1);
     leat_builder_engine(b, "{threads: 2}");
@@ -62,9 +60,7 @@ static leat_plan *open_plan(const char *map, int prefetch)
     leat_builder_stage(b, "batch", "8");
     snprintf(text, sizeof text, "%d", prefetch);
     leat_builder_stage(b, "prefetch", text);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 /* With prefetch 1 every call fails once, with one of the two codes; otherwise every third. */

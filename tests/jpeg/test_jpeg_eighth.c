@@ -73,6 +73,27 @@ static void all_sizes(void **state)
     assert_true(differences < 8 * values);
 }
 
+/* Large files are read with larger tables; noise of high quality has long codes and full blocks. */
+static void large_files(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        const uint8_t *s = samplings[i % N_SAMPLINGS];
+        const reference_picture p = { .width = 1100 + (int)i,
+                                      .height = 900,
+                                      .channels = 3,
+                                      .h = s[0],
+                                      .v = s[1],
+                                      .quality = i % 2 ? 98 : 100,
+                                      .restart = i == 3 ? 7 : 0 };
+        uint8_t *data;
+        const size_t size = reference_encode(&p, i, &data);
+        assert_in_range(size, 1 << 20, 1 << 23);
+        assert_int_equal(difference(data, size, &p, 1), 0);
+        free(data);
+    }
+}
+
 static void cut_files(void **state)
 {
     uint8_t *data;
@@ -142,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_sizes),
+        cmocka_unit_test(large_files),
         cmocka_unit_test(cut_files),
         cmocka_unit_test(the_op_scales),
         cmocka_unit_test(a_scale_is_not_exact),

@@ -64,8 +64,6 @@ typedef struct setup {
 static leat_plan *plan_of(const setup *s)
 {
     leat_builder *b = leat_builder_open();
-    leat_plan *plan = NULL;
-    leat_error err;
     char text[200];
     const int64_t dims[] = { SIDE, SIDE, 3 };
     const leat_rows rows[] = { { "image",
@@ -89,9 +87,7 @@ static leat_plan *plan_of(const setup *s)
         leat_builder_stage(b, "map", s->ops);
     snprintf(text, sizeof text, "%d", s->prefetch);
     leat_builder_stage(b, "prefetch", text);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 /* --- who is mixed with whom ------------------------------------------------------------------------ */

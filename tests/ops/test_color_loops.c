@@ -26,6 +26,13 @@ static void do_affine(const leat_color_loops *loops, uint8_t *to, const uint8_t 
     loops->affine(to, from, n_px, amount, add);
 }
 
+static void do_affine_alike(const leat_color_loops *loops, uint8_t *to, const uint8_t *from,
+                            size_t n_px, int32_t amount)
+{
+    const int32_t add = leat_color_contrast_add(amount % 7 * 2730667LL % (255 * 65536 + 1), amount);
+    loops->affine(to, from, n_px, amount, (const int32_t[]){ add, add, add });
+}
+
 static void do_map(const leat_color_loops *loops, uint8_t *to, const uint8_t *from, size_t n_px,
                    int32_t amount)
 {
@@ -56,6 +63,7 @@ static const struct {
     const char *name;
     apply_fn *apply;
 } loops[] = { { "affine", do_affine },
+              { "affine, channels alike", do_affine_alike },
               { "map", do_map },
               { "gray", do_gray },
               { "saturation", do_saturation },

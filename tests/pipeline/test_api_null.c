@@ -14,16 +14,9 @@ static float rows[64 * ROW_FLOATS];
 
 static leat_plan *make_plan(void)
 {
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows x = { .name = "x", .shape = leat_shape_make(LEAT_F32, 1, dims), .data = rows };
-    leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
-    leat_builder_rows(b, 64, &x, 1);
+    leat_builder *b = build_rows(64, rows);
     leat_builder_stage(b, "batch", "8");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 /* --- values --------------------------------------------------------------------------------------- */

@@ -475,12 +475,6 @@ static void say_who_hangs(int signal)
     _exit(3);
 }
 
-static uint64_t number_from(const char *name, uint64_t initial)
-{
-    const char *const text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : initial;
-}
-
 static void every_legal_walk_gives_the_plain_batches(void **state)
 {
     const uint64_t n_walks = number_from("LEAT_TEST_WALKS", N_DEFAULT);

@@ -155,12 +155,6 @@ static void nothing_is_left_out(const tally *seen)
             fail_msg("no plan with source '%s' was run", leat_source_kind(i)->name);
 }
 
-static uint64_t number_from(const char *name, uint64_t initial)
-{
-    const char *const text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : initial;
-}
-
 /* Runs plan n in several ways; false: it is refused. */
 static bool run_plan(uint64_t seed, uint64_t n, tally *seen)
 {

@@ -27,8 +27,6 @@ static leat_plan *plan_of(const uint8_t *images, const int64_t *labels, const ch
     const leat_rows rows[] = { { "image", leat_shape_make(LEAT_U8, 3, dims), images },
                                { "label", leat_shape_make(LEAT_I64, 0, NULL), labels } };
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     char text[100];
     leat_builder_rows(b, N_IMAGES, rows, 2);
     leat_builder_seed(b, 42);
@@ -39,9 +37,7 @@ static leat_plan *plan_of(const uint8_t *images, const int64_t *labels, const ch
     leat_builder_stage(b, "batch", "32");
     snprintf(text, sizeof text, "%d", prefetch);
     leat_builder_stage(b, "prefetch", text);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static void a_run_is_a_constant(void **state)

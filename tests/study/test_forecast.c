@@ -2,7 +2,7 @@
  *
  * test_forecast.c: numbers into step times, shares and advice. */
 #include "study/facts_fixture.h"
-#include "study/suggest.h"
+#include "study/suggest/suggest.h"
 
 /* --- forecasts and shares ---------------------------------------------------------------------- */
 

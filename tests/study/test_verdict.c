@@ -241,7 +241,7 @@ static void the_summary_names_the_fastest_arm(void **state)
     leat_verdict_summary(result);
     assert_string_equal(result->summary,
                         "prefetch=1 makes training 1.60× as fast as prefetch=0 (95 % interval "
-                        "1.50–1.70): device idle falls from 41 % to 2.0 %");
+                        "1.50–1.70×): device idle falls from 41 % to 2.0 %");
     set_speedup(&result->arms[1], 0.9, 1.6, 1.7); /* no longer sure: the other is named */
     leat_verdict_summary(result);
     assert_has(result->summary, "prefetch=2 makes training 1.30×");

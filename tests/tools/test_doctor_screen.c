@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "../tools/report/doctor_report.h"
 #include "../tools/report/setting.h"
@@ -106,6 +107,7 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
     s->before_step_ms = 1234.5;
     s->verified_step_ms = 0.0123;
     s->verified_gain = 99999;
+    s->cores_taken = 1000;
 }
 
 static void the_longest_result_fits(void **state)
@@ -282,9 +284,47 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     assert_non_null(strstr(text, "10.0 -> 12.5 ms per step, 800 -> 640 samples/s"));
     assert_non_null(strstr(text, "it does not help: change nothing"));
     assert_non_null(strstr(text, "side by side the job as it is took 20.0 ms"));
+    assert_null(strstr(text, "while this was measured"));
+    r.cores = 2;
+    s->cores_taken = 0.7;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "other processes used 0.7 of 2 CPUs while this was measured"));
     assert_null(strstr(text, "threads: 8"));
     assert_null(strstr(text, "--set"));
     leat_config_close(&config);
+}
+
+/* In a list in brackets a stage has no dash. */
+static void lines_are_written_as_the_list_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *lines;
+    } cases[] = {
+        { "seed: 1\npipeline:\n  - shuffle\n",
+          ", in P, write\n       - map: {ops: [a]}\n       - cache\n" },
+        { "pipeline: [shuffle, {batch: 2}]\n",
+          ", in P, write\n       {map: {ops: [a]}},\n       cache,\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[] = "/tmp/leat-screen-XXXXXX";
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0 && write(fd, cases[i].file, strlen(cases[i].file)) > 0);
+        close(fd);
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        r.suggestions[r.n_suggestions++] =
+            (leat_doctor_suggestion){ .title = "T",
+                                      .why = "w",
+                                      .gain = 2,
+                                      .predicted_step_ms = 3,
+                                      .where = "in P",
+                                      .lines = "- map: {ops: [a]}\n- cache" };
+        const char *const text = screen_of(path, NULL);
+        unlink(path);
+        if (!strstr(text, cases[i].lines))
+            fail_msg("%s", text);
+    }
 }
 
 int main(void)
@@ -296,6 +336,7 @@ int main(void)
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),
         cmocka_unit_test(a_change_that_does_not_help_is_not_written),
+        cmocka_unit_test(lines_are_written_as_the_list_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static void check_product(leat_dn *dn, const leat_dn_product_spec *s)
     enum { MOST = 70 };
     static uint16_t a[MOST * MOST], b[MOST * MOST];
     static float c[MOST * MOST];
-    leat_dn_product *product;
+    leat_dn_primitive *product;
     leat_error err;
     float *x = random_floats(1, MOST * MOST), *y = random_floats(2, MOST * MOST);
     for (int i = 0; i < MOST * MOST; i++) {
@@ -103,7 +103,7 @@ static void check_product(leat_dn *dn, const leat_dn_product_spec *s)
     }
     if (leat_dn_product_open(dn, s, &product, &err) < 0)
         fail_msg("%s", err.message);
-    void *scratch = malloc(leat_dn_product_scratch(product) + 1);
+    void *scratch = malloc(leat_dn_primitive_scratch(product) + 1);
     assert_int_equal(leat_dn_product_run(product, 1, a, b, c, scratch, &err), LEAT_OK);
     for (int64_t i = 0; i < s->m * s->n; i++) {
         const int64_t row = i / s->n, column = i % s->n;
@@ -115,7 +115,7 @@ static void check_product(leat_dn *dn, const leat_dn_product_spec *s)
             fail_msg("%d × %d × %d [%d]: %g, not %g", (int)s->m, (int)s->n, (int)s->k, (int)i,
                      (double)c[i], wanted);
     }
-    leat_dn_product_close(&product);
+    leat_dn_primitive_close(&product);
     free(scratch);
     free(x);
     free(y);

@@ -218,8 +218,6 @@ static int64_t ys[N];
 static leat_plan *make_plan(const leat_rows *weight, int32_t n)
 {
     leat_builder *builder = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     const leat_rows rows[] = {
         { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ 5 }), xs },
         { "label", leat_shape_make(LEAT_I64, 0, NULL), ys },
@@ -227,10 +225,7 @@ static leat_plan *make_plan(const leat_rows *weight, int32_t n)
     };
     leat_builder_rows(builder, N, rows, n);
     leat_builder_stage(builder, "batch", "{size: 16, drop_remainder: false}");
-    if (leat_builder_plan(builder, &plan, &err) < 0)
-        fail_msg("%s", err.message);
-    leat_builder_close(&builder);
-    return plan;
+    return plan_of_builder(builder);
 }
 
 static const leat_rows a_weight = { "w", { LEAT_F32, 1, { 1 } }, weights };

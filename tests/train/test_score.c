@@ -14,16 +14,11 @@ static int64_t labels[RECORDS];
 static leat_plan *open_rows(const leat_rows rows[2])
 {
     leat_builder *builder = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     leat_builder_rows(builder, RECORDS, rows, 2);
     leat_builder_seed(builder, 7);
     leat_builder_stage(builder, "shuffle", NULL);
     leat_builder_stage(builder, "batch", "8");
-    if (leat_builder_plan(builder, &plan, &err) < 0)
-        fail_msg("%s", err.message);
-    leat_builder_close(&builder);
-    return plan;
+    return plan_of_builder(builder);
 }
 
 static leat_plan *open_plan(void)

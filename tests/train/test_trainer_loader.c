@@ -35,8 +35,6 @@ typedef struct pipeline {
 static leat_plan *make_plan(int prefetch, bool shuffle)
 {
     leat_builder *builder = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     char text[64];
     const leat_rows rows[] = {
         { "features", leat_shape_make(LEAT_F32, 1, (int64_t[]){ WIDTH }), xs },
@@ -49,10 +47,7 @@ static leat_plan *make_plan(int prefetch, bool shuffle)
     leat_builder_stage(builder, "batch", "{size: 32, drop_remainder: false}");
     snprintf(text, sizeof text, "{batches: %d}", prefetch);
     leat_builder_stage(builder, "prefetch", text);
-    if (leat_builder_plan(builder, &plan, &err) < 0)
-        fail_msg("%s", err.message);
-    leat_builder_close(&builder);
-    return plan;
+    return plan_of_builder(builder);
 }
 
 static void pipeline_open(pipeline *p, const char *train, int prefetch)

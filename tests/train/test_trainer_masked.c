@@ -243,8 +243,6 @@ static const leat_op bad_op = { .name = "bad",
 static leat_plan *plan_of(const float *x, const int64_t *y)
 {
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     const leat_rows rows[] = { { "image", input_shape(), x },
                                { "label", leat_shape_make(LEAT_I64, 0, NULL), y } };
     leat_builder_rows(b, RECORDS, rows, 2);
@@ -252,10 +250,7 @@ static leat_plan *plan_of(const float *x, const int64_t *y)
     leat_builder_stage(b, "on_error", "{policy: mask, max_errors: unlimited}");
     leat_builder_stage(b, "map", "[bad]");
     leat_builder_stage(b, "batch", "12");
-    if (leat_builder_plan(b, &plan, &err) < 0)
-        fail_msg("%s", err.message);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static void a_loader_hands_its_masks_to_the_trainer(void **state)

@@ -83,6 +83,21 @@ void leat_answer_set(struct leat_answer_change *change, const char *set)
         copy(change->sets[change->n_sets++], sizeof change->sets[0], set);
 }
 
+void leat_answer_write(struct leat_answer_change *change, const char *text)
+{
+    if (text && change->n_writes < LEAT_ANSWER_SETS_MOST)
+        copy(change->writes[change->n_writes++], sizeof change->writes[0], text);
+}
+
+void leat_answer_line(struct leat_answer_change *change, const char *line)
+{
+    const size_t n = strlen(change->lines);
+    if (line && n + 2 < sizeof change->lines) {
+        snprintf(change->lines + n, 2, "%s", n ? "\n" : "");
+        copy(change->lines + n + (n > 0), sizeof change->lines - n - 1, line);
+    }
+}
+
 /* --- writing ---------------------------------------------------------------------------------------*/
 
 static void put_element(FILE *out, const char *element, const char *kind, const char *text)
@@ -109,40 +124,76 @@ static void put_facts(FILE *out, const leat_answer *a)
     fputs("</dl>\n", out);
 }
 
-/* Where the lines go. */
-static void put_where(FILE *out, const struct leat_answer_change *change)
+/* What stands between two backquotes is code. */
+static void put_marked(FILE *out, const char *text)
+{
+    char part[256];
+    for (bool code = false; *text; code = !code) {
+        const size_t n = strcspn(text, "`");
+        snprintf(part, sizeof part, "%.*s", (int)n, text);
+        fputs(code ? "<code>" : "", out);
+        leat_svg_escape(out, part);
+        fputs(code ? "</code>" : "", out);
+        text += n + (text[n] == '`');
+    }
+}
+
+/* Without texts of their own, sets have their YAML. */
+static void put_sets_where(FILE *out, const struct leat_answer_change *change)
 {
     char yaml[512];
-    fputs("<p class=\"small\">for any command that takes the config; to keep it, write in the "
-          "config ",
-          out);
     for (int i = 0; i < change->n_sets; i++) {
-        fputs(i ? " and <code>" : "<code>", out);
+        fputs(i ? " and write <code>" : "write <code>", out);
         leat_svg_escape(out, leat_setting_yaml(change->sets[i], yaml, sizeof yaml));
         fputs("</code>", out);
         if (leat_setting_of_stage(change->sets[i]))
             fputs(", in the list <code>pipeline</code>", out);
     }
-    fputs("</p>", out);
 }
 
-static void put_change(FILE *out, const struct leat_answer_change *change)
+static void put_where(FILE *out, const struct leat_answer_change *change, const char *config)
+{
+    fputs("<p class=\"small\">To keep it, in ", out);
+    leat_svg_escape(out, config ? config : "the config");
+    fputs(", ", out);
+    for (int i = 0; i < change->n_writes; i++) {
+        fputs(i ? "; " : "", out);
+        put_marked(out, change->writes[i]);
+    }
+    if (change->n_writes == 0)
+        put_sets_where(out, change);
+    fputs(change->lines[0] ? ", write</p>" : "</p>", out);
+    if (!change->lines[0])
+        return;
+    fputs("<pre><code>", out);
+    leat_svg_escape(out, change->lines);
+    fputs("</code></pre>", out);
+}
+
+static void put_sets(FILE *out, const struct leat_answer_change *change)
+{
+    fputs("<p class=\"small\">To try it, add to any command that takes the config</p>"
+          "<pre><code>",
+          out);
+    for (int i = 0; i < change->n_sets; i++) {
+        char text[512] = "";
+        leat_setting_shell(change->sets[i], text, sizeof text);
+        fputs(i ? "\n" : "", out);
+        leat_svg_escape(out, text + 1);
+    }
+    fputs("</code></pre>", out);
+}
+
+static void put_change(FILE *out, const struct leat_answer_change *change, const char *config)
 {
     fputs("<li>", out);
     put_element(out, "strong", "", change->title);
     put_element(out, "span", change->off ? "gain off" : "gain", change->gain);
     put_element(out, "p", "", change->why);
-    if (change->n_sets > 0) {
-        fputs("<pre><code>", out);
-        for (int i = 0; i < change->n_sets; i++) {
-            char text[512] = "";
-            leat_setting_shell(change->sets[i], text, sizeof text);
-            fputs(i ? "\n" : "", out);
-            leat_svg_escape(out, text + 1);
-        }
-        fputs("</code></pre>", out);
-        put_where(out, change);
-    }
+    if (change->n_sets > 0)
+        put_sets(out, change);
+    if (change->n_sets > 0 || change->n_writes > 0)
+        put_where(out, change, config);
     fputs("</li>\n", out);
 }
 
@@ -151,7 +202,7 @@ static void put_changes(FILE *out, const leat_answer *a)
     if (a->n_changes > 0) {
         fputs("<h2>What to change</h2>\n<ol class=\"changes\">\n", out);
         for (int i = 0; i < a->n_changes; i++)
-            put_change(out, &a->changes[i]);
+            put_change(out, &a->changes[i], a->config);
         fputs("</ol>\n", out);
     } else if (a->asked_changes) {
         fputs("<h2>What to change</h2>\n<p>Nothing that was measured would help.</p>\n", out);

@@ -7,7 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { LEAT_ANSWER_FACTS_MOST = 6, LEAT_ANSWER_CHANGES_MOST = 3, LEAT_ANSWER_SETS_MOST = 4 };
+enum {
+    LEAT_ANSWER_FACTS_MOST = 6,
+    LEAT_ANSWER_CHANGES_MOST = 3,
+    LEAT_ANSWER_SETS_MOST = 4,
+    LEAT_ANSWER_LINES_SIZE = 1024
+};
 
 /* The colour beside the verdict. */
 typedef enum leat_answer_tone {
@@ -33,6 +38,9 @@ typedef struct leat_answer {
         const char *title, *why;
         char sets[LEAT_ANSWER_SETS_MOST][256]; /* "path=value" */
         int n_sets;
+        char writes[LEAT_ANSWER_SETS_MOST][256]; /* what to write where: "under `a:`, add `b: 1`" */
+        int n_writes;
+        char lines[LEAT_ANSWER_LINES_SIZE]; /* YAML that belongs to the last of them */
         char gain[256];
         bool off; /* it was tried, and gained something else */
     } changes[LEAT_ANSWER_CHANGES_MOST];
@@ -51,6 +59,8 @@ void leat_answer_fact(leat_answer *answer, const char *name, const char *value, 
 struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
                                               const char *why);
 void leat_answer_set(struct leat_answer_change *change, const char *set);
+void leat_answer_write(struct leat_answer_change *change, const char *text);
+void leat_answer_line(struct leat_answer_change *change, const char *line);
 
 /* Writes it. large: as the head of a page. */
 void leat_answer_put(FILE *out, const leat_answer *answer, const char *title, bool large);

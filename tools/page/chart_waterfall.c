@@ -19,7 +19,7 @@ static const struct {
     { "exposed_copy", "exposed_copy", "exposed copy" },
     { "launch", "launch", "launch" },
     { "sync", "sync", "sync" },
-    { "other_host", "other_host", "other host" },
+    { "other_host", "other_host", "host is late" },
     { "other", "other_host", "other" },
     { "unknown", "unknown", "unknown" },
 };
@@ -111,7 +111,9 @@ leat_chart leat_chart_waterfall(const leat_waterfall *data)
         .title = data->title ? data->title : "Where the time of a step goes",
         .simulated = data->simulated,
         .about = "From top to bottom, each part begins where the one above it ends. In all but "
-                 "“busy” the device is idle.",
+                 "“busy” the device is idle. “Host is late” and “other”: it waits neither for a "
+                 "batch nor for a copy; the thread that trains does something else, or has no "
+                 "free core.",
         .data = data,
         .draw = draw,
         .table = put_table,

@@ -67,7 +67,8 @@ static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
     char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
     double low, high;
     leat_fields_interval(best, "speedup_interval", &low, &high);
-    snprintf(note, sizeof note, "as fast; 95 %% interval %s", leat_words_range(low, high, range));
+    snprintf(note, sizeof note, "as fast as the first arm; with 95 %% certainty %s×",
+             leat_words_range(low, high, range));
     leat_answer_fact(out, "Could gain",
                      leat_words_times(leat_fields_number(best, "speedup"), value), note);
     struct leat_answer_change *const change =

@@ -32,34 +32,73 @@ static double times_of(const json_t *json, const json_t *change)
                        : 1 + gain;
 }
 
+/* As many times as fast as the job is now: as measured, or as predicted. */
+static double gained(const json_t *json, const json_t *change)
+{
+    const double measured = leat_fields_number(change, "verified_gain"),
+                 verified = leat_fields_number(change, "verified_step_ms");
+    if (!(verified > 0))
+        return times_of(json, change);
+    return isnan(measured) ? leat_fields_number(json, "measured_step_ms") / verified : 1 + measured;
+}
+
+/* All figures are the job's as measured, times a ratio: that of two runs side by side, or of predictions. */
+static void say_gain(const json_t *json, const json_t *from, struct leat_answer_change *change)
+{
+    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE], d[LEAT_WORDS_SIZE],
+        e[LEAT_WORDS_SIZE];
+    const double then = leat_fields_number(from, "predicted_step_ms"),
+                 verified = leat_fields_number(from, "verified_step_ms"),
+                 before = leat_fields_number(from, "before_step_ms"),
+                 step = leat_fields_number(json, "measured_step_ms"),
+                 rate = leat_fields_number(json, "samples_per_s"), times = gained(json, from);
+    if (!(then > 0))
+        return;
+    const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
+    int n = snprintf(change->gain, sizeof change->gain, "%s: %s as fast, %s instead of %s per step",
+                     verified > 0 ? "measured" : "only predicted", leat_words_times(times, a),
+                     leat_words_unit(ms, "ms", b), leat_words_unit(step, "ms", c));
+    if (rate > 0)
+        n += snprintf(change->gain + n, sizeof change->gain - (size_t)n,
+                      ", %s instead of %s samples/s", leat_words_number(rate * times, d),
+                      leat_words_number(rate, e));
+    if (verified > 0)
+        snprintf(change->gain + n, sizeof change->gain - (size_t)n, " (predicted: %s)",
+                 leat_words_times(times_of(json, from), a));
+}
+
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
 {
-    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE], d[LEAT_WORDS_SIZE];
-    const double then = leat_fields_number(from, "predicted_step_ms"),
-                 verified = leat_fields_number(from, "verified_step_ms");
-    const json_t *const sets = leat_fields_list(from, "set");
+    const json_t *const sets = leat_fields_list(from, "set"),
+                        *const writes = leat_fields_list(from, "write"),
+                        *const lines = leat_fields_list(from, "lines");
     struct leat_answer_change *const change = leat_answer_change(
         out, leat_fields_text_or(from, "title", "change"), leat_fields_text(from, "why"));
     if (!change)
         return;
     for (size_t i = 0; i < json_array_size(sets); i++)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
-    if (verified > 0) {
-        const double measured = leat_fields_number(from, "verified_gain");
-        change->off = json_is_false(json_object_get(from, "right"));
-        const double rate =
-            leat_fields_number(json, "batch") / leat_fields_number(from, "before_step_ms") * 1e3;
-        snprintf(change->gain, sizeof change->gain,
-                 "measured side by side: %s as fast, %s instead of %s samples/s; predicted: %s",
-                 leat_words_times(1 + measured, c), leat_words_number(rate * (1 + measured), a),
-                 leat_words_number(rate, b), leat_words_times(times_of(json, from), d));
-    } else if (then > 0) {
-        const double rate = leat_fields_number(json, "samples_per_s");
-        snprintf(change->gain, sizeof change->gain,
-                 "predicted: %s as fast, %s instead of %s samples/s",
-                 leat_words_times(times_of(json, from), c),
-                 leat_words_number(rate * times_of(json, from), a), leat_words_number(rate, b));
-    }
+    for (size_t i = 0; i < json_array_size(writes); i++)
+        leat_answer_write(change, json_string_value(json_array_get(writes, i)));
+    for (size_t i = 0; i < json_array_size(lines); i++)
+        leat_answer_line(change, json_string_value(json_array_get(lines, i)));
+    change->off = json_is_false(json_object_get(from, "right"));
+    say_gain(json, from, change);
+}
+
+/* "measured; 95 % interval 2.28–2.46 ms": the range in which the mean is with 95 % certainty. */
+static void step_fact(const json_t *json, leat_answer *out)
+{
+    char value[LEAT_WORDS_SIZE], note[128] = "measured", range[LEAT_WORDS_SIZE];
+    double low, high;
+    const double batch = leat_fields_number(json, "batch");
+    leat_fields_interval(json, "samples_per_s_interval", &low, &high);
+    leat_words_range(batch / high * 1e3, batch / low * 1e3, range);
+    if (range[0])
+        snprintf(note, sizeof note, "mean; with 95 %% certainty %s ms", range);
+    leat_answer_fact(out, "Step now",
+                     leat_words_unit(leat_fields_number(json, "measured_step_ms"), "ms", value),
+                     note);
 }
 
 static void facts(const json_t *json, leat_answer *out)
@@ -68,20 +107,19 @@ static void facts(const json_t *json, leat_answer *out)
     const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
                         *const wall = json_object_get(json, "next_wall");
     const bool verified = leat_fields_number(first, "verified_step_ms") > 0;
-    const double step = leat_fields_number(json, "measured_step_ms"),
-                 times = verified ? 1 + leat_fields_number(first, "verified_gain")
-                                  : times_of(json, first);
+    const double times = gained(json, first);
     leat_answer_fact(out, "Device idle", leat_words_percent(1 - busy_share(json), value),
                      "after the warm-up");
-    leat_answer_fact(out, "Step now", leat_words_unit(step, "ms", value), NULL);
+    step_fact(json, out);
     if (times > 1)
         leat_answer_fact(out, "Change 1", leat_words_times(times, value),
-                         verified ? "as fast, measured" : "as fast, predicted");
+                         verified ? "as fast, measured" : "as fast, only predicted");
     else
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
-        snprintf(note, sizeof note, "%.100s", leat_fields_text(wall, "name"));
-        leat_answer_fact(out, "Without that limit",
+        snprintf(note, sizeof note, "a step if the first limit were gone; by %.80s",
+                 leat_fields_text(wall, "name"));
+        leat_answer_fact(out, "Next limit",
                          leat_words_unit(leat_fields_number(wall, "step_ms"), "ms", value), note);
     }
 }
@@ -168,9 +206,11 @@ static int put_capacities(leat_page *page, const json_t *json)
     leat_bars data = { .id = "capacities",
                        .title = "What each part needs for a step, alone",
                        .simulated = leat_fields_true(json, "simulated"),
-                       .about = "Of loader, copy and step, the longest is the wall. What overlaps "
-                                "with it costs nothing, and "
-                                "making that faster gains nothing.",
+                       .about =
+                           "Of loader, copy and step, the longest is the wall. What overlaps "
+                           "with it costs nothing, and "
+                           "making that faster gains nothing. The thin line at the end of a bar is "
+                           "the range in which the mean is with 95 % certainty.",
                        .axis = "milliseconds per batch",
                        .unit = "ms",
                        .names = "part" };

@@ -40,18 +40,24 @@ static void print_indented(FILE *to, const char *text)
     leat_terminal_wrap(to, text, INDENT, INDENT);
 }
 
-/* The machine's speed may have changed before the job ran beside the changed one. */
-static void say_drift(FILE *to, const leat_doctor_suggestion *s, double step_ms)
+/* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
+static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
-    char line[160], ms[32];
-    const double drift = s->before_step_ms / step_ms - 1;
-    if (fabs(drift) < 0.1)
-        return;
-    snprintf(
-        line, sizeof line,
-        "side by side the job as it is took %s ms: the machine's speed varies, trust the ratio",
-        leat_doctor_ms_text(s->before_step_ms, ms));
-    print_indented(to, line);
+    char line[160] = "", ms[32];
+    const double drift = s->before_step_ms / r->measured_step_ms - 1;
+    if (s->cores_taken >= 0.1 * r->cores)
+        snprintf(
+            line, sizeof line,
+            "other processes used %.1f of %d CPUs while this was measured: repeat it when they "
+            "are done",
+            s->cores_taken, r->cores);
+    else if (fabs(drift) >= 0.1)
+        snprintf(
+            line, sizeof line,
+            "side by side the job as it is took %s ms: the machine's speed varies, trust the ratio",
+            leat_doctor_ms_text(s->before_step_ms, ms));
+    if (line[0])
+        print_indented(to, line);
 }
 
 static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
@@ -69,15 +75,38 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);
     if (s->is_verified)
-        say_drift(to, s, r->measured_step_ms);
+        say_drift(to, s, r);
 }
 
-/* YAML may go on in the next line if that is indented more. */
-static void print_lines(FILE *to, const char *lines)
+/* Whether the list `pipeline` of a file is written in brackets: "pipeline: [shuffle, ...]". */
+static bool in_brackets(const char *path)
 {
-    char line[sizeof((leat_doctor_suggestion *)0)->lines];
+    static const char key[] = "pipeline:";
+    char line[256];
+    bool found = false, brackets = false;
+    FILE *const file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        found = !strncmp(line, key, sizeof key - 1);
+        brackets = found && line[sizeof key - 1 + strspn(line + sizeof key - 1, " ")] == '[';
+    }
+    if (file)
+        fclose(file);
+    return brackets;
+}
+
+/* "- cache" or, in brackets, "cache,"; "- map: {...}" or "{map: {...}},". YAML may go on in the next line if that is
+ * indented more. */
+static void print_lines(FILE *to, const char *lines, bool brackets)
+{
+    char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
     for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(lines, "\n"), lines);
+        const int n = (int)strcspn(lines, "\n");
+        if (brackets && n > 2) {
+            const bool map = memchr(lines, ':', (size_t)n);
+            snprintf(line, sizeof line, "%s%.*s%s,", map ? "{" : "", n - 2, lines + 2,
+                     map ? "}" : "");
+        } else
+            snprintf(line, sizeof line, "%.*s", n, lines);
         fprintf(to, "%*s", INDENT + 2, "");
         leat_terminal_wrap(to, line, INDENT + 2, INDENT + 6);
     }
@@ -95,7 +124,7 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
     if (s->lines[0]) {
         snprintf(line + n, sizeof line - n, "%s, write", s->where);
         print_indented(to, line);
-        print_lines(to, s->lines);
+        print_lines(to, s->lines, in_brackets(path));
         return;
     }
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)

@@ -116,6 +116,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const leat_confi
     leat_json_real(one, "expected_step_ms", s->is_verified ? s->expected_step_ms : NAN);
     leat_json_real(one, "verified_gain", s->is_verified ? s->verified_gain : NAN);
     leat_json_add(one, "right", s->is_verified ? json_boolean(s->right) : json_null());
+    leat_json_real(one, "cores_taken", s->is_verified ? s->cores_taken : NAN);
     return one;
 }
 

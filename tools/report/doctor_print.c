@@ -327,7 +327,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
         print_no_suggestion(to, r);
         return;
     }
-    fprintf(to, "\nwhat to change; gains do not add up%s\n",
+    fprintf(to, "\nwhat to change; each gain is of one change alone%s\n",
             any_verified(r) || !r->suggestions[0].n_set ? "" : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
         leat_doctor_change_print(to, r, i, s->path, s->config);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "color_loops.h"
+#include "pixels_avx2.h"
 
 typedef __m256i V;
 #define LEVEL                 leat_color_loops_avx2
@@ -41,6 +42,8 @@ typedef __m256i V;
 #define v_min8                _mm256_min_epu8
 #define v_eq16                _mm256_cmpeq_epi16
 #define v_gt16                _mm256_cmpgt_epi16
+#define v_thirds              leat_thirds_avx2
+#define v_store_part          leat_store_part_avx2
 #define v_rotate(x, n)        _mm256_alignr_epi8(x, x, n)
 #define v_pick(mask, yes, no) _mm256_blendv_epi8(no, yes, mask)
 
@@ -60,28 +63,12 @@ static inline V v_load_part(const uint8_t *from, int i)
                                (const __m128i *)(const void *)(from + 16 * i));
 }
 
-static inline void v_store_part(uint8_t *to, int i, V x)
-{
-    _mm256_storeu2_m128i((__m128i *)(void *)(to + 48 + 16 * i), (__m128i *)(void *)(to + 16 * i),
-                         x);
-}
-
 /* Red of pixel i is byte 3 i of its 48, and so byte 3 i modulo 16 of the lane. */
 static inline void v_store_grouped(uint8_t *to, V x)
 {
     const V places = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 3, 6, 9, 12, 15, 2, 5, 8, 11, 14, 1, 4, 7, 10, 13));
     v_store(to, _mm256_shuffle_epi8(x, places));
-}
-
-/* Byte p of the lane is that of v0, v1 or v2, as p modulo 3 is 0, 1 or 2. */
-static inline V v_thirds(V v0, V v1, V v2)
-{
-    const V is_1 = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0));
-    const V is_2 = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0, 0, -1, 0));
-    return v_pick(is_2, v2, v_pick(is_1, v1, v0));
 }
 
 #if defined(__clang__)

@@ -200,136 +200,6 @@ static void add_u8(uint8_t *out, const uint8_t *in, size_t n, int32_t delta)
     leat_dsp_c.add_u8(out + i, in + i, n - i, delta);
 }
 
-/* --- resampling ------------------------------------------------------------------------------ */
-
-static __m256i weight_pair(const int16_t *weights)
-{
-    int32_t pair;
-    memcpy(&pair, weights, sizeof pair);
-    return _mm256_set1_epi32(pair);
-}
-
-/* 32 columns. Pairs of rows are interleaved, so that one multiply-add does two taps. */
-static void mix_32(int16_t *out, const uint8_t *in, size_t in_stride, const int16_t *weights,
-                   int32_t n_taps, int32_t shift)
-{
-    const __m256i zero = _mm256_setzero_si256();
-    const __m128i count = _mm_cvtsi32_si128(shift);
-    __m256i sums[4];
-    for (int i = 0; i < 4; i++)
-        sums[i] = _mm256_set1_epi32(1 << (shift - 1));
-    for (int32_t k = 0; k < n_taps; k += 2) {
-        const uint8_t *row = in + (size_t)k * in_stride;
-        const __m256i w = weight_pair(weights + k);
-        const __m256i a = load(row);
-        const __m256i b = k + 1 < n_taps ? load(row + in_stride) : zero;
-        const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b);
-        const __m256i parts[4] = { _mm256_unpacklo_epi8(low, zero), _mm256_unpackhi_epi8(low, zero),
-                                   _mm256_unpacklo_epi8(high, zero),
-                                   _mm256_unpackhi_epi8(high, zero) };
-        for (int i = 0; i < 4; i++)
-            sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(parts[i], w));
-    }
-    for (int i = 0; i < 4; i++)
-        sums[i] = _mm256_sra_epi32(sums[i], count);
-    const __m256i even = _mm256_packs_epi32(sums[0], sums[1]); /* columns 0-7, 16-23 */
-    const __m256i odd = _mm256_packs_epi32(sums[2], sums[3]);  /* columns 8-15, 24-31 */
-    store(out, _mm256_permute2x128_si256(even, odd, 0x20));
-    store(out + 16, _mm256_permute2x128_si256(even, odd, 0x31));
-}
-
-static void mix_rows(int16_t *out, const uint8_t *in, size_t in_stride, size_t n,
-                     const int16_t *weights, int32_t n_taps, int32_t shift)
-{
-    size_t i = 0;
-    for (; i + 32 <= n; i += 32)
-        mix_32(out + i, in + i, in_stride, weights, n_taps, shift);
-    if (i == n)
-        return;
-    if (n >= 32) /* the last 32 overlap: some columns are written twice with the same values */
-        mix_32(out + n - 32, in + n - 32, in_stride, weights, n_taps, shift);
-    else
-        leat_dsp_c.mix_rows(out, in, in_stride, n, weights, n_taps, shift);
-}
-
-/* Two outputs, one per half, with four sums each, one per channel. `order` moves the values of two
- * neighbouring pixels next to each other per channel. */
-static inline __m256i sample_2(const int16_t *in, const leat_axis *axis, int32_t i, int32_t j,
-                               int32_t channels, __m256i order, __m256i half)
-{
-    const int16_t *a = in + (size_t)axis->start[i] * (size_t)channels;
-    const int16_t *b = in + (size_t)axis->start[j] * (size_t)channels;
-    const int16_t *weights_a = axis->weights + (size_t)i * (size_t)axis->stride;
-    const int16_t *weights_b = axis->weights + (size_t)j * (size_t)axis->stride;
-    __m256i sum = half;
-    for (int32_t k = 0; k < axis->n_taps; k += 2) {
-        const __m256i pixels = _mm256_inserti128_si256(
-            _mm256_castsi128_si256(load_half(a + k * channels)), load_half(b + k * channels), 1);
-        const __m256i w =
-            _mm256_blend_epi32(weight_pair(weights_a + k), weight_pair(weights_b + k), 0xf0);
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(pixels, order), w));
-    }
-    return sum;
-}
-
-/* Four outputs of 4 bytes each. With 3 channels the fourth byte is unused. */
-static inline __m128i sample_4(const int16_t *in, const leat_axis *axis, int32_t i,
-                               int32_t channels, __m256i order, int32_t shift)
-{
-    const __m256i half = _mm256_set1_epi32(1 << (shift - 1));
-    const __m128i count = _mm_cvtsi32_si128(shift);
-    const __m256i even = sample_2(in, axis, i, i + 2, channels, order, half);
-    const __m256i odd = sample_2(in, axis, i + 1, i + 3, channels, order, half);
-    const __m256i words =
-        _mm256_packs_epi32(_mm256_sra_epi32(even, count), _mm256_sra_epi32(odd, count));
-    const __m256i bytes = _mm256_packus_epi16(words, words);
-    return _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
-}
-
-static void sample_tail(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t from,
-                        int32_t channels, int32_t shift)
-{
-    leat_axis tail = *axis;
-    tail.n_out -= from;
-    tail.start += from;
-    tail.weights += (size_t)from * (size_t)axis->stride;
-    leat_dsp_c.sample_row(out + (size_t)from * (size_t)channels, in, &tail, channels, shift);
-}
-
-static int32_t sample_row_3(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t shift)
-{
-    const __m256i order = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, -1, -1, -1, -1));
-    const __m128i close_up = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
-    int32_t i = 0;
-    for (; i + 4 <= axis->n_out; i += 4, out += 12) {
-        const __m128i x = _mm_shuffle_epi8(sample_4(in, axis, i, 3, order, shift), close_up);
-        const int32_t last = _mm_extract_epi32(x, 2);
-        _mm_storel_epi64((__m128i *)(void *)out, x);
-        memcpy(out + 8, &last, sizeof last);
-    }
-    return i;
-}
-
-static int32_t sample_row_4(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t shift)
-{
-    const __m256i order = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
-    int32_t i = 0;
-    for (; i + 4 <= axis->n_out; i += 4, out += 16)
-        store_half(out, sample_4(in, axis, i, 4, order, shift));
-    return i;
-}
-
-static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t channels,
-                       int32_t shift)
-{
-    const int32_t done = channels == 3   ? sample_row_3(out, in, axis, shift)
-                         : channels == 4 ? sample_row_4(out, in, axis, shift)
-                                         : 0;
-    sample_tail(out, in, axis, done, channels, shift);
-}
-
 const leat_dsp_table leat_dsp_avx2 = {
     .affine_u8 = affine_u8,
     .affine_f32 = affine_f32,
@@ -337,7 +207,7 @@ const leat_dsp_table leat_dsp_avx2 = {
     .bf16_of_f32 = bf16_of_f32,
     .mirror_row = mirror_row,
     .add_u8 = add_u8,
-    .mix_rows = mix_rows,
-    .sample_row = sample_row,
+    .mix_rows = leat_mix_rows_avx2,
+    .sample_row = leat_sample_row_avx2,
 };
 #endif

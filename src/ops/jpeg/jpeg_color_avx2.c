@@ -8,7 +8,20 @@
 
 #include <immintrin.h>
 
+#include "ops/image/pixels_avx2.h"
+
+#if defined(__clang__)
+#define UNROLLED _Pragma("unroll")
+#else
+#define UNROLLED _Pragma("GCC unroll 3")
+#endif
+
 typedef __m256i V;
+
+static inline V load(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const V *)p);
+}
 
 static inline V load_words(const uint8_t *p)
 {
@@ -96,12 +109,11 @@ static inline V green_part(V b_and_r)
     return _mm256_srai_epi32(sum, 16);
 }
 
-/* 16 pixels to words of red, green, blue before clamping */
-static inline void convert(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, V rgb[3])
+/* Words of luma and chroma of 16 pixels to those of red, green, blue before clamping */
+static inline void convert(V luma, V cb, V cr, V rgb[3])
 {
-    const V luma = load_words(y), centre = _mm256_set1_epi16(128);
-    const V b = _mm256_sub_epi16(load_words(cb), centre);
-    const V r = _mm256_sub_epi16(load_words(cr), centre);
+    const V centre = _mm256_set1_epi16(128);
+    const V b = _mm256_sub_epi16(cb, centre), r = _mm256_sub_epi16(cr, centre);
     const V b2 = _mm256_add_epi16(b, b), r2 = _mm256_add_epi16(r, r);
     const V green = _mm256_packs_epi32(green_part(_mm256_unpacklo_epi16(b, r)),
                                        green_part(_mm256_unpackhi_epi16(b, r)));
@@ -110,41 +122,43 @@ static inline void convert(const uint8_t *y, const uint8_t *cb, const uint8_t *c
     rgb[2] = _mm256_add_epi16(luma, _mm256_add_epi16(b2, scale(b2, -14942)));
 }
 
-/* 16 bytes each of red, green, blue to 48 bytes of pixels */
-static inline void store_pixels(__m128i r, __m128i g, __m128i b, uint8_t *out)
+/* Channel c of pixel i becomes byte (3 i + c) modulo 16 of its lane. */
+static inline V spread(V bytes, int c)
 {
-    const char _ = -1;
-    const __m128i r0 = _mm_setr_epi8(0, _, _, 1, _, _, 2, _, _, 3, _, _, 4, _, _, 5);
-    const __m128i g0 = _mm_setr_epi8(_, 0, _, _, 1, _, _, 2, _, _, 3, _, _, 4, _, _);
-    const __m128i b0 = _mm_setr_epi8(_, _, 0, _, _, 1, _, _, 2, _, _, 3, _, _, 4, _);
-    const __m128i r1 = _mm_setr_epi8(_, _, 6, _, _, 7, _, _, 8, _, _, 9, _, _, 10, _);
-    const __m128i g1 = _mm_setr_epi8(5, _, _, 6, _, _, 7, _, _, 8, _, _, 9, _, _, 10);
-    const __m128i b1 = _mm_setr_epi8(_, 5, _, _, 6, _, _, 7, _, _, 8, _, _, 9, _, _);
-    const __m128i r2 = _mm_setr_epi8(_, 11, _, _, 12, _, _, 13, _, _, 14, _, _, 15, _, _);
-    const __m128i g2 = _mm_setr_epi8(_, _, 11, _, _, 12, _, _, 13, _, _, 14, _, _, 15, _);
-    const __m128i b2 = _mm_setr_epi8(10, _, _, 11, _, _, 12, _, _, 13, _, _, 14, _, _, 15);
-#define MIX(m)                                                                                     \
-    _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(r, r##m), _mm_shuffle_epi8(g, g##m)),               \
-                 _mm_shuffle_epi8(b, b##m))
-    _mm_storeu_si128((__m128i *)out, MIX(0));
-    _mm_storeu_si128((__m128i *)(out + 16), MIX(1));
-    _mm_storeu_si128((__m128i *)(out + 32), MIX(2));
-#undef MIX
+    const __m128i i = _mm_setr_epi8(0, 11, 6, 1, 12, 7, 2, 13, 8, 3, 14, 9, 4, 15, 10, 5);
+    const V places = _mm256_broadcastsi128_si256(_mm_sub_epi8(i, _mm_set1_epi8((char)(11 * c))));
+    return _mm256_shuffle_epi8(bytes, _mm256_and_si256(places, _mm256_set1_epi8(15)));
+}
+
+/* 32 pixels */
+static inline void rgb_32(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *out)
+{
+    const V zero = _mm256_setzero_si256(), luma = load(y), blue = load(cb), red = load(cr);
+    V low[3], high[3], at[3];
+    convert(_mm256_unpacklo_epi8(luma, zero), _mm256_unpacklo_epi8(blue, zero),
+            _mm256_unpacklo_epi8(red, zero), low);
+    convert(_mm256_unpackhi_epi8(luma, zero), _mm256_unpackhi_epi8(blue, zero),
+            _mm256_unpackhi_epi8(red, zero), high);
+    UNROLLED
+    for (int c = 0; c < 3; c++)
+        at[c] = spread(_mm256_packus_epi16(low[c], high[c]), c);
+    leat_store_part_avx2(out, 0, leat_thirds_avx2(at[0], at[1], at[2]));
+    leat_store_part_avx2(out, 1, leat_thirds_avx2(at[1], at[2], at[0]));
+    leat_store_part_avx2(out, 2, leat_thirds_avx2(at[2], at[0], at[1]));
 }
 
 void leat_jpeg_rgb_avx2(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uint8_t *out, int n)
 {
     int i = 0;
-    for (; i + 16 <= n; i += 16) {
-        V rgb[3];
-        __m128i bytes[3];
-        convert(y + i, cb + i, cr + i, rgb);
-        for (int c = 0; c < 3; c++) {
-            const V packed = _mm256_packus_epi16(rgb[c], rgb[c]);
-            bytes[c] = _mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0x08));
-        }
-        store_pixels(bytes[0], bytes[1], bytes[2], out + 3 * i);
+    for (; i + 32 <= n; i += 32)
+        rgb_32(y + i, cb + i, cr + i, out + 3 * i);
+    if (i == n)
+        return;
+    if (i) { /* the last 32 overlap: some pixels are written twice with the same values */
+        i = n - 32;
+        rgb_32(y + i, cb + i, cr + i, out + 3 * i);
+        return;
     }
-    leat_jpeg_rgb_c(y + i, cb + i, cr + i, out + 3 * i, n - i);
+    leat_jpeg_rgb_c(y, cb, cr, out, n);
 }
 #endif

@@ -16,28 +16,23 @@ typedef struct picture {
     int n_planes;
 } picture;
 
-static uint8_t sample_of(int32_t value)
+static uint8_t sample_of(int32_t dc)
 {
-    value += 128;
+    const int32_t value = ((dc + 4) >> 3) + 128;
     return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-static int32_t descale(int32_t x, int bits)
+/* A row of n DC values as samples, each once or twice. Returns 0 if one is too large. */
+static int put_dc(const int16_t *value, int32_t n, int32_t quant, uint8_t *out, int32_t times)
 {
-    return (x + (1 << (bits - 1))) >> bits;
-}
-
-/* The DC values of a row of n blocks as samples, each `times` times. Returns 0 if one is too large. */
-static int put_dc(const int16_t *block, int32_t n, int32_t quant, uint8_t *out, int32_t times)
-{
-    int in_range = 1;
-    for (; n; n--, block += 64) {
-        const int32_t dc = leat_jpeg_coefficient(*block) * quant;
-        in_range &= dc >= -LARGEST && dc <= LARGEST;
-        for (int32_t i = 0; i < times; i++)
-            *out++ = sample_of(descale(dc, 3));
+    uint32_t most = 0; /* of values from -LARGEST on */
+    for (int32_t i = 0; i < n; i++, out += times) {
+        const int32_t dc = value[i] * quant;
+        const uint32_t up = (uint32_t)(dc + LARGEST);
+        most = up > most ? up : most;
+        out[0] = out[times - 1] = sample_of(dc);
     }
-    return in_range;
+    return most <= 2 * LARGEST;
 }
 
 /* The samples of one row of MCUs. */
@@ -46,9 +41,8 @@ static int put_plane(const picture *p, int i)
     const leat_jpeg_component *c = &p->jpeg->component[i];
     int in_range = 1;
     for (int32_t y = 0; y < c->v; y++)
-        in_range &=
-            put_dc(p->scan.blocks[i] + 64 * (ptrdiff_t)y * c->n_across, p->jpeg->mcus_x * c->h,
-                   c->quant[0], p->rows[i] + y * p->stride, i ? p->jpeg->chroma_h : 1);
+        in_range &= put_dc(p->scan.blocks[i] + (ptrdiff_t)y * c->n_across, p->jpeg->mcus_x * c->h,
+                           c->quant[0], p->rows[i] + y * p->stride, i ? p->jpeg->chroma_h : 1);
     return in_range;
 }
 

@@ -6,3 +6,6 @@
 #define FLAT_NAME      leat_jpeg_flat_c
 #define FLAT_SKIP_NAME leat_jpeg_skip_c
 #include "jpeg_flat.h"
+
+#define SKIM_NAME leat_jpeg_skim_c
+#include "jpeg_skim.h"

@@ -10,6 +10,7 @@
 enum {
     LEAT_JPEG_PROBEUP_BITS = 10, /* longest code that one look-up finds */
     LEAT_JPEG_FAST_BITS = 18,    /* longest code with value that one look-up finds */
+    LEAT_JPEG_QUICK_BITS = 12,   /* the same of leat_jpeg_quick, at most */
     LEAT_JPEG_PAD = 64,          /* readable bytes after a segment */
     LEAT_JPEG_BAND_PAD = 320     /* the same for bands: a block of the longest codes, 252 bytes */
 };
@@ -94,6 +95,32 @@ typedef struct leat_jpeg_bits {
 typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
                            const leat_jpeg_node *stop, int16_t *at, const uint64_t *dc);
 
+/* A table for symbols that are only skipped. An entry holds some that follow each other, from the lowest bit:
+ *   bits 0 … 5  length of all codes and values      8  coefficients that they advance; 255: not in the table
+ *   bit 6       the last symbol ends the block */
+typedef struct leat_jpeg_quick {
+    uint16_t entry[1 << LEAT_JPEG_QUICK_BITS];
+    uint32_t bits;                /* of a look-up; all tables of a file have the same */
+    const leat_jpeg_table *codes; /* limits and symbols */
+} leat_jpeg_quick;
+
+/* A block of an MCU: tables of its symbols after the DC symbol, and of the next block's start. */
+typedef struct leat_jpeg_turn {
+    const leat_jpeg_quick *ac, *next;
+    const struct leat_jpeg_turn *after; /* the next block */
+} leat_jpeg_turn;
+
+/* Where a block starts: a reading position, as the lower 32 bits of both numbers. */
+typedef struct leat_jpeg_start {
+    uint32_t p, n;
+} leat_jpeg_start;
+
+/* Skips whole MCUs, from `turn` on, whose first block starts with `dc`. Sets the starts of their blocks, and the
+ * place after the last one, *stop. Returns 0, or -1: no such code, or end of data. */
+typedef int leat_jpeg_skim_fn(leat_jpeg_bits *bits, const leat_jpeg_turn *turn,
+                              const leat_jpeg_quick *dc, leat_jpeg_start *starts,
+                              const leat_jpeg_start *stop);
+
 /* The state of decoding a scan of one band of AC coefficients, `first` to `last` in zigzag order. */
 typedef struct leat_jpeg_band {
     leat_jpeg_bits bits; /* refining: the next bit is the lowest */
@@ -132,6 +159,7 @@ typedef struct leat_jpeg_dsp {
     const char *name;
     leat_jpeg_flat *flat; /* all coefficients */
     leat_jpeg_flat *skip; /* only DC differences, with tables of leat_jpeg_table_join() */
+    leat_jpeg_skim_fn *skim;
     /* A band's first scan, and a later one, which adds a bit to each coefficient. */
     leat_jpeg_decode_band *band, *refine;
     /* Joins each entry of `first` with the entry of `next` that follows it, if one look-up covers the
@@ -167,7 +195,7 @@ const leat_jpeg_dsp *leat_jpeg_dsp_at(int level);
 /* MCUs in columns x0 … x1 - 1 and rows y0 … y1 - 1. */
 typedef struct leat_jpeg_window {
     int32_t x0, x1, y0, y1;
-    int32_t dc_only; /* only DC values; other values are undefined */
+    int32_t dc_only; /* only DC values */
 } leat_jpeg_window;
 
 /* Where the rows of a box go, from top to bottom. next() gives the memory of the next row and may process
@@ -194,10 +222,13 @@ typedef struct leat_jpeg_scan {
     leat_jpeg_window window;
     const leat_jpeg_table *table[LEAT_JPEG_N_TABLES][3]; /* per component; SKIP may be NULL */
     /* The blocks of one row of MCUs in scan order. `nodes` skips blocks outside of the window,
-     * `skip_nodes` skips all blocks. */
+     * `skip_nodes` skips all blocks. NULL with dc_only. */
     leat_jpeg_node *nodes, *skip_nodes;
-    int16_t *blocks[3]; /* one row of MCUs per component: v rows of n_across blocks */
-    uint8_t *segment;   /* unstuffed bytes of the segment */
+    /* One row of MCUs per component: v rows of n_across blocks, or with dc_only of their DC values. */
+    int16_t *blocks[3];
+    leat_jpeg_turn *turns;   /* with dc_only: the blocks of an MCU */
+    leat_jpeg_start *starts; /* with dc_only: of the blocks of a row of MCUs */
+    uint8_t *segment;        /* unstuffed bytes of the segment */
     const uint8_t *segment_end;
     const uint8_t *src; /* the file after the segment */
     leat_jpeg_bits bits;
@@ -224,6 +255,15 @@ int leat_jpeg_progressive_open(leat_jpeg_scan *scan, leat_scratch *scratch, leat
 int leat_jpeg_progressive_row(leat_jpeg_scan *scan, int32_t row);
 /* Decodes only DC differences, from the next MCU to before `stop`, inside one row of MCUs. */
 int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err);
+
+/* What jpeg_scan.c calls to decode n_mcus MCUs of a row from `column` on: everything, or only DC values. open()
+ * takes memory for it and makes what it needs. They return 0 or -1: no memory; no such code, data that ends, or
+ * a DC value out of range. */
+int leat_jpeg_nodes_open(leat_jpeg_scan *scan, leat_scratch *scratch);
+int leat_jpeg_nodes_decode(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32_t column,
+                           int32_t n_mcus);
+int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch);
+int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus);
 
 /* Extracts a value from the bits of a look-up. Negative values are stored one too low; see jpeg_flat.h. */
 static inline int16_t leat_jpeg_cut(uint64_t word, uint64_t start, uint64_t cut)

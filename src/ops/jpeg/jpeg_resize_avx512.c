@@ -10,6 +10,23 @@
 #include "ops/image/dsp.h"
 
 typedef __m512i V;
+#define v_set16      _mm512_set1_epi16
+#define v_unpack_lo8 _mm512_unpacklo_epi8
+#define v_unpack_hi8 _mm512_unpackhi_epi8
+#define v_maddubs    _mm512_maddubs_epi16
+#define v_mulhrs     _mm512_mulhrs_epi16
+#define v_add16      _mm512_add_epi16
+#define v_load(from) _mm512_loadu_si512(from)
+
+static inline void v_store_words(int16_t *to, V even, V odd)
+{
+    const V front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const V back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    _mm512_storeu_si512(to, _mm512_permutex2var_epi64(even, front, odd));
+    _mm512_storeu_si512(to + 32, _mm512_permutex2var_epi64(even, back, odd));
+}
+
+#include "ops/image/mix_words.inc"
 
 /* Four weights (below 2^15 - 128: see fill_u8() in resample.c) as bytes: w = 256 · high + low with low in
  * [-128, 127]. Products of bytes are summed four at a time, and the sum is exact. */
@@ -64,13 +81,9 @@ static inline V finish(const sums_64 *s, int j, __m128i count)
 
 static inline void store_64(int16_t *out, const sums_64 *s, int32_t shift)
 {
-    const V front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-    const V back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     const __m128i count = _mm_cvtsi32_si128(shift);
-    const V even = _mm512_packs_epi32(finish(s, 0, count), finish(s, 1, count));
-    const V odd = _mm512_packs_epi32(finish(s, 2, count), finish(s, 3, count));
-    _mm512_storeu_si512(out, _mm512_permutex2var_epi64(even, front, odd));
-    _mm512_storeu_si512(out + 32, _mm512_permutex2var_epi64(even, back, odd));
+    v_store_words(out, _mm512_packs_epi32(finish(s, 0, count), finish(s, 1, count)),
+                  _mm512_packs_epi32(finish(s, 2, count), finish(s, 3, count)));
 }
 
 static inline sums_64 begin(int32_t shift)
@@ -90,82 +103,6 @@ static void mix_64(int16_t *out, const uint8_t *in, size_t in_stride, const four
     store_64(out, &s, shift);
 }
 
-/* Up to four weights for sums in 16-bit lanes, in pairs: w = 128 · high + low. */
-typedef struct word_weights {
-    V high[2], low[2];
-} word_weights;
-
-/* DESIGN: weights of 14 bits leave 7 bits of fraction, so
- *     (Σ w x + 64) >> 7  =  Σ high x + ((Σ low x + 64) >> 7).
- * Both sums must fit 16 bits. The high parts sum to 128, and x is at most 255. The low parts get both
- * signs, so that they sum to 0 and neither the positive nor the negative ones sum to more than 128. This
- * is possible for any four weights: their low seven bits r sum to 128 m with m = 0 … 3, and m of them
- * become r - 128. For m = 1 any one will do. For m = 3 any three will do, since the fourth r is below 128.
- * For m = 2 the first two or the last two are taken, whichever sum is larger.
- *
- * Returns 0 if the weights do not sum to 2^14, or if a high part does not fit a byte. */
-static inline int split_words(word_weights *out, const int16_t *weights, int32_t n)
-{
-    int32_t low[4] = { 0 }, total = 0, all = 0;
-    uint32_t high_bytes = 0, low_bytes = 0;
-    for (int32_t k = 0; k < n; k++) {
-        low[k] = weights[k] & 127;
-        total += low[k];
-        all += weights[k];
-    }
-    const int32_t m = total >> 7, from = m == 2 && low[0] + low[1] < 128 ? 2 : 0;
-    if (all != 1 << 14)
-        return 0;
-    for (int32_t k = 0; k < n; k++) {
-        const int32_t l = low[k] - (k >= from && k < from + m ? 128 : 0);
-        const int32_t h = (weights[k] - l) >> 7;
-        if (h > 127)
-            return 0;
-        high_bytes |= (uint32_t)(h & 255) << 8 * k;
-        low_bytes |= (uint32_t)(l & 255) << 8 * k;
-    }
-    for (int j = 0; j < 2; j++) {
-        out->high[j] = _mm512_set1_epi16((int16_t)(high_bytes >> 16 * j));
-        out->low[j] = _mm512_set1_epi16((int16_t)(low_bytes >> 16 * j));
-    }
-    return 1;
-}
-
-/* 32 columns: rows a and b interleaved, and c and d unless there are only two. */
-__attribute__((always_inline)) static inline V mix_words(V ab, V cd, const word_weights *w,
-                                                         int32_t n_taps)
-{
-    V high = _mm512_maddubs_epi16(ab, w->high[0]), low = _mm512_maddubs_epi16(ab, w->low[0]);
-    if (n_taps > 2) {
-        high = _mm512_add_epi16(high, _mm512_maddubs_epi16(cd, w->high[1]));
-        low = _mm512_add_epi16(low, _mm512_maddubs_epi16(cd, w->low[1]));
-    }
-    /* (low · 256 + 2^14) >> 15 */
-    return _mm512_add_epi16(high, _mm512_mulhrs_epi16(low, _mm512_set1_epi16(256)));
-}
-
-__attribute__((always_inline)) static inline void mix_few_words(int16_t *out, const uint8_t *in,
-                                                                size_t in_stride, size_t n,
-                                                                const word_weights *w,
-                                                                int32_t n_taps)
-{
-    const V front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-    const V back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-    const V zero = _mm512_setzero_si512();
-    for (size_t i = 0;; i = i + 128 <= n ? i + 64 : n - 64) {
-        const uint8_t *at = in + i;
-        const V a = _mm512_loadu_si512(at), b = _mm512_loadu_si512(at + in_stride);
-        const V c = n_taps > 2 ? _mm512_loadu_si512(at + 2 * in_stride) : zero;
-        const V d = n_taps > 3 ? _mm512_loadu_si512(at + 3 * in_stride) : zero;
-        const V even = mix_words(_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d), w, n_taps);
-        const V odd = mix_words(_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d), w, n_taps);
-        _mm512_storeu_si512(out + i, _mm512_permutex2var_epi64(even, front, odd));
-        _mm512_storeu_si512(out + i + 32, _mm512_permutex2var_epi64(even, back, odd));
-        if (i + 64 == n) /* the last columns may be written twice with the same values */
-            break;
-    }
-}
-
 void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride, size_t n,
                                const int16_t *weights, int32_t n_taps, int32_t shift)
 {
@@ -173,16 +110,8 @@ void leat_jpeg_mix_rows_avx512(int16_t *out, const uint8_t *in, size_t in_stride
         leat_dsp()->mix_rows(out, in, in_stride, n, weights, n_taps, shift);
         return;
     }
-    word_weights w;
-    if (shift == 7 && n_taps >= 2 && n_taps <= 4 && split_words(&w, weights, n_taps)) {
-        if (n_taps == 2)
-            mix_few_words(out, in, in_stride, n, &w, 2);
-        else if (n_taps == 3)
-            mix_few_words(out, in, in_stride, n, &w, 3);
-        else
-            mix_few_words(out, in, in_stride, n, &w, 4);
+    if (mix_as_words(out, in, in_stride, n, weights, n_taps, shift))
         return;
-    }
     four_weights fours[MOST_FOURS];
     for (int32_t k = 0; k < n_taps; k += 4)
         fours[k / 4] = split(weights + k, n_taps - k < 4 ? n_taps - k : 4);

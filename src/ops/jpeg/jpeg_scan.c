@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_scan.c: decodes the entropy-coded part, one row of MCUs at a time. DESIGN: a segment (the bytes
- * between two markers) is copied without stuffed zeros. Then the Huffman loop (jpeg_flat.h) runs over the
- * nodes of a row, or to the end of the segment. A node tells where a block of the scan is among the
- * blocks of its component. Nodes are the same for all rows. A segment must end within its last byte, and
- * the expected marker must follow. Everything else is left to libjpeg-turbo.
+ * between two markers) is copied without stuffed zeros. Then a Huffman loop decodes a row, or to the end of
+ * the segment: jpeg_nodes.c all values, jpeg_skim.c only DC values. A segment must end within its last
+ * byte, and the expected marker must follow. Everything else is left to libjpeg-turbo.
  *
  * Blocks outside of the window must be read, since codes have no fixed length, but their values do not
  * matter. Their nodes use tables with up to three symbols per entry. The same loop then runs faster, and
@@ -38,7 +37,8 @@ static int skips_some(const leat_jpeg_scan *scan)
 {
     const leat_jpeg_window *w = &scan->window;
     const uint32_t n = interval_of(scan->jpeg);
-    return w->dc_only || ((w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16));
+    return !w->dc_only &&
+           ((w->x0 > 0 || w->y0 > 0 || w->x1 < scan->jpeg->mcus_x) && (!n || n > 16));
 }
 
 static const uint8_t *spec_of(const leat_jpeg_scan *scan, int kind, int i)
@@ -60,9 +60,12 @@ static int make_table(leat_jpeg_scan *scan, int kind, int i, leat_scratch *scrat
     leat_jpeg_table *table = leat_scratch_take(scratch, sizeof *table);
     if (!table)
         return refuse_memory(err, scan->jpeg);
+    table->is_dc = kind == LEAT_JPEG_DC;
     if (kind == LEAT_JPEG_SKIP)
         leat_jpeg_table_join(table, scan->table[LEAT_JPEG_AC][i], dsp);
-    else if (leat_jpeg_table_build(table, spec, kind == LEAT_JPEG_DC, dsp))
+    else if (scan->window.dc_only && kind == LEAT_JPEG_AC
+                 ? leat_jpeg_table_codes(table, spec) < 0
+                 : leat_jpeg_table_build(table, spec, kind == LEAT_JPEG_DC, dsp))
         return refuse(err, "bad Huffman table");
     scan->table[kind][i] = table;
     return LEAT_OK;
@@ -81,46 +84,19 @@ static int make_tables(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *
 static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
 {
     const leat_jpeg *jpeg = scan->jpeg;
-    const size_t n_nodes = (size_t)jpeg->mcus_x * (size_t)jpeg->blocks_per_mcu;
     for (int i = 0; i < jpeg->n_components; i++) {
         const leat_jpeg_component *c = &jpeg->component[i];
         const size_t n_blocks = (size_t)c->n_across * (size_t)c->v;
-        scan->blocks[i] = leat_scratch_take(scratch, n_blocks * 64 * sizeof(int16_t));
+        const size_t n = scan->window.dc_only ? n_blocks : 64 * n_blocks;
+        scan->blocks[i] = leat_scratch_take(scratch, n * sizeof(int16_t));
         if (!scan->blocks[i])
             return -1;
     }
-    scan->nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
-    scan->skip_nodes = scan->nodes;
-    if (skips_some(scan))
-        scan->skip_nodes = leat_scratch_take(scratch, n_nodes * sizeof *scan->nodes);
     scan->segment = leat_scratch_take(scratch, (size_t)(jpeg->end - jpeg->scan) + LEAT_JPEG_PAD);
-    return scan->nodes && scan->skip_nodes && scan->segment ? 0 : -1;
-}
-
-/* Links the nodes of a row. Blocks in columns x0 … x1 - 1 are decoded, the others skipped. */
-static void link_nodes(leat_jpeg_scan *scan, leat_jpeg_node *node, int32_t x0, int32_t x1)
-{
-    const leat_jpeg *jpeg = scan->jpeg;
-    leat_jpeg_node *previous = NULL;
-    for (int32_t mcu = 0; mcu < jpeg->mcus_x; mcu++)
-        for (int i = 0; i < jpeg->n_components; i++) {
-            const leat_jpeg_component *c = &jpeg->component[i];
-            for (int32_t b = 0; b < c->h * c->v; b++, previous = node++) {
-                const int32_t index = b / c->h * c->n_across + mcu * c->h + b % c->h;
-                int16_t *block = scan->blocks[i] + 64 * (ptrdiff_t)index;
-                const leat_jpeg_table *skip = scan->table[LEAT_JPEG_SKIP][i];
-                node->end = block + 64;
-                node->ac =
-                    (skip && (mcu < x0 || mcu >= x1) ? skip : scan->table[LEAT_JPEG_AC][i])->fast;
-                node->after = node + 1;
-                if (previous) {
-                    previous->next = block;
-                    previous->next_dc = scan->table[LEAT_JPEG_DC][i]->fast;
-                }
-            }
-        }
-    previous->next = scan->blocks[0]; /* the row below starts where this one did */
-    previous->next_dc = scan->table[LEAT_JPEG_DC][0]->fast;
+    if (!scan->segment)
+        return -1;
+    return scan->window.dc_only ? leat_jpeg_skim_open(scan, scratch)
+                                : leat_jpeg_nodes_open(scan, scratch);
 }
 
 int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
@@ -134,9 +110,6 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
         return rc;
     if (take_memory(scan, scratch))
         return refuse_memory(err, jpeg);
-    link_nodes(scan, scan->nodes, window->x0, window->x1);
-    if (skips_some(scan))
-        link_nodes(scan, scan->skip_nodes, 0, 0);
     scan->n_mcus = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
     return LEAT_OK;
 }
@@ -269,36 +242,6 @@ static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
     return rc;
 }
 
-/* Sums DC differences of component i to DC values in stored form; `node` is its first. Returns 1 if one is
- * out of range. */
-static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_node *node, int32_t n_mcus)
-{
-    const int32_t n = scan->jpeg->component[i].h * scan->jpeg->component[i].v;
-    const int32_t step = scan->jpeg->blocks_per_mcu;
-    int32_t dc = scan->dc_sum[i];
-    uint32_t beyond = 0;
-    for (; n_mcus; n_mcus--, node += step)
-        for (int32_t b = 0; b < n; b++) {
-            int16_t *const at = node[b].end - 64;
-            dc += leat_jpeg_coefficient(*at);
-            beyond |= (uint32_t)(dc + 32767) > 65534;
-            *at = (int16_t)(dc + (dc >> 31));
-        }
-    scan->dc_sum[i] = dc;
-    return beyond;
-}
-
-/* The same for all components. Returns 1 if all are in range. */
-static int sum_all_dc(leat_jpeg_scan *scan, const leat_jpeg_node *node, int32_t n_mcus)
-{
-    uint32_t beyond = 0;
-    for (int i = 0; i < scan->jpeg->n_components; i++) {
-        beyond |= sum_dc(scan, i, node, n_mcus);
-        node += scan->jpeg->component[i].h * scan->jpeg->component[i].v;
-    }
-    return !beyond;
-}
-
 /* Decodes from the next MCU to before `stop`, inside one row of MCUs. */
 static int decode_mcus(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop, leat_error *err)
 {
@@ -310,14 +253,10 @@ static int decode_mcus(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t sto
             return rc;
         const uint64_t upto = stop < scan->segment_stop ? stop : scan->segment_stop;
         const int32_t n_mcus = (int32_t)(upto - scan->mcu);
-        const ptrdiff_t column = (ptrdiff_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
-        const leat_jpeg_node *first = nodes + column * jpeg->blocks_per_mcu;
-        const leat_jpeg_node *last = first + (ptrdiff_t)n_mcus * jpeg->blocks_per_mcu;
-        leat_jpeg_flat *flat = nodes == scan->nodes ? jpeg->dsp->flat : jpeg->dsp->skip;
-        if (flat(&scan->bits, first, last, first->end - 64, scan->table[LEAT_JPEG_DC][0]->fast))
-            return refuse(err, "bad code, or data ends early");
-        if (!sum_all_dc(scan, first, n_mcus))
-            return refuse(err, "DC value out of range");
+        const int32_t column = (int32_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
+        if (nodes ? leat_jpeg_nodes_decode(scan, nodes, column, n_mcus)
+                  : leat_jpeg_skim(scan, column, n_mcus))
+            return refuse(err, "bad code or DC value, or data ends early");
         scan->mcu = upto;
         rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
         if (rc)

@@ -235,8 +235,7 @@ static int check_top(const leat_node *root, leat_error *err)
         char path[128];
         snprintf(path, sizeof path, "%s.%.60s", home, child->key);
         near.best = path;
-        return leat_node_fail_key(child, err, "config", "option", &near,
-                                  &(leat_words){ .length = 0 });
+        return leat_node_fail_key(child, err, "config", "option", &near);
     }
     return LEAT_OK;
 }

@@ -180,15 +180,10 @@ static int check_names(const leat_plan *plan, const leat_node *node, const char 
             plan->source->features[0].name, strcmp(what, "shapes") ? "-1" : "[128]");
     for (const leat_node *entry = node ? node->first : NULL; entry; entry = entry->next) {
         leat_nearest_word near = leat_nearest_init(entry->key);
-        leat_words known = { .length = 0 };
-        bool found = false;
-        for (int32_t c = 0; c < plan->n_chains; c++) {
+        for (int32_t c = 0; c < plan->n_chains; c++)
             leat_nearest_offer(&near, plan->source->features[c].name);
-            leat_nearest_add_word(&known, plan->source->features[c].name);
-            found = found || !strcmp(plan->source->features[c].name, entry->key);
-        }
-        if (!found)
-            return leat_node_fail_key(entry, err, "the pipeline", "tensor", &near, &known);
+        if (leat_stage_feature(plan->source, entry->key) < 0)
+            return leat_node_fail_key(entry, err, "the pipeline", "tensor", &near);
     }
     return LEAT_OK;
 }

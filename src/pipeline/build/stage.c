@@ -50,6 +50,25 @@ const leat_kind *leat_stage_kind(size_t i)
     return stage_at(i) ? &stage_at(i)->kind : NULL;
 }
 
+int32_t leat_stage_feature(const leat_source *source, const char *name)
+{
+    for (int32_t i = 0; i < source->n_features; i++)
+        if (!strcmp(source->features[i].name, name))
+            return i;
+    return -1;
+}
+
+int leat_stage_fail_feature(const leat_source *source, const char *stage, const char *noun,
+                            const char *name, const leat_node *where, leat_error *err)
+{
+    leat_nearest_word near = leat_nearest_init(name);
+    for (int32_t i = 0; i < source->n_features; i++)
+        leat_nearest_offer(&near, source->features[i].name);
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "%s: the source has no %s '%.80s'%s It has: %s", stage, noun, name,
+                          leat_nearest_text(&near), near.known.text);
+}
+
 static bool is_op(const leat_build *build, const char *name)
 {
     for (size_t i = 0; i < build->n_user_ops; i++)
@@ -62,17 +81,14 @@ static int unknown(const leat_build *build, const leat_node *entry, const char *
                    leat_error *err)
 {
     leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
     if (is_op(build, name))
         return leat_node_fail(entry, err, LEAT_E_CONFIG,
                               "'%s' is an op, not a stage: put it in `map: {ops: [%s]}`", name,
                               name);
-    for (size_t i = 0; stage_at(i); i++) {
+    for (size_t i = 0; stage_at(i); i++)
         leat_nearest_offer(&near, stage_at(i)->kind.name);
-        leat_nearest_add_word(&known, stage_at(i)->kind.name);
-    }
     return leat_node_fail(entry, err, LEAT_E_CONFIG, "there is no stage '%.80s'%s There are: %s",
-                          name, leat_nearest_text(&near), known.text);
+                          name, leat_nearest_text(&near), near.known.text);
 }
 
 /* Options of other libraries, and what to write here. */

@@ -52,6 +52,11 @@ bool leat_stage_on_error_skips_damage(const leat_node *pipeline);
 /* Refuses a second stage of a kind that may occur once. first: node of the first one. */
 int leat_stage_fail_second(const leat_node *first, const leat_node *where, const char *name,
                            leat_error *err);
+/* The number of a feature of the source; -1: it has none of that name. */
+int32_t leat_stage_feature(const leat_source *source, const char *name);
+/* Fails with "STAGE: the source has no NOUN 'name'; did you mean …? It has: …". */
+int leat_stage_fail_feature(const leat_source *source, const char *stage, const char *noun,
+                            const char *name, const leat_node *where, leat_error *err);
 
 /* stage_batch.c: for every stage that makes batches: refuses a second one, and counts batches. */
 int leat_stage_batch_add(leat_build *build, int64_t size, bool drop_remainder,

@@ -150,23 +150,14 @@ static int sort_all(leat_build *build, sorting *s, int32_t feature, leat_error *
 static int find_feature(const leat_source *source, const char *name, const leat_node *where,
                         int32_t *out, leat_error *err)
 {
-    leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (*out = 0; *out < source->n_features; ++*out) {
-        const leat_feature_info *const info = &source->features[*out];
-        if (!strcmp(info->name, name)) {
-            if (info->shape.rank && info->shape.dims[0] == LEAT_UNKNOWN_DIM)
-                return LEAT_OK;
-            return leat_node_fail(where, err, LEAT_E_CONFIG,
-                                  "bucket_by_length: every '%s' has the same length: use batch",
-                                  name);
-        }
-        leat_nearest_offer(&near, info->name);
-        leat_nearest_add_word(&known, info->name);
-    }
+    *out = leat_stage_feature(source, name);
+    if (*out < 0)
+        return leat_stage_fail_feature(source, "bucket_by_length", "feature", name, where, err);
+    const leat_shape *const shape = &source->features[*out].shape;
+    if (shape->rank && shape->dims[0] == LEAT_UNKNOWN_DIM)
+        return LEAT_OK;
     return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "bucket_by_length: the source has no feature '%.80s'%s It has: %s", name,
-                          leat_nearest_text(&near), known.text);
+                          "bucket_by_length: every '%s' has the same length: use batch", name);
 }
 
 static void note(leat_build *build, const leat_buckets *buckets)

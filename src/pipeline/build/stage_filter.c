@@ -270,20 +270,6 @@ static int visit(void *arg, uint64_t position, const leat_view *feature, leat_er
 
 /* --- the stage ----------------------------------------------------------------------------------- */
 
-static int fail_feature(const leat_source *source, const char *name, const leat_node *where,
-                        leat_error *err)
-{
-    leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (int32_t i = 0; i < source->n_features; i++) {
-        leat_nearest_offer(&near, source->features[i].name);
-        leat_nearest_add_word(&known, source->features[i].name);
-    }
-    return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "filter: the source has no feature '%.80s'%s It has: %s", name,
-                          leat_nearest_text(&near), known.text);
-}
-
 /* A filter needs features as they are stored, in an order that never changes. */
 static int check_place(const leat_build *build, int32_t feature, const leat_node *where,
                        leat_error *err)
@@ -337,11 +323,9 @@ static int add_filter(leat_build *build, const void *options, const leat_node *w
     const filter_options *const o = options;
     const leat_source *const source = build->plan->source;
     condition c = { .options = o };
-    int32_t feature = 0;
-    while (feature < source->n_features && strcmp(source->features[feature].name, o->feature.text))
-        feature++;
-    if (feature == source->n_features)
-        return fail_feature(source, o->feature.text, where, err);
+    const int32_t feature = leat_stage_feature(source, o->feature.text);
+    if (feature < 0)
+        return leat_stage_fail_feature(source, "filter", "feature", o->feature.text, where, err);
     int rc;
     if ((rc = check_place(build, feature, where, err)) < 0 ||
         (rc = check_condition(&c, &source->features[feature], where, err)) < 0)

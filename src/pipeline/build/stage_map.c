@@ -200,26 +200,8 @@ static int add_op(leat_build *build, leat_chain *chain, const leat_node *entry, 
 
 leat_chain *leat_stage_map_find_chain(leat_plan *plan, const char *tensor)
 {
-    if (!tensor[0])
-        return &plan->chains[0];
-    for (int32_t c = 0; c < plan->n_chains; c++)
-        if (!strcmp(plan->source->features[c].name, tensor))
-            return &plan->chains[c];
-    return NULL;
-}
-
-static int fail_tensor(const leat_plan *plan, const char *name, const leat_node *where,
-                       leat_error *err)
-{
-    leat_nearest_word near = leat_nearest_init(name);
-    leat_words known = { .length = 0 };
-    for (int32_t c = 0; c < plan->n_chains; c++) {
-        leat_nearest_offer(&near, plan->source->features[c].name);
-        leat_nearest_add_word(&known, plan->source->features[c].name);
-    }
-    return leat_node_fail(where, err, LEAT_E_CONFIG,
-                          "map: the source has no tensor '%.80s'%s It has: %s", name,
-                          leat_nearest_text(&near), known.text);
+    const int32_t c = tensor[0] ? leat_stage_feature(plan->source, tensor) : 0;
+    return c < 0 ? NULL : &plan->chains[c];
 }
 
 static int add_map(leat_build *build, const void *options, const leat_node *where, leat_error *err)
@@ -228,7 +210,8 @@ static int add_map(leat_build *build, const void *options, const leat_node *wher
     leat_chain *const chain = leat_stage_map_find_chain(build->plan, o->tensor.text);
     int rc = LEAT_OK;
     if (!chain)
-        return fail_tensor(build->plan, o->tensor.text, where, err);
+        return leat_stage_fail_feature(build->plan->source, "map", "tensor", o->tensor.text, where,
+                                       err);
     if (build->batch && o->device == LEAT_ASKED_GPU)
         return leat_node_fail(where, err, LEAT_E_UNSUPPORTED,
                               "a map after batch works on the host: write device: cpu");

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * readahead.h: the state of reading ahead: a ring of tasks, and a ring of memory for their
- * bytes. readahead.c changes it; sched.c takes READY tasks; tune.c sets the window. Invariant:
- * tasks are added, and freed, in the order of their rows.
+ * readahead.h: the state of reading ahead: a ring of tasks, and a ring of memory for their bytes. readahead.c changes
+ * it; sched.c takes READY tasks; tune.c sets the window. Invariant: tasks are added and freed in the order of their rows.
  *
- * The read-ahead token is `token_taken`: the thread that has set it may use the fields marked
- * [token]. */
+ * The read-ahead token is `token_taken`: the thread that has set it may use the fields marked [token]. */
 #ifndef LEAT_READAHEAD_H
 #define LEAT_READAHEAD_H
 
@@ -81,6 +79,8 @@ typedef struct leat_readahead {
     bool is_single;       /* in the last large group, few rows shared a read */
     bool in_worker;       /* the page cache has the files: the worker that runs a row reads it */
     double n_missed;      /* recent rows whose files the workers had to wait for */
+    double lost_ns;       /* recent time that they lost so, beyond the price of reading ahead */
+    uint64_t n_by_worker; /* tasks since in_worker was set */
     bool refused;         /* the kernel takes no more reads: workers read for good */
 
     /* The leader is the thread that sleeps on the reader's eventfd. [engine lock] */

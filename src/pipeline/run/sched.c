@@ -118,7 +118,7 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_row
         leat_readahead_done_locked(loader, work->task);
     leat_tune_rows_locked(loader, work->n, outcome->ns);
     if (worker->read_waited || worker->n_files_waited)
-        leat_tune_cache_miss_locked(loader, worker->n_files_waited);
+        leat_tune_cache_miss_locked(loader, worker->n_files_waited, work->n, outcome->ns);
     worker->read_waited = false;
     worker->n_files_waited = 0;
     if (slot->state == LEAT_SLOT_FULL)

@@ -14,7 +14,7 @@
 /* The consumer takes part in computing after so many batches that it took at once: away for less than AWAY_NS, or
  * than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because it may be in one of a later batch
  * when its own is done. */
-#define AT_ONCE    16
+#define AT_ONCE    2
 #define AWAY_NS    1000
 #define AWAY_SHARE 16
 #define SHORT_NS   100000

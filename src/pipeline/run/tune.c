@@ -33,6 +33,12 @@
 /* Records of this size or more are better read by the worker itself: the bytes are then in its core's cache. So
  * are smaller records that share no reads. Small records that share reads would need more system calls. */
 #define IN_WORKER_BYTES 16384
+/* What reading ahead costs beyond a read by the worker: bookkeeping, and one more pass through memory. Workers that
+ * lose less than that to the disk go on reading by themselves. */
+#define AHEAD_ROW_NS  200
+#define AHEAD_BYTE_NS 0.1
+#define RARE                                                                                       \
+    4 /* so many times more tasks than in n_settle passed before the workers lost time again */
 /* So many of the last MISSED_OF rows had to wait for a file of their own: a read in a thread costs more CPU time than
  * one in the worker, so a few cold files among many are no reason for threads. */
 #define MISSED     16
@@ -76,6 +82,11 @@ static double n_workers(const leat_loader *loader)
     return loader->n_threads > 1 ? loader->n_threads : 1;
 }
 
+static double ahead_ns(const leat_loader *loader, uint64_t n_rows)
+{
+    return (double)n_rows * (AHEAD_ROW_NS + AHEAD_BYTE_NS * (double)loader->plan->probe.mean_bytes);
+}
+
 /* --- rows per task ---------------------------------------------------------------------------- */
 
 static void tune_task_locked(leat_loader *loader)
@@ -101,10 +112,13 @@ static void tune_task_locked(leat_loader *loader)
 void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 {
     leat_tuning *const t = &loader->tune;
+    leat_readahead *const a = &loader->readahead;
     if (n == 0) /* this rank has no row of a small batch */
         return;
     const double one = (double)ns / (double)n;
-    loader->readahead.n_missed *= n < MISSED_OF ? 1 - (double)n / MISSED_OF : 0;
+    a->n_missed *= n < MISSED_OF ? 1 - (double)n / MISSED_OF : 0;
+    a->lost_ns = fmax(0, a->lost_ns - ahead_ns(loader, n));
+    a->n_by_worker++;
     follow(&loader->sample_ns, &t->n_timed, one > 1 ? one : 1, 4, 4);
     const double usual = loader->sample_ns < one ? loader->sample_ns : one;
     const double slowest = (double)ns - (double)(n - 1) * usual;
@@ -182,7 +196,8 @@ static void tune_reading_locked(leat_loader *loader)
     if (at_once && (record >= IN_WORKER_BYTES || a->is_single) && (!plan->cache || a->by_threads) &&
         plan->engine.reader == LEAT_READER_AUTO && a->n_timed >= a->n_settle) {
         a->in_worker = true;
-        a->n_missed = 0;
+        a->n_missed = a->lost_ns = 0;
+        a->n_by_worker = 0;
         log_locked(loader, "read-ahead", (int64_t)a->bytes_ahead, 0, "bytes",
                    "the files are in the page cache: the worker that parses a record of %.0f bytes "
                    "also reads it",
@@ -203,18 +218,24 @@ static void tune_reading_locked(leat_loader *loader)
                record);
 }
 
-void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files)
+/* The workers go on until they have lost as much as the shortest time of reading ahead would cost. So one uncached page
+ * does not decide how the rest of an epoch is read, and a disk that they often wait for is soon left to read-ahead. */
+void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t n, int64_t ns)
 {
     leat_readahead *const a = &loader->readahead;
     a->n_missed += n_files;
-    if (!a->in_worker || (a->by_threads && a->n_missed < MISSED))
+    a->lost_ns += fmax(0, (double)ns - (double)n * loader->sample_ns);
+    if (!a->in_worker ||
+        (a->by_threads ? a->n_missed < MISSED
+                       : a->lost_ns < ahead_ns(loader, LEAT_SETTLE * loader->task_rows)))
         return;
     a->in_worker = false;
     a->n_timed = 0;
-    a->n_settle = a->n_settle < SETTLE_MOST ? 2 * a->n_settle : SETTLE_MOST;
+    a->n_settle = a->n_by_worker >= RARE * a->n_settle ? LEAT_SETTLE
+                  : a->n_settle < SETTLE_MOST          ? 2 * a->n_settle
+                                                       : SETTLE_MOST;
     log_locked(loader, "read-ahead", 0, (int64_t)a->bytes_ahead, "bytes",
-               "%s not in the page cache; next check after %llu reads",
-               a->by_threads ? "several records were" : "a record was",
+               "several records were not in the page cache; next check after %llu reads",
                (unsigned long long)a->n_settle);
 }
 

@@ -35,18 +35,12 @@ static const leat_source_table *find(const char *name)
 
 static int unknown(const leat_node *node, const char *name, leat_error *err)
 {
-    const char *names[sizeof tables / sizeof *tables];
-    char list[512] = "";
-    size_t n = 0;
-    for (; tables[n]; n++) {
-        names[n] = tables[n]->kind.name;
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof list - used, "%s%s", n ? ", " : "", names[n]);
-    }
-    const char *near = leat_nearest(name, names, n);
+    leat_nearest_word near = leat_nearest_init(name);
+    for (size_t i = 0; tables[i]; i++)
+        leat_nearest_offer(&near, tables[i]->kind.name);
     return leat_node_fail(node, err, LEAT_E_CONFIG, "unknown source '%s'%s%s%s; there are: %s",
-                          name, near ? "; did you mean '" : "", near ? near : "", near ? "'" : "",
-                          list);
+                          name, near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                          near.best ? "'" : "", near.known.text);
 }
 
 int leat_source_open(const leat_node *node, const leat_source_setting *setting, leat_source **out,

@@ -50,7 +50,7 @@ static void want_scratch(leat_net *net, size_t bytes)
 
 void leat_cpu_pack_close(leat_cpu_pack *pack)
 {
-    leat_dn_copy_close(&pack->copy);
+    leat_dn_primitive_close(&pack->copy);
     free(pack->data);
     free(pack->factor);
     free(pack->bias);
@@ -73,7 +73,7 @@ static int pack_open_conv(leat_net *net, leat_cpu_pack *pack, leat_error *err)
     const int rc = leat_dn_copy_open(net->dn, plain, pack->layout, &pack->copy, err);
     if (rc < 0)
         return rc;
-    want_scratch(net, leat_dn_copy_scratch(pack->copy));
+    want_scratch(net, leat_dn_primitive_scratch(pack->copy));
     if (pack->norm >= 0 && (!(pack->factor = leat_cpu_alloc(bytes, err)) ||
                             !(pack->bias = leat_cpu_alloc(bytes, err))))
         return LEAT_E_NOMEM;
@@ -125,11 +125,11 @@ static int place_grad(leat_net *net, int32_t param, const leat_dn_layout *layout
     if (rc < 0)
         return rc;
     grad->layout = layout;
-    want_scratch(net, leat_dn_copy_scratch(grad->copy));
+    want_scratch(net, leat_dn_primitive_scratch(grad->copy));
     return LEAT_OK;
 }
 
-static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_dn_conv **out,
+static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_dn_primitive **out,
                      leat_error *err)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
@@ -153,15 +153,15 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
     const int rc = leat_dn_conv_open(net->dn, &spec, out, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", l->name);
-    want_scratch(net, leat_dn_conv_scratch(*out));
+    want_scratch(net, leat_dn_primitive_scratch(*out));
     return pass == LEAT_DN_GRAD_WEIGHTS
                ? place_grad(net, param, leat_dn_conv_weights(*out), err)
                : add_pack(net, param, op->norm, leat_dn_conv_weights(*out), err);
 }
 
 /* A product of a dense layer in bfloat16; those in float32 need no plan. */
-static int make_product(leat_net *net, const leat_prim_op *op, int64_t rows, leat_dn_product **out,
-                        leat_error *err)
+static int make_product(leat_net *net, const leat_prim_op *op, int64_t rows,
+                        leat_dn_primitive **out, leat_error *err)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
     const int64_t n_in = l->in.dims[0], n_out = l->out.dims[0];
@@ -173,7 +173,7 @@ static int make_product(leat_net *net, const leat_prim_op *op, int64_t rows, lea
     const int rc = leat_dn_product_open(net->dn, &spec, out, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", l->name);
-    want_scratch(net, leat_dn_product_scratch(*out));
+    want_scratch(net, leat_dn_primitive_scratch(*out));
     return op->prim == LEAT_PRIM_DENSE_GRAD_WEIGHTS ? LEAT_OK
                                                     : add_pack(net, l->first_param, -1, NULL, err);
 }
@@ -185,12 +185,12 @@ static int make_op(leat_net *net, const leat_prim_op *op, int64_t rows, leat_cpu
     case LEAT_PRIM_CONV:
     case LEAT_PRIM_CONV_GRAD_DATA:
     case LEAT_PRIM_CONV_GRAD_WEIGHTS:
-        return make_conv(net, op, rows, &plan->convs[i], err);
+        return make_conv(net, op, rows, &plan->primitives[i], err);
     case LEAT_PRIM_DENSE:
     case LEAT_PRIM_DENSE_GRAD_DATA:
     case LEAT_PRIM_DENSE_GRAD_WEIGHTS:
         return net->model->precision == LEAT_PRECISION_BF16
-                   ? make_product(net, op, rows, &plan->products[i], err)
+                   ? make_product(net, op, rows, &plan->primitives[i], err)
                    : LEAT_OK;
     default:
         return LEAT_OK;
@@ -199,21 +199,17 @@ static int make_op(leat_net *net, const leat_prim_op *op, int64_t rows, leat_cpu
 
 static void plan_close(leat_cpu_plan *plan, int32_t n_ops)
 {
-    for (int32_t i = 0; plan->convs && i < n_ops; i++)
-        leat_dn_conv_close(&plan->convs[i]);
-    for (int32_t i = 0; plan->products && i < n_ops; i++)
-        leat_dn_product_close(&plan->products[i]);
-    free(plan->convs);
-    free(plan->products);
+    for (int32_t i = 0; plan->primitives && i < n_ops; i++)
+        leat_dn_primitive_close(&plan->primitives[i]);
+    free(plan->primitives);
     *plan = (leat_cpu_plan){ 0 };
 }
 
 static int plan_open(leat_net *net, const leat_program *program, int64_t rows, leat_cpu_plan *plan,
                      leat_error *err)
 {
-    plan->convs = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_conv *));
-    plan->products = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_product *));
-    int rc = plan->convs && plan->products ? LEAT_OK : leat_cpu_no_memory(err, 0);
+    plan->primitives = calloc((size_t)program->n_ops + 1, sizeof(leat_dn_primitive *));
+    int rc = plan->primitives ? LEAT_OK : leat_cpu_no_memory(err, 0);
     for (int32_t i = 0; i < program->n_ops && rc == LEAT_OK; i++)
         rc = make_op(net, &program->ops[i], rows, plan, i, err);
     if (rc < 0)

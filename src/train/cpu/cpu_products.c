@@ -13,7 +13,7 @@ enum { WEIGHT, BIAS };
 static const leat_cpu_pack *packed(const leat_cpu_call *call)
 {
     return leat_cpu_pack_find(call->net, call->layer->first_param, call->op->norm,
-                              leat_dn_conv_weights(call->conv));
+                              leat_dn_conv_weights(call->primitive));
 }
 
 int leat_cpu_conv(const leat_cpu_call *call)
@@ -28,7 +28,7 @@ int leat_cpu_conv(const leat_cpu_call *call)
         .dst = call->out[0],
         .scratch = call->net->scratch[call->thread].dn,
     };
-    return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
+    return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
 }
 
 int leat_cpu_conv_grad_data(const leat_cpu_call *call)
@@ -37,7 +37,7 @@ int leat_cpu_conv_grad_data(const leat_cpu_call *call)
                                      .weights = packed(call)->data,
                                      .src = call->out[0],
                                      .scratch = call->net->scratch[call->thread].dn };
-    return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
+    return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
 }
 
 /* Sums of in[0] over its pixels. */
@@ -58,7 +58,7 @@ static void bias_grad(const leat_cpu_call *call, size_t n_channels)
 
 int leat_cpu_conv_grad_weights(const leat_cpu_call *call)
 {
-    if (!call->conv) { /* the weight is frozen */
+    if (!call->primitive) { /* the weight is frozen */
         bias_grad(call, (size_t)call->layer->out.dims[2]);
         return LEAT_OK;
     }
@@ -69,7 +69,7 @@ int leat_cpu_conv_grad_weights(const leat_cpu_call *call)
         .bias = call->layer->n_params > 1 ? leat_cpu_gradient(call, BIAS) : NULL,
         .scratch = call->net->scratch[call->thread].dn,
     };
-    return leat_dn_conv_run(call->conv, call->thread, &args, call->err);
+    return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
 }
 
 /* --- dense ----------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static const void *half_weights(const leat_cpu_call *call)
 
 static int run_product(const leat_cpu_call *call, const void *a, const void *b, float *c)
 {
-    return leat_dn_product_run(call->product, call->thread, a, b, c,
+    return leat_dn_product_run(call->primitive, call->thread, a, b, c,
                                call->net->scratch[call->thread].dn, call->err);
 }
 
@@ -99,7 +99,7 @@ int leat_cpu_dense(const leat_cpu_call *call)
     const leat_prim_type type = call->out_spec[0]->type;
     const size_t n = (size_t)(n_out * call->rows);
     float *y = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
-    const int rc = call->product
+    const int rc = call->primitive
                        ? run_product(call, call->in[0], half_weights(call), y)
                        : leat_dn_matmul(false, false, call->rows, n_out, n_in, whole(call, 0),
                                         leat_cpu_weight(call, WEIGHT), y, call->err);
@@ -119,7 +119,7 @@ int leat_cpu_dense_grad_data(const leat_cpu_call *call)
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
     float *dx = leat_cpu_floats_out(call->out[0], type, 0, leat_cpu_room(call, 2));
-    const int rc = call->product
+    const int rc = call->primitive
                        ? run_product(call, call->in[0], half_weights(call), dx)
                        : leat_dn_matmul(false, true, call->rows, n_in, n_out, whole(call, 0),
                                         leat_cpu_weight(call, WEIGHT), dx, call->err);
@@ -135,7 +135,7 @@ int leat_cpu_dense_grad_weights(const leat_cpu_call *call)
         bias_grad(call, (size_t)n_out);
     if (!call->layer->params[WEIGHT].trained)
         return LEAT_OK;
-    if (call->product)
+    if (call->primitive)
         return run_product(call, call->in[1], call->in[0], leat_cpu_gradient(call, WEIGHT));
     return leat_dn_matmul(true, false, n_in, n_out, call->rows, whole(call, 1), whole(call, 0),
                           leat_cpu_gradient(call, WEIGHT), call->err);

@@ -55,8 +55,7 @@ static void set_op(leat_cpu_call *call, int32_t i)
     const leat_prim_op *op = &program->ops[i];
     call->op = op;
     call->layer = op->layer >= 0 ? &call->net->model->layers[op->layer] : NULL;
-    call->conv = call->plan->convs[i];
-    call->product = call->plan->products[i];
+    call->primitive = call->plan->primitives[i];
     for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)
         if (op->in[k] >= 0) {
             call->in_spec[k] = &program->tensors[op->in[k]];

@@ -135,7 +135,7 @@ static void cpu_close(leat_net *net)
     for (int32_t i = 0; i < net->n_packs; i++)
         leat_cpu_pack_close(&net->packs[i]);
     for (int32_t i = 0; net->grad && i < net->model->n_params; i++)
-        leat_dn_copy_close(&net->grad[i].copy);
+        leat_dn_primitive_close(&net->grad[i].copy);
     for (int32_t i = 0; net->scratch && i < n_threads; i++) {
         free(net->scratch[i].dn);
         free(net->scratch[i].floats);

@@ -29,8 +29,8 @@
 typedef struct leat_cpu_plan {
     int64_t rows; /* 0: none */
     uint64_t last_use;
-    leat_dn_conv **convs;       /* of each op; NULL: it is no convolution */
-    leat_dn_product **products; /* of each op; NULL: it is no product in bfloat16 */
+    leat_dn_primitive *
+        *primitives; /* of each op; NULL: it is no convolution and no product in bfloat16 */
 } leat_cpu_plan;
 
 enum { LEAT_CPU_MAX_PLANS = 4 };
@@ -56,7 +56,7 @@ typedef struct leat_cpu_pack {
     int32_t norm;         /* the layer of the batch_norm that they include; -1: none */
     float *factor, *bias; /* then, of each output channel; else NULL */
     const leat_dn_layout *layout;
-    leat_dn_copy *copy;
+    leat_dn_primitive *copy;
     void *data; /* NULL until leat_cpu_plan_memory() */
 } leat_cpu_pack;
 
@@ -64,7 +64,7 @@ typedef struct leat_cpu_pack {
 typedef struct leat_cpu_grad {
     size_t at, n; /* floats, multiples of 16 */
     const leat_dn_layout *layout;
-    leat_dn_copy *copy; /* to the plain layout; NULL: it is plain */
+    leat_dn_primitive *copy; /* to the plain layout; NULL: it is plain */
 } leat_cpu_grad;
 
 /* A range of a trained parameter, at most one parameter long. */
@@ -144,8 +144,7 @@ typedef struct leat_cpu_call {
     const leat_prim_op *op;
     const leat_model_layer *layer; /* NULL where op->layer is -1 */
     const leat_cpu_plan *plan;
-    leat_dn_conv *conv;
-    leat_dn_product *product;
+    leat_dn_primitive *primitive;
     int32_t shard, thread;
     int64_t rows, first_row;
     const uint8_t *valid; /* of its rows; NULL: all count */

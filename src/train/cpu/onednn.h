@@ -16,10 +16,9 @@
 #include "train/layers/sliding.h"
 
 typedef struct leat_dn leat_dn;
-typedef struct leat_dn_conv leat_dn_conv;
-typedef struct leat_dn_copy leat_dn_copy;
 typedef struct leat_dn_layout leat_dn_layout;
-typedef struct leat_dn_product leat_dn_product;
+/* A compiled operation: a convolution, a copy or a product. */
+typedef struct leat_dn_primitive leat_dn_primitive;
 
 /* n_threads: the number of threads that will run what is made from it; they are numbered from 0. */
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err);
@@ -33,6 +32,10 @@ int leat_dn_enter(const leat_dn *dn);
 void leat_dn_leave(const leat_dn *dn, int was);
 /* True if this CPU computes on bfloat16 faster than on float32. */
 bool leat_dn_has_bf16(void);
+
+void leat_dn_primitive_close(leat_dn_primitive **primitive);
+/* Bytes of scratch memory that a run needs. */
+size_t leat_dn_primitive_scratch(const leat_dn_primitive *primitive);
 
 /* --- convolution ----------------------------------------------------------------------------- */
 
@@ -49,12 +52,10 @@ typedef struct leat_dn_conv_spec {
 } leat_dn_conv_spec;
 
 /* Returns LEAT_OK, LEAT_E_NOMEM, LEAT_E_UNSUPPORTED or LEAT_E_INTERNAL with oneDNN's word. */
-int leat_dn_conv_open(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_conv **out,
+int leat_dn_conv_open(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_primitive **out,
                       leat_error *err);
-void leat_dn_conv_close(leat_dn_conv **conv);
 /* Layout of the weights or, of GRAD_WEIGHTS, of their gradient. Valid until leat_dn_close(). */
-const leat_dn_layout *leat_dn_conv_weights(const leat_dn_conv *conv);
-size_t leat_dn_conv_scratch(const leat_dn_conv *conv);
+const leat_dn_layout *leat_dn_conv_weights(const leat_dn_primitive *conv);
 
 /* FORWARD: src, weights, bias -> dst. GRAD_DATA: dst (gradient), weights -> src (gradient).
  * GRAD_WEIGHTS: src, dst (gradient) -> weights, bias (gradients). What is read is not written. */
@@ -62,7 +63,7 @@ typedef struct leat_dn_conv_args {
     void *src, *weights, *bias, *dst, *scratch;
 } leat_dn_conv_args;
 
-int leat_dn_conv_run(leat_dn_conv *conv, int32_t thread, const leat_dn_conv_args *args,
+int leat_dn_conv_run(leat_dn_primitive *conv, int32_t thread, const leat_dn_conv_args *args,
                      leat_error *err);
 
 /* --- layouts --------------------------------------------------------------------------------- */
@@ -73,11 +74,9 @@ const leat_dn_layout *leat_dn_layout_plain(leat_dn *dn, const leat_shape *weight
 
 /* Copies between layouts, also from float32 to bfloat16. */
 int leat_dn_copy_open(leat_dn *dn, const leat_dn_layout *from, const leat_dn_layout *to,
-                      leat_dn_copy **out, leat_error *err);
-void leat_dn_copy_close(leat_dn_copy **copy);
-size_t leat_dn_copy_scratch(const leat_dn_copy *copy);
-int leat_dn_copy_run(leat_dn_copy *copy, int32_t thread, const void *from, void *to, void *scratch,
-                     leat_error *err);
+                      leat_dn_primitive **out, leat_error *err);
+int leat_dn_copy_run(leat_dn_primitive *copy, int32_t thread, const void *from, void *to,
+                     void *scratch, leat_error *err);
 
 /* --- products of matrices -------------------------------------------------------------------- */
 
@@ -92,11 +91,9 @@ typedef struct leat_dn_product_spec {
     int64_t m, n, k;
 } leat_dn_product_spec;
 
-int leat_dn_product_open(leat_dn *dn, const leat_dn_product_spec *spec, leat_dn_product **out,
+int leat_dn_product_open(leat_dn *dn, const leat_dn_product_spec *spec, leat_dn_primitive **out,
                          leat_error *err);
-void leat_dn_product_close(leat_dn_product **product);
-size_t leat_dn_product_scratch(const leat_dn_product *product);
-int leat_dn_product_run(leat_dn_product *product, int32_t thread, const void *a, const void *b,
+int leat_dn_product_run(leat_dn_primitive *product, int32_t thread, const void *a, const void *b,
                         float *c, void *scratch, leat_error *err);
 
 #endif

@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * onednn_conv.c: oneDNN's convolutions, and copies between layouts. See onednn.h. */
-#include <stdlib.h>
-
 #include "onednn_impl.h"
-
-struct leat_dn_conv {
-    leat_dn_primitive p;
-    leat_dn_pass pass;
-    const leat_dn_layout *weights;
-};
-
-struct leat_dn_copy {
-    leat_dn_primitive p;
-};
 
 /* --- convolution ----------------------------------------------------------------------------- */
 
@@ -106,130 +94,82 @@ static const int conv_args[3][LEAT_DN_MAX_ARGS] = {
       DNNL_ARG_SCRATCHPAD },
 };
 
-/* Under leat_dn_lock(). */
-static dnnl_status_t open_conv(leat_dn *dn, const leat_dn_conv_spec *s, leat_dn_conv *conv)
+/* A convolution that is being made. */
+typedef struct conv_making {
+    const leat_dn_conv_spec *spec;
+    const leat_dn_layout *weights;
+} conv_making;
+
+static dnnl_status_t describe_conv(leat_dn *dn, void *arg, const_dnnl_primitive_attr_t attr,
+                                   dnnl_primitive_desc_t *out)
 {
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t status = leat_dn_attributes(s->relu && s->pass == LEAT_DN_FORWARD, &attr);
-    if (status == dnnl_success)
-        status = make_desc(dn, s, attr, &pd);
-    if (status == dnnl_success)
-        status = leat_dn_primitive_open(&conv->p, dn, pd, conv_args[s->pass], LEAT_DN_MAX_ARGS);
-    if (status == dnnl_success) {
-        conv->weights = leat_dn_intern(
-            dn, dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, conv_args[s->pass][1]));
-        status = conv->weights ? dnnl_success : dnnl_out_of_memory;
-    }
-    if (pd)
-        dnnl_primitive_desc_destroy(pd);
-    if (attr)
-        dnnl_primitive_attr_destroy(attr);
-    return status;
+    conv_making *const conv = arg;
+    const int weights = conv_args[conv->spec->pass][1];
+    const dnnl_status_t status = make_desc(dn, conv->spec, attr, out);
+    if (status != dnnl_success)
+        return status;
+    conv->weights =
+        leat_dn_intern(dn, dnnl_primitive_desc_query_md(*out, dnnl_query_exec_arg_md, weights));
+    return conv->weights ? dnnl_success : dnnl_out_of_memory;
 }
 
-int leat_dn_conv_open(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_conv **out,
+int leat_dn_conv_open(leat_dn *dn, const leat_dn_conv_spec *spec, leat_dn_primitive **out,
                       leat_error *err)
 {
     static const char *const passes[] = { "convolution", "convolution, gradient of data",
                                           "convolution, gradient of weights" };
-    leat_dn_conv *conv = calloc(1, sizeof *conv);
-    *out = NULL;
-    if (!conv)
-        return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *conv);
-    conv->p.dn = dn;
-    conv->pass = spec->pass;
-    leat_dn_lock();
-    const dnnl_status_t status = open_conv(dn, spec, conv);
-    leat_dn_unlock();
-    if (status != dnnl_success) {
-        leat_dn_conv_close(&conv);
-        return leat_dn_fail(err, passes[spec->pass], status);
-    }
-    *out = conv;
-    return LEAT_OK;
+    conv_making conv = { .spec = spec };
+    const leat_dn_making how = { .what = passes[spec->pass],
+                                 .numbers = conv_args[spec->pass],
+                                 .n_numbers = LEAT_DN_MAX_ARGS,
+                                 .relu = spec->relu && spec->pass == LEAT_DN_FORWARD,
+                                 .describe = describe_conv,
+                                 .arg = &conv };
+    const int rc = leat_dn_primitive_open(dn, &how, out, err);
+    if (rc == LEAT_OK)
+        (*out)->weights = conv.weights;
+    return rc;
 }
 
-void leat_dn_conv_close(leat_dn_conv **out)
-{
-    leat_dn_conv *conv = *out;
-    if (!conv)
-        return;
-    leat_dn_primitive_close(&conv->p);
-    free(conv);
-    *out = NULL;
-}
-
-const leat_dn_layout *leat_dn_conv_weights(const leat_dn_conv *conv)
+const leat_dn_layout *leat_dn_conv_weights(const leat_dn_primitive *conv)
 {
     return conv->weights;
 }
 
-size_t leat_dn_conv_scratch(const leat_dn_conv *conv)
-{
-    return conv->p.scratch;
-}
-
-int leat_dn_conv_run(leat_dn_conv *conv, int32_t thread, const leat_dn_conv_args *a,
+int leat_dn_conv_run(leat_dn_primitive *conv, int32_t thread, const leat_dn_conv_args *a,
                      leat_error *err)
 {
     void *const data[LEAT_DN_MAX_ARGS] = { a->src, a->weights, a->bias, a->dst, a->scratch };
-    return leat_dn_primitive_run(&conv->p, thread, conv_args[conv->pass], data, LEAT_DN_MAX_ARGS,
-                                 err);
+    return leat_dn_primitive_run(conv, thread, data, err);
 }
 
 /* --- copies ---------------------------------------------------------------------------------- */
 
-static const int copy_args[] = { DNNL_ARG_FROM, DNNL_ARG_TO, DNNL_ARG_SCRATCHPAD };
+static dnnl_status_t describe_copy(leat_dn *dn, void *arg, const_dnnl_primitive_attr_t attr,
+                                   dnnl_primitive_desc_t *out)
+{
+    const leat_dn_layout *const *const layouts = arg;
+    return dnnl_reorder_primitive_desc_create(out, layouts[0]->md, dn->engine, layouts[1]->md,
+                                              dn->engine, attr);
+}
 
 int leat_dn_copy_open(leat_dn *dn, const leat_dn_layout *from, const leat_dn_layout *to,
-                      leat_dn_copy **out, leat_error *err)
+                      leat_dn_primitive **out, leat_error *err)
 {
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t pd = NULL;
-    leat_dn_copy *copy = calloc(1, sizeof *copy);
-    *out = NULL;
-    if (!copy)
-        return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *copy);
-    copy->p.dn = dn;
-    leat_dn_lock();
-    dnnl_status_t status = leat_dn_attributes(false, &attr);
-    if (status == dnnl_success)
-        status =
-            dnnl_reorder_primitive_desc_create(&pd, from->md, dn->engine, to->md, dn->engine, attr);
-    if (status == dnnl_success)
-        status = leat_dn_primitive_open(&copy->p, dn, pd, copy_args, 3);
-    if (pd)
-        dnnl_primitive_desc_destroy(pd);
-    if (attr)
-        dnnl_primitive_attr_destroy(attr);
-    leat_dn_unlock();
-    if (status != dnnl_success) {
-        leat_dn_copy_close(&copy);
-        return leat_dn_fail(err, "copy of weights", status);
-    }
-    *out = copy;
-    return LEAT_OK;
+    static const int numbers[] = { DNNL_ARG_FROM, DNNL_ARG_TO, DNNL_ARG_SCRATCHPAD };
+    const leat_dn_layout *layouts[] = { from, to };
+    return leat_dn_primitive_open(dn,
+                                  &(leat_dn_making){ .what = "copy of weights",
+                                                     .numbers = numbers,
+                                                     .n_numbers = sizeof numbers / sizeof *numbers,
+                                                     .describe = describe_copy,
+                                                     .arg = layouts },
+                                  out, err);
 }
 
-void leat_dn_copy_close(leat_dn_copy **out)
-{
-    leat_dn_copy *copy = *out;
-    if (!copy)
-        return;
-    leat_dn_primitive_close(&copy->p);
-    free(copy);
-    *out = NULL;
-}
-
-size_t leat_dn_copy_scratch(const leat_dn_copy *copy)
-{
-    return copy->p.scratch;
-}
-
-int leat_dn_copy_run(leat_dn_copy *copy, int32_t thread, const void *from, void *to, void *scratch,
-                     leat_error *err)
+int leat_dn_copy_run(leat_dn_primitive *copy, int32_t thread, const void *from, void *to,
+                     void *scratch, leat_error *err)
 {
     void *const data[] = { (void *)(uintptr_t)from, to, scratch };
-    return leat_dn_primitive_run(&copy->p, thread, copy_args, data, 3, err);
+    return leat_dn_primitive_run(copy, thread, data, err);
 }

@@ -44,29 +44,34 @@ const leat_dn_layout *leat_dn_intern(leat_dn *dn, leat_dn_const_desc md);
 
 enum { LEAT_DN_MAX_ARGS = 5 };
 
-/* A compiled operation. */
-typedef struct leat_dn_primitive {
+struct leat_dn_primitive {
     leat_dn *dn;
     dnnl_primitive_t prim;
     const char *implementation;
     int n_args;
     int numbers[LEAT_DN_MAX_ARGS]; /* DNNL_ARG_… */
+    int data[LEAT_DN_MAX_ARGS];    /* of each: its place in the data of a run */
     dnnl_memory_t *memories;       /* [thread * n_args + argument] */
     size_t scratch;
-} leat_dn_primitive;
+    const leat_dn_layout *weights; /* of a convolution */
+};
 
-/* pd: stays the caller's. numbers: those that are no argument are left out. */
-dnnl_status_t leat_dn_primitive_open(leat_dn_primitive *p, leat_dn *dn,
-                                     const_dnnl_primitive_desc_t pd, const int *numbers, int n);
-void leat_dn_primitive_close(leat_dn_primitive *p);
-/* data: by the numbers of the arguments. */
-int leat_dn_primitive_run(leat_dn_primitive *p, int32_t thread, const int *numbers,
-                          void *const *data, int n, leat_error *err);
-dnnl_status_t leat_dn_attributes(bool relu, dnnl_primitive_attr_t *out);
-/* oneDNN keeps descriptors and compiled code in one cache for all threads, so a descriptor that one
- * thread asks for may have been made by another. Held while one is made and read. */
-void leat_dn_lock(void);
-void leat_dn_unlock(void);
+/* How one is made. */
+typedef struct leat_dn_making {
+    const char *what; /* for messages */
+    const int *
+        numbers; /* DNNL_ARG_… in the order of a run's data; those that are no argument are left out */
+    int n_numbers;
+    bool relu;
+    dnnl_status_t (*describe)(leat_dn *dn, void *arg, const_dnnl_primitive_attr_t attr,
+                              dnnl_primitive_desc_t *out);
+    void *arg; /* of describe() */
+} leat_dn_making;
+
+/* Errors as leat_dn_conv_open(). */
+int leat_dn_primitive_open(leat_dn *dn, const leat_dn_making *how, leat_dn_primitive **out,
+                           leat_error *err);
+int leat_dn_primitive_run(leat_dn_primitive *p, int32_t thread, void *const *data, leat_error *err);
 
 /* --- onednn_version.c: functions of 3.x, and the same in 2.x --------------------------------- */
 

@@ -9,7 +9,6 @@ static void rows_in_memory(void **state)
     const int64_t dim = ROW_FLOATS;
     int64_t labels[100];
     leat_error err;
-    leat_plan *plan;
     float *const x = make_rows(100);
     (void)state;
     for (int i = 0; i < 100; i++)
@@ -20,8 +19,7 @@ static void rows_in_memory(void **state)
     leat_builder_rows(builder, 100, rows, 2);
     leat_builder_stage(builder, "filter", "{feature: label, equals: [1, 2]}");
     leat_builder_stage(builder, "batch", "10");
-    check(leat_builder_plan(builder, &plan, &err), &err);
-    leat_builder_close(&builder);
+    leat_plan *plan = plan_of_builder(builder);
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *batch;
     for (int b = 0; b < 5; b++) {

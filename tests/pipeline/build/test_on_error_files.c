@@ -163,7 +163,6 @@ static void rows_of_buckets(void **state)
         uint64_t want = 0;
         for (int threads = 0; threads <= 4; threads += 2) {
             leat_builder *b = leat_builder_open();
-            leat_plan *plan;
             leat_error err;
             leat_batch *batch;
             leat_loader_stats_info stats;
@@ -178,8 +177,7 @@ static void rows_of_buckets(void **state)
             leat_builder_stage(b, "shuffle", NULL);
             leat_builder_stage(b, "bucket_by_length",
                                "{feature: blob, boundaries: [100, 400, 900], sizes: [20, 10, 7]}");
-            check(leat_builder_plan(b, &plan, &err), &err);
-            leat_builder_close(&b);
+            leat_plan *plan = plan_of_builder(b);
             leat_loader *loader = open_loader(plan, NULL);
             int rc;
             while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {

@@ -181,25 +181,20 @@ static void the_first_of_many_are_listed(void **state)
 {
     enum { BIG = 300 };
     float *const rows = make_rows(BIG);
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
     (void)state;
     for (int threads = 0; threads <= 4; threads += 2) {
-        leat_builder *b = leat_builder_open();
-        leat_plan *plan;
+        leat_builder *b = build_rows(BIG, rows);
         leat_error err;
         leat_batch *batch;
         leat_row_error list[LEAT_BATCH_ERRORS + 1];
         char text[80];
-        leat_builder_rows(b, BIG, &x, 1);
         leat_builder_op(b, &bad_op);
         snprintf(text, sizeof text, "{threads: %d, run: 3}", threads);
         leat_builder_engine(b, text);
         leat_builder_stage(b, "on_error", "{policy: mask, max_errors: unlimited}");
         leat_builder_stage(b, "map", "[bad: {every: 2}]");
         leat_builder_stage(b, "batch", "250");
-        check(leat_builder_plan(b, &plan, &err), &err);
-        leat_builder_close(&b);
+        leat_plan *plan = plan_of_builder(b);
         leat_loader *loader = open_loader(plan, NULL);
         assert_int_equal(leat_loader_errors(loader, list, 9), 0);
         check(leat_loader_next(loader, &batch, &err), &err);

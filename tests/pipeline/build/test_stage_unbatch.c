@@ -232,8 +232,6 @@ static void records_of_one_row(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         leat_builder *b = leat_builder_open();
-        leat_plan *plan;
-        leat_error err;
         int64_t n;
         leat_builder_rows(b, 40, i ? &wide : &flat, 1);
         leat_builder_op(b, &jitter_op);
@@ -245,8 +243,7 @@ static void records_of_one_row(void **state)
         leat_builder_stage(b, "take", "30");
         leat_builder_stage(b, "map", "[jitter]");
         leat_builder_stage(b, "batch", "7");
-        check(leat_builder_plan(b, &plan, &err), &err);
-        leat_builder_close(&b);
+        leat_plan *plan = plan_of_builder(b);
         digests[i] = run_digest(plan, &(leat_loader_options){ .epochs = 2 }, &n);
         leat_plan_close(&plan);
     }

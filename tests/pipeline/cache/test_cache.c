@@ -127,20 +127,16 @@ static void links_before_it_run_once_per_record(void **state)
 static void it_counts_beside_a_map_after_batch(void **state)
 {
     float *const rows = make_rows(24);
-    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, (int64_t[]){ ROW_FLOATS }), rows };
     const leat_loader_options options = { .epochs = 3 };
     leat_loader_stats_info stats;
-    leat_builder *b = leat_builder_open();
-    leat_plan *plan;
+    leat_builder *b = build_rows(24, rows);
     leat_batch *batch;
     leat_error err;
     (void)state;
-    leat_builder_rows(b, 24, &x, 1);
     leat_builder_stage(b, "cache", NULL);
     leat_builder_stage(b, "batch", "8");
     leat_builder_stage(b, "map", "[mixup: {label: none}]");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
+    leat_plan *plan = plan_of_builder(b);
     leat_loader *loader = open_loader(plan, &options);
     while (leat_loader_next(loader, &batch, &err) == LEAT_OK)
         leat_batch_release(batch);

@@ -40,8 +40,6 @@ static const leat_op crash_op = { .name = "crash",
 static leat_plan *crash_plan(const char *cache, bool crashes_before)
 {
     char source[300];
-    leat_plan *plan;
-    leat_error err;
     leat_builder *b = leat_builder_open();
     snprintf(source, sizeof source, "{files: '%s', features: {x: {}, id: {shape: []}}}", data_path);
     leat_builder_source(b, "tfrecord", source);
@@ -57,9 +55,7 @@ static leat_plan *crash_plan(const char *cache, bool crashes_before)
     leat_builder_stage(b, "map", crashes_before ? "[widen, jitter]" : "[widen, crash, jitter]");
     leat_builder_stage(b, "batch", "16");
     leat_builder_stage(b, "prefetch", prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static uint64_t crash_digest(const char *cache, bool crashes_before, leat_cache_stats *stats)

@@ -17,14 +17,11 @@ static leat_loader *open_ids(const char *const *stages, uint64_t n, int64_t seed
     const leat_rows rows = { "id", { LEAT_I64, 0, { 0 } }, ids };
     const leat_loader_options options = { .epochs = epochs };
     leat_builder *b = leat_builder_open();
-    leat_error err;
     leat_builder_rows(b, n, &rows, 1);
     leat_builder_seed(b, seed);
     leat_builder_engine(b, "{threads: 1}");
-    for (; stages[0]; stages += 2)
-        leat_builder_stage(b, stages[0], stages[1]);
-    check(leat_builder_plan(b, plan, &err), &err);
-    leat_builder_close(&b);
+    build_stages(b, stages);
+    *plan = plan_of_builder(b);
     return open_loader(*plan, &options);
 }
 

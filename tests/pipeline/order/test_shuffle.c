@@ -165,13 +165,9 @@ static void every_element_is_as_likely_where_it_can_come(void **state)
 static leat_plan *open_plan(const float *rows, const char *const *stages, const char *engine,
                             leat_error *err)
 {
-    const int64_t dim = ROW_FLOATS;
-    const leat_rows tensor = { "x", leat_shape_make(LEAT_F32, 1, &dim), rows };
     leat_plan *plan;
-    leat_builder *builder = leat_builder_open();
-    leat_builder_rows(builder, N_ROWS, &tensor, 1);
-    for (; stages[0]; stages += 2)
-        leat_builder_stage(builder, stages[0], stages[1]);
+    leat_builder *builder = build_rows(N_ROWS, rows);
+    build_stages(builder, stages);
     leat_builder_engine(builder, engine);
     leat_builder_plan(builder, &plan, err);
     leat_builder_close(&builder);

@@ -26,19 +26,12 @@ static int unmake(void **state)
 
 static leat_plan *plan_of(const char *engine, const char *prefetch)
 {
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
-    leat_plan *plan;
-    leat_error err;
-    leat_builder *b = leat_builder_open();
-    leat_builder_rows(b, N_ROWS, &table, 1);
+    leat_builder *b = build_rows(N_ROWS, rows);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "shuffle", NULL);
     leat_builder_stage(b, "batch", "8");
     leat_builder_stage(b, "prefetch", prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static int64_t n_made(leat_loader *loader)
@@ -187,24 +180,19 @@ static const leat_op slow_op = { .name = "slow",
 static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown)
 {
     enum { FIRST = 100, SLOW_ROWS = 300 };
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
     const leat_loader_options options = { .epochs = -1 };
     static leat_decision changes[LEAT_DECISIONS];
-    leat_plan *plan;
     leat_batch *batch;
     leat_error err;
     uint64_t digest = 0;
     const time_t begin = time(NULL);
-    leat_builder *b = leat_builder_open();
-    leat_builder_rows(b, SLOW_ROWS, &table, 1);
+    leat_builder *b = build_rows(SLOW_ROWS, rows);
     leat_builder_engine(b, "{threads: 3, digest: true, run: 1}");
     leat_builder_op(b, &slow_op);
     leat_builder_stage(b, "map", "slow");
     leat_builder_stage(b, "batch", "4");
     leat_builder_stage(b, "prefetch", prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
+    leat_plan *plan = plan_of_builder(b);
     leat_loader *loader = open_loader(plan, &options);
     *n_grown = 0;
     for (int i = 0; i < FIRST || (until_grown && !*n_grown && time(NULL) - begin < 30); i++) {

@@ -100,14 +100,10 @@ static void a_slot_is_no_larger_than_a_pass(void **state)
     leat_budget budget[2];
     (void)state;
     float *const rows = make_rows(5);
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
     for (int i = 0; i < 2; i++) {
-        leat_builder *b = leat_builder_open();
-        leat_builder_rows(b, 5, &table, 1);
+        leat_builder *b = build_rows(5, rows);
         leat_builder_stage(b, "batch", i ? "16777216" : "5");
-        check(leat_builder_plan(b, &plan[i], &err), &err);
-        leat_builder_close(&b);
+        plan[i] = plan_of_builder(b);
         check(leat_plan_budget(plan[i], NULL, &budget[i], &err), &err);
     }
     assert_int_equal(budget[0].slot_bytes, budget[1].slot_bytes);

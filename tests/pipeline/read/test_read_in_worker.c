@@ -69,8 +69,6 @@ static const leat_op slow_op = {
 static leat_plan *plan_of_size(const char *engine, int size, bool is_shuffled)
 {
     char text[256];
-    leat_plan *plan;
-    leat_error err;
     leat_builder *b = leat_builder_open();
     leat_builder_op(b, &slow_op);
     snprintf(text, sizeof text, "{files: '%s', features: {x: {}, blob: {type: bytes}}}", path);
@@ -82,9 +80,7 @@ static leat_plan *plan_of_size(const char *engine, int size, bool is_shuffled)
     snprintf(text, sizeof text, "{size: %d, shapes: {blob: 60000}}", size);
     leat_builder_stage(b, "padded_batch", text);
     leat_builder_stage(b, "prefetch", "2");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static leat_plan *plan_of(const char *engine)

@@ -60,18 +60,12 @@ typedef struct recipe {
 static leat_plan *plan_of(const recipe *r, int64_t memory)
 {
     char text[256];
-    leat_plan *plan;
-    leat_error err;
-    leat_builder *b = leat_builder_open();
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows table = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
-    if (r->source == ROWS) {
-        leat_builder_rows(b, N_ROWS, &table, 1);
-    } else if (r->source == RECORDS) {
+    leat_builder *b = r->source == ROWS ? build_rows(N_ROWS, rows) : leat_builder_open();
+    if (r->source == RECORDS) {
         snprintf(text, sizeof text, "{files: %s/a.tfrecord, features: {x: {type: float}}}",
                  test_folder);
         leat_builder_source(b, "tfrecord", text);
-    } else {
+    } else if (r->source == PHOTOS) {
         snprintf(text, sizeof text, "%s/photos", test_folder);
         leat_builder_source(b, "images", text);
     }
@@ -88,9 +82,7 @@ static leat_plan *plan_of(const recipe *r, int64_t memory)
     leat_builder_stage(b, "batch", r->batch);
     if (r->prefetch)
         leat_builder_stage(b, "prefetch", r->prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 /* --- the least ------------------------------------------------------------------------------------ */

@@ -149,8 +149,6 @@ static leat_plan *plan_of_scene(const scene *s)
 {
     char text[300];
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     snprintf(text, sizeof text, "{files: '%s', features: {x: {}, id: {shape: []}}}", data_path);
     leat_builder_source(b, "tfrecord", text);
     leat_builder_op(b, &gate_op);
@@ -166,9 +164,7 @@ static leat_plan *plan_of_scene(const scene *s)
     leat_builder_stage(b, "batch", "16");
     snprintf(text, sizeof text, "%d", s->prefetch);
     leat_builder_stage(b, "prefetch", text);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 /* A batch that is held, and what was in it. */
@@ -246,12 +242,6 @@ static void run(const scene *s)
     assert_int_equal(gate_count(), 0);
     assert_comes_down_to(count_threads, 0, "threads");
     assert_comes_down_to(count_files, n_files, "open files");
-}
-
-static uint64_t number_from(const char *name, uint64_t initial)
-{
-    const char *const text = getenv(name);
-    return text ? strtoull(text, NULL, 10) : initial;
 }
 
 static void a_loader_closes_at_any_moment(void **state)

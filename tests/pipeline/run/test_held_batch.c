@@ -28,20 +28,13 @@ static int free_data(void **state)
 
 static leat_plan *make_plan(int threads, const char *prefetch)
 {
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows x = { .name = "x", .shape = leat_shape_make(LEAT_F32, 1, dims), .data = rows };
     char engine[64];
-    leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
+    leat_builder *b = build_rows(N_RECORDS, rows);
     snprintf(engine, sizeof engine, "{threads: %d}", threads);
-    leat_builder_rows(b, N_RECORDS, &x, 1);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "batch", "4");
     leat_builder_stage(b, "prefetch", prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 /* Row j of batch n of an unshuffled pass is record n · BATCH + j. (sim's memory is the host's.) */
@@ -105,21 +98,15 @@ static void it_outlives_all_that_is_closed(void **state)
 /* The op is its owner's again when the plan is closed. */
 static void it_needs_no_op_of_a_plan_that_is_closed(void **state)
 {
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows x = { .name = "x", .shape = leat_shape_make(LEAT_F32, 1, dims), .data = rows };
     leat_op *const op = malloc(sizeof *op);
-    leat_builder *b = leat_builder_open();
-    leat_plan *plan;
+    leat_builder *b = build_rows(N_RECORDS, rows);
     leat_batch *batch;
-    leat_error err;
     (void)state;
     *op = stall_op;
-    leat_builder_rows(b, N_RECORDS, &x, 1);
     leat_builder_op(b, op);
     leat_builder_stage(b, "map", "[stall]");
     leat_builder_stage(b, "batch", "4");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
+    leat_plan *plan = plan_of_builder(b);
     leat_loader *loader = open_loader(plan, NULL);
     take(loader, 0, false, &batch);
     leat_loader_close(&loader);

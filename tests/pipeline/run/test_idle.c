@@ -23,21 +23,14 @@ static float *rows;
 static leat_plan *plan_of(int prefetch)
 {
     char text[32];
-    leat_plan *plan;
-    leat_error err;
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
-    leat_builder *b = leat_builder_open();
-    leat_builder_rows(b, N_ROWS, &x, 1);
+    leat_builder *b = build_rows(N_ROWS, rows);
     leat_builder_engine(b, "{threads: 2}");
     leat_builder_stage(b, "map", "[{sleep: 1}]");
     snprintf(text, sizeof text, "%d", BATCH);
     leat_builder_stage(b, "batch", text);
     snprintf(text, sizeof text, "%d", prefetch);
     leat_builder_stage(b, "prefetch", text);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 typedef struct {

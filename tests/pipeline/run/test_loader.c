@@ -14,13 +14,8 @@ typedef struct setup {
 
 static leat_plan *plan_of(const setup *s, const float *rows)
 {
-    leat_builder *b = leat_builder_open();
-    leat_plan *plan = NULL;
-    leat_error err;
+    leat_builder *b = build_rows(s->n, rows);
     char text[128];
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows x = { "x", leat_shape_make(LEAT_F32, 1, dims), rows };
-    leat_builder_rows(b, s->n, &x, 1);
     leat_builder_op(b, &stall_op);
     leat_builder_op(b, &jitter_op);
     leat_builder_op(b, &fail_op);
@@ -38,9 +33,7 @@ static leat_plan *plan_of(const setup *s, const float *rows)
     leat_builder_stage(b, "batch", text);
     snprintf(text, sizeof text, "{batches: %d}", s->prefetch);
     leat_builder_stage(b, "prefetch", text);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static void every_row_once_and_in_order(void **state)

@@ -15,8 +15,6 @@ static leat_plan *make_plan(const char *engine, const char *prefetch)
 {
     char source[300];
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     snprintf(source, sizeof source, "{files: '%s', features: {x: {}, id: {shape: []}}}", path);
     leat_builder_source(b, "tfrecord", source);
     leat_builder_op(b, &gate_op);
@@ -24,9 +22,7 @@ static leat_plan *make_plan(const char *engine, const char *prefetch)
     leat_builder_stage(b, "map", "[gate]");
     leat_builder_stage(b, "batch", "8");
     leat_builder_stage(b, "prefetch", prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static void look(leat_batch *batch, int64_t n)

@@ -12,17 +12,13 @@ static leat_plan *plan_of(const float *x, int threads)
     const leat_rows rows = { "x", leat_shape_make(LEAT_F32, 1, dims), x };
     char engine[64];
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     snprintf(engine, sizeof engine, "{threads: %d, digest: true}", threads);
     leat_builder_rows(b, N, &rows, 1);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "shuffle", NULL);
     leat_builder_stage(b, "batch", "64"); /* a window is worth a wake-up */
     leat_builder_stage(b, "prefetch", "2");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static uint64_t take(leat_loader *loader, int n)

@@ -21,8 +21,7 @@ static int try_plan(const char *const *stages, const char *engine, leat_plan **p
     leat_builder *b = leat_builder_open();
     leat_builder_rows(b, RECORDS, rows, 2);
     leat_builder_engine(b, engine);
-    for (; *stages; stages += 2)
-        leat_builder_stage(b, stages[0], stages[1]);
+    build_stages(b, stages);
     const int rc = leat_builder_plan(b, plan, err);
     leat_builder_close(&b);
     return rc;

@@ -37,8 +37,6 @@ static leat_plan *open_rows(const data *d, size_t c, bool by_ops, const char *en
                                { "x", leat_shape_make(LEAT_F32, 1, vector), d->x },
                                { "id", leat_shape_make(LEAT_I64, 0, NULL), d->id } };
     leat_builder *b = leat_builder_open();
-    leat_plan *plan;
-    leat_error err;
     leat_builder_rows(b, N, rows, 3);
     leat_builder_engine(b, engine);
     for (int i = 0; i < 6 && cases[c].stages[i]; i += 2)
@@ -46,9 +44,7 @@ static leat_plan *open_rows(const data *d, size_t c, bool by_ops, const char *en
     if (by_ops)
         leat_builder_stage(b, "map", "{tensor: x, ops: [{reshape: [3]}]}");
     leat_builder_stage(b, "batch", cases[c].batch);
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
-    return plan;
+    return plan_of_builder(b);
 }
 
 static uint64_t digest_of(const data *d, size_t c, bool by_ops, int threads)

@@ -118,21 +118,16 @@ static leat_stage_stats stage_of(const leat_loader_stats_info *stats, const char
 static leat_loader_stats_info run(const char *engine)
 {
     float *const data = make_rows(N);
-    const int64_t dims[] = { ROW_FLOATS };
-    const leat_rows rows = { "x", leat_shape_make(LEAT_F32, 1, dims), data };
-    leat_builder *b = leat_builder_open();
+    leat_builder *b = build_rows(N, data);
     leat_loader_stats_info stats;
-    leat_plan *plan;
     leat_batch *batch;
     leat_error err;
-    leat_builder_rows(b, N, &rows, 1);
     leat_builder_op(b, &nap_op);
     leat_builder_op(b, &work_op);
     leat_builder_engine(b, engine);
     leat_builder_stage(b, "map", "[nap, work]");
     leat_builder_stage(b, "batch", "20");
-    check(leat_builder_plan(b, &plan, &err), &err);
-    leat_builder_close(&b);
+    leat_plan *plan = plan_of_builder(b);
     leat_loader *loader = open_loader(plan, NULL);
     while (leat_loader_next(loader, &batch, &err) == LEAT_OK)
         leat_batch_release(batch);

@@ -16,7 +16,7 @@
 #ifndef LEAT_SPLIT_H
 #define LEAT_SPLIT_H
 
-#include "nn.h"
+#include "train/nn.h"
 
 /* A device that computes parts. */
 typedef struct leat_place {

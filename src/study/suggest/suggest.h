@@ -4,8 +4,8 @@
 #ifndef LEAT_SUGGEST_H
 #define LEAT_SUGGEST_H
 
-#include "diagnose.h"
 #include "leat/doctor.h"
+#include "study/diagnose.h"
 
 /* A change that gains less is not suggested. */
 #define LEAT_SUGGEST_LEAST 0.03

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "forecast.h"
+#include "study/forecast.h"
 
 enum { MOST_WORKERS = 64 };
 
@@ -215,28 +215,34 @@ static const struct row rows[] = {
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
       set_prefetch },
-    { "Copy from pinned memory", "copies from pageable memory are slow and overlap with nothing",
-      pageable, set_pinned },
-    { "Let all cores make batches", "the workers use fewer cores than there are", idle_cores,
+    { "Copy from pinned memory",
+      "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
+      set_pinned },
+    { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
       set_all_cores },
-    { "Run more workers than cores", "workers wait inside a stage and use little CPU time",
+    { "Run more workers than cores",
+      "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
       waiting_workers, set_many_workers },
     { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
       set_more_prefetch },
-    { "Read through the page cache", "direct reads go to the disk in every epoch", direct_reads,
-      set_buffered },
-    { "Read further ahead", "the workers wait for storage", slow_reads, set_read_bytes },
+    { "Read through the page cache",
+      "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
+      direct_reads, set_buffered },
+    { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
+      slow_reads, set_read_bytes },
     { "Wait for the device less often",
-      "reading the loss makes the host wait, and then the device waits for the host", waits_often,
-      set_rare_sync },
+      "after each sync_every steps the host reads the loss, and then the device waits for the host",
+      waits_often, set_rare_sync },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
       set_graph },
     { "Use larger batches",
-      "the time to launch a step hardly depends on the batch; learning rate and accuracy do",
+      "the time to launch a step hardly depends on the batch; but learning rate and accuracy do",
       launches, set_larger_batch },
     { "Divide the cores between input and training",
-      "workers and trainer threads together are more than the cores", shares_cores, set_split },
-    { "Use one worker", "workers take the trainer's cores", many_workers, set_one_worker },
+      "workers and threads of the training step together are more than the cores", shares_cores,
+      set_split },
+    { "Use one worker", "workers take the cores of the training step", many_workers,
+      set_one_worker },
     { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
       computes, set_bf16 },
 };

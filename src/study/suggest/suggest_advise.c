@@ -7,7 +7,7 @@
 
 #include "base/bytes_text.h"
 #include "base/text.h"
-#include "forecast.h"
+#include "study/forecast.h"
 #include "suggest_cache.h"
 
 enum { MOST_CORES = 256 };

@@ -3,10 +3,10 @@
  * suggest_try.c: measures a job with a change, alternately with the unchanged job. suggest.c calls it. */
 #include <stdlib.h>
 
-#include "forecast.h"
-#include "median.h"
+#include "study/forecast.h"
+#include "study/median.h"
+#include "study/trial.h"
 #include "suggest.h"
-#include "trial.h"
 
 enum {
     TRIAL_ROUNDS = 3,

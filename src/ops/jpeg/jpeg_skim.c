@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * jpeg_skim.c: the DC values of a scan, for pictures at an eighth of their size. It makes the tables of the loop in
+ * jpeg_skim.h, and takes the DC symbols from where blocks start. jpeg_scan.c calls it. */
+#include "jpeg_bits.h"
+
+enum { MISS = 255 << 8 };
+
+/* Small files are read faster than large tables are made. */
+enum { SMALL_BITS = 10, SMALL_BYTES = 512 << 10 };
+
+/* One symbol per entry, as in leat_jpeg_quick, and above it the end of the symbol's code. */
+static void fill_single(uint32_t *at, unsigned bits, const leat_jpeg_table *table,
+                        const uint8_t *counts)
+{
+    uint32_t *const end = at + (1 << bits);
+    const uint8_t *next = table->symbols;
+    for (unsigned length = 1; length <= bits; length++)
+        for (int i = 0; i < counts[length - 1]; i++) {
+            const unsigned symbol = *next++, size = symbol & 15;
+            const int is_end = !table->is_dc && !size && symbol != 0xf0;
+            const unsigned advance = is_end ? 0 : table->is_dc ? 1 : (symbol >> 4) + 1;
+            const uint32_t entry =
+                length + size > LEAT_JPEG_FAST_BITS
+                    ? MISS
+                    : (length + size) | (is_end ? LEAT_JPEG_EOB : 0u) | advance << 8 | length << 16;
+            for (int n = 1 << (bits - length); n; n--)
+                *at++ = entry;
+        }
+    while (at < end)
+        *at++ = MISS;
+}
+
+/* Joins the entry for `index` with the symbol that follows, if the look-up covers the code of both. */
+static inline uint32_t join(uint32_t entry, uint32_t index, const uint32_t *single, unsigned bits)
+{
+    const uint32_t used = entry & 63, mask = (1u << bits) - 1;
+    const uint32_t second = single[(uint64_t)index << used & mask];
+    const uint32_t total = used + (second & 63), shown = used + (second >> 16);
+    const uint32_t advance = (entry >> 8 & 255) + (second >> 8 & 255);
+    const int is_fine = !(entry & LEAT_JPEG_EOB) & (used < bits) & (shown <= bits) &
+                        (total <= LEAT_JPEG_FAST_BITS) & (advance < 64);
+    return is_fine ? total | (second & LEAT_JPEG_EOB) | advance << 8 | shown << 16 : entry;
+}
+
+/* The symbols of `first`, each followed by up to three of `next`. */
+static void fill_quick(leat_jpeg_quick *quick, const uint32_t *first, const uint32_t *next)
+{
+    const unsigned bits = quick->bits;
+    for (uint32_t i = 0; i < 1u << bits; i++) {
+        const uint32_t three = join(join(first[i], i, next, bits), i, next, bits);
+        quick->entry[i] = (uint16_t)join(three, i, next, bits);
+    }
+}
+
+/* The tables of component i: those of its DC symbols and of the others. */
+static int make_tables(const leat_jpeg_scan *scan, int i, leat_jpeg_quick *quick[2],
+                       leat_scratch *scratch)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const leat_jpeg_component *c = &jpeg->component[i];
+    const unsigned bits = jpeg->end - jpeg->scan < SMALL_BYTES ? SMALL_BITS : LEAT_JPEG_QUICK_BITS;
+    uint32_t *single[2];
+    for (int kind = LEAT_JPEG_DC; kind <= LEAT_JPEG_AC; kind++) {
+        quick[kind] = leat_scratch_take(scratch, sizeof *quick[kind]);
+        single[kind] = leat_scratch_take(scratch, sizeof *single[kind] << bits);
+        if (!quick[kind] || !single[kind])
+            return -1;
+        quick[kind]->bits = bits;
+        quick[kind]->codes = scan->table[kind][i];
+        fill_single(single[kind], bits, quick[kind]->codes, kind == LEAT_JPEG_DC ? c->dc : c->ac);
+    }
+    fill_quick(quick[LEAT_JPEG_DC], single[LEAT_JPEG_DC], single[LEAT_JPEG_AC]);
+    fill_quick(quick[LEAT_JPEG_AC], single[LEAT_JPEG_AC], single[LEAT_JPEG_AC]);
+    return 0;
+}
+
+int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const size_t n_blocks = (size_t)jpeg->mcus_x * (size_t)jpeg->blocks_per_mcu;
+    leat_jpeg_quick *quick[3][2];
+    leat_jpeg_turn *turn = leat_scratch_take(scratch, (size_t)jpeg->blocks_per_mcu * sizeof *turn);
+    scan->starts = leat_scratch_take(scratch, (n_blocks + 1) * sizeof *scan->starts);
+    scan->turns = turn;
+    if (!turn || !scan->starts)
+        return -1;
+    for (int i = 0; i < jpeg->n_components; i++) {
+        const leat_jpeg_component *c = &jpeg->component[i];
+        const int same = i == 2 && c->dc == c[-1].dc && c->ac == c[-1].ac;
+        if (same)
+            memcpy(quick[i], quick[i - 1], sizeof quick[i]);
+        else if (make_tables(scan, i, quick[i], scratch))
+            return -1;
+        for (int b = 0; b < c->h * c->v; b++, turn++) {
+            *turn = (leat_jpeg_turn){ quick[i][LEAT_JPEG_AC], quick[0][LEAT_JPEG_DC], turn + 1 };
+            if (turn != scan->turns)
+                turn[-1].next = quick[i][LEAT_JPEG_DC];
+        }
+    }
+    turn[-1].after = scan->turns;
+    return 0;
+}
+
+/* The DC difference at the start of a block. */
+static inline int32_t difference_at(const leat_jpeg_scan *scan, leat_jpeg_start start,
+                                    const leat_jpeg_table *table)
+{
+    const uint32_t n = start.n & 63; /* bits before p */
+    const uint8_t *p = scan->segment + (uint32_t)(start.p - (uint32_t)(uintptr_t)scan->segment);
+    const uint64_t word = load_be64(p - (n + 7) / 8) << (-n & 7);
+    const uint64_t entry = table->fast[word >> (64 - LEAT_JPEG_PROBEUP_BITS)];
+    int length;
+    if (entry >> 56 != LEAT_JPEG_MISS)
+        return leat_jpeg_coefficient(leat_jpeg_cut(word, entry >> 8, entry >> 16));
+    const int size = search_code(table, word, &length);
+    const uint64_t bits = word << length;
+    return size < 1 ? 0 : (int32_t)(bits >> (64 - size)) - (bits >> 63 ? 0 : (1 << size) - 1);
+}
+
+/* The DC values of component i. `start`: its first block. Returns 1 if one is out of range. */
+static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_start *start, int32_t column,
+                       int32_t n_mcus)
+{
+    const leat_jpeg_component *c = &scan->jpeg->component[i];
+    const leat_jpeg_table *table = scan->table[LEAT_JPEG_DC][i];
+    const int32_t h = c->h, v = c->v, step = scan->jpeg->blocks_per_mcu;
+    int16_t *to = scan->blocks[i] + (ptrdiff_t)column * h;
+    int32_t dc = scan->dc_sum[i];
+    uint32_t beyond = 0;
+    for (; n_mcus; n_mcus--, start += step, to += h)
+        for (int32_t y = 0; y < v; y++)
+            for (int32_t x = 0; x < h; x++) {
+                dc += difference_at(scan, start[y * h + x], table);
+                beyond |= (uint32_t)(dc + 32767) > 65534;
+                to[y * c->n_across + x] = (int16_t)dc;
+            }
+    scan->dc_sum[i] = dc;
+    return beyond;
+}
+
+int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const int32_t step = jpeg->blocks_per_mcu;
+    const leat_jpeg_start *start = scan->starts;
+    uint32_t beyond = 0;
+    if (jpeg->dsp->skim(&scan->bits, scan->turns, scan->turns[step - 1].next, scan->starts,
+                        scan->starts + (ptrdiff_t)n_mcus * step))
+        return -1;
+    for (int i = 0; i < jpeg->n_components; i++) {
+        beyond |= sum_dc(scan, i, start, column, n_mcus);
+        start += jpeg->component[i].h * jpeg->component[i].v;
+    }
+    return beyond ? -1 : 0;
+}

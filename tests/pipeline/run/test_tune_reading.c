@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_tune_reading.c: when workers that read by themselves hand reading over, told by the times that the test reports.
+ * A few records that are not in the page cache do not change how the rest is read; many do. */
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
+
+#include "pipeline/run/engine.h"
+
+enum { N_RECORDS = 64, LONGEST = 60000, ROWS = 8, ROW_NS = 1000, MISS_NS = 100000, MOST = 1000 };
+
+static leat_plan *plan;
+static leat_loader *loader;
+
+static int open_all(void **state)
+{
+    (void)state;
+    return make_record_file(N_RECORDS, LONGEST);
+}
+
+/* Nothing runs in a loader without threads but what the test calls. */
+static int open_one(void **state)
+{
+    char text[200];
+    (void)state;
+    snprintf(text, sizeof text,
+             "engine: {threads: 0, run: %d}\n"
+             "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
+             "pipeline: [{batch: 8}, {prefetch: 2}]\n",
+             ROWS, path);
+    plan = plan_of_text(text);
+    loader = open_loader(plan, NULL);
+    return 0;
+}
+
+static int close_one(void **state)
+{
+    (void)state;
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return 0;
+}
+
+/* Reports n tasks whose records were in the page cache. */
+static void tasks(int n)
+{
+    for (int i = 0; i < n; i++)
+        leat_tune_rows_locked(loader, ROWS, ROWS * ROW_NS);
+}
+
+static void task_with_a_miss(void)
+{
+    const int64_t ns = ROWS * ROW_NS + MISS_NS;
+    leat_tune_rows_locked(loader, ROWS, ns);
+    leat_tune_cache_miss_locked(loader, 0, ROWS, ns);
+}
+
+/* Reports tasks whose reads were done at once, until the workers read. Returns how many. */
+static int reads(void)
+{
+    int n = 0;
+    for (; n < MOST && !loader->readahead.in_worker; n++) {
+        leat_tune_read_locked(loader, 0);
+        tasks(1);
+        leat_tune_batch_locked(loader);
+    }
+    assert_true(loader->readahead.in_worker);
+    return n;
+}
+
+/* Reports misses in task after task, until reading is ahead. Returns how many. */
+static int misses(void)
+{
+    int n = 0;
+    for (; n < MOST && loader->readahead.in_worker; n++)
+        task_with_a_miss();
+    assert_false(loader->readahead.in_worker);
+    return n;
+}
+
+static bool begin(void)
+{
+    tasks(50); /* the usual cost of a row is known */
+    if (loader->readahead.reader)
+        return reads() > 0;
+    print_message("no io_uring: not tested here\n");
+    return false;
+}
+
+static void rare_misses_change_nothing(void **state)
+{
+    (void)state;
+    if (!begin())
+        skip();
+    for (int i = 0; i < MOST; i++) {
+        task_with_a_miss();
+        assert_true(loader->readahead.in_worker);
+        tasks(64);
+    }
+}
+
+static void misses_in_a_row_hand_reading_over(void **state)
+{
+    (void)state;
+    if (!begin())
+        skip();
+    assert_true(misses() > 1);
+}
+
+/* Each time soon after the last one, reading stays ahead for longer. After a long time without misses it is as in the
+ * beginning. */
+static void reading_comes_back_sooner_after_a_quiet_time(void **state)
+{
+    int n[4];
+    (void)state;
+    if (!begin())
+        skip();
+    for (int i = 0; i < 4; i++) {
+        misses();
+        n[i] = reads();
+        assert_true(i == 0 || n[i] > n[i - 1]);
+    }
+    tasks(100 * n[3]);
+    misses();
+    assert_int_equal(reads(), LEAT_SETTLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(rare_misses_change_nothing, open_one, close_one),
+        cmocka_unit_test_setup_teardown(misses_in_a_row_hand_reading_over, open_one, close_one),
+        cmocka_unit_test_setup_teardown(reading_comes_back_sooner_after_a_quiet_time, open_one,
+                                        close_one),
+    };
+    return cmocka_run_group_tests(tests, open_all, remove_file);
+}
