@@ -93,7 +93,7 @@ static void add_model(specs *all, const char *name, int64_t size, leat_precision
     char text[256];
     leat_config *config;
     leat_error err;
-    leat_program *program;
+    leat_program *program = NULL;
     snprintf(text, sizeof text,
              "{model: {%s: {classes: 10}}, loss: softmax_cross_entropy, optimizer: sgd}", name);
     if (leat_config_parse(text, "test.yaml", &config, &err) < 0)
