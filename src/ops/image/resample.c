@@ -144,8 +144,9 @@ static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
     lanes total;
 #if defined(__x86_64__)
     if (axis->weights && axis->interpolation == LEAT_BILINEAR &&
-        leat_cpu_level() >= LEAT_CPU_AVX512) {
-        leat_resample_fill_avx512(axis, b, width_of(axis), weights);
+        leat_cpu_level() >= LEAT_CPU_AVX2) {
+        (leat_cpu_level() >= LEAT_CPU_AVX512 ? leat_resample_fill_avx512 : leat_resample_fill_avx2)(
+            axis, b, width_of(axis), weights);
         return;
     }
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * resample_impl.h: how resample.c computes the taps of an axis, and the same with AVX-512. */
+ * resample_impl.h: how resample.c computes the taps of an axis, and the same with AVX2 and AVX-512. */
 #ifndef LEAT_RESAMPLE_IMPL_H
 #define LEAT_RESAMPLE_IMPL_H
 
@@ -18,7 +18,9 @@ typedef struct leat_resample_block {
 } leat_resample_block;
 
 #if defined(__x86_64__)
-/* Fills starts and weights of an axis of uint8. `weights`: room for n_taps. */
+/* Fill starts and weights of an axis of uint8. `weights`: room for n_taps. */
+void leat_resample_fill_avx2(leat_axis *axis, const leat_resample_block *block, double support,
+                             leat_resample_lanes *weights);
 void leat_resample_fill_avx512(leat_axis *axis, const leat_resample_block *block, double support,
                                leat_resample_lanes *weights);
 #endif

@@ -23,6 +23,7 @@ void leat_jpeg_rgb_c(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uin
 leat_jpeg_decode_band leat_jpeg_band_avx2, leat_jpeg_refine_avx2;
 leat_jpeg_flat leat_jpeg_flat_avx2, leat_jpeg_skip_avx2;
 leat_jpeg_skim_fn leat_jpeg_skim_avx2;
+void leat_jpeg_join_avx2(uint64_t *out, const uint64_t *first, const uint64_t *next);
 void leat_jpeg_join_avx512(uint64_t *out, const uint64_t *first, const uint64_t *next);
 size_t leat_jpeg_unstuff_avx2(const uint8_t *src, const uint8_t *end, uint8_t *dst,
                               const uint8_t **stop);

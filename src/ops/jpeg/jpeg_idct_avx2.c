@@ -17,6 +17,9 @@ typedef __m256i V;
 #define v_add16       _mm256_add_epi16
 #define v_sub16       _mm256_sub_epi16
 #define v_pack32      _mm256_packs_epi32
+#define v_pack16      _mm256_packs_epi16
+#define v_unpack_lo8  _mm256_unpacklo_epi8
+#define v_unpack_hi8  _mm256_unpackhi_epi8
 #include "jpeg_idct_simd.inc"
 
 /* Byte shuffles from zigzag order to rows: the values of a row in zigzag positions 8i … 8i + 7. */
@@ -67,11 +70,10 @@ static inline void load_rows(const int16_t *block, const int16_t *quant, V d[8])
             d[i], _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(quant + 8 * i))));
 }
 
-/* Rows r and r + 1 of both blocks, as 16 bytes each */
-static inline void store_rows(V even, V odd, uint8_t *out, ptrdiff_t stride)
+/* Rows r and r + 1 of both blocks, 16 bytes each */
+static inline void store_rows(V bytes, uint8_t *out, ptrdiff_t stride)
 {
-    const V bytes = _mm256_xor_si256(_mm256_packs_epi16(even, odd), _mm256_set1_epi8(-128));
-    const V rows = _mm256_permute4x64_epi64(bytes, 0xd8);
+    const V rows = _mm256_permute4x64_epi64(_mm256_xor_si256(bytes, _mm256_set1_epi8(-128)), 0xd8);
     _mm_storeu_si128((__m128i *)out, _mm256_castsi256_si128(rows));
     _mm_storeu_si128((__m128i *)(out + stride), _mm256_extracti128_si256(rows, 1));
 }
@@ -97,10 +99,10 @@ uint32_t leat_jpeg_idct_avx2(const int16_t *blocks, int n_blocks, const int16_t 
         PASS(d, 11);
         transpose(d);
         PASS(d, 18);
-        transpose(d);
+        transpose_bytes(d);
         UNROLLED
-        for (int i = 0; i < 8; i += 2)
-            store_rows(d[i], d[i + 1], out + i * stride, stride);
+        for (int i = 0; i < 4; i++)
+            store_rows(d[i], out + 2 * i * stride, stride);
     }
     return largest_of(peak);
 }

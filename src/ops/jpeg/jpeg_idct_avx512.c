@@ -17,6 +17,9 @@ typedef __m512i V;
 #define v_add16       _mm512_add_epi16
 #define v_sub16       _mm512_sub_epi16
 #define v_pack32      _mm512_packs_epi32
+#define v_pack16      _mm512_packs_epi16
+#define v_unpack_lo8  _mm512_unpacklo_epi8
+#define v_unpack_hi8  _mm512_unpackhi_epi8
 #include "jpeg_idct_simd.inc"
 
 /* Zigzag position of each place in natural order. */
@@ -63,11 +66,11 @@ static inline void load_rows(const int16_t *block, const int16_t *quant, V d[8])
             d[i], _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(quant + 8 * i))));
 }
 
-/* Rows r and r + 1 of all blocks, as 32 bytes each */
-static inline void store_rows(V even, V odd, uint8_t *out, ptrdiff_t stride)
+/* Rows r and r + 1 of all blocks, 32 bytes each */
+static inline void store_rows(V bytes, uint8_t *out, ptrdiff_t stride)
 {
-    const V bytes = _mm512_xor_si512(_mm512_packs_epi16(even, odd), _mm512_set1_epi8(-128));
-    const V rows = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), bytes);
+    const V rows = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7),
+                                            _mm512_xor_si512(bytes, _mm512_set1_epi8(-128)));
     _mm256_storeu_si256((__m256i *)out, _mm512_castsi512_si256(rows));
     _mm256_storeu_si256((__m256i *)(out + stride), _mm512_extracti64x4_epi64(rows, 1));
 }
@@ -93,10 +96,10 @@ uint32_t leat_jpeg_idct_avx512(const int16_t *blocks, int n_blocks, const int16_
         PASS(d, 11);
         transpose(d);
         PASS(d, 18);
-        transpose(d);
+        transpose_bytes(d);
         UNROLLED
-        for (int i = 0; i < 8; i += 2)
-            store_rows(d[i], d[i + 1], out + i * stride, stride);
+        for (int i = 0; i < 4; i++)
+            store_rows(d[i], out + 2 * i * stride, stride);
     }
     return largest_of(peak);
 }
