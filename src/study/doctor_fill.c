@@ -312,15 +312,19 @@ char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, si
         text[0] = 0;
     if (!meter || !size)
         return text;
+    const bool crosses = meter->crossings > 0 && meter->other_inside > meter->other / 2;
     const struct {
         const char *verdict, *what;
         double share;
     } parts[] = {
         { "input-bound", "it waited for batches", meter->input_wait },
         { "transfer-bound", "it waited for copies", meter->exposed_copy },
-        { on_host ? "shared-cores" : "launch-bound or sync-bound",
-          on_host ? "the training thread had no core or other work"
-                  : "it waited for launches, for results to be read, or for the host",
+        { crosses   ? "placement"
+          : on_host ? "shared-cores"
+                    : "launch-bound or sync-bound",
+          crosses   ? "it waited for layers on other devices, and for copies from and to them"
+          : on_host ? "the training thread had no core or other work"
+                    : "it waited for launches, for results to be read, or for the host",
           meter->other },
     };
     size_t most = 0;

@@ -29,6 +29,13 @@ static const cut_model models[] = {
       "{@1 filters: 8, kernel: 3, padding: same, name: b}}, {add: {@1 from: [a, b]}}, {flatten: "
       "{@2}}, "
       "{dense: {@3 units: 4}}]" },
+    { { .name = "a block, and a batch norm at its start", IMAGES },
+      "optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}, model: [{conv2d: {filters: 8, "
+      "kernel: 3, name: a}}, {batch_norm: {@1 name: "
+      "b}}, "
+      "{add: {@1 from: [a, b]}}, {relu: {@1 name: c}}, {conv2d: {@2 filters: 8, kernel: 1}}, "
+      "{batch_norm: {@2 name: d}}, {add: {@2 from: [c, d]}}, {relu: {@2}}, {flatten: {@3}}, "
+      "{dense: {units: 4}}]" },
     { { .name = "nothing to learn in front", IMAGES },
       "optimizer: adamw, sample_weight: w, model: [{relu: {@1}}, {flatten: {@2}}, {dense: {units: "
       "6}}, "

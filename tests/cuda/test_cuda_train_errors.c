@@ -147,15 +147,11 @@ static int try_steps(const leat_trainer_feed *feed, const char *text, leat_error
 }
 
 /* Whatever call fails: an error with a message, nothing left behind, no wrong use after it. */
-static void any_call_may_fail(void **state)
+static void fail_everywhere(const char *text)
 {
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
-    static const char text[] = "train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: "
-                               "{filters: 4, kernel: 3}}, batch_norm, relu, flatten, dense: 4], "
-                               "loss: softmax_cross_entropy, optimizer: muon}";
     const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ 5, 5, 2 }, 4);
     leat_error err;
-    (void)state;
     fake->reset(8);
     check(try_steps(&feed, text, &err), &err);
     check_fake(fake);
@@ -175,6 +171,23 @@ static void any_call_may_fail(void **state)
     fake->reset(8);
 }
 
+static void any_call_may_fail(void **state)
+{
+    (void)state;
+    fail_everywhere("train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: {filters: 4, "
+                    "kernel: 3}}, batch_norm, relu, flatten, dense: 4], loss: "
+                    "softmax_cross_entropy, optimizer: muon}");
+}
+
+static void or_where_layers_are_on_the_cpu(void **state)
+{
+    (void)state;
+    fail_everywhere(
+        "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3}}, "
+        "{batch_norm: {device: cpu}}, relu, flatten, {dense: {units: 4, device: cpu}}], "
+        "loss: softmax_cross_entropy, optimizer: adam}");
+}
+
 int main(void)
 {
     fake = open_fake();
@@ -184,6 +197,7 @@ int main(void)
         cmocka_unit_test(options_reach_the_libraries),
         cmocka_unit_test(what_cannot_be_is_refused_at_open),
         cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(or_where_layers_are_on_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,6 +226,10 @@ static void a_guess_names_the_largest_share(void **state)
         { { .busy = 0.4, .exposed_copy = 0.5, .other = 0.1 }, 0, "perhaps transfer-bound" },
         { { .busy = 0.4, .other = 0.6 }, 0, "launch-bound or sync-bound" },
         { { .busy = 0.4, .other = 0.6 }, 1, "perhaps shared-cores" },
+        { { .busy = 0.4, .other = 0.6, .other_inside = 0.5, .crossings = 4 },
+          1,
+          "perhaps placement" },
+        { { .busy = 0.4, .other = 0.6, .other_host = 0.5, .crossings = 4 }, 1, "shared-cores" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_non_null(

@@ -210,6 +210,38 @@ static void what_is_printed_adds_up(void **state)
         }
 }
 
+/* The parts that the verdict blames are marked, also those of a second one, and of a job that is too short. */
+static void the_limit_is_marked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *also, *label, *wall, *loader, *step;
+    } cases[] = {
+        { "input-bound", "", "", "the step on the device", "the limit", "next limit" },
+        { "compute-bound", "", "", "the loader", "next limit", "the limit" },
+        { "input-bound", "compute-bound", "", "", "the limit", "the limit" },
+        { "warm-up", "compute-bound", "", "the step on the device", "", "the limit" },
+        { "input-bound", "", "not-overlapped", "the loader", "next limit", "" },
+        { "inconclusive", "", "", "", "", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[2][128];
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        strcpy(r.verdict.name, cases[i].name);
+        strcpy(r.verdict.also, cases[i].also);
+        strcpy(r.verdict.label, cases[i].label);
+        strcpy(r.next_wall, cases[i].wall);
+        r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "loader", .step_ms = 9.5 };
+        r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "step", .step_ms = 0.123 };
+        const char *const text = screen_of("x.yaml", NULL);
+        snprintf(line[0], 128, " 9.5 ms%s%s\n", *cases[i].loader ? "  <- " : "", cases[i].loader);
+        snprintf(line[1], 128, " 0.12 ms%s%s\n", *cases[i].step ? "  <- " : "", cases[i].step);
+        if (!strstr(text, line[0]) || !strstr(text, line[1]))
+            fail_msg("%zu: %s", i, text);
+    }
+}
+
 static void times_have_three_digits(void **state)
 {
     (void)state;
@@ -333,6 +365,7 @@ int main(void)
         cmocka_unit_test(the_longest_result_fits),
         cmocka_unit_test(shares_are_divided_without_a_rest),
         cmocka_unit_test(what_is_printed_adds_up),
+        cmocka_unit_test(the_limit_is_marked),
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),
         cmocka_unit_test(a_change_that_does_not_help_is_not_written),

@@ -56,8 +56,11 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
         return;
     const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
     int n = snprintf(change->gain, sizeof change->gain, "%s: %s as fast, %s instead of %s per step",
-                     verified > 0 ? "measured" : "only predicted", leat_words_times(times, a),
-                     leat_words_unit(ms, "ms", b), leat_words_unit(step, "ms", c));
+                     verified > 0                                     ? "measured"
+                     : json_array_size(leat_fields_list(from, "set")) ? "only predicted"
+                                                                      : "only predicted, not tried",
+                     leat_words_times(times, a), leat_words_unit(ms, "ms", b),
+                     leat_words_unit(step, "ms", c));
     if (rate > 0)
         n += snprintf(change->gain + n, sizeof change->gain - (size_t)n,
                       ", %s instead of %s samples/s", leat_words_number(rate * times, d),

@@ -141,7 +141,9 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     snprintf(title, sizeof title, "%d. %s: %s%s, %s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-             s->is_verified ? "measured" : "only predicted");
+             s->is_verified ? "measured"
+             : s->n_set     ? "only predicted"
+                            : "only predicted, not tried");
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);
     print_gain(to, s, r);

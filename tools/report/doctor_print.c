@@ -63,6 +63,20 @@ static void print_verdict(FILE *to, const leat_doctor_result *r)
     leat_terminal_wrap(to, v->sentence, 2, 2);
 }
 
+/* A time with the decimals of the step time, but with two digits at least. */
+static const char *as_step(const leat_doctor_result *r, double ms, char text[32])
+{
+    char step[32];
+    leat_doctor_ms_text(r->measured_step_ms, step);
+    const char *const point = strchr(step, '.');
+    const int decimals = point ? (int)strlen(point + 1) : 0;
+    if (ms * pow(10, decimals) >= 10 || decimals == 0)
+        snprintf(text, 32, "%.*f", decimals, ms);
+    else
+        snprintf(text, 32, "%.2g", ms);
+    return text;
+}
+
 /* The one step time of the screen; all other times are parts of it, or are compared with it. */
 static void print_now(FILE *to, const leat_doctor_result *r)
 {
@@ -74,10 +88,9 @@ static void print_now(FILE *to, const leat_doctor_result *r)
         leat_files_count_text((uint64_t)(e->value + 0.5), rate),
         r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
     if (e->low > 0 && e->low < e->high)
-        n += (size_t)snprintf(line + n, sizeof line - n,
-                              "; with 95 %% certainty the mean is between %s and %s ms",
-                              leat_doctor_ms_text(r->batch / e->high * 1e3, low),
-                              leat_doctor_ms_text(r->batch / e->low * 1e3, high));
+        n += (size_t)snprintf(
+            line + n, sizeof line - n, "; with 95 %% certainty the mean is between %s and %s ms",
+            as_step(r, r->batch / e->high * 1e3, low), as_step(r, r->batch / e->low * 1e3, high));
     snprintf(line + n, sizeof line - n, ".");
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 2);
@@ -184,11 +197,13 @@ static bool is_shown(const leat_doctor_result *r, const char *kind)
     return strcmp(kind, "step_queued") != 0 || of_host(r);
 }
 
-/* Without overlap all times add up. */
+/* Whether a verdict blames the part. A job that is too short has that of its steps besides. */
 static bool is_limit(const leat_doctor_result *r, size_t part)
 {
-    return strstr(parts[part].verdicts, r->verdict.name) &&
-           strcmp(r->verdict.label, "not-overlapped") != 0;
+    const char *const blamed = parts[part].verdicts;
+    return strcmp(r->verdict.label, "not-overlapped") != 0 && /* there all times add up */
+           (strstr(blamed, r->verdict.name) ||
+            (r->verdict.also[0] && strstr(blamed, r->verdict.also)));
 }
 
 static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
@@ -196,7 +211,7 @@ static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
     const bool queued = !strcmp(parts[part].kind, "step_queued"),
                shared = !strcmp(parts[part].kind, "shared");
     if (is_limit(r, part))
-        return "  <- the limit";
+        return shared ? "  <- too few cores" : "  <- the limit";
     if (r->next_wall[0] && !strcmp(r->next_wall, parts[part].wall) && queued == of_host(r))
         return "  <- next limit";
     /* The cores are what a part of the CPU is short of. */
@@ -205,18 +220,11 @@ static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
                : "";
 }
 
-/* Digits as of the step time, but two at least. */
 static void print_part(FILE *to, const leat_doctor_result *r, const char *name, double ms,
                        const char *mark)
 {
-    char step[32], text[32];
-    leat_doctor_ms_text(r->measured_step_ms, step);
-    const int digits = (int)strlen(step) - (int)strcspn(step, ".");
-    if (ms * pow(10, digits - 1) >= 10 || digits == 0)
-        snprintf(text, sizeof text, "%.*f", digits > 0 ? digits - 1 : 0, ms);
-    else
-        snprintf(text, sizeof text, "%.2g", ms);
-    fprintf(to, "  %-48s %8s ms%s\n", name, text, mark);
+    char text[32];
+    fprintf(to, "  %-48s %8s ms%s\n", name, as_step(r, ms, text), mark);
 }
 
 /* Of the stages only the slowest. */
@@ -242,7 +250,7 @@ static void print_check(FILE *to, const leat_doctor_result *r)
     snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
              100 * fabs(rest), rest < 0 ? "less" : "more");
     snprintf(line, sizeof line, "check: from these parts follows a step of %s ms, %s%s",
-             leat_doctor_ms_text(r->predicted_step_ms, ms), off,
+             as_step(r, r->predicted_step_ms, ms), off,
              fabs(rest) > 0.15 ? ": they do not explain all" : "");
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 2);

@@ -6,15 +6,16 @@
  *
  * DESIGN. Three formulas use the times that tasks and reads take anyway:
  *
- *   task_rows  = 50 us / median row, a power of two, at most a thread's share of a batch
- *   prefetch   = slowest row * threads / (batch * mean row), rounded up: outlasts the slowest row
+ *   task_rows  = 50 us / median row, a power of two, at most a thread's share of a batch if that takes 10 us
+ *   prefetch   = slowest row * threads / (batch * mean row), rounded up: outlasts the slowest row. On the CPU also
+ *                25 us * threads / (batch * median row)
  *   read-ahead = 2 * latency of a read * threads / median row * mean record: twice what threads
  *                use up while a read is under way, and at least what they hold
  *
  * "Slowest" looks at two groups of batches, the current one and the last, so an old outlier is
  * forgotten. A task is timed as a whole: time beyond the usual cost of its rows counts as one
  * row's. The window of batches grows only when a worker found nothing to do but batches beyond
- * it while the consumer waited. Then it doubles, up to the formula.
+ * it while the consumer waited, or when batches take microseconds. Then it doubles, up to the formula.
  *
  * The usual cost of a row and the usual latency of a read are running quantiles, which move by
  * small steps. So a thread that loses its core for 20 ms in the middle of a row changes little. */
@@ -26,7 +27,10 @@
 #include "base/text.h"
 #include "engine.h"
 
-#define TASK_NS       50000 /* a shorter task costs more to hand over than to do */
+#define TASK_NS  50000 /* a shorter task costs more to hand over than to do */
+#define SHARE_NS 10000 /* threads do not share a batch in shorter tasks: they take a batch each */
+#define WINDOW_NS                                                                                  \
+    25000 /* batches ahead are so much work for each thread: who lacked work would sleep */
 #define GROUP_BATCHES 64    /* batches per group, for the slowest row */
 #define AT_ONCE_NS    5000  /* a faster read came from the page cache */
 #define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
@@ -91,13 +95,14 @@ static double ahead_ns(const leat_loader *loader, uint64_t n_rows)
 
 static void tune_task_locked(leat_loader *loader)
 {
-    const double share =
-        ((double)leat_order_slot_rows(&loader->plan->order) + n_workers(loader) - 1) /
-        n_workers(loader);
+    const double batch = (double)leat_order_slot_rows(&loader->plan->order);
+    const double share = (batch + n_workers(loader) - 1) / n_workers(loader);
+    const double least = SHARE_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
+    const double most = share > least ? share : least < batch ? least : batch;
     const double wanted = TASK_NS / (loader->sample_ns > 1 ? loader->sample_ns : 1);
     const uint64_t now = loader->task_rows;
     uint64_t rows = 1;
-    while ((double)rows < wanted && (double)rows * 2 <= share)
+    while ((double)rows < wanted && (double)rows * 2 <= most)
         rows *= 2;
     /* Near the border between two powers of two, noise must not switch back and forth. */
     if (rows == now || (rows == now / 2 && wanted > 0.3 * (double)now) ||
@@ -132,7 +137,7 @@ void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns)
 
 /* --- batches ahead ---------------------------------------------------------------------------- */
 
-/* Batches that outlast the slowest row. */
+/* Batches that outlast the slowest row, or any other time. */
 static int64_t prefetch_for(const leat_loader *loader, double slowest, double mean)
 {
     const double batch = (double)leat_order_slot_rows(&loader->plan->order) * mean;
@@ -156,12 +161,15 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     leat_tuning *const t = &loader->tune;
     const double slowest = t->slowest > t->slowest_before ? t->slowest : t->slowest_before;
     const double mean = t->group_rows ? t->group_ns / (double)t->group_rows : t->mean_before;
-    const int64_t now = loader->prefetch, enough = prefetch_for(loader, slowest, mean);
+    const int64_t now = loader->prefetch, most = prefetch_for(loader, slowest, mean);
+    const int64_t least = loader->device ? 0 : prefetch_for(loader, WINDOW_NS, loader->sample_ns);
+    const int64_t enough = most > least ? most : least;
+    const bool starved = t->n_starved >= STARVED;
     int64_t wanted = now;
-    if (enough > now && t->n_starved >= STARVED)
+    if (enough > now && (starved || now < least * 2 / 3))
         wanted = 2 * now < enough ? 2 * now : enough;
-    else if (enough < now && may_shrink && !t->n_starved)
-        wanted = now / 2 > enough ? now / 2 : enough;
+    else if (2 * enough <= now && may_shrink && !t->n_starved)
+        wanted = now / 2;
     if (may_shrink || wanted != now)
         t->n_starved = 0;
     if (wanted == now)
@@ -170,8 +178,9 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     log_locked(loader, "prefetch", now, wanted, "batches",
                "%s; the slowest recent sample took %.3g ms, %.3g times the average: enough for %d "
                "thread%s: %lld",
-               wanted > now ? "workers waited for the window, and the consumer for a batch"
-                            : "no worker waited for the window",
+               wanted < now ? "no worker waited for the window"
+               : starved    ? "workers waited for the window, and the consumer for a batch"
+                            : "batches are short",
                slowest * 1e-6, slowest / (mean > 1 ? mean : 1), loader->n_threads,
                loader->n_threads == 1 ? "" : "s", (long long)enough);
 }

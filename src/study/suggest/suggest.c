@@ -117,7 +117,7 @@ static bool slow_reads(const leat_suggest_about *about)
 static void set_read_bytes(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     (void)about;
-    add(out, "engine.read_bytes", 256 << 20);
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.read_bytes=256MiB");
 }
 
 static bool pageable(const leat_suggest_about *about)

@@ -45,21 +45,19 @@ double leat_suggest_without_decoding(const leat_facts *f, double share)
     return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
 }
 
-/* "143 samples of 49.2 kB are 7.03 MB of memory; 23.8 GB are free". */
+/* "it takes 7.03 MB of memory (143 samples of 49.2 kB); 23.8 GB are free". */
 static void say_memory(const leat_suggest_place *place, char *text, size_t size)
 {
     char each[32], all[32], most[32];
     const double bytes = (double)place->sample_bytes * (double)place->n_samples;
     leat_bytes_text(place->free_bytes, most);
-    if (place->sample_bytes < 0 || bytes > 1e18)
-        snprintf(text, size,
-                 "how much memory it takes is not known, as pictures there may differ in size; %s "
-                 "are free",
-                 most);
+    if (bytes < 0 || bytes > 1e18)
+        snprintf(text, size, "how much memory it takes is not known; %s are free", most);
     else
-        snprintf(text, size, "it takes %s of memory (%llu samples of %s); %s are free%s",
-                 leat_bytes_text((int64_t)bytes, all), (unsigned long long)place->n_samples,
-                 leat_bytes_text(place->sample_bytes, each), most,
+        snprintf(text, size, "it takes %s%s of memory (%llu samples of %s%s); %s are free%s",
+                 place->varies ? "about " : "", leat_bytes_text((int64_t)bytes, all),
+                 (unsigned long long)place->n_samples, leat_bytes_text(place->sample_bytes, each),
+                 place->varies ? " on average" : "", most,
                  place->share < 1 ? ", so only a part is cached" : "");
 }
 
@@ -75,7 +73,7 @@ static bool runs_with_others(const leat_facts *f)
 static void advise_cache(const leat_suggest_about *about, leat_doctor_result *out)
 {
     leat_suggest_place place;
-    char memory[160];
+    char memory[192];
     const bool placed = leat_suggest_cache_place(about, &place);
     const leat_facts *const f = about->facts;
     leat_doctor_suggestion *s =

@@ -11,9 +11,10 @@
 #include "base/machine.h"
 #include "base/text.h"
 #include "leat/budget.h"
+#include "leat/loader.h"
 #include "leat/op.h"
 
-enum { TEXT = 4096, OPS_MOST = 32 };
+enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */ };
 
 struct place {
     int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
@@ -156,19 +157,52 @@ static int64_t sample_bytes(const leat_plan *plan, const struct place *p)
     return sum;
 }
 
+/* Mean bytes of the samples that some batches put into the cache; -1: none, or an error. */
+static int64_t cached_bytes(const leat_plan *plan)
+{
+    const leat_loader_options options = { .epochs = 1 };
+    leat_loader *loader = NULL;
+    leat_loader_stats_info *const stats = calloc(1, sizeof *stats);
+    leat_batch *batch;
+    int64_t bytes = -1;
+    if (stats && leat_loader_open(plan, &options, &loader, NULL) == LEAT_OK) {
+        for (int i = 0; i < LOOKED_AT && leat_loader_next(loader, &batch, NULL) == LEAT_OK; i++)
+            leat_batch_release(batch);
+        leat_loader_stats(loader, stats);
+        if (stats->cache.entries)
+            bytes = (int64_t)(stats->cache.bytes / stats->cache.entries);
+    }
+    leat_loader_close(&loader);
+    free(stats);
+    return bytes;
+}
+
 /* Opens the changed config and asks how much memory its cache gets. False: the config cannot be changed so. */
-static bool budget_of(const leat_suggest_about *about, const struct place *p, int64_t *bytes)
+static bool look_at_memory(const leat_suggest_about *about, const struct place *p,
+                           leat_suggest_place *out)
 {
     char set[2 * TEXT];
     leat_config *config = NULL;
     leat_plan *plan = NULL;
+    leat_machine machine;
     leat_budget *const budget = calloc(1, sizeof *budget);
     const bool good = budget && changed_list(about, p, set) &&
                       leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
                       leat_config_set(config, set, NULL) == LEAT_OK &&
                       leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
                       leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
-    *bytes = good ? budget->cache_bytes : 0;
+    if (good) {
+        leat_machine_read("", &machine);
+        out->free_bytes = machine.memory_bytes;
+        out->n_samples = leat_plan_get_info(plan)->n_records;
+        out->sample_bytes = sample_bytes(about->arm->plan, p);
+        out->varies = out->sample_bytes < 0;
+        if (out->varies)
+            out->sample_bytes = cached_bytes(plan);
+        const double all = (double)out->sample_bytes * (double)out->n_samples;
+        if (all > (double)budget->cache_bytes)
+            out->share = (double)budget->cache_bytes / all;
+    }
     leat_plan_close(&plan);
     leat_config_close(&config);
     free(budget);
@@ -205,18 +239,7 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
     if (good && p->n_cached < p->n_ops)
         good = part_of(about->config, p, 0, p->n_cached, p->first) &&
                part_of(about->config, p, p->n_cached, p->n_ops, p->rest);
-    int64_t limit = 0;
-    good = good && budget_of(about, p, &limit) && write_lines(about, p, out);
-    if (good) {
-        leat_machine machine;
-        leat_machine_read("", &machine);
-        out->free_bytes = machine.memory_bytes;
-        out->n_samples = leat_plan_get_info(about->arm->plan)->n_records;
-        out->sample_bytes = sample_bytes(about->arm->plan, p);
-        const double all = (double)out->sample_bytes * (double)out->n_samples;
-        if (all > (double)limit)
-            out->share = (double)limit / all;
-    }
+    good = good && look_at_memory(about, p, out) && write_lines(about, p, out);
     free(p);
     return good;
 }

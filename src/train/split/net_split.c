@@ -28,18 +28,16 @@ static int run(leat_net *net, leat_split_part *p, int pass, const leat_net_step 
     leat_step_times t = { 0 };
     leat_span *const s = &p->work[pass];
     const int64_t from_ns = leat_clock_ns();
-    int rc = leat_span_begin(s);
+    int rc = leat_span_begin(s, err);
     if (rc == LEAT_OK)
         rc = p->on->backend->step(p->net, p->on->stream, &p->rows, how, &t, err);
     if (rc == LEAT_OK)
-        rc = leat_span_end(s, net->step);
+        rc = leat_span_end(s, net->step, err);
     if (t.busy_ns > 0)
         s->ns = t.busy_ns;
-    if (t.launch_ns == 0 && p->on->stream)
-        t.launch_ns = leat_clock_ns() - from_ns;
     net->times.launches += t.launches;
     net->times.kernels += t.kernels;
-    net->times.launch_ns += t.launch_ns;
+    net->times.launch_ns += t.launch_ns || !p->on->stream ? t.launch_ns : leat_clock_ns() - from_ns;
     return rc;
 }
 
@@ -108,7 +106,6 @@ static int backward(leat_net *net, leat_split_part *p, const leat_net_step *how,
     leat_net_step mine = *how;
     const int rc = leat_carry_run(c, net->step, &grad, p->rows.rows, &net->times, err);
     mine.phase = LEAT_NET_BACKWARD;
-    mine.logits = NULL;
     mine.output_grad = grad;
     mine.input_grad = wanted_grad(p);
     return rc < 0 ? rc : run(net, p, 1, &mine, err);
@@ -324,8 +321,12 @@ static int part_open(leat_net *net, int32_t first, leat_error *err)
     return rc < 0 ? rc : carries_open(net, i, err);
 }
 
+/* Copies of a step that failed may still run. */
 static void split_close(leat_net *net)
 {
+    for (int32_t i = 0; i < net->n_places; i++)
+        if (net->places[i].stream)
+            net->places[i].table->stream_sync(net->places[i].stream, NULL);
     for (int32_t i = 0; i < net->n_parts; i++) {
         leat_split_part *const p = &net->parts[i];
         if (p->net)

@@ -72,8 +72,8 @@ int leat_split_cut(const leat_model *all, int32_t first, int32_t end, leat_model
 
 int leat_span_open(leat_span *span, const leat_place *on, leat_error *err);
 void leat_span_close(leat_span *span);
-int leat_span_begin(leat_span *span);
-int leat_span_end(leat_span *span, uint64_t step);
+int leat_span_begin(leat_span *span, leat_error *err);
+int leat_span_end(leat_span *span, uint64_t step, leat_error *err);
 /* Once the work is done; 0: it is of another step. */
 int64_t leat_span_ns(const leat_span *span, uint64_t step);
 

@@ -25,17 +25,24 @@ void leat_span_close(leat_span *s)
         s->on->table->event_close(s->end);
 }
 
-int leat_span_begin(leat_span *s)
+static int record(const leat_span *s, leat_event *event, leat_error *err)
 {
-    s->from_ns = leat_clock_ns();
-    return s->start ? s->on->table->event_record(s->start, s->on->stream) : LEAT_OK;
+    const int rc = event ? s->on->table->event_record(event, s->on->stream) : LEAT_OK;
+    return rc < 0 ? leat_fail(err, rc, "%s: cannot enqueue an event", s->on->device->info.name)
+                  : rc;
 }
 
-int leat_span_end(leat_span *s, uint64_t step)
+int leat_span_begin(leat_span *s, leat_error *err)
+{
+    s->from_ns = leat_clock_ns();
+    return record(s, s->start, err);
+}
+
+int leat_span_end(leat_span *s, uint64_t step, leat_error *err)
 {
     s->step = step;
     s->ns = s->start ? -1 : leat_clock_ns() - s->from_ns;
-    return s->start ? s->on->table->event_record(s->end, s->on->stream) : LEAT_OK;
+    return record(s, s->end, err);
 }
 
 int64_t leat_span_ns(const leat_span *s, uint64_t step)
@@ -55,11 +62,12 @@ static const leat_place *pinned_by(const leat_carry *c)
 /* Simulated devices write nothing, so all begins with zeros. */
 static int clear(const leat_carry *c, size_t bytes, leat_error *err)
 {
-    int rc = LEAT_OK;
     memset(c->host, 0, bytes);
-    if (c->there)
-        rc = c->from->table->copy_to_device(c->from->own, c->there, c->host, bytes, true);
-    return rc == LEAT_OK && c->there ? c->from->table->stream_sync(c->from->own, err) : rc;
+    if (!c->there)
+        return LEAT_OK;
+    const int rc = c->from->table->copy_to_device(c->from->own, c->there, c->host, bytes, true);
+    return rc < 0 ? leat_fail(err, rc, "%s: cannot copy", c->from->device->info.name)
+                  : c->from->table->stream_sync(c->from->own, err);
 }
 
 int leat_carry_open(leat_carry *c, const leat_place *from, const leat_place *to, size_t row_bytes,
@@ -104,21 +112,21 @@ float *leat_carry_source(const leat_carry *c)
 
 static int to_host(leat_carry *c, uint64_t step, const void *from, size_t bytes, leat_error *err)
 {
-    int rc = leat_span_begin(&c->down);
+    int rc = leat_span_begin(&c->down, err);
     if (rc == LEAT_OK)
         rc = c->from->table->copy_to_host(c->from->stream, c->host, from, bytes);
     if (rc == LEAT_OK)
-        rc = leat_span_end(&c->down, step);
+        rc = leat_span_end(&c->down, step, err);
     return rc < 0 ? rc : c->from->table->stream_sync(c->from->stream, err);
 }
 
-static int to_device(leat_carry *c, uint64_t step, const void *from, size_t bytes)
+static int to_device(leat_carry *c, uint64_t step, const void *from, size_t bytes, leat_error *err)
 {
     const bool pinned = from == c->host;
-    int rc = leat_span_begin(&c->up);
+    int rc = leat_span_begin(&c->up, err);
     if (rc == LEAT_OK)
         rc = c->to->table->copy_to_device(c->to->stream, c->here, from, bytes, pinned);
-    return rc < 0 ? rc : leat_span_end(&c->up, step);
+    return rc < 0 ? rc : leat_span_end(&c->up, step, err);
 }
 
 int leat_carry_run(leat_carry *c, uint64_t step, const void **data, int64_t rows,
@@ -135,7 +143,7 @@ int leat_carry_run(leat_carry *c, uint64_t step, const void **data, int64_t rows
         *data = c->host;
     }
     if (rc == LEAT_OK && !c->to->table->host_memory) {
-        rc = to_device(c, step, *data, bytes);
+        rc = to_device(c, step, *data, bytes, err);
         *data = c->here;
     }
     return rc < 0

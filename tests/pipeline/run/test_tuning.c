@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tune_reading.c: when workers that read by themselves hand reading over, told by the times that the test reports.
- * A few records that are not in the page cache do not change how the rest is read; many do. */
+ * test_tuning.c: what a loader decides by the times of tasks and reads, which the test reports. A few records that are
+ * not in the page cache do not change how the rest is read; many do. Of short batches more are prepared ahead, and each
+ * is one task. */
 #include "fixtures/engine_fixture.h"
 #include "fixtures/record_file.h"
 
@@ -19,17 +20,41 @@ static int open_all(void **state)
 }
 
 /* Nothing runs in a loader without threads but what the test calls. */
-static int open_one(void **state)
+static int open_with(const char *engine, const char *stages)
 {
-    char text[200];
-    (void)state;
+    char text[300];
     snprintf(text, sizeof text,
-             "engine: {threads: 0, run: %d}\n"
+             "engine: {threads: 0%s}\n"
              "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
-             "pipeline: [{batch: 8}, {prefetch: 2}]\n",
-             ROWS, path);
+             "pipeline: [%s]\n",
+             engine, path, stages);
     plan = plan_of_text(text);
     loader = open_loader(plan, NULL);
+    return 0;
+}
+
+static int open_one(void **state)
+{
+    (void)state;
+    return open_with(", run: 8", "{batch: 8}, {prefetch: 2}");
+}
+
+/* It counts as one of two threads and decides for itself. */
+static int open_free(void **state)
+{
+    (void)state;
+    open_with("", "{batch: 32}, prefetch");
+    loader->n_threads = 2;
+    loader->prefetch_most = 64;
+    return 0;
+}
+
+static int close_free(void **state)
+{
+    (void)state;
+    loader->n_threads = 0;
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
     return 0;
 }
 
@@ -125,6 +150,35 @@ static void reading_comes_back_sooner_after_a_quiet_time(void **state)
     assert_int_equal(reads(), LEAT_SETTLE);
 }
 
+/* Reports batches whose rows take so long; what is decided then stays. */
+static void batches_of(int64_t row_ns)
+{
+    int64_t prefetch = 0;
+    uint64_t task_rows = 0;
+    for (int i = 0; i < 2 * MOST; i++) {
+        leat_tune_rows_locked(loader, 32, 32 * row_ns);
+        leat_tune_batch_locked(loader);
+        prefetch = i == MOST ? loader->prefetch : prefetch;
+        task_rows = i == MOST ? loader->task_rows : task_rows;
+    }
+    assert_int_equal(loader->prefetch, prefetch);
+    assert_int_equal(loader->task_rows, task_rows);
+}
+
+static void short_batches_are_one_task_and_more_are_ahead(void **state)
+{
+    (void)state;
+    batches_of(1000);
+    assert_int_equal(loader->task_rows, 16); /* two threads share a batch */
+    assert_int_equal(loader->prefetch, LEAT_PREFETCH_FIRST);
+    batches_of(100);
+    assert_int_equal(loader->task_rows, 32);
+    assert_true(loader->prefetch * 32 * 100 >= 50000 * 2 / 3);
+    assert_true(loader->prefetch * 32 * 100 <= 50000 * 2);
+    batches_of(10000);
+    assert_in_range(loader->prefetch, LEAT_PREFETCH_FIRST, 2 * LEAT_PREFETCH_FIRST - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +186,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(misses_in_a_row_hand_reading_over, open_one, close_one),
         cmocka_unit_test_setup_teardown(reading_comes_back_sooner_after_a_quiet_time, open_one,
                                         close_one),
+        cmocka_unit_test_setup_teardown(short_batches_are_one_task_and_more_are_ahead, open_free,
+                                        close_free),
     };
     return cmocka_run_group_tests(tests, open_all, remove_file);
 }
