@@ -129,7 +129,7 @@ static void the_longest_result_fits(void **state)
         FILL(r.device);
         FILL(r.verdict.sentence);
         FILL(r.verdict.label);
-        strcpy(r.verdict.name, "sync-bound");
+        strcpy(r.verdict.name, verified ? "sync-bound" : "inconclusive");
         strcpy(r.verdict.also, "transfer-bound");
         strcpy(r.next_wall, "the step on the device");
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -144,7 +144,8 @@ static void the_longest_result_fits(void **state)
             FILL(r.without_gain[r.n_without_gain++]);
         const char *const text = screen_of(path, config);
         expect_a_screen(text);
-        assert_non_null(strstr(text, "what to change"));
+        assert_non_null(
+            strstr(text, verified ? "\nwhat to change; " : "\nwhat may help, but measure again"));
     }
     leat_config_close(&config);
 }
@@ -315,6 +316,18 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     assert_non_null(strstr(text, "1. Title: -20 % samples/s, measured\n"));
     assert_non_null(strstr(text, "10.0 -> 12.5 ms per step, 800 -> 640 samples/s"));
     assert_non_null(strstr(text, "it does not help: change nothing"));
+    s->verified_gain = 0.02;
+    s->verified_step_ms = 19.6;
+    assert_non_null(strstr(screen_of("x.yaml", config), "it gains less than 3 %: change nothing"));
+    s->verified_gain = 0.05;
+    r.simulated = 1;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: +5 % samples/s, measured (simulated device)\n"));
+    assert_non_null(strstr(text, "threads: 8"));
+    r.simulated = 0;
+    s->verified_gain = -0.2;
+    s->verified_step_ms = 25;
+    text = screen_of("x.yaml", config);
     assert_non_null(strstr(text, "side by side the job as it is took 20.0 ms"));
     assert_null(strstr(text, "while this was measured"));
     r.cores = 2;
@@ -323,6 +336,24 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     assert_non_null(strstr(text, "other processes used 0.7 of 2 CPUs while this was measured"));
     assert_null(strstr(text, "threads: 8"));
     assert_null(strstr(text, "--set"));
+    leat_config_close(&config);
+}
+
+/* A step of a larger batch is another step. */
+static void a_change_of_the_batch_names_both(void **state)
+{
+    (void)state;
+    leat_config *config = parse("pipeline: [{batch: 8}]");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "T", .why = "w", .n_set = 1, .gain = 3 };
+    s->predicted_step_ms = 10;
+    strcpy(s->set[0], "pipeline.batch.size=32");
+    const char *const text = screen_of("x.yaml", config);
+    assert_non_null(
+        strstr(text, "10.0 -> 10.0 ms per step (of 32, not 8 samples), 800 -> 3,200 samples/s\n"));
+    assert_non_null(strstr(text, "change `batch: 8` to `batch: {size: 32}`"));
     leat_config_close(&config);
 }
 
@@ -369,6 +400,7 @@ int main(void)
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),
         cmocka_unit_test(a_change_that_does_not_help_is_not_written),
+        cmocka_unit_test(a_change_of_the_batch_names_both),
         cmocka_unit_test(lines_are_written_as_the_list_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

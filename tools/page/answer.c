@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "answer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "plot/svg.h"
@@ -127,13 +128,13 @@ static void put_facts(FILE *out, const leat_answer *a)
 /* What stands between two backquotes is code. */
 static void put_marked(FILE *out, const char *text)
 {
-    char part[256];
     for (bool code = false; *text; code = !code) {
         const size_t n = strcspn(text, "`");
-        snprintf(part, sizeof part, "%.*s", (int)n, text);
+        char *const part = strndup(text, n);
         fputs(code ? "<code>" : "", out);
-        leat_svg_escape(out, part);
+        leat_svg_escape(out, part ? part : "");
         fputs(code ? "</code>" : "", out);
+        free(part);
         text += n + (text[n] == '`');
     }
 }
@@ -189,7 +190,11 @@ static void put_change(FILE *out, const struct leat_answer_change *change, const
     fputs("<li>", out);
     put_element(out, "strong", "", change->title);
     put_element(out, "span", change->off ? "gain off" : "gain", change->gain);
-    put_element(out, "p", "", change->why);
+    if (change->why) {
+        fputs("<p>", out);
+        put_marked(out, change->why);
+        fputs("</p>\n", out);
+    }
     if (change->n_sets > 0)
         put_sets(out, change);
     if (change->n_sets > 0 || change->n_writes > 0)

@@ -66,11 +66,15 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     const double gain = s->is_verified ? s->verified_gain : s->gain;
     const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
                                      : s->predicted_step_ms;
-    const size_t n =
-        (size_t)snprintf(line, sizeof line, "%s -> %s ms per step, %s -> %s samples/s",
-                         leat_doctor_ms_text(r->measured_step_ms, from),
-                         leat_doctor_ms_text(ms, into), rate_text(r->samples_per_s.value, before),
-                         rate_text(r->samples_per_s.value * (1 + gain), after));
+    const double batch = r->samples_per_s.value * (1 + gain) * ms * 1e-3;
+    char size[48] = "";
+    if (fabs(batch / r->batch - 1) > 0.1) /* the change is of the batch */
+        snprintf(size, sizeof size, " (of %.0f, not %.0f samples)", batch, r->batch);
+    const size_t n = (size_t)snprintf(
+        line, sizeof line, "%s -> %s ms per step%s, %s -> %s samples/s",
+        leat_doctor_ms_text(r->measured_step_ms, from), leat_doctor_ms_text(ms, into), size,
+        rate_text(r->samples_per_s.value, before),
+        rate_text(r->samples_per_s.value * (1 + gain), after));
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);
@@ -78,8 +82,7 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
         say_drift(to, s, r);
 }
 
-/* Whether the list `pipeline` of a file is written in brackets: "pipeline: [shuffle, ...]". */
-static bool in_brackets(const char *path)
+bool leat_doctor_brackets(const char *path)
 {
     static const char key[] = "pipeline:";
     char line[256];
@@ -94,22 +97,31 @@ static bool in_brackets(const char *path)
     return brackets;
 }
 
-/* "- cache" or, in brackets, "cache,"; "- map: {...}" or "{map: {...}},". YAML may go on in the next line if that is
- * indented more. */
+const char *leat_doctor_line(const char *lines, bool brackets, char *text, size_t size)
+{
+    const int n = (int)strcspn(lines, "\n");
+    const bool map = n > 2 && memchr(lines, ':', (size_t)n);
+    if (brackets && n > 2)
+        snprintf(text, size, "%s%.*s%s,", map ? "{" : "", n - 2, lines + 2, map ? "}" : "");
+    else
+        snprintf(text, size, "%.*s", n, lines);
+    return lines[n] ? lines + n + 1 : lines + n;
+}
+
+/* YAML may go on in the next line if that is indented more. */
 static void print_lines(FILE *to, const char *lines, bool brackets)
 {
     char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
-    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
-        const int n = (int)strcspn(lines, "\n");
-        if (brackets && n > 2) {
-            const bool map = memchr(lines, ':', (size_t)n);
-            snprintf(line, sizeof line, "%s%.*s%s,", map ? "{" : "", n - 2, lines + 2,
-                     map ? "}" : "");
-        } else
-            snprintf(line, sizeof line, "%.*s", n, lines);
+    while (*lines) {
+        lines = leat_doctor_line(lines, brackets, line, sizeof line);
         fprintf(to, "%*s", INDENT + 2, "");
         leat_terminal_wrap(to, line, INDENT + 2, INDENT + 6);
     }
+}
+
+bool leat_doctor_change_helps(const leat_doctor_suggestion *s)
+{
+    return !s->is_verified || s->verified_gain >= 0.03;
 }
 
 static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *path,
@@ -117,14 +129,15 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
 {
     char line[1024], write[512];
     size_t n = (size_t)snprintf(line, sizeof line, "in %.200s, ", path);
-    if (s->is_verified && s->verified_gain <= 0) {
-        print_indented(to, "it does not help: change nothing");
+    if (!leat_doctor_change_helps(s)) {
+        print_indented(to, s->verified_gain > 0 ? "it gains less than 3 %: change nothing"
+                                                : "it does not help: change nothing");
         return;
     }
     if (s->lines[0]) {
         snprintf(line + n, sizeof line - n, "%s, write", s->where);
         print_indented(to, line);
-        print_lines(to, s->lines, in_brackets(path));
+        print_lines(to, s->lines, leat_doctor_brackets(path));
         return;
     }
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
@@ -141,7 +154,7 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     snprintf(title, sizeof title, "%d. %s: %s%s, %s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-             s->is_verified ? "measured"
+             s->is_verified ? r->simulated ? "measured (simulated device)" : "measured"
              : s->n_set     ? "only predicted"
                             : "only predicted, not tried");
     fputs("  ", to);

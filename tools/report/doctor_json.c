@@ -87,18 +87,20 @@ static json_t *write_json(const leat_doctor_suggestion *s, const leat_config *co
     return list;
 }
 
-static json_t *lines_json(const char *lines)
+static json_t *lines_json(const char *lines, const char *path)
 {
     json_t *list = json_array();
-    char line[sizeof((leat_doctor_suggestion *)0)->lines];
-    for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n') {
-        snprintf(line, sizeof line, "%.*s", (int)strcspn(lines, "\n"), lines);
+    const bool brackets = *lines && leat_doctor_brackets(path);
+    char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
+    while (*lines) {
+        lines = leat_doctor_line(lines, brackets, line, sizeof line);
         json_array_append_new(list, leat_json_string(line));
     }
     return list;
 }
 
-static json_t *suggestion_json(const leat_doctor_suggestion *s, const leat_config *config)
+static json_t *suggestion_json(const leat_doctor_suggestion *s, const char *path,
+                               const leat_config *config)
 {
     json_t *one = json_object(), *set = json_array();
     for (int32_t i = 0; i < s->n_set; i++)
@@ -107,7 +109,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const leat_confi
     leat_json_text(one, "why", s->why);
     leat_json_add(one, "set", set);
     leat_json_add(one, "write", write_json(s, config));
-    leat_json_add(one, "lines", lines_json(s->lines));
+    leat_json_add(one, "lines", lines_json(s->lines, path));
     leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
     leat_json_real(one, "gain", s->gain);
@@ -120,11 +122,12 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const leat_confi
     return one;
 }
 
-static json_t *suggestions_json(const leat_doctor_result *r, const leat_config *config)
+static json_t *suggestions_json(const leat_doctor_result *r, const char *path,
+                                const leat_config *config)
 {
     json_t *list = json_array();
     for (int32_t i = 0; i < r->n_suggestions; i++)
-        json_array_append_new(list, suggestion_json(&r->suggestions[i], config));
+        json_array_append_new(list, suggestion_json(&r->suggestions[i], path, config));
     return list;
 }
 
@@ -183,7 +186,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_add(json, "one_time", costs_json(r));
     leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "tried_without_gain", without_gain_json(r));
-    leat_json_add(json, "suggestions", suggestions_json(r, config));
+    leat_json_add(json, "suggestions", suggestions_json(r, path, config));
     leat_json_add(json, "environment", environment_json(r));
     leat_json_real(json, "seconds", r->seconds);
     return json;

@@ -179,7 +179,7 @@ static const struct {
     { "copy", "a batch is copied to the device", "transfer-bound", "copies to the device" },
     { "step", "the training step", "compute-bound launch-bound sync-bound",
       "the step on the device" },
-    { "step_queued", "of it, the device computes", "", "the step on the device" },
+    { "step_queued", "  of it, the device computes", "", "the step on the device" },
     { "shared", "CPU work of loader and step, on all cores", "shared-cores",
       "CPU time of loader and step" },
 };
@@ -282,7 +282,7 @@ static void print_try(FILE *to, const leat_doctor_result *r, const char *path)
     char text[1024];
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++) {
         const leat_doctor_suggestion *const s = &r->suggestions[i];
-        if (s->n_set == 0 || (s->is_verified && s->verified_gain <= 0))
+        if (s->n_set == 0 || !leat_doctor_change_helps(s))
             continue;
         snprintf(text, sizeof text, "to try change %d without writing it: leat train %.200s", i + 1,
                  path);
@@ -335,8 +335,13 @@ static void print_suggestions(FILE *to, const struct screen *s)
         print_no_suggestion(to, r);
         return;
     }
-    fprintf(to, "\nwhat to change; each gain is of one change alone%s\n",
-            any_verified(r) || !r->suggestions[0].n_set ? "" : "; --verify measures the first");
+    const bool doubtful =
+        !strcmp(r->verdict.name, "environment") || !strcmp(r->verdict.name, "inconclusive");
+    fprintf(to, "\n%s; each gain is of one change alone%s\n",
+            doubtful ? "what may help, but measure again first" : "what to change",
+            doubtful || any_verified(r) || !r->suggestions[0].n_set
+                ? ""
+                : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
         leat_doctor_change_print(to, r, i, s->path, s->config);
     if (r->n_suggestions > n)

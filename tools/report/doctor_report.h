@@ -4,6 +4,8 @@
 #ifndef LEAT_DOCTOR_REPORT_H
 #define LEAT_DOCTOR_REPORT_H
 
+#include <stdbool.h>
+
 #include "json.h"
 #include "leat/config.h"
 #include "leat/doctor.h"
@@ -17,6 +19,15 @@ json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *pa
 /* Prints a change as item `number` of a list. doctor_print.c calls it. */
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number,
                               const char *path, const leat_config *config);
+
+/* False if --verify measured a gain below 3 %. */
+bool leat_doctor_change_helps(const leat_doctor_suggestion *suggestion);
+
+/* Whether the list `pipeline` of a file is written in brackets: "pipeline: [shuffle, ...]". */
+bool leat_doctor_brackets(const char *path);
+/* Writes the first of some lines "- STAGE" as that list has it: in brackets "cache," and "{map: {...}},". Returns the
+ * next line. */
+const char *leat_doctor_line(const char *lines, bool brackets, char *text, size_t size);
 /* Three digits of a time: "0.0128", "2.84", "118". Returns `text`. */
 const char *leat_doctor_ms_text(double ms, char text[32]);
 /* Divides `total` by n shares that sum to 1 into whole numbers that sum to it. */
