@@ -110,6 +110,27 @@ void bench_note(bench *b, const char *key, const char *text)
         printf("%s: %s\n", key, text);
 }
 
+void bench_check(int rc, const leat_error *err)
+{
+    if (rc < 0) {
+        leat_error_print(err, stderr);
+        exit(1);
+    }
+}
+
+int64_t bench_anonymous_bytes(void)
+{
+    char line[256];
+    long long kib = 0;
+    FILE *const file = fopen("/proc/self/status", "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "RssAnon: %lld", &kib) == 1)
+            break;
+    if (file)
+        fclose(file);
+    return kib * 1024;
+}
+
 double bench_quantile(double *values, int n, double q)
 {
     leat_median_sort_real(values, (size_t)n);

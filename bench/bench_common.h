@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "leat/error.h"
+
 typedef struct bench bench;
 
 typedef struct bench_arm {
@@ -75,6 +77,12 @@ static inline void bench_keep(const void *memory)
 {
     __asm__ volatile("" : : "g"(memory) : "memory");
 }
+
+/* Ends the program with the message if rc is an error. */
+void bench_check(int rc, const leat_error *err);
+
+/* Bytes of anonymous memory that this process has; what is mapped from files is not in it. */
+int64_t bench_anonymous_bytes(void);
 
 /* The quantile q of values (0.5: the median) by linear interpolation; sorts them. */
 double bench_quantile(double *values, int n, double q);

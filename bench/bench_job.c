@@ -12,18 +12,6 @@
 #include "bench_input.h"
 #include "device/device_sim.h"
 
-static void die(const leat_error *err)
-{
-    leat_error_print(err, stderr);
-    exit(1);
-}
-
-static void check(int rc, const leat_error *err)
-{
-    if (rc < 0)
-        die(err);
-}
-
 /* --- the op: arithmetic of a given length ---------------------------------------------------------- */
 
 typedef struct work_options {
@@ -96,7 +84,7 @@ static leat_plan *plan_of(const bench_job *j, const char *path, const bench_sett
     snprintf(text, sizeof text, "%lld", (long long)j->batch);
     leat_builder_stage(b, "batch", text);
     leat_builder_stage(b, "prefetch", s->prefetch);
-    check(leat_builder_plan(b, &plan, &err), &err);
+    bench_check(leat_builder_plan(b, &plan, &err), &err);
     leat_builder_close(&b);
     return plan;
 }
@@ -115,12 +103,12 @@ static void open_consumer(consumer *c, const bench_job *j)
     memset(c, 0, sizeof *c);
     if (j->step_us <= 0)
         return;
-    check(leat_device_open("sim:{copy_latency_ns: 5000, launch_ns: 0, kernel_min_ns: 0}",
-                           &c->device, &err),
-          &err);
-    check(c->device->table->stream_open(c->device, &c->stream, &err), &err);
+    bench_check(leat_device_open("sim:{copy_latency_ns: 5000, launch_ns: 0, kernel_min_ns: 0}",
+                                 &c->device, &err),
+                &err);
+    bench_check(c->device->table->stream_open(c->device, &c->stream, &err), &err);
     for (int i = 0; i < 2; i++)
-        check(c->device->table->event_open(c->device, &c->ends[i], &err), &err);
+        bench_check(c->device->table->event_open(c->device, &c->ends[i], &err), &err);
 }
 
 static void close_consumer(consumer *c)
@@ -162,12 +150,12 @@ bench_job_figure bench_job_run(const bench_job *j, const char *path, const bench
     open_consumer(&c, j);
     options = &(leat_loader_options){ .device = c.device, .epochs = j->cold ? 1 : -1 };
     const int64_t opened = leat_clock_ns(), opened_cpu = bench_cpu_ns();
-    check(leat_loader_open(plan, options, &loader, &err), &err);
+    bench_check(leat_loader_open(plan, options, &loader, &err), &err);
     for (;;) {
         const int rc = leat_loader_next(loader, &batch, &err);
         if (rc == LEAT_E_END)
             break;
-        check(rc, &err);
+        bench_check(rc, &err);
         n += leat_batch_get_info(batch)->rows;
         consume(&c, j, batch);
         now = leat_clock_ns();

@@ -18,12 +18,6 @@
 #define WARM    10
 #define REPEATS 5
 
-static void die(const leat_error *err)
-{
-    leat_error_print(err, stderr);
-    exit(1);
-}
-
 static leat_plan *plan_of(int prefetch)
 {
     static float rows[1024];
@@ -39,8 +33,7 @@ static leat_plan *plan_of(int prefetch)
     leat_builder_stage(b, "batch", text);
     snprintf(text, sizeof text, "%d", prefetch);
     leat_builder_stage(b, "prefetch", text);
-    if (leat_builder_plan(b, &plan, &err) < 0)
-        die(&err);
+    bench_check(leat_builder_plan(b, &plan, &err), &err);
     leat_builder_close(&b);
     return plan;
 }
@@ -58,18 +51,16 @@ static leat_meter run(int prefetch, int64_t compute_ns)
     leat_batch *batch;
     leat_error err;
     leat_meter meter;
-    if (leat_device_open("sim:{copy_latency_ns: 1000, launch_ns: 0, kernel_min_ns: 0}", &device,
-                         &err) < 0)
-        die(&err);
+    bench_check(leat_device_open("sim:{copy_latency_ns: 1000, launch_ns: 0, kernel_min_ns: 0}",
+                                 &device, &err),
+                &err);
     const leat_loader_options options = { .device = device, .epochs = -1 };
-    if (device->table->stream_open(device, &stream, &err) < 0 ||
-        leat_loader_open(plan, &options, &loader, &err) < 0)
-        die(&err);
+    bench_check(device->table->stream_open(device, &stream, &err), &err);
+    bench_check(leat_loader_open(plan, &options, &loader, &err), &err);
     for (int i = 0; i < STEPS; i++) {
-        if (device->table->event_open(device, &begin[i], &err) < 0 ||
-            device->table->event_open(device, &end[i], &err) < 0 ||
-            leat_loader_next(loader, &batch, &err) < 0)
-            die(&err);
+        bench_check(device->table->event_open(device, &begin[i], &err), &err);
+        bench_check(device->table->event_open(device, &end[i], &err), &err);
+        bench_check(leat_loader_next(loader, &batch, &err), &err);
         infos[i] = leat_batch_get_info(batch);
         leat_batch_wait_on(batch, stream);
         device->table->event_record(begin[i], stream);

@@ -106,14 +106,6 @@ static int64_t loaded(void *arg)
     return 0;
 }
 
-static void check(int rc, const leat_error *err)
-{
-    if (rc == LEAT_OK)
-        return;
-    leat_error_print(err, stderr);
-    exit(1);
-}
-
 static job open_loader(const job *base, int n_threads)
 {
     job j = *base;
@@ -130,8 +122,8 @@ static job open_loader(const job *base, int n_threads)
     snprintf(text, sizeof text, "%lld", (long long)j.batch);
     leat_builder_stage(b, "batch", text);
     leat_builder_stage(b, "prefetch", "2");
-    check(leat_builder_plan(b, &j.plan, &err), &err);
-    check(leat_loader_open(j.plan, &options, &j.loader, &err), &err);
+    bench_check(leat_builder_plan(b, &j.plan, &err), &err);
+    bench_check(leat_loader_open(j.plan, &options, &j.loader, &err), &err);
     leat_builder_close(&b);
     return j;
 }

@@ -25,7 +25,7 @@ typedef struct set {
     char path[400], index[420];
     uint64_t n, record_bytes;
     bool is_whole; /* every record is there */
-    long anonymous_kib;
+    int64_t anonymous_bytes;
 } set;
 
 typedef struct filtering {
@@ -132,19 +132,6 @@ static int64_t read_index(void *arg)
     return n < 0 ? -1 : 0;
 }
 
-static long anonymous_kib(void)
-{
-    char line[200];
-    long kib = -1;
-    FILE *const f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "RssAnon: %ld", &kib) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kib;
-}
-
 /* Plan, loader and, where there are records, the first batch of a shuffled set. */
 static int64_t open_all(void *arg)
 {
@@ -155,7 +142,7 @@ static int64_t open_all(void *arg)
     leat_loader *loader = NULL;
     leat_batch *batch;
     leat_error err;
-    const long before = anonymous_kib();
+    const int64_t before = bench_anonymous_bytes();
     const int64_t start = bench_now_ns();
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
@@ -169,8 +156,8 @@ static int64_t open_all(void *arg)
     if (rc >= 0 && s->is_whole && (rc = leat_loader_next(loader, &batch, &err)) >= 0)
         leat_batch_release(batch);
     const int64_t ns = bench_now_ns() - start;
-    const long more = anonymous_kib() - before;
-    s->anonymous_kib = more > s->anonymous_kib ? more : s->anonymous_kib;
+    const int64_t more = bench_anonymous_bytes() - before;
+    s->anonymous_bytes = more > s->anonymous_bytes ? more : s->anonymous_bytes;
     leat_loader_close(&loader);
     leat_plan_close(&plan);
     leat_config_close(&config);
@@ -239,7 +226,7 @@ static void run_set(bench *b, const char *group, const char *name, uint64_t n, b
     bench_group(b, group, arms, 2, "read index");
     unlink(s.index);
     unlink(s.path);
-    snprintf(text, sizeof text, "%.1f MiB", (double)s.anonymous_kib / 1024);
+    snprintf(text, sizeof text, "%.1f MiB", (double)s.anonymous_bytes / (1 << 20));
     bench_note(b, is_whole ? "memory of its own, 10^6" : "memory of its own, 10^8", text);
 }
 

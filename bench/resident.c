@@ -11,29 +11,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "bench_common.h"
 #include "leat/leat.h"
-
-static void check(int rc, const leat_error *err)
-{
-    if (rc < 0) {
-        leat_error_print(err, stderr);
-        exit(1);
-    }
-}
-
-/* Anonymous memory of this process. */
-static int64_t resident(void)
-{
-    char line[256];
-    long long kb = 0;
-    FILE *const file = fopen("/proc/self/status", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "RssAnon: %lld", &kb) == 1)
-            break;
-    if (file)
-        fclose(file);
-    return kb * 1024;
-}
 
 int main(int argc, char **argv)
 {
@@ -49,22 +28,22 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: resident CONFIG [MINUTES] [SETTING...]\n");
         return 2;
     }
-    check(leat_config_load(argv[1], &config, &err), &err);
+    bench_check(leat_config_load(argv[1], &config, &err), &err);
     for (int i = 3; i < argc; i++)
-        check(leat_config_set(config, argv[i], &err), &err);
-    check(leat_plan_open(config, NULL, &plan, &err), &err);
-    const int64_t before = resident(), begin = leat_clock_ns();
-    check(leat_loader_open(plan, &endless, &loader, &err), &err);
+        bench_check(leat_config_set(config, argv[i], &err), &err);
+    bench_check(leat_plan_open(config, NULL, &plan, &err), &err);
+    const int64_t before = bench_anonymous_bytes(), begin = leat_clock_ns();
+    bench_check(leat_loader_open(plan, &endless, &loader, &err), &err);
     int64_t most = 0, looked = begin, paused = begin, n = 0;
     for (int64_t now = begin; now - begin < (int64_t)(minutes * 60e9); now = leat_clock_ns(), n++) {
-        check(leat_loader_next(loader, &batch, &err), &err);
+        bench_check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
         if (now - paused > 5000000000) { /* every five seconds, half a second */
             nanosleep(&(struct timespec){ .tv_nsec = 500000000 }, NULL);
             paused = leat_clock_ns();
         }
         if (now - looked > 20000000) {
-            const int64_t here = resident() - before;
+            const int64_t here = bench_anonymous_bytes() - before;
             most = here > most ? here : most;
             looked = now;
         }

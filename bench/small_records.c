@@ -115,14 +115,6 @@ static int64_t plain(void *arg)
     return now_ns(j) - start;
 }
 
-static void check(int rc, const leat_error *err)
-{
-    if (rc == LEAT_OK)
-        return;
-    leat_error_print(err, stderr);
-    exit(1);
-}
-
 static job open_loader(const job *base, int threads, const char *engine, const char *shuffle)
 {
     job j = *base;
@@ -139,8 +131,8 @@ static job open_loader(const job *base, int threads, const char *engine, const c
     snprintf(text, sizeof text, "%lld", (long long)j.batch);
     leat_builder_stage(b, "batch", text);
     leat_builder_stage(b, "prefetch", NULL);
-    check(leat_builder_plan(b, &j.plan, &err), &err);
-    check(leat_loader_open(j.plan, &options, &j.loader, &err), &err);
+    bench_check(leat_builder_plan(b, &j.plan, &err), &err);
+    bench_check(leat_loader_open(j.plan, &options, &j.loader, &err), &err);
     leat_builder_close(&b);
     return j;
 }

@@ -200,11 +200,6 @@ int leat_event_writer_image(leat_event_writer *writer, const char *tag, int64_t 
     return add_value(writer, &value, tag, step, wall_s, err);
 }
 
-const char *leat_event_writer_path(const leat_event_writer *writer)
-{
-    return writer->path;
-}
-
 void leat_event_writer_close(leat_event_writer **writer)
 {
     if (!*writer)

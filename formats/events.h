@@ -37,9 +37,6 @@ int leat_event_writer_image(leat_event_writer *writer, const char *tag, int64_t 
  * later calls fail. */
 int leat_event_writer_flush(leat_event_writer *writer, leat_format_error *err);
 
-/* Path of the file, valid until close. */
-const char *leat_event_writer_path(const leat_event_writer *writer);
-
 /* Frees without a flush. Sets *writer to NULL. Takes NULL. */
 void leat_event_writer_close(leat_event_writer **writer);
 

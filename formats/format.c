@@ -26,11 +26,11 @@ const char *leat_format_open_error(int error)
                            : strerror(error);
 }
 
-ssize_t leat_format_read_first(int fd, void *to, size_t size)
+ssize_t leat_format_pread(int fd, void *to, size_t size, uint64_t offset)
 {
     size_t done = 0;
     while (done < size) {
-        const ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)done);
+        const ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -28,9 +28,9 @@ typedef struct leat_format_error {
 int leat_format_fail(leat_format_error *err, int code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Reads the first bytes of a file, fewer only if the file is shorter. Handles signals and short reads.
- * The position of `fd` does not change. Returns the number of bytes, or -1 with errno. */
-ssize_t leat_format_read_first(int fd, void *to, size_t size);
+/* Reads bytes of a file, fewer only if it ends before. Handles signals and short reads. The position of `fd`
+ * does not change. Returns the number of bytes, or -1 with errno. */
+ssize_t leat_format_pread(int fd, void *to, size_t size, uint64_t offset);
 
 /* Returns the text of an errno of open(): strerror(), and what to do if that is known. Valid as long as
  * the text of strerror(). */

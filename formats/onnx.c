@@ -195,13 +195,13 @@ static int count_bytes(const char *name, const int64_t *dims, size_t n_dims, siz
     return LEAT_FORMAT_OK;
 }
 
-static int add_tensor(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
-                      int32_t type, size_t each, const void *values, leat_format_error *err)
+int leat_onnx_add_floats(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
+                         const float *values, leat_format_error *err)
 {
     size_t bytes = 0;
     int rc = check_name(name, "a tensor", err);
     if (rc == LEAT_FORMAT_OK)
-        rc = count_bytes(name, dims, n_dims, each, &bytes, err);
+        rc = count_bytes(name, dims, n_dims, sizeof *values, &bytes, err);
     if (rc < 0)
         return rc;
     tensor_proto *tensor = keep(model, sizeof *tensor);
@@ -219,24 +219,10 @@ static int add_tensor(leat_onnx *model, const char *name, const int64_t *dims, s
     tensor->n_dims = n_dims;
     tensor->dims = shape;
     tensor->has_data_type = 1;
-    tensor->data_type = type;
+    tensor->data_type = LEAT__ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
     tensor->has_raw_data = 1;
     tensor->raw_data = (ProtobufCBinaryData){ bytes, (uint8_t *)(uintptr_t)values };
     return LEAT_FORMAT_OK;
-}
-
-int leat_onnx_add_floats(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
-                         const float *values, leat_format_error *err)
-{
-    return add_tensor(model, name, dims, n_dims, LEAT__ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
-                      sizeof *values, values, err);
-}
-
-int leat_onnx_add_int64s(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
-                         const int64_t *values, leat_format_error *err)
-{
-    return add_tensor(model, name, dims, n_dims, LEAT__ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
-                      sizeof *values, values, err);
 }
 
 /* --- nodes -----------------------------------------------------------------------------------------*/

@@ -61,13 +61,10 @@ int leat_onnx_add_input(leat_onnx *model, const char *name, const int64_t *dims,
 int leat_onnx_add_output(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
                          leat_format_error *err);
 
-/* Add a constant tensor: weights, or the shape that an operator takes as an input. The values are not copied:
- * they must stay until the model is written. No dims: a scalar.
- * Return LEAT_FORMAT_OK; _BAD: no name, a negative dim, or a size that overflows; _NOMEM. */
+/* Adds a constant tensor. The values are not copied: they must stay until the model is written. No dims: a scalar.
+ * Returns LEAT_FORMAT_OK; _BAD: no name, a negative dim, or a size that overflows; _NOMEM. */
 int leat_onnx_add_floats(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
                          const float *values, leat_format_error *err);
-int leat_onnx_add_int64s(leat_onnx *model, const char *name, const int64_t *dims, size_t n_dims,
-                         const int64_t *values, leat_format_error *err);
 
 /* Adds a node.
  * op_type     "Conv"; `name` says which one it is, and is unique

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "little_endian.h"
 #include "tfrecord.h"
@@ -30,17 +29,12 @@ struct search {
 /* Reads exactly `size` bytes. */
 static int read_at(int fd, uint64_t at, uint8_t *to, size_t size, leat_format_error *err)
 {
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = pread(fd, to + done, size - done, (off_t)(at + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_format_fail(err, LEAT_FORMAT_IO, at, "reading: %s", strerror(errno));
-        if (n == 0)
-            return leat_format_fail(err, LEAT_FORMAT_BAD, at,
-                                    "truncated: the file became shorter while it was read");
-        done += (size_t)n;
-    }
+    const ssize_t n = leat_format_pread(fd, to, size, at);
+    if (n < 0)
+        return leat_format_fail(err, LEAT_FORMAT_IO, at, "reading: %s", strerror(errno));
+    if ((size_t)n < size)
+        return leat_format_fail(err, LEAT_FORMAT_BAD, at,
+                                "truncated: the file became shorter while it was read");
     return LEAT_FORMAT_OK;
 }
 

@@ -47,7 +47,7 @@ struct leat_tfrecord_reader {
 static int detect_compression(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     uint8_t begin[LEAT_INFLATE_LOOK];
-    const ssize_t n = leat_format_read_first(reader->fd, begin, sizeof begin);
+    const ssize_t n = leat_format_pread(reader->fd, begin, sizeof begin, 0);
     reader->end = reader->file_size;
     reader->compression = leat_tfrecord_compression(begin, n < 0 ? 0 : (size_t)n);
     if (!reader->compression)

@@ -55,17 +55,11 @@ static int bad(leat_format_error *err, uint64_t offset, const char *what)
 /* Reads exactly size bytes. */
 static int read_at(int fd, void *to, size_t size, uint64_t offset, leat_format_error *err)
 {
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = pread(fd, (char *)to + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return leat_format_fail(err, LEAT_FORMAT_IO, offset, "%s", strerror(errno));
-        if (n == 0)
-            return bad(err, offset + done, "the file ends too early");
-        done += (size_t)n;
-    }
-    return LEAT_FORMAT_OK;
+    const ssize_t n = leat_format_pread(fd, to, size, offset);
+    if (n < 0)
+        return leat_format_fail(err, LEAT_FORMAT_IO, offset, "%s", strerror(errno));
+    return (size_t)n < size ? bad(err, offset + (size_t)n, "the file ends too early")
+                            : LEAT_FORMAT_OK;
 }
 
 /* What the end of the file says about the directory. */

@@ -13,7 +13,7 @@
 
 struct plan_options {
     const char *section, *device, *json;
-    int64_t hold, threads;
+    int64_t threads;
     leat_texts set;
 };
 
@@ -22,8 +22,6 @@ static const leat_option options[] = {
                        "plan this part of the config, such as eval, instead of the top"),
     LEAT_OPTION_STRING(struct plan_options, device, NULL,
                        "plan for batches on this device; default: in host memory"),
-    LEAT_OPTION_I64(struct plan_options, hold, "1", 1, 1e6,
-                    "batches that the consumer holds at once; leat train holds 1"),
     LEAT_ROW_THREADS(struct plan_options),
     LEAT_ROW_SET(struct plan_options),
     LEAT_ROW_JSON(struct plan_options),
@@ -195,7 +193,7 @@ static int run(const leat_call *call)
     const char *const path = call->arguments[0];
     leat_config *config = NULL;
     leat_plan *plan = NULL;
-    leat_loader_options how = { .hold = (int32_t)o->hold };
+    leat_loader_options how = { .device = NULL };
     leat_budget *const budget = calloc(1, sizeof *budget);
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)

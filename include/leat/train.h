@@ -137,7 +137,7 @@ LEAT_API void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out
 LEAT_API size_t leat_trainer_times(leat_trainer *trainer, leat_step_times *out, size_t n);
 
 /* Begins a recording, which leat_trainer_recorded() ends, and waits for all steps. For some tens of steps, because a
- * record takes 40 bytes for each kernel. One at a time in a process.
+ * record takes 32 bytes for each kernel and launch. One at a time in a process.
  * returns  LEAT_OK; LEAT_E_UNSUPPORTED: the device keeps no records, or its library for them is missing: the message
  *          says why; LEAT_E_BUSY; LEAT_E_DEVICE */
 LEAT_API int leat_trainer_record(leat_trainer *trainer, leat_error *err);

@@ -380,11 +380,6 @@ size_t leat_cudnn_plan_workspace(const leat_cudnn_plan *plan)
     return (size_t)plan->workspace;
 }
 
-bool leat_cudnn_plan_was_cached(const leat_cudnn_plan *plan)
-{
-    return plan->was_cached;
-}
-
 /* --- running ----------------------------------------------------------------------------------- */
 
 static const void *pointer_of(const leat_cudnn_plan *p, const leat_gpu_lib_args *a, int64_t id)

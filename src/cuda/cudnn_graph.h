@@ -39,7 +39,6 @@ leat_cudnn_plan *leat_cudnn_plan_cached(const leat_cudnn_target *target,
 void leat_cudnn_plan_store(const leat_cudnn_target *target, const leat_gpu_lib_spec *spec,
                            const leat_cudnn_plan *plan);
 size_t leat_cudnn_plan_workspace(const leat_cudnn_plan *plan);
-bool leat_cudnn_plan_was_cached(const leat_cudnn_plan *plan);
 /* Enqueues on the handle's stream. Same arguments as in the run before: nothing is set up again. */
 int leat_cudnn_plan_run(leat_cudnn_plan *plan, void *handle, const leat_gpu_lib_args *args,
                         leat_error *err);

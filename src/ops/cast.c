@@ -5,10 +5,10 @@
  * rounded to float32 first. */
 #include <string.h>
 
+#include "base/half.h"
 #include "op_list.h"
 #include "ops/image/cast_value.h"
 #include "ops/image/dsp.h"
-#include "ops/image/half.h"
 
 static const char *const dtypes[] = {
 #define LEAT_DTYPE_CHOICE(name, text, bytes) text,

@@ -7,7 +7,7 @@
 
 #include "arm.h"
 
-enum { RECORDED = 50 }; /* steps; a record takes 40 bytes for each kernel */
+enum { RECORDED = 50 }; /* steps; a record takes 32 bytes for each kernel and launch */
 
 /* Steps as configured: a batch each. */
 static int steps(const leat_arm *arm, leat_loader *loader, int32_t n, leat_error *err)

@@ -212,7 +212,12 @@ static const struct {
       "Input and training need the same CPU cores, and take them from each other." },
     { "warm-up", NULL,
       "Opening and warming up take half of this job or more. It is too short to judge." },
-    { "environment", NULL, "Something else took the CPU meanwhile. These figures say little." },
+    { "environment", "cpu-limit",
+      "A CPU limit stopped this process meanwhile: raise it and run this again. The figures say "
+      "little." },
+    { "environment", NULL,
+      "Other programs used the CPU meanwhile: end them and run this again. The figures say "
+      "little." },
     { "inconclusive", NULL,
       "The measurements do not explain the step time. Measure again, longer." },
 };

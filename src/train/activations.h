@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/host_device.h"
+#include "base/half.h"
 
 /* X(name, what its gradient is computed from: the activation's INPUT or OUTPUT, help) */
 #define LEAT_ACT_LIST(X)                                                                           \
@@ -30,13 +30,6 @@ typedef enum leat_act {
         LEAT_N_ACTS
 } leat_act;
 
-LEAT_HOST_DEVICE float leat_act_bits(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* e^x, relative error below 3e-7; 0 below -87, e^88 above 88. Cody and Waite's reduction and a polynomial
  * of degree 6 (the Taylor series on ±ln(2)/2). */
 LEAT_HOST_DEVICE float leat_act_exp(float x)
@@ -52,7 +45,7 @@ LEAT_HOST_DEVICE float leat_act_exp(float x)
         r * (1.0f +
              r * (0.5f + r * (0.166666667f +
                               r * (0.0416666667f + r * (0.00833333333f + r * 0.00138888889f)))));
-    const float power = leat_act_bits((uint32_t)((int32_t)n + 127) << 23);
+    const float power = leat_half_float((uint32_t)((int32_t)n + 127) << 23);
     return x < -87.0f ? 0.0f : p * power;
 }
 

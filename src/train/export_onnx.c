@@ -269,34 +269,25 @@ static void gelu(exporter *e, const leat_model_layer *l, const char *in, const c
 
 static void activation(exporter *e, const leat_model_layer *l, const char *in, const char *out)
 {
+    static const char *const names[] = {
+        [LEAT_ACT_relu] = "Relu", [LEAT_ACT_sigmoid] = "Sigmoid", [LEAT_ACT_tanh] = "Tanh"
+    };
     const leat_onnx_attribute slope[] = { LEAT_ONNX_F("alpha", leat_layer_act_slope(l)) };
-    switch (l->layer->act) {
-    case LEAT_ACT_relu:
-        node1(e, "Relu", in, out);
-        break;
-    case LEAT_ACT_sigmoid:
-        node1(e, "Sigmoid", in, out);
-        break;
-    case LEAT_ACT_tanh:
-        node1(e, "Tanh", in, out);
-        break;
-    case LEAT_ACT_leaky_relu:
+    const size_t act = (size_t)l->layer->act;
+    if (act < sizeof names / sizeof *names && names[act])
+        node1(e, names[act], in, out);
+    else if (act == LEAT_ACT_leaky_relu)
         node(e, "LeakyRelu", (const char *const[]){ in, NULL }, out, slope, 1);
-        break;
-    case LEAT_ACT_silu:
+    else if (act == LEAT_ACT_silu)
         silu(e, l, in, out);
-        break;
-    case LEAT_ACT_gelu:
+    else if (act == LEAT_ACT_gelu)
         gelu(e, l, in, out);
-        break;
-    default:
+    else
         e->rc = leat_format_fail(&e->error, LEAT_FORMAT_BAD, 0, "%s cannot be exported",
                                  l->layer->kind.name);
-    }
 }
 
-/* Returns false if the layer is none of these. */
-static bool known_layer(exporter *e, int32_t i, const char *in, const char *out)
+static void add_layer(exporter *e, int32_t i)
 {
     static const struct {
         const leat_layer *layer;
@@ -307,21 +298,14 @@ static bool known_layer(exporter *e, int32_t i, const char *in, const char *out)
         { &leat_layer_flatten, flatten },       { &leat_layer_softmax, softmax },
         { &leat_layer_multiply, multiply },     { &leat_layer_global_avg_pool, global_avg_pool }
     };
-    for (size_t k = 0; k < sizeof list / sizeof *list; k++)
-        if (list[k].layer == e->model->layers[i].layer) {
-            list[k].add(e, i, in, out);
-            return true;
-        }
-    return false;
-}
-
-static void add_layer(exporter *e, int32_t i)
-{
     const leat_model_layer *l = &e->model->layers[i];
     char names[2][NAME];
     const char *in = tensor(e, l->inputs[0], names[0]), *out = tensor(e, i, names[1]);
-    if (known_layer(e, i, in, out))
-        return;
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++)
+        if (list[k].layer == l->layer) {
+            list[k].add(e, i, in, out);
+            return;
+        }
     if (l->layer == &leat_layer_add || l->layer == &leat_layer_concat)
         merge(e, i, out, l->layer == &leat_layer_concat);
     else if (l->layer == &leat_layer_max_pool || l->layer == &leat_layer_avg_pool)

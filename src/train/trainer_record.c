@@ -47,6 +47,10 @@ static void account(const leat_step_times *steps, size_t settle, size_t n,
     }
     const leat_device_shares s = leat_device_shares_of(record, steps[settle - 1].compute_end_ns,
                                                        steps[n - 1].compute_end_ns);
+    if (s.busy_ns == 0) { /* a profiler that missed a graph would else say that the device idled */
+        snprintf(out->why, sizeof out->why, "the records have no kernel of these steps");
+        return;
+    }
     const double wall = (double)meter.wall_ns;
     *out = (leat_recorded){ .n_steps = (int64_t)meter.n_steps,
                             .idle = 1 - (double)s.busy_ns / wall,

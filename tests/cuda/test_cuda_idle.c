@@ -166,6 +166,11 @@ static void what_fails_says_why(void **state)
     assert_int_equal(recorded.n_steps, 0);
     assert_non_null(strstr(recorded.why, "planted failure"));
     check(leat_trainer_record(r.trainer, &err), &err);
+    step(&r, SETTLE + STEPS);
+    leat_trainer_recorded(r.trainer, SETTLE, &recorded);
+    assert_int_equal(recorded.n_steps, 0);
+    assert_string_equal(recorded.why, "the records have no kernel of these steps");
+    check(leat_trainer_record(r.trainer, &err), &err);
     close_run(&r); /* ends the recording */
 }
 

@@ -37,14 +37,12 @@ static void fill_weights(void)
 
 static int add_tensors(leat_onnx *m, leat_format_error *err)
 {
-    static const int64_t flat[] = { -1, 4 };
     int rc = leat_onnx_add_input(m, "x", DIMS(-1, 3, 8, 8), err);
     TRY(leat_onnx_add_output(m, "y", DIMS(-1, 10), err));
     TRY(leat_onnx_add_floats(m, "conv.weight", DIMS(4, 3, 3, 3), weights, err));
     TRY(leat_onnx_add_floats(m, "conv.bias", DIMS(4), weights, err));
     TRY(leat_onnx_add_floats(m, "dense.weight", DIMS(10, 4), weights, err));
     TRY(leat_onnx_add_floats(m, "dense.bias", DIMS(10), weights, err));
-    TRY(leat_onnx_add_int64s(m, "flat", DIMS(2), flat, err));
     return rc;
 }
 
@@ -64,8 +62,8 @@ static int add_nodes(leat_onnx *m, leat_format_error *err)
                            err));
     TRY(leat_onnx_add_node(m, "GlobalAveragePool", "pool", NAMES("relu.y"), NAMES("pool.y"), NULL,
                            0, err));
-    TRY(leat_onnx_add_node(m, "Reshape", "flatten", NAMES("pool.y", "flat"), NAMES("flatten.y"),
-                           NULL, 0, err));
+    TRY(leat_onnx_add_node(m, "Flatten", "flatten", NAMES("pool.y"), NAMES("flatten.y"), NULL, 0,
+                           err));
     TRY(leat_onnx_add_node(m, "Gemm", "dense", NAMES("flatten.y", "dense.weight", "dense.bias"),
                            NAMES("dense.y"), &transposed, 1, err));
     TRY(leat_onnx_add_node(m, "Constant", "constant", NAMES(NULL), NAMES("scale"), &floats, 1,

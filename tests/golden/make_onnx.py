@@ -26,13 +26,12 @@ def values(*shape):
 
 
 WEIGHTS = {"conv.weight": values(4, 3, 3, 3), "conv.bias": values(4), "dense.weight": values(10, 4),
-           "dense.bias": values(10), "flat": np.array([-1, 4], np.int64)}
+           "dense.bias": values(10)}
 SCALE = [1.0, 2.0, 0.5, 1.0, -1.0, 1.0, 1.0, 4.0, 1.0, 1.0]
 
 
 def tensor(name, array):
-    kind = TensorProto.INT64 if array.dtype == np.int64 else TensorProto.FLOAT
-    return helper.make_tensor(name, kind, array.shape, array.tobytes(), raw=True)
+    return helper.make_tensor(name, TensorProto.FLOAT, array.shape, array.tobytes(), raw=True)
 
 
 def make():
@@ -42,7 +41,7 @@ def make():
                          group=1, pads=[1, 1, 1, 1], strides=[2, 2]),
         helper.make_node("LeakyRelu", ["conv.y"], ["relu.y"], "relu", alpha=0.125),
         helper.make_node("GlobalAveragePool", ["relu.y"], ["pool.y"], "pool"),
-        helper.make_node("Reshape", ["pool.y", "flat"], ["flatten.y"], "flatten"),
+        helper.make_node("Flatten", ["pool.y"], ["flatten.y"], "flatten"),
         helper.make_node("Gemm", ["flatten.y", "dense.weight", "dense.bias"], ["dense.y"], "dense", transB=1),
         helper.make_node("Constant", [], ["scale"], "constant", value_floats=SCALE),
         helper.make_node("Mul", ["dense.y", "scale"], ["y"], "mul"),

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/cpu.h"
-#include "ops/image/half.h"
+#include "base/half.h"
 
 /* --- numbers of 16 bits ------------------------------------------------------------------------ */
 

@@ -40,6 +40,24 @@ static leat_config *make_config(const struct job *job)
 
 static leat_doctor_result r;
 
+static const leat_doctor_suggestion *suggestion(const char *begins)
+{
+    for (int32_t i = 0; i < r.n_suggestions; i++)
+        for (int32_t k = 0; k < r.suggestions[i].n_set; k++)
+            if (!strncmp(r.suggestions[i].set[k], begins, strlen(begins)))
+                return &r.suggestions[i];
+    return NULL;
+}
+
+static const leat_doctor_capacity *capacity(const char *kind)
+{
+    for (int32_t i = 0; i < r.n_capacities; i++)
+        if (!strcmp(r.capacities[i].kind, kind))
+            return &r.capacities[i];
+    fail_msg("no capacity %s", kind);
+    return NULL;
+}
+
 /* What must hold of every result. */
 static void check_result(void)
 {
@@ -60,6 +78,11 @@ static void check_result(void)
         const leat_doctor_suggestion *s = &r.suggestions[i];
         assert_true(s->predicted_step_ms > 0 && s->gain > 0 && s->title[0] && s->why[0]);
     }
+    const leat_doctor_suggestion *input = suggestion("pipeline.prefetch.batches=");
+    if (input) /* it cannot make the job faster than its step */
+        assert_true(input->predicted_step_ms >= 0.999 * capacity("step")->step_ms);
+    if (!strcmp(r.verdict.name, "environment")) /* nothing that is measured then would hold */
+        assert_int_equal(r.n_tried + r.n_suggestions, 0);
     assert_true(strlen(r.verdict.sentence) > 20);
 }
 
@@ -82,24 +105,6 @@ static void expect(const char *name, const char *label)
                  label ? label : "any", r.verdict.sentence);
 }
 
-static const leat_doctor_suggestion *suggestion(const char *begins)
-{
-    for (int32_t i = 0; i < r.n_suggestions; i++)
-        for (int32_t k = 0; k < r.suggestions[i].n_set; k++)
-            if (!strncmp(r.suggestions[i].set[k], begins, strlen(begins)))
-                return &r.suggestions[i];
-    return NULL;
-}
-
-static const leat_doctor_capacity *capacity(const char *kind)
-{
-    for (int32_t i = 0; i < r.n_capacities; i++)
-        if (!strcmp(r.capacities[i].kind, kind))
-            return &r.capacities[i];
-    fail_msg("no capacity %s", kind);
-    return NULL;
-}
-
 static void sleeping_input_wants_more_workers(void **state)
 {
     (void)state;
@@ -111,6 +116,8 @@ static void sleeping_input_wants_more_workers(void **state)
     /* Two threads sleep 1 ms for each of 8 rows. */
     assert_true(capacity("loader")->step_ms >= 3.5);
     assert_true(r.measured_step_ms >= 3.5);
+    if (!strcmp(r.verdict.name, "environment"))
+        return;
     const leat_doctor_suggestion *s = suggestion("engine.threads=");
     assert_non_null(s);
     assert_int_equal(s->is_verified, 1);
@@ -166,7 +173,8 @@ static void without_prefetch_nothing_overlaps(void **state)
                              "{batches: 0}", "" };
     examine(&job, &options);
     expect("input-bound", "not-overlapped");
-    assert_non_null(suggestion("pipeline.prefetch.batches=2"));
+    if (strcmp(r.verdict.name, "environment") != 0)
+        assert_non_null(suggestion("pipeline.prefetch.batches=2"));
     assert_true(capacity("first_batch")->step_ms >= 3.5);
 }
 

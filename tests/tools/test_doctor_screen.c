@@ -316,6 +316,18 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     assert_non_null(strstr(text, "1. Title: -20 % samples/s, measured\n"));
     assert_non_null(strstr(text, "10.0 -> 12.5 ms per step, 800 -> 640 samples/s"));
     assert_non_null(strstr(text, "it does not help: change nothing"));
+    s->verified_gain = 0.02;
+    s->verified_step_ms = 19.6;
+    assert_non_null(strstr(screen_of("x.yaml", config), "it gains less than 3 %: change nothing"));
+    s->verified_gain = 0.05;
+    r.simulated = 1;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: +5 % samples/s, measured (simulated device)\n"));
+    assert_non_null(strstr(text, "threads: 8"));
+    r.simulated = 0;
+    s->verified_gain = -0.2;
+    s->verified_step_ms = 25;
+    text = screen_of("x.yaml", config);
     assert_non_null(strstr(text, "side by side the job as it is took 20.0 ms"));
     assert_null(strstr(text, "while this was measured"));
     r.cores = 2;

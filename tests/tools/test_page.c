@@ -73,6 +73,7 @@ static void a_run_says_what_the_device_did(void **state)
     (void)state;
     char *const text = page_of_sample("train.json");
     page_expect(text, "GFLOP/s</dd>");
+    page_expect(text, "% of what a matrix product reaches");
     page_expect(text, "a step; they take the host 0.113");
     leat_page_close(&page);
     free(text);

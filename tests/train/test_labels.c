@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_labels.c: what one_hot and scale mean, value by value. */
+#include "base/half.h"
 #include "fixtures/op_test.h"
 
 #include <math.h>
-
-#include "ops/image/half.h"
 
 static leat_view vector(leat_dtype dtype, int64_t n, const int64_t *values)
 {

@@ -17,6 +17,16 @@ static void each_device(leat_experiment_run *run, void (*say)(leat_experiment_ru
             say(run, run->devices[i].name);
 }
 
+/* Measures lines and says something about each device. */
+static int sweep(leat_experiment_run *run, const leat_sweep_line *lines, const char *x_unit,
+                 void (*say)(leat_experiment_run *, const char *), leat_error *err)
+{
+    const int rc = leat_sweep_lines(run, lines, x_unit, err);
+    if (rc == LEAT_OK)
+        each_device(run, say);
+    return rc;
+}
+
 static bool is_simulated(const leat_experiment_run *run, const char *device)
 {
     for (int32_t i = 0; i < run->n_devices; i++)
@@ -86,15 +96,11 @@ int leat_experiment_matmul(leat_experiment_run *run, leat_error *err)
     static const double quick[] = { 1, 3, 10, 30, 100, 200, 500, 1000, -1 };
     static const double full[] = { 1, 10, 30, 100, 200, 500, 1000, 2000, 5000, 10000, -1 };
     const double *const xs = run->quick ? quick : full;
+    const leat_work_options kernel = { .kind = LEAT_WORK_MATMUL };
+    const leat_work_options copies = { .kind = LEAT_WORK_MATMUL, .copies = 1 };
     const leat_sweep_line lines[] = {
-        { "kernel", LEAT_ON_ALL, NULL, { .kind = LEAT_WORK_MATMUL }, LEAT_SWEEP_SIZE, xs, false },
-        { "with copies",
-          DEVICES,
-          NULL,
-          { .kind = LEAT_WORK_MATMUL, .copies = 1 },
-          LEAT_SWEEP_SIZE,
-          xs,
-          false },
+        { "kernel", LEAT_ON_ALL, NULL, kernel, LEAT_SWEEP_SIZE, xs, false },
+        { "with copies", DEVICES, NULL, copies, LEAT_SWEEP_SIZE, xs, false },
         { 0 },
     };
     int rc = leat_sweep_lines(run, lines, "n", err);
@@ -122,28 +128,16 @@ int leat_experiment_elementwise(leat_experiment_run *run, leat_error *err)
     static const double quick[] = { 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, -1 };
     static const double full[] = { 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, -1 };
     const double *const xs = run->quick ? quick : full;
+    const leat_work_options kernel = { .kind = LEAT_WORK_ADD };
+    const leat_work_options pinned = { .kind = LEAT_WORK_ADD, .copies = 1 };
+    const leat_work_options pageable = { .kind = LEAT_WORK_ADD, .copies = 1, .pageable = 1 };
     const leat_sweep_line lines[] = {
-        { "kernel", LEAT_ON_ALL, NULL, { .kind = LEAT_WORK_ADD }, LEAT_SWEEP_SIZE, xs, false },
-        { "pinned copies",
-          DEVICES,
-          NULL,
-          { .kind = LEAT_WORK_ADD, .copies = 1 },
-          LEAT_SWEEP_SIZE,
-          xs,
-          false },
-        { "pageable copies",
-          DEVICES,
-          NULL,
-          { .kind = LEAT_WORK_ADD, .copies = 1, .pageable = 1 },
-          LEAT_SWEEP_SIZE,
-          xs,
-          false },
+        { "kernel", LEAT_ON_ALL, NULL, kernel, LEAT_SWEEP_SIZE, xs, false },
+        { "pinned copies", DEVICES, NULL, pinned, LEAT_SWEEP_SIZE, xs, false },
+        { "pageable copies", DEVICES, NULL, pageable, LEAT_SWEEP_SIZE, xs, false },
         { 0 },
     };
-    const int rc = leat_sweep_lines(run, lines, "elements", err);
-    if (rc == LEAT_OK)
-        each_device(run, say_add);
-    return rc;
+    return sweep(run, lines, "elements", say_add, err);
 }
 
 /* --- copy-size-sweep --------------------------------------------------------------------------------- */
@@ -196,16 +190,12 @@ int leat_experiment_copy_size(leat_experiment_run *run, leat_error *err)
     static const double full[] = { 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20,
                                    1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30, -1 };
     const double *const xs = run->quick ? quick : full;
+    const leat_work_options copy = { .kind = LEAT_WORK_COPY };
+    const leat_work_options pageable = { .kind = LEAT_WORK_COPY, .pageable = 1 };
     const leat_sweep_line lines[] = {
-        { "memcpy", LEAT_ON_CPU, NULL, { .kind = LEAT_WORK_COPY }, LEAT_SWEEP_SIZE, xs, false },
-        { "pinned", DEVICES, NULL, { .kind = LEAT_WORK_COPY }, LEAT_SWEEP_SIZE, xs, false },
-        { "pageable",
-          DEVICES,
-          NULL,
-          { .kind = LEAT_WORK_COPY, .pageable = 1 },
-          LEAT_SWEEP_SIZE,
-          xs,
-          false },
+        { "memcpy", LEAT_ON_CPU, NULL, copy, LEAT_SWEEP_SIZE, xs, false },
+        { "pinned", DEVICES, NULL, copy, LEAT_SWEEP_SIZE, xs, false },
+        { "pageable", DEVICES, NULL, pageable, LEAT_SWEEP_SIZE, xs, false },
         { 0 },
     };
     const int rc = leat_sweep_lines(run, lines, "bytes", err);
@@ -314,8 +304,5 @@ int leat_experiment_placement(leat_experiment_run *run, leat_error *err)
         { sums, LEAT_ON_ALL, NULL, sum, LEAT_SWEEP_ON_HOST, crossings, false },
         { 0 },
     };
-    const int rc = leat_sweep_lines(run, lines, "layers on the CPU", err);
-    if (rc == LEAT_OK)
-        each_device(run, say_crossings);
-    return rc;
+    return sweep(run, lines, "layers on the CPU", say_crossings, err);
 }

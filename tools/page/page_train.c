@@ -22,14 +22,18 @@ static const json_t *last_measured(const json_t *json)
 }
 
 /* What the device did, where that is known. */
-static void put_work(const json_t *last, leat_answer *out)
+static void put_work(const json_t *json, const json_t *last, leat_answer *out)
 {
-    char value[LEAT_WORDS_SIZE], ms[LEAT_WORDS_SIZE], note[200];
+    char value[LEAT_WORDS_SIZE], ms[LEAT_WORDS_SIZE], share[LEAT_WORDS_SIZE], note[200];
     const double flops = leat_fields_number(last, "flops_per_s"),
-                 launches = leat_fields_number(last, "launches");
+                 launches = leat_fields_number(last, "launches"),
+                 most = leat_fields_number(json_object_get(json, "ceiling"), "flops_per_s");
+    snprintf(note, sizeof note, "forward and backward, by the model's formula");
+    if (most > 0)
+        snprintf(note, sizeof note, "by the model's formula; %s of what a matrix product reaches",
+                 leat_words_percent(flops / most, share));
     if (flops > 0)
-        leat_answer_fact(out, "Computed", leat_words_unit(flops * 1e-9, "GFLOP/s", value),
-                         "forward and backward, by the model's formula");
+        leat_answer_fact(out, "Computed", leat_words_unit(flops * 1e-9, "GFLOP/s", value), note);
     if (launches > 0) {
         snprintf(note, sizeof note, "a step; they take the host %s",
                  leat_words_unit(leat_fields_number(last, "launch_ms"), "ms", ms));
@@ -61,7 +65,7 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
                      "in the last measured epoch");
     leat_answer_fact(out, "Step, median",
                      leat_words_unit(leat_fields_number(last, "step_p50_ms"), "ms", value), NULL);
-    put_work(last, out);
+    put_work(json, last, out);
     if (!isnan(accuracy))
         leat_answer_fact(out, "Best accuracy", leat_words_percent(accuracy, value),
                          "on the eval part");

@@ -119,13 +119,19 @@ static void print_lines(FILE *to, const char *lines, bool brackets)
     }
 }
 
+bool leat_doctor_change_helps(const leat_doctor_suggestion *s)
+{
+    return !s->is_verified || s->verified_gain >= 0.03;
+}
+
 static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *path,
                         const leat_config *config)
 {
     char line[1024], write[512];
     size_t n = (size_t)snprintf(line, sizeof line, "in %.200s, ", path);
-    if (s->is_verified && s->verified_gain <= 0) {
-        print_indented(to, "it does not help: change nothing");
+    if (!leat_doctor_change_helps(s)) {
+        print_indented(to, s->verified_gain > 0 ? "it gains less than 3 %: change nothing"
+                                                : "it does not help: change nothing");
         return;
     }
     if (s->lines[0]) {
@@ -148,7 +154,7 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     snprintf(title, sizeof title, "%d. %s: %s%s, %s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-             s->is_verified ? "measured"
+             s->is_verified ? r->simulated ? "measured (simulated device)" : "measured"
              : s->n_set     ? "only predicted"
                             : "only predicted, not tried");
     fputs("  ", to);

@@ -70,7 +70,7 @@ static void print_try(FILE *to, const leat_doctor_result *r, const char *path)
     char text[1024];
     for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++) {
         const leat_doctor_suggestion *const s = &r->suggestions[i];
-        if (s->n_set == 0 || (s->is_verified && s->verified_gain <= 0))
+        if (s->n_set == 0 || !leat_doctor_change_helps(s))
             continue;
         snprintf(text, sizeof text, "to try change %d without writing it: leat train %.200s", i + 1,
                  path);

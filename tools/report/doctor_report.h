@@ -21,6 +21,10 @@ void leat_doctor_tables_print(FILE *to, const leat_doctor_result *result);
 /* Prints a change as item `number` of a list. doctor_print.c calls it. */
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number,
                               const char *path, const leat_config *config);
+
+/* False if --verify measured a gain below 3 %. */
+bool leat_doctor_change_helps(const leat_doctor_suggestion *suggestion);
+
 /* Whether the list `pipeline` of a file is written in brackets: "pipeline: [shuffle, ...]". */
 bool leat_doctor_brackets(const char *path);
 /* Writes the first of some lines "- STAGE" as that list has it: in brackets "cache," and "{map: {...}},". Returns the

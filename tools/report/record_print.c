@@ -2,7 +2,6 @@
 #include "record_print.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +21,7 @@ static uint8_t *read_at(const char *path, uint64_t offset, size_t size, leat_err
 {
     uint8_t *bytes = malloc(size + 1);
     const int fd = bytes ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    size_t done = 0;
-    while (fd >= 0 && done < size) {
-        const ssize_t n = pread(fd, bytes + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    if (done < size) {
+    if (fd < 0 || leat_format_pread(fd, bytes, size, offset) != (ssize_t)size) {
         leat_fail(err, bytes ? LEAT_E_IO : LEAT_E_NOMEM, "%s: cannot read %zu bytes at %llu", path,
                   size, (unsigned long long)offset);
         free(bytes);

@@ -40,7 +40,6 @@ typedef struct leat_kernel_args {
 /* What one thread computes. */
 typedef enum leat_kernel_grain {
     LEAT_PER_ROW,
-    LEAT_PER_CHANNEL,
     LEAT_PER_STRIP, /* LEAT_STRIP pixels of the input */
     LEAT_PER_LINE,  /* each line and each column of the output */
     LEAT_PER_PIXEL, /* of the output */

@@ -141,27 +141,12 @@ typedef struct leat_train_16 {
     uint32_t word[4];
 } __attribute__((aligned(16))) leat_train_16;
 
-LEAT_HOST_DEVICE float leat_train_float(uint16_t bf16)
-{
-    return leat_act_bits((uint32_t)bf16 << 16);
-}
-
-/* To the nearest, ties to even; a NaN stays one. */
-LEAT_HOST_DEVICE uint16_t leat_train_bf16(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (x != x)
-        return (uint16_t)(bits >> 16 | 0x40);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 LEAT_HOST_DEVICE float leat_train_get(const void *tensor, int32_t type, int64_t i)
 {
     if (type == LEAT_TRAIN_F32)
         return ((const float *)tensor)[i];
     if (type == LEAT_TRAIN_BF16)
-        return leat_train_float(((const uint16_t *)tensor)[i]);
+        return leat_half_of_bf16(((const uint16_t *)tensor)[i]);
     return (float)((const uint8_t *)tensor)[i];
 }
 
@@ -170,7 +155,7 @@ LEAT_HOST_DEVICE void leat_train_put(void *tensor, int32_t type, int64_t i, floa
     if (type == LEAT_TRAIN_F32)
         ((float *)tensor)[i] = x;
     else
-        ((uint16_t *)tensor)[i] = leat_train_bf16(x);
+        ((uint16_t *)tensor)[i] = leat_half_bf16(x);
 }
 
 /* n values from element `at` on. Eight come in one or two loads if `at` is a multiple of eight. */
@@ -181,26 +166,19 @@ LEAT_HOST_DEVICE void leat_train_load(const void *tensor, int32_t type, int64_t 
         const leat_train_16 *const from = (const leat_train_16 *)((const float *)tensor + at);
         const leat_train_16 a = from[0], b = from[1];
         for (int k = 0; k < 4; k++) {
-            x[k] = leat_act_bits(a.word[k]);
-            x[k + 4] = leat_act_bits(b.word[k]);
+            x[k] = leat_half_float(a.word[k]);
+            x[k + 4] = leat_half_float(b.word[k]);
         }
     } else if (n == LEAT_EIGHT && at % LEAT_EIGHT == 0 && type == LEAT_TRAIN_BF16) {
         const leat_train_16 a = *(const leat_train_16 *)((const uint16_t *)tensor + at);
         for (int k = 0; k < 4; k++) {
-            x[2 * k] = leat_act_bits(a.word[k] << 16);
-            x[2 * k + 1] = leat_act_bits(a.word[k] & 0xffff0000u);
+            x[2 * k] = leat_half_float(a.word[k] << 16);
+            x[2 * k + 1] = leat_half_float(a.word[k] & 0xffff0000u);
         }
     } else {
         for (int k = 0; k < LEAT_EIGHT; k++)
             x[k] = k < n ? leat_train_get(tensor, type, at + k) : 0.0f;
     }
-}
-
-LEAT_HOST_DEVICE uint32_t leat_train_word(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
 }
 
 LEAT_HOST_DEVICE void leat_train_store(void *tensor, int32_t type, int64_t at, int32_t n,
@@ -210,16 +188,16 @@ LEAT_HOST_DEVICE void leat_train_store(void *tensor, int32_t type, int64_t at, i
         leat_train_16 *const to = (leat_train_16 *)((float *)tensor + at);
         leat_train_16 a, b;
         for (int k = 0; k < 4; k++) {
-            a.word[k] = leat_train_word(x[k]);
-            b.word[k] = leat_train_word(x[k + 4]);
+            a.word[k] = leat_half_bits(x[k]);
+            b.word[k] = leat_half_bits(x[k + 4]);
         }
         to[0] = a;
         to[1] = b;
     } else if (n == LEAT_EIGHT && at % LEAT_EIGHT == 0) {
         leat_train_16 a;
         for (int k = 0; k < 4; k++)
-            a.word[k] =
-                (uint32_t)leat_train_bf16(x[2 * k]) | (uint32_t)leat_train_bf16(x[2 * k + 1]) << 16;
+            a.word[k] = (uint32_t)leat_half_bf16(x[2 * k]) | (uint32_t)leat_half_bf16(x[2 * k + 1])
+                                                                 << 16;
         *(leat_train_16 *)((uint16_t *)tensor + at) = a;
     } else {
         for (int k = 0; k < LEAT_EIGHT; k++)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "half.h"
+#include "base/half.h"
 #include "leat/tensor.h"
 
 LEAT_HOST_DEVICE int64_t leat_cast_clamp(int64_t x, int64_t low, int64_t high)

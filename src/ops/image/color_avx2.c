@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "color_loops.h"
-#include "pixels_avx2.h"
+#include "pixels_avx2.inc"
 
 typedef __m256i V;
 #define LEVEL                 leat_color_loops_avx2

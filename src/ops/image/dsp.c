@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cpu.h"
+#include "base/half.h"
 #include "dsp_impl.h"
-#include "half.h"
 #include "taps.h"
 
 void leat_dsp_affine_fill(leat_affine *affine)

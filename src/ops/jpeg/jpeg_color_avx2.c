@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-#include "ops/image/pixels_avx2.h"
+#include "ops/image/pixels_avx2.inc"
 
 #if defined(__clang__)
 #define UNROLLED _Pragma("unroll")

@@ -8,4 +8,4 @@
 #include "jpeg_flat.h"
 
 #define SKIM_NAME leat_jpeg_skim_c
-#include "jpeg_skim.h"
+#include "jpeg_skim.inc"

@@ -75,5 +75,5 @@ _Static_assert(offsetof(leat_jpeg_turn, next) == 8, "read by the assembly above"
 _Static_assert(offsetof(leat_jpeg_turn, after) == 16, "read by the assembly above");
 
 #define SKIM_NAME leat_jpeg_skim_avx2
-#include "jpeg_skim.h"
+#include "jpeg_skim.inc"
 #endif

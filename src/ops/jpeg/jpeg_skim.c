@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_skim.c: the DC values of a scan, for pictures at an eighth of their size. It makes the tables of the loop in
- * jpeg_skim.h, and takes the DC symbols from where blocks start. jpeg_scan.c calls it. */
+ * jpeg_skim.inc, and takes the DC symbols from where blocks start. jpeg_scan.c calls it. */
 #include "jpeg_bits.h"
 
 enum { MISS = 255 << 8 };

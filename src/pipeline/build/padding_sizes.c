@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/half.h"
 #include "config/number.h"
 #include "feature_scan.h"
-#include "ops/image/half.h"
 #include "stage.h"
 
 /* --- the largest stored sample --------------------------------------------------------------------- */

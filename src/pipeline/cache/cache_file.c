@@ -26,14 +26,7 @@ bool leat_cache_file_read(leat_cache *cache, uint8_t *to, size_t size, uint64_t 
     const uint32_t every = cache->faults.unread_every;
     if (every && (atomic_fetch_add(&cache->n_accesses, 1) + 1) % every == 0)
         return false;
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = pread(cache->fd, to + done, size - done, (off_t)(offset + done));
-        if (n > 0)
-            done += (size_t)n;
-        else if (n == 0 || errno != EINTR)
-            return false;
-    }
-    return true;
+    return leat_format_pread(cache->fd, to, size, offset) == (ssize_t)size;
 }
 
 /* pwrite() with the faults that tests inject. */
@@ -195,10 +188,7 @@ static int check_header(leat_cache *cache, leat_error *err)
 {
     uint8_t header[LEAT_CACHE_HEADER_BYTES];
     leat_cache_origin is;
-    ssize_t n;
-    do
-        n = pread(cache->fd, header, sizeof header, 0);
-    while (n < 0 && errno == EINTR);
+    const ssize_t n = leat_format_pread(cache->fd, header, sizeof header, 0);
     if (n < 0)
         return fail_path(cache, err, "cannot read it");
     int rc = leat_cache_header_read(header, (size_t)n, &is, err);

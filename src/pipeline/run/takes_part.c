@@ -14,7 +14,9 @@
 /* The consumer takes part in computing after so many batches that it took at once: away for less than AWAY_NS, or
  * than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because it may be in one of a later batch
  * when its own is done. */
-#define AT_ONCE    2
+#define AT_ONCE 16
+#define ALONE                                                                                      \
+    2 /* instead of AT_ONCE, if one thread computes at a time: none has to find a core of its own */
 #define AWAY_NS    1000
 #define AWAY_SHARE 16
 #define SHORT_NS   100000
@@ -31,7 +33,8 @@ void leat_takes_part_note_locked(leat_loader *loader, int64_t now_ns, int64_t un
 
 bool leat_takes_part_locked(const leat_loader *loader)
 {
-    return loader->n_at_once >= AT_ONCE && loader->n_threads && !loader->device &&
+    const int64_t enough = leat_takes_part_suffice(loader, 1) ? ALONE : AT_ONCE;
+    return loader->n_at_once >= enough && loader->n_threads && !loader->device &&
            leat_readahead_is_off(&loader->readahead) && loader->sample_ns > 0 &&
            (double)loader->task_rows * loader->sample_ns <= SHORT_NS;
 }

@@ -172,7 +172,7 @@ static bool sniff(leat_image_file *file, int *failed)
             *failed = errno;
         return true;
     }
-    const ssize_t n = leat_format_read_first(fd, bytes, sizeof bytes);
+    const ssize_t n = leat_format_pread(fd, bytes, sizeof bytes, 0);
     if (n > 0 && fstat(fd, &status) == 0)
         file->bytes = (uint64_t)status.st_size;
     close(fd);

@@ -97,7 +97,7 @@ static int open_file(leat_row_files *s, const char *path, idx_file *out, leat_er
     const int rc = leat_row_files_file(s, path, &out->file, err);
     if (rc < 0)
         return rc;
-    const ssize_t n = leat_format_read_first(out->file->fd, begin, sizeof begin);
+    const ssize_t n = leat_format_pread(out->file->fd, begin, sizeof begin, 0);
     if (n < 0)
         return leat_fail(err, LEAT_E_IO, "cannot read %s", path);
     const char *const kind = leat_inflate_kind(begin, (size_t)n);

@@ -191,7 +191,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     if ((rc = leat_row_files_file(s, path, &file, err)) < 0 ||
         (rc = leat_row_files_part(s, file->path, err)) < 0)
         return rc;
-    const ssize_t n = leat_format_read_first(file->fd, begin, sizeof begin);
+    const ssize_t n = leat_format_pread(file->fd, begin, sizeof begin, 0);
     if (n < 0)
         return leat_fail(err, LEAT_E_IO, "cannot read %s", path);
     rc = leat_zip_begins(begin, (size_t)n) ? add_npz(s, o, file, err)

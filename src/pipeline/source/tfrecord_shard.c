@@ -142,7 +142,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool skip
     if (!S_ISREG(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     s->bytes = (uint64_t)status.st_size;
-    const ssize_t n = leat_format_read_first(s->fd, begin, sizeof begin);
+    const ssize_t n = leat_format_pread(s->fd, begin, sizeof begin, 0);
     if (n < 0 || leat_file_watch_id_of(s->fd, &id) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     s->compression = leat_tfrecord_compression(begin, (size_t)n);

@@ -18,6 +18,7 @@ struct row {
     bool (*applies)(const leat_suggest_about *about);
     /* Adds values to set. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
+    bool input_only; /* the training step stays as it is, and so do its cores */
 };
 
 static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
@@ -214,37 +215,39 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
 static const struct row rows[] = {
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
-      set_prefetch },
+      set_prefetch, true },
     { "Copy from pinned memory",
       "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
-      set_pinned },
-    { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
-      set_all_cores },
+      set_pinned, false },
+    { "Let all cores make batches", "there are fewer workers than cores", idle_cores, set_all_cores,
+      false },
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
-      waiting_workers, set_many_workers },
+      waiting_workers, set_many_workers, false },
     { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
-      set_more_prefetch },
+      set_more_prefetch, true },
     { "Read through the page cache",
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
-      direct_reads, set_buffered },
+      direct_reads, set_buffered, true },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
-      slow_reads, set_read_bytes },
+      slow_reads, set_read_bytes, true },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
-      waits_often, set_rare_sync },
+      waits_often, set_rare_sync, false },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
-      set_graph },
+      set_graph, false },
     { "Use larger batches",
-      "the time to launch a step hardly depends on the batch; but learning rate and accuracy do",
-      launches, set_larger_batch },
+      "launching a step takes the same time for more samples; training with larger batches usually "
+      "needs "
+      "another learning rate",
+      launches, set_larger_batch, false },
     { "Divide the cores between input and training",
       "workers and threads of the training step together are more than the cores", shares_cores,
-      set_split },
-    { "Use one worker", "workers take the cores of the training step", many_workers,
-      set_one_worker },
+      set_split, false },
+    { "Use one worker", "workers take the cores of the training step", many_workers, set_one_worker,
+      false },
     { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
-      computes, set_bf16 },
+      computes, set_bf16, false },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -309,7 +312,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         return LEAT_OK;
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
-    const int rc = leat_suggest_try(about, &s, &why);
+    const int rc = leat_suggest_try(about, row->input_only, &s, &why);
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT)
         return LEAT_OK; /* such a value cannot be set in this config or on this device */
     if (rc < 0)

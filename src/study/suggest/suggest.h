@@ -23,10 +23,11 @@ typedef struct leat_suggest_about {
     void *user;
 } leat_suggest_about;
 
-/* Measures the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK or the first
+/* Measures the job with the values of `suggestion`, and fills its prediction and gain; input_only: the training
+ * step stays as it is. Returns LEAT_OK or the first
  * error, also of values that cannot be set. */
-int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *suggestion,
-                     leat_error *err);
+int leat_suggest_try(const leat_suggest_about *about, bool input_only,
+                     leat_doctor_suggestion *suggestion, leat_error *err);
 
 /* Most trials that one call makes. */
 int32_t leat_suggest_most(void);

@@ -102,13 +102,16 @@ static double speed_up(const leat_suggest_about *about, const struct pair *p, in
     return faster_by_parts(about->facts, p, after, n);
 }
 
-/* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. */
-static void predict(const leat_suggest_about *about, const struct pair *p, int n,
+/* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. A change of the input alone
+ * cannot make the job faster than its step. */
+static void predict(const leat_suggest_about *about, const struct pair *p, int n, bool input_only,
                     leat_doctor_suggestion *s)
 {
     const leat_facts *before = about->facts;
     leat_facts after;
     double faster = speed_up(about, p, n, &after);
+    if (input_only && faster * before->run.value > before->step.value)
+        faster = before->step.value / before->run.value;
     if (p->after_rows == 0)
         s->least_step_ms = after.on_host ? 0 : leat_forecast_of(&after).step * 1e-6;
     const double least = after.rows > 0 ? s->least_step_ms / after.rows : 0;
@@ -126,7 +129,8 @@ static bool gains_too_little(const leat_suggest_about *about, const struct pair 
     return n == 2 && speed_up(about, p, n, &after) < 1 + LEAT_SUGGEST_LEAST;
 }
 
-int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
+int leat_suggest_try(const leat_suggest_about *about, bool input_only, leat_doctor_suggestion *s,
+                     leat_error *err)
 {
     const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
     struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
@@ -148,7 +152,7 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
         n++;
     }
     if (rc == LEAT_OK)
-        predict(about, &pair, n, s);
+        predict(about, &pair, n, input_only, s);
     if (pair.trial)
         leat_trial_close(pair.trial);
     free(pair.trial);

@@ -20,25 +20,13 @@
 static void floats_of_bf16(const uint16_t *R from, float *R to, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        to[i] = leat_act_bits((uint32_t)from[i] << 16);
+        to[i] = leat_half_of_bf16(from[i]);
 }
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* A NaN stays a NaN: rounding could carry into its exponent. */
 static void bf16_of_floats(const float *R from, uint16_t *R to, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t bits = bits_of(from[i]);
-        const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-        const uint32_t nan = bits >> 16 | 0x40;
-        to[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
-    }
+    for (size_t i = 0; i < n; i++)
+        to[i] = leat_half_bf16(from[i]);
 }
 
 static void floats_of_bytes(const uint8_t *R from, float *R to, size_t n)
