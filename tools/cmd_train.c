@@ -271,6 +271,22 @@ static int run_summary(struct train *t)
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 
+/* FLOP/s of several devices are no share of one. */
+static void find_ceiling(leat_train_run *run)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(run->trainer);
+    const char *why = NULL;
+    if (info->crossings > 0)
+        why = "layers run on several devices";
+    else if (!run->has_meter || run->stopped)
+        why = "not measured: the run was stopped, or is too short";
+    if (why)
+        snprintf(run->ceiling.why, sizeof run->ceiling.why, "%s", why);
+    else
+        leat_ceiling_measure(run->device, info->precision, &run->ceiling);
+    run->ceiling.precision = info->precision;
+}
+
 static int run(const leat_call *call)
 {
     const struct train_options *const o = call->options;
@@ -295,9 +311,8 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
     const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
-    if (rc == LEAT_OK && t.run.has_meter && !t.run.stopped)
-        leat_ceiling_measure(t.run.device, leat_trainer_get_info(t.run.trainer)->precision,
-                             &t.run.ceiling);
+    if (rc == LEAT_OK)
+        find_ceiling(&t.run);
     if (rc == LEAT_OK && t.run.talks)
         leat_train_end_print(&t.run, t.path, o->log, seconds);
     rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_graph.c: runs calls, and records steps as CUDA graphs, except those of parts of models. See net_cuda.h. */
+ * net_graph.c: runs calls, and records steps as CUDA graphs, except passes of parts that are not the last of a model. See net_cuda.h. */
 #include <string.h>
 
 #include "net_cuda.h"

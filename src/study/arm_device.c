@@ -41,9 +41,13 @@ int leat_arm_run_recorded(leat_arm *arm, leat_error *err)
 
 void leat_arm_ceiling(leat_arm *arm, const leat_arm *like)
 {
-    const leat_precision precision = leat_trainer_get_info(arm->trainer)->precision;
-    if (like && like->out->ceiling.precision == precision &&
-        !strcmp(like->out->device, arm->out->device))
+    const leat_trainer_info *const info = leat_trainer_get_info(arm->trainer);
+    const leat_precision precision = info->precision;
+    if (info->crossings > 0) /* FLOP/s of several devices are no share of one */
+        arm->out->ceiling =
+            (leat_ceiling){ .precision = precision, .why = "layers run on several devices" };
+    else if (like && like->out->ceiling.precision == precision &&
+             !strcmp(like->out->device, arm->out->device))
         arm->out->ceiling = like->out->ceiling;
     else
         leat_ceiling_measure(arm->device, precision, &arm->out->ceiling);

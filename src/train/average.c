@@ -74,7 +74,8 @@ int leat_average_init(leat_average *average, const leat_node *node, const leat_r
     const leat_node *options = NULL;
     void *values = NULL;
     size_t at = 0;
-    *average = (leat_average){ .length = leat_run_updates(run) };
+    *average = (leat_average){ .length = leat_run_updates(run),
+                               .batches = run->batches > 0 ? run->epochs * run->batches : 0 };
     if (leat_node_is_null(node))
         return LEAT_OK;
     int rc = leat_nn_kind_find(node, "average", leat_average_kind, &at, &options, err);

@@ -19,8 +19,9 @@ typedef struct leat_average {
     double decay, power;
     int64_t every;
     bool warmup;
-    int64_t length; /* updates of the run; 0: unknown */
-    bool begun;     /* the slot holds an average; a checkpoint that has filled the slot sets it */
+    int64_t length;  /* updates of the run; 0: unknown */
+    int64_t batches; /* of the run; 0: unknown */
+    bool begun;      /* the slot holds an average; a checkpoint that has filled the slot sets it */
 } leat_average;
 
 /* node: `train.average`; NULL: none. Returns LEAT_OK, LEAT_E_CONFIG. */

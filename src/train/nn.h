@@ -311,7 +311,7 @@ typedef struct leat_net_rows {
     int64_t n_valid;      /* of them that count, at least 1 */
 } leat_net_rows;
 
-/* What of a training step. A net without the loss makes it in two calls, in between the nets behind it do. */
+/* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */
 typedef enum leat_net_phase { LEAT_NET_WHOLE, LEAT_NET_FORWARD, LEAT_NET_BACKWARD } leat_net_phase;
 
 /* What a step does with them. */

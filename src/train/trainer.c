@@ -65,7 +65,7 @@ static int harvest(leat_trainer *trainer, leat_error *err)
     t->compute_start_ns = table_of(trainer)->event_ns(flight->start);
     t->compute_end_ns = table_of(trainer)->event_ns(flight->end);
     const int64_t span = t->compute_end_ns - t->compute_start_ns;
-    if (t->busy_ns <= 0 || t->busy_ns > span)
+    if ((t->busy_ns <= 0 && t->elsewhere_ns == 0) || t->busy_ns > span)
         t->busy_ns = span;
     complete_copy(trainer, flight);
     keep(trainer, t);
@@ -185,7 +185,7 @@ static int average_weights(leat_trainer *trainer, bool updated, leat_error *err)
 {
     const leat_average *const average = &trainer->average;
     const int64_t n = trainer->n_accumulated, every = trainer->model.accumulate;
-    const bool ended = n + trainer->n_skipped == average->length * every;
+    const bool ended = average->batches > 0 && n + trainer->n_skipped == average->batches;
     const int rc = updated
                        ? leat_average_after(average, n / every, trainer->backend, trainer->net, err)
                        : LEAT_OK;
@@ -268,7 +268,7 @@ static int step_here(leat_trainer *trainer, leat_batch *batch, const leat_net_ro
     t.compute_start_ns = leat_clock_ns();
     const int rc = run_step(trainer, rows, true, &t, err);
     t.compute_end_ns = leat_clock_ns();
-    if (t.busy_ns <= 0)
+    if (t.busy_ns <= 0 && t.elsewhere_ns == 0) /* else all layers are on other devices */
         t.busy_ns = t.compute_end_ns - t.compute_start_ns;
     if (rc == LEAT_OK) {
         trainer->n_begun++;

@@ -68,7 +68,7 @@ void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_recorded 
     if (!out)
         return;
     *out = (leat_recorded){ 0 };
-    if (!trainer || !trainer->recorded_from || settle < 1) {
+    if (!trainer || !trainer->recorded_from) {
         snprintf(out->why, sizeof out->why, "no recording is under way");
         return;
     }
@@ -84,7 +84,7 @@ void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_recorded 
     if (rc < 0)
         snprintf(out->why, sizeof out->why, "%.250s", err.message);
     else
-        account(steps, (size_t)settle, n, &record, out);
+        account(steps, settle < 1 ? 1 : (size_t)settle, n, &record, out);
     free(steps);
     leat_device_record_fini(&record);
 }

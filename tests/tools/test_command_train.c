@@ -74,7 +74,7 @@ static void launches_and_copies_are_told(void **state)
     expect_in(out, " ms, steady step not measured");
     expect_success(shell("$L compare x.yaml --rounds 1 --steps 20 %s -q", device));
     expect_in(out, " kernels per step, which take the host ");
-    expect_in(out, "GFLOP/s, ");
+    expect_in(out, "FLOP/s, ");
     expect_in(out, "(simulated)\n");
 }
 

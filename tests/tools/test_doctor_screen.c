@@ -307,7 +307,7 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     assert_non_null(strstr(text, "10.0 -> 6.67 ms per step, 800 -> 1,200 samples/s\n"));
     assert_non_null(
         strstr(text, "in x.yaml, under `engine:`, change `threads: 2` to `threads: 8`"));
-    assert_non_null(strstr(text, "leat train x.yaml --set engine.threads=8"));
+    assert_non_null(strstr(text, "add to your command: --set engine.threads=8"));
     s->is_verified = 1;
     s->verified_gain = -0.2;
     s->before_step_ms = 20; /* the machine has become slower: only the ratio counts */

@@ -245,6 +245,7 @@ static void lookahead_ends_with_the_run_whatever_is_masked(void **unused)
     for (int masked = 1; masked <= STEPS; masked++) {
         check_lookahead_masked(masked, 1, 0);
         check_lookahead_masked(masked, 2, 0);
+        check_lookahead_masked(masked, 5, 0); /* the last batches make no update */
         check_lookahead_masked(masked, 1, 8);
     }
 }

@@ -80,17 +80,21 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
         out, leat_fields_text_or(from, "title", "change"), leat_fields_text(from, "why"));
     if (!change)
         return;
+    change->off = json_is_false(json_object_get(from, "right"));
+    say_gain(json, from, change);
+    if (leat_fields_number(from, "verified_gain") < 0.03) { /* false if it was not verified */
+        leat_answer_write(change, "it gains less than 3 %: change nothing");
+        return;
+    }
     for (size_t i = 0; i < json_array_size(sets); i++)
         leat_answer_set(change, json_string_value(json_array_get(sets, i)));
     for (size_t i = 0; i < json_array_size(writes); i++)
         leat_answer_write(change, json_string_value(json_array_get(writes, i)));
     for (size_t i = 0; i < json_array_size(lines); i++)
         leat_answer_line(change, json_string_value(json_array_get(lines, i)));
-    change->off = json_is_false(json_object_get(from, "right"));
-    say_gain(json, from, change);
 }
 
-/* "measured; 95 % interval 2.28–2.46 ms": the range in which the mean is with 95 % certainty. */
+/* "mean; with 95 % certainty 2.28–2.46 ms": the range in which the mean is with 95 % certainty. */
 static void step_fact(const json_t *json, leat_answer *out)
 {
     char value[LEAT_WORDS_SIZE], note[128] = "measured", range[LEAT_WORDS_SIZE];
@@ -118,7 +122,7 @@ static void facts(const json_t *json, leat_answer *out)
     if (times > 1)
         leat_answer_fact(out, "Change 1", leat_words_times(times, value),
                          verified ? "as fast, measured" : "as fast, only predicted");
-    else
+    else if (leat_fields_number(json, "tried") > 0)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
         snprintf(note, sizeof note, "per step without the first limit: %.80s",
@@ -147,7 +151,8 @@ void leat_page_doctor_answer(const json_t *json, leat_answer *out)
     facts(json, out);
     for (size_t i = 0; i < json_array_size(list); i++)
         take_suggestion(json, json_array_get(list, i), out);
-    out->asked_changes = true;
+    out->asked_changes = json_array_size(leat_fields_list(json, "tried_without_gain")) > 0 ||
+                         leat_fields_number(json, "tried") > 0;
 }
 
 /* --- the section -----------------------------------------------------------------------------------*/

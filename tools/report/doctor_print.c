@@ -65,15 +65,14 @@ static void print_verdict(FILE *to, const leat_doctor_result *r)
 /* --- what to change ----------------------------------------------------------------------------*/
 
 /* How to try the first change that --set makes, without writing it. */
-static void print_try(FILE *to, const leat_doctor_result *r, const char *path)
+static void print_try(FILE *to, const leat_doctor_result *r, int32_t most)
 {
     char text[1024];
-    for (int32_t i = 0; i < r->n_suggestions && i < SUGGESTIONS; i++) {
+    for (int32_t i = 0; i < r->n_suggestions && i < most; i++) {
         const leat_doctor_suggestion *const s = &r->suggestions[i];
         if (s->n_set == 0 || !leat_doctor_change_helps(s))
             continue;
-        snprintf(text, sizeof text, "to try change %d without writing it: leat train %.200s", i + 1,
-                 path);
+        snprintf(text, sizeof text, "to try change %d first, add to your command:", i + 1);
         for (int32_t k = 0; k < s->n_set; k++)
             leat_setting_shell(s->set[k], text, sizeof text);
         fputs("  ", to);
@@ -107,7 +106,10 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
     if (!strcmp(r->verdict.name, "compute-bound"))
         fputs("nothing; the input keeps up with the device\n", to);
     else if (!strcmp(r->verdict.name, "environment"))
-        fputs("measure again when no other program uses the CPU\n", to);
+        fputs(!strcmp(r->verdict.label, "cpu-limit")
+                  ? "raise the CPU limit, then measure again\n"
+                  : "end the other programs, then measure again\n",
+              to);
     else if (r->n_tried)
         fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
                 r->n_tried == 1 ? "" : "s");
@@ -137,7 +139,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
     if (s->extras && r->n_without_gain)
         print_without_gain(to, r);
     if (s->extras)
-        print_try(to, r, s->path);
+        print_try(to, r, s->changes);
 }
 
 /* Each where the job is short, otherwise their sum. */

@@ -20,8 +20,11 @@ static void begin(leat_train_record *record, leat_trainer *trainer, int64_t left
     record->tried = true;
     if (leat_trainer_record(trainer, &err) < 0)
         snprintf(record->result.why, sizeof record->result.why, "%.250s", err.message);
-    else
+    else {
         record->steps = record->left = left / 2 < STEPS_MOST ? left / 2 : STEPS_MOST;
+        snprintf(record->result.why, sizeof record->result.why,
+                 "the run ended while steps were recorded");
+    }
 }
 
 bool leat_train_record_step(leat_train_record *record, leat_trainer *trainer, int64_t made,

@@ -14,6 +14,7 @@
 
 enum {
     TIMES_MAX = 65536, /* times that a trainer keeps */
+    EARLY_MAX = 128,   /* times of the first step and of recorded ones, taken before */
     MEASURED_MIN = 5,  /* steps; shares and rates of fewer are not shown */
 };
 
@@ -21,8 +22,7 @@ enum {
  * steady (a short one, or a busy machine), its second half is used, and the report says so. */
 static void take_meter(leat_train_run *t, leat_train_epoch *e)
 {
-    const size_t n =
-        t->n_times + leat_trainer_times(t->trainer, t->times + t->n_times, TIMES_MAX - t->n_times);
+    const size_t n = t->n_times + leat_trainer_times(t->trainer, t->times + t->n_times, TIMES_MAX);
     t->n_times = 0;
     for (size_t i = 0; i < n; i++)
         leat_loader_trace_step(t->loader, t->first + t->steps - (int64_t)(n - i),
@@ -201,7 +201,7 @@ static void record(leat_train_run *t, int64_t number)
 {
     if (!leat_train_record_step(&t->record, t->trainer, t->steps, left_in_epoch(t, number)))
         return;
-    t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, TIMES_MAX - t->n_times);
+    t->n_times += leat_trainer_times(t->trainer, t->times + t->n_times, EARLY_MAX - t->n_times);
     t->unmeasured = t->n_times;
 }
 
@@ -283,7 +283,7 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
 {
     bool end = false;
     int rc = LEAT_OK;
-    t->times = calloc(TIMES_MAX, sizeof *t->times);
+    t->times = calloc(TIMES_MAX + EARLY_MAX, sizeof *t->times);
     if (!t->times)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);

@@ -15,8 +15,8 @@
  * than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because it may be in one of a later batch
  * when its own is done. */
 #define AT_ONCE 16
-#define ALONE                                                                                      \
-    2 /* instead of AT_ONCE, if one thread computes at a time: none has to find a core of its own */
+/* Instead of AT_ONCE if one thread computes at a time: none has to find a core of its own. */
+#define ALONE      2
 #define AWAY_NS    1000
 #define AWAY_SHARE 16
 #define SHORT_NS   100000

@@ -29,8 +29,8 @@
 
 #define TASK_NS  50000 /* a shorter task costs more to hand over than to do */
 #define SHARE_NS 10000 /* threads do not share a batch in shorter tasks: they take a batch each */
-#define WINDOW_NS                                                                                  \
-    25000 /* batches ahead are so much work for each thread: who lacked work would sleep */
+/* Batches ahead are so much work for each thread: who lacked work would sleep. */
+#define WINDOW_NS     25000
 #define GROUP_BATCHES 64    /* batches per group, for the slowest row */
 #define AT_ONCE_NS    5000  /* a faster read came from the page cache */
 #define SETTLE_MOST   65536 /* reads until in_worker is tried again, at most */
@@ -41,8 +41,8 @@
  * lose less than that to the disk go on reading by themselves. */
 #define AHEAD_ROW_NS  200
 #define AHEAD_BYTE_NS 0.1
-#define RARE                                                                                       \
-    4 /* so many times more tasks than in n_settle passed before the workers lost time again */
+/* So many times more tasks than in n_settle passed before the workers lost time again. */
+#define RARE 4
 /* So many of the last MISSED_OF rows had to wait for a file of their own: a read in a thread costs more CPU time than
  * one in the worker, so a few cold files among many are no reason for threads. */
 #define MISSED     16

@@ -237,9 +237,8 @@ static const struct row rows[] = {
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
       set_graph, false },
     { "Use larger batches",
-      "launching a step takes the same time for more samples; training with larger batches usually "
-      "needs "
-      "another learning rate",
+      "launching a step takes the same time for more samples; larger batches usually need another "
+      "learning rate",
       launches, set_larger_batch, false },
     { "Divide the cores between input and training",
       "workers and threads of the training step together are more than the cores", shares_cores,
