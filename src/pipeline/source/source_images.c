@@ -90,10 +90,11 @@ static int open_file(const char *path, leat_file_watch_id *id, int *why, leat_er
     *why = fd < 0 ? errno : 0;
     if (fd < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(*why));
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_watch_id_of(fd, id) < 0) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
         close(fd);
         return leat_fail(err, LEAT_E_IO, "is not a file any more");
     }
+    *id = leat_file_watch_id_in(&status);
     return fd;
 }
 
