@@ -147,8 +147,8 @@ static void work(void *arg, int i)
 static int n_files(void)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / FILES_SHARE >= LEAT_READER_DEPTH)
-        return LEAT_READER_DEPTH;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / FILES_SHARE >= LEAT_READER_ROWS)
+        return LEAT_READER_ROWS;
     return limit.rlim_cur < 2 * FILES_SHARE ? 2 : (int)(limit.rlim_cur / FILES_SHARE);
 }
 

@@ -14,6 +14,7 @@
 
 #define LEAT_READER_THREADS     32         /* most at once */
 #define LEAT_READER_GROUP       8          /* rows of a thread, at most */
+#define LEAT_READER_ROWS        256        /* submitted and not yet taken, at most */
 #define LEAT_READER_STACK_BYTES (64 << 10) /* address space of each */
 
 typedef struct leat_reader_threads leat_reader_threads;
