@@ -373,12 +373,18 @@ extern const leat_backend leat_backend_cpu, leat_backend_sim;
 /* net_split.c: a net of several, for models with layers that name a device. */
 extern const leat_backend leat_backend_split;
 bool leat_split_wanted(const leat_model *model);
-/* What crosses between devices in a training step of a full batch without masks; simulated: one of them is. */
 typedef struct leat_split_info {
-    int64_t crossings, bytes;
-    bool simulated;
+    int64_t crossings,
+        bytes;           /* between devices, in a training step of a full batch without masks */
+    bool simulated;      /* one of the devices is */
+    bool in_host_memory; /* all of them compute there */
 } leat_split_info;
 leat_split_info leat_split_describe(const leat_net *net);
+
+/* train_summary.c: memory of a training step of a net; where its backend does not tell, by the tensors of its program.
+ * Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_net_memory(const leat_model *model, const leat_backend *backend, const leat_net *net,
+                    leat_train_memory *out, leat_error *err);
 
 /* Functions of libleat for backends outside of it: a plugin does not link to libleat. */
 typedef struct leat_net_host {

@@ -123,13 +123,14 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     trainer->backend = leat_backend_for(trainer->device, &why);
     if (!trainer->backend)
         return leat_fail(err, why.code, "%s", why.message);
-    if (leat_split_wanted(&trainer->model))
+    const bool split = leat_split_wanted(&trainer->model);
+    if (split)
         trainer->backend = &leat_backend_split;
-    if (trainer->backend == &leat_backend_split && trainer->clip > 0)
+    if (split && trainer->clip > 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.clip needs the norm of the whole gradient, which no device has "
                          "where layers name a `device`: leave out one of them");
-    if (trainer->device->table->host_memory) {
+    if (split || trainer->device->table->host_memory) {
         leat_machine_read("", &trainer->machine);
         trainer->model.memory_limit = trainer->machine.memory_bytes;
         trainer->model.memory_why = trainer->machine.memory_why;
@@ -161,6 +162,8 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         trainer->info.crossings = split.crossings;
         trainer->info.crossed_bytes = split.bytes;
         trainer->info.simulated |= split.simulated;
+        if (!split.in_host_memory) /* the parts were checked; no limit holds for all devices */
+            trainer->model.memory_limit = 0;
     }
     if (model->weighted && !trainer->info.simulated)
         trainer->info.expect.weights = trainer->weight_at + 1;
