@@ -308,8 +308,17 @@ typedef struct leat_net_rows {
     leat_view weights;    /* float32, one per row; data NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t rows;         /* 1 … batch_size when training */
-    int64_t n_valid;      /* of them that count, at least 1 */
+    int64_t n_valid;      /* of them that count; 1 or more when training */
 } leat_net_rows;
+
+/* What leat_model_check_rows() looks at, where the batch is in host memory. */
+static inline leat_loss_rows leat_net_targets(const leat_net_rows *rows)
+{
+    return (leat_loss_rows){ .target = &rows->y,
+                             .weights = (const float *)rows->weights.data,
+                             .valid = rows->valid,
+                             .rows = rows->rows };
+}
 
 /* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */
 typedef enum leat_net_phase { LEAT_NET_WHOLE, LEAT_NET_FORWARD, LEAT_NET_BACKWARD } leat_net_phase;

@@ -317,6 +317,23 @@ static void a_bad_value_is_reported_where_it_is_seen(void **state)
     fixture_close(&fresh);
 }
 
+/* The front part has a batch_norm, whose statistics any forward pass moves. */
+static void a_bad_target_is_refused_before_any_layer_computes(void **state)
+{
+    fixture f, fresh;
+    static batch b;
+    (void)state;
+    open_cut(&f, models[1].text, 4, "cpu");
+    open_cut(&fresh, models[1].text, 0, "");
+    draw(&b, 0, false);
+    b.y[7] = CLASSES;
+    assert_int_equal(leat_trainer_step_rows(f.trainer, &b.rows, true, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "row 7"));
+    assert_true(fixture_same_weights(&f, &fresh));
+    fixture_close(&f);
+    fixture_close(&fresh);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +343,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_cut_is_named),
         cmocka_unit_test(evaluation_takes_larger_batches),
         cmocka_unit_test(a_bad_value_is_reported_where_it_is_seen),
+        cmocka_unit_test(a_bad_target_is_refused_before_any_layer_computes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

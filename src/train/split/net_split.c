@@ -144,13 +144,23 @@ static leat_net_rows piece_of(const leat_model *model, const leat_net_rows *all,
     return rows;
 }
 
+/* Where the host can see them, impossible targets are refused before any layer computes. */
+static int check_targets(const leat_net *net, const leat_net_rows *rows, leat_error *err)
+{
+    const leat_loss_rows targets = leat_net_targets(rows);
+    const bool simulated = net->parts[net->n_parts - 1].on->device->info.simulated;
+    return net->places[0].table->host_memory && !simulated
+               ? leat_model_check_rows(net->model, &targets, err)
+               : LEAT_OK;
+}
+
 /* Batches of evaluation may be larger than those of training, for which there is memory. */
 static int split_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
                       const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const int64_t most = net->model->batch_size;
     const int64_t n = leat_shape_elements(&net->model->layers[net->model->n_layers - 1].out);
-    int rc = LEAT_OK;
+    int rc = check_targets(net, rows, err);
     net->places[0].stream = stream ? stream : net->places[0].own;
     net->times = *times;
     for (int64_t at = 0; at < rows->rows && rc == LEAT_OK; at += most) {
