@@ -267,6 +267,23 @@ static void crossings_are_counted(void **state)
     }
 }
 
+/* Names that differ only at their end are two devices. */
+static void devices_are_told_apart_by_their_whole_names(void **state)
+{
+    fixture f;
+    (void)state;
+    open_cut(&f,
+             "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
+             "copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 1}', units: 9}}, "
+             "{dense: {@1 units: 4}}]",
+             1,
+             "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: "
+             "2}");
+    /* the input, the output and its gradient between the two, and the targets */
+    assert_int_equal(leat_trainer_get_info(f.trainer)->crossings, 4);
+    fixture_close(&f);
+}
+
 /* --- what is refused --------------------------------------------------------------------------- */
 
 static void what_cannot_be_cut_is_named(void **state)
@@ -340,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_cut_model_learns_the_same_bits),
         cmocka_unit_test(weights_move_to_an_uncut_model),
         cmocka_unit_test(crossings_are_counted),
+        cmocka_unit_test(devices_are_told_apart_by_their_whole_names),
         cmocka_unit_test(what_cannot_be_cut_is_named),
         cmocka_unit_test(evaluation_takes_larger_batches),
         cmocka_unit_test(a_bad_value_is_reported_where_it_is_seen),
