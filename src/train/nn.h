@@ -186,7 +186,7 @@ const leat_optimizer *leat_optimizer_at(size_t i);
 typedef struct leat_layer_common {
     leat_string name;      /* "": INDEX.KIND */
     const leat_node *from; /* names of the layers that it reads; NULL: the layer before */
-    leat_string device;    /* "": the run's, see net_split.c */
+    leat_string device;    /* "": the run's, see split/split.h */
 } leat_layer_common;
 
 typedef struct leat_model_layer {
@@ -217,7 +217,7 @@ typedef struct leat_model_param {
 typedef struct leat_model {
     int32_t n_layers;
     leat_model_layer *layers;
-    /* The layers [first, end) that a net of it computes: all, or a part of a model that net_split.c cuts. A part has
+    /* The layers [first, end) that a net of it computes: all, or a part of a model that split_cut.c cuts. A part has
      * no parameters of other layers, and its input is the output of layer first - 1. */
     int32_t first, end;
     int32_t n_params;
@@ -311,15 +311,6 @@ typedef struct leat_net_rows {
     int64_t n_valid;      /* of them that count; 1 or more when training */
 } leat_net_rows;
 
-/* What leat_model_check_rows() looks at, where the batch is in host memory. */
-static inline leat_loss_rows leat_net_targets(const leat_net_rows *rows)
-{
-    return (leat_loss_rows){ .target = &rows->y,
-                             .weights = (const float *)rows->weights.data,
-                             .valid = rows->valid,
-                             .rows = rows->rows };
-}
-
 /* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */
 typedef enum leat_net_phase { LEAT_NET_WHOLE, LEAT_NET_FORWARD, LEAT_NET_BACKWARD } leat_net_phase;
 
@@ -378,17 +369,6 @@ typedef struct leat_backend {
 } leat_backend;
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;
-
-/* net_split.c: a net of several, for models with layers that name a device. */
-extern const leat_backend leat_backend_split;
-bool leat_split_wanted(const leat_model *model);
-typedef struct leat_split_info {
-    int64_t crossings,
-        bytes;           /* between devices, in a training step of a full batch without masks */
-    bool simulated;      /* one of the devices is */
-    bool in_host_memory; /* all of them compute there */
-} leat_split_info;
-leat_split_info leat_split_describe(const leat_net *net);
 
 /* train_summary.c: memory of a training step of a net; where its backend does not tell, by the tensors of its program.
  * Returns LEAT_OK, LEAT_E_NOMEM. */

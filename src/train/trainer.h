@@ -86,8 +86,8 @@ struct leat_trainer {
 
 /* The properties of the plan that a trainer uses. Shapes are of one sample. */
 typedef struct leat_trainer_feed {
-    int32_t input_at, target_at,
-        weight_at; /* tensors of the plan; the last where there are weights */
+    int32_t input_at, target_at; /* tensors of the plan */
+    int32_t weight_at;           /* the same; where there are weights */
     leat_shape input, target;
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */

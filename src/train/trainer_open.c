@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rules.h"
+#include "split/net_split.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -174,6 +175,23 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 
 /* --- open, close ----------------------------------------------------------------------------- */
 
+static int open_parts(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
+                      const leat_trainer_feed *feed, leat_error *err)
+{
+    int rc = open_model(trainer, node, o, feed, err);
+    if (rc == LEAT_OK)
+        rc = open_run(trainer, node, o, feed, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_options_checkpoint(o->checkpoint, &trainer->checkpoint, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_options_cuda(o->cuda, &trainer->cuda, err);
+    trainer->model.measure_plans = trainer->cuda.plans == 1;
+    trainer->model.plan_cache = trainer->cuda.plan_cache.text;
+    if (rc == LEAT_OK)
+        rc = open_events(trainer, err);
+    return rc < 0 ? rc : open_net(trainer, err);
+}
+
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err)
 {
@@ -191,21 +209,9 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->target_at = feed->target_at;
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
-    rc = trainer->times ? open_model(trainer, node, &options, feed, err)
+    rc = trainer->times ? open_parts(trainer, node, &options, feed, err)
                         : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
                                     LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
-    if (rc == LEAT_OK)
-        rc = open_run(trainer, node, &options, feed, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_options_checkpoint(options.checkpoint, &trainer->checkpoint, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_options_cuda(options.cuda, &trainer->cuda, err);
-    trainer->model.measure_plans = trainer->cuda.plans == 1;
-    trainer->model.plan_cache = trainer->cuda.plan_cache.text;
-    if (rc == LEAT_OK)
-        rc = open_events(trainer, err);
-    if (rc == LEAT_OK)
-        rc = open_net(trainer, err);
     if (rc < 0) {
         leat_trainer_close(&trainer);
         return rc;

@@ -7,6 +7,7 @@
 
 #include "fixtures/train_fixture.h"
 #include "train/cpu/onednn.h"
+#include "train/split/net_split.h"
 
 enum { BATCH = 12, SIDE = 6, STEPS = 9, CLASSES = 4 };
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "split.h"
+#include "train/losses.h"
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
@@ -100,15 +101,10 @@ static int backward(leat_net *net, leat_split_part *p, const leat_net_step *how,
     return rc < 0 ? rc : run(net, p, 1, &mine, err);
 }
 
-/* Waits for all devices, and adds up the times. */
-static int settle(leat_net *net, leat_error *err)
+static void add_times(leat_net *net)
 {
     leat_step_times *const t = &net->times;
-    int rc = LEAT_OK;
-    for (int32_t i = 0; i < net->n_places && rc == LEAT_OK; i++)
-        if (net->places[i].stream)
-            rc = net->places[i].table->stream_sync(net->places[i].stream, err);
-    for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++) {
+    for (int32_t i = 0; i < net->n_parts; i++) {
         const leat_split_part *const p = &net->parts[i];
         int64_t *const work = p->on == net->places ? &t->busy_ns : &t->elsewhere_ns;
         *work += leat_span_ns(&p->work[0], net->step) + leat_span_ns(&p->work[1], net->step);
@@ -116,7 +112,6 @@ static int settle(leat_net *net, leat_error *err)
             t->crossing_ns += leat_span_ns(&p->carries[k].down, net->step) +
                               leat_span_ns(&p->carries[k].up, net->step);
     }
-    return rc;
 }
 
 static int step_once(leat_net *net, const leat_net_rows *rows, const leat_net_step *how,
@@ -126,7 +121,10 @@ static int step_once(leat_net *net, const leat_net_rows *rows, const leat_net_st
     int rc = forward(net, rows, how, err);
     for (int32_t i = net->n_parts - 2; i >= 0 && rc == LEAT_OK && how->train; i--)
         rc = backward(net, &net->parts[i], how, err);
-    return rc < 0 ? rc : settle(net, err);
+    const int waited = leat_split_wait(net, rc < 0 ? NULL : err); /* after failures, too */
+    if (rc == LEAT_OK && (rc = waited) == LEAT_OK)
+        add_times(net);
+    return rc;
 }
 
 /* n rows of a batch from `first` on. Of n_valid, evaluation needs only the sum over such pieces. */
@@ -147,7 +145,7 @@ static leat_net_rows piece_of(const leat_model *model, const leat_net_rows *all,
 /* Where the host can see them, impossible targets are refused before any layer computes. */
 static int check_targets(const leat_net *net, const leat_net_rows *rows, leat_error *err)
 {
-    const leat_loss_rows targets = leat_net_targets(rows);
+    const leat_loss_rows targets = leat_loss_targets(rows);
     const bool simulated = net->parts[net->n_parts - 1].on->device->info.simulated;
     return net->places[0].table->host_memory && !simulated
                ? leat_model_check_rows(net->model, &targets, err)

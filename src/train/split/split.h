@@ -16,7 +16,7 @@
 #ifndef LEAT_SPLIT_H
 #define LEAT_SPLIT_H
 
-#include "train/nn.h"
+#include "net_split.h"
 
 /* A device that computes parts. */
 typedef struct leat_place {
@@ -78,6 +78,8 @@ struct leat_net {
 /* split_open.c: see leat_backend. */
 int leat_split_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err);
 void leat_split_close(leat_net *net);
+/* Waits for all devices; returns the first error. */
+int leat_split_wait(leat_net *net, leat_error *err);
 
 /* split_cut.c: the device that layer i names, "": the run's; the first layer behind `first` that begins another part. */
 const char *leat_split_device(const leat_model *model, int32_t i);

@@ -118,12 +118,21 @@ static int part_open(leat_net *net, int32_t first, leat_error *err)
 
 /* --- open, close ----------------------------------------------------------------------------- */
 
-/* Copies of a step that failed may still run. */
+int leat_split_wait(leat_net *net, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < net->n_places; i++) {
+        const leat_place *const p = &net->places[i];
+        const int waited =
+            p->stream ? p->table->stream_sync(p->stream, rc < 0 ? NULL : err) : LEAT_OK;
+        rc = rc < 0 ? rc : waited;
+    }
+    return rc;
+}
+
 void leat_split_close(leat_net *net)
 {
-    for (int32_t i = 0; i < net->n_places; i++)
-        if (net->places[i].stream)
-            net->places[i].table->stream_sync(net->places[i].stream, NULL);
+    leat_split_wait(net, NULL);
     for (int32_t i = 0; i < net->n_parts; i++) {
         leat_split_part *const p = &net->parts[i];
         if (p->net)
