@@ -78,6 +78,7 @@ typedef struct leat_doctor_suggestion {
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
     char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];
+    char not_tried[40];       /* why not: "it needs other files"; "": it was tried */
     double predicted_step_ms; /* from the capacities of the changed job */
     double predicted_samples_per_s;
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */

@@ -18,6 +18,7 @@
 #include "median.h"
 #include "other_processes.h"
 #include "rounds.h"
+#include "span_cost.h"
 #include "suggest/suggest.h"
 #include "trial.h"
 
@@ -43,6 +44,7 @@ struct doctor {
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
     leat_other_processes before, after;
+    double span_ns;
     int n_done, n_total;
 };
 
@@ -149,6 +151,7 @@ static void gather(struct doctor *d)
     const int64_t n_batches = leat_plan_get_info(d->arm.plan)->n_batches;
     leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
     leat_facts_of(&d->arm, f);
+    f->span_ns = d->span_ns;
     f->cores = d->after.n_cpus;
     f->taken = leat_other_processes_taken(&d->before, &d->after);
     f->throttled = leat_other_processes_throttled(&d->before, &d->after) / f->cores;
@@ -358,6 +361,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     struct doctor *d = calloc(1, sizeof *d);
     if (!d)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *d);
+    d->span_ns = leat_span_cost_ns();
     d->options = options ? options : &defaults;
     d->result = out;
     if ((rc = check(d->options, err)) == LEAT_OK) {

@@ -50,6 +50,34 @@ static const leat_doctor_capacity *capacity(const char *kind)
     return NULL;
 }
 
+static const leat_doctor_evidence *evidence(const char *name)
+{
+    for (int32_t i = 0; i < r.n_evidence; i++)
+        if (!strcmp(r.evidence[i].name, name))
+            return &r.evidence[i];
+    return NULL;
+}
+
+/* The rule of the prediction, and what recording spans costs: a span per batch at least, far less than the step. */
+static void check_evidence(void)
+{
+    double spans = 0, ns = 0;
+    const leat_doctor_evidence *e = evidence("rule");
+    assert_true(e && fabs(e->value / r.predicted_step_ms - 1) < 1e-9 && e->text[0]);
+    e = evidence("spans");
+    assert_true(e && e->value > 0 && e->value < 0.5);
+    const char *numbers = strstr(e->text, "step: ");
+    assert_non_null(numbers);
+    assert_int_equal(sscanf(numbers, "step: %lf of %lf ns", &spans, &ns), 2);
+    assert_true(spans >= 1 && ns > 0);
+    assert_true(fabs(spans * ns * 1e-6 / r.measured_step_ms / e->value - 1) < 0.1);
+    assert_true(strlen(e->text) <= 80); /* the screen has place for so much */
+    assert_true(strlen(evidence("rule")->text) <= 90);
+    e = evidence("host_late");
+    assert_true(!e || strlen(e->text) <= 76);
+    assert_true((e != NULL) == (r.shares[5].share >= 0.01));
+}
+
 /* What must hold of every result. */
 static void check_result(void)
 {
@@ -76,6 +104,7 @@ static void check_result(void)
     if (!strcmp(r.verdict.name, "environment")) /* nothing that is measured then would hold */
         assert_int_equal(r.n_tried + r.n_suggestions, 0);
     assert_true(strlen(r.verdict.sentence) > 20);
+    check_evidence();
 }
 
 static void examine(const struct job *job, const leat_doctor_options *options)

@@ -184,6 +184,9 @@ static void print_screen(FILE *to, const struct screen *s)
     print_suggestions(to, s);
     if (s->extras)
         print_costs(to, s->result);
+    const char *const spans = leat_doctor_evidence_text(s->result, "spans");
+    if (spans[0])
+        leat_terminal_wrap(to, spans, 0, 2);
 }
 
 /* The caller frees it; NULL: no memory. */
