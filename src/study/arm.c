@@ -83,7 +83,7 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     read_config(arm);
     const leat_device_info *info = leat_device_get_info(arm->device);
     const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
-    snprintf(arm->out->device, sizeof arm->out->device, "%s", info->name);
+    snprintf(arm->out->device, sizeof arm->out->device, "%.63s", info->name);
     arm->out->simulated = info->simulated;
     arm->out->flops_per_sample = leat_trainer_get_info(arm->trainer)->flops_per_sample;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;

@@ -23,19 +23,11 @@ struct job {
 
 static leat_config *make_config(const struct job *job)
 {
-    char text[1024];
-    leat_config *config;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
-             "engine: {threads: 2}\n"
-             "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, {prefetch: %s}]\n"
-             "train:\n  device: '%s'\n  input: x\n  target: id\n  epochs: 10000\n  %s\n"
-             "  model: [{dense: %d}]\n"
-             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
-             path, job->ops, BATCH, job->prefetch, job->device, job->train, N_RECORDS);
-    check(leat_config_parse(text, "doctor.yaml", &config, &err), &err);
-    return config;
+    return record_file_config(
+        "engine: {threads: 2}\n"
+        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, {prefetch: %s}]\n"
+        "train:\n  device: '%s'\n  epochs: 10000\n  %s\n  model: [{dense: %d}]\n",
+        job->ops, BATCH, job->prefetch, job->device, job->train, N_RECORDS);
 }
 
 static leat_doctor_result r;
