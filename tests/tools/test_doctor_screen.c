@@ -299,7 +299,9 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     set_step(10);
     set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
-    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .n_set = 1, .gain = 0.5 };
+    *s = (leat_doctor_suggestion){
+        .title = "Title", .why = "why", .n_set = 1, .is_tried = 1, .gain = 0.5
+    };
     strcpy(s->set[0], "engine.threads=8");
     s->predicted_step_ms = 6.67;
     const char *text = screen_of("x.yaml", config);

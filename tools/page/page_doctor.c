@@ -58,8 +58,10 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
     const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
     int n = snprintf(change->gain, sizeof change->gain, "%s: %s as fast, %s instead of %s per step",
                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
-                     : json_array_size(leat_fields_list(from, "set")) ? "only predicted"
-                                                                      : "only predicted, not tried",
+                     : json_array_size(leat_fields_list(from, "set")) ||
+                             json_is_true(json_object_get(from, "tried"))
+                         ? "only predicted"
+                         : "only predicted, not tried",
                      leat_words_times(times, a), leat_words_unit(ms, "ms", b),
                      leat_words_unit(step, "ms", c));
     if (rate > 0)

@@ -155,7 +155,7 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
              s->is_verified ? r->simulated ? "measured (simulated device)" : "measured"
-             : s->n_set     ? "only predicted"
+             : s->is_tried  ? "only predicted"
                             : "only predicted, not tried");
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);
