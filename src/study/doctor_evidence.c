@@ -82,7 +82,10 @@ static double list_parts(const leat_facts *f, const leat_forecast *m, char *text
                 most = &walls[i];
         const size_t n = strlen(text);
         if (most->ns > 0)
-            leat_text(text + n, size - n, most->ns < 1e8 ? "%s%s %.3g" : "%s%s %.0f",
+            leat_text(text + n, size - n,
+                      most->ns >= 1e8 ? "%s%s %.0f"
+                      : slowest > 0   ? "%s%s %.2g"
+                                      : "%s%s %.3g",
                       slowest > 0 ? between : "", most->name, most->ns * 1e-6);
         slowest = slowest > 0 ? slowest : most->ns;
         most->ns = 0;
@@ -97,14 +100,14 @@ static void rule_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
     const double slowest = list_parts(f, m, parts, sizeof parts);
     leat_doctor_evidence *e = add_evidence(out, "rule", m->predicted * 1e-6, "ms");
     if (!f->overlaps)
-        leat_text(e->text, sizeof e->text, "one after the other, %s = %.3g ms", parts,
+        leat_text(e->text, sizeof e->text, "predicted: one after the other, %s = %.3g ms", parts,
                   m->predicted * 1e-6);
     else if (m->predicted > slowest)
         leat_text(e->text, sizeof e->text,
-                  "loader and step share %d core%s, which makes both slower: %.3g ms", f->cores,
-                  f->cores == 1 ? "" : "s", m->predicted * 1e-6);
+                  "predicted: loader and step share %d core%s, which makes both slower: %.3g ms",
+                  f->cores, f->cores == 1 ? "" : "s", m->predicted * 1e-6);
     else
-        leat_text(e->text, sizeof e->text, "the slowest of %s ms", parts);
+        leat_text(e->text, sizeof e->text, "predicted: the slowest of %s ms", parts);
 }
 
 static const double CORES_FULL = 0.9;

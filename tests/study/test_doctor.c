@@ -75,7 +75,7 @@ static void check_evidence(void)
     assert_true(spans >= 1 && ns > 0);
     assert_true(fabs(spans * ns * 1e-6 / r.measured_step_ms / e->value - 1) < 0.1);
     assert_true(strlen(e->text) <= 80); /* the screen has place for so much */
-    assert_true(strlen(evidence("rule")->text) <= 90);
+    assert_true(strlen(evidence("rule")->text) <= 100);
     e = evidence("host_late");
     assert_true(!e || strlen(e->text) <= 76);
     assert_true((e != NULL) == (r.shares[5].share >= 0.01));

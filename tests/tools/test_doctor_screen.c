@@ -118,7 +118,7 @@ static void the_longest_result_fits(void **state)
     static const struct {
         const char *name;
         size_t size; /* test_doctor.c holds their texts to it */
-    } explained[] = { { "rule", 91 }, { "host_late", 77 }, { "spans", 81 } };
+    } explained[] = { { "rule", 101 }, { "host_late", 77 }, { "spans", 81 } };
     const double shares[] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.395, 0.005 };
     leat_config *config = parse("engine: {threads: 2}\n");
     char path[256];
@@ -282,7 +282,7 @@ static void what_explains_is_printed(void **state)
     set_step(10);
     set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.9, 0, 0, 0, 0, 0.1, 0 });
     r.predicted_step_ms = 8;
-    explain("rule", "the slowest of loader 8, step 2 ms");
+    explain("rule", "predicted: the slowest of loader 8, step 2 ms");
     explain("host_late", "host is late: why");
     explain("spans", "recording spans costs 1 % of a step");
     const char *text = screen_of("x.yaml", NULL);

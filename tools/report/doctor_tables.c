@@ -206,7 +206,7 @@ static void print_check(FILE *to, const leat_doctor_result *r)
     const double rest = r->predicted_step_ms / r->measured_step_ms - 1;
     snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
              100 * fabs(rest), rest < 0 ? "less" : "more");
-    snprintf(line, sizeof line, "predicted: %s; %s%s", leat_doctor_evidence_text(r, "rule"), off,
+    snprintf(line, sizeof line, "%s; %s%s", leat_doctor_evidence_text(r, "rule"), off,
              fabs(rest) > 0.15 ? ", so they do not explain all" : "");
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 2);
