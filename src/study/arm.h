@@ -97,7 +97,8 @@ int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err);
 
-/* Fills out->recorded from one more run, if the device keeps records. Returns LEAT_OK, or the error of a step. */
+/* Fills out->recorded from one more run, or says there why not: the device keeps no records, or the run failed.
+ * Returns LEAT_OK; LEAT_E_DEVICE: the device is lost. */
 int leat_arm_run_recorded(leat_arm *arm, leat_error *err);
 /* Fills out->ceiling; like: an arm that has one, which is taken if its device and precision are the same; may be
  * NULL. */

@@ -23,11 +23,14 @@ struct job {
 
 static leat_config *make_config(const struct job *job)
 {
+    char prefetch[64] = "";
+    if (job->prefetch)
+        snprintf(prefetch, sizeof prefetch, ", {prefetch: %s}", job->prefetch);
     return record_file_config(
         "engine: {threads: 2}\n"
-        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, {prefetch: %s}]\n"
+        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}%s]\n"
         "train:\n  device: '%s'\n  epochs: 10000\n  %s\n  model: [{dense: %d}]\n",
-        job->ops, BATCH, job->prefetch, job->device, job->train, N_RECORDS);
+        job->ops, BATCH, prefetch, job->device, job->train, N_RECORDS);
 }
 
 static leat_doctor_result r;
@@ -199,6 +202,29 @@ static void without_prefetch_nothing_overlaps(void **state)
     assert_true(capacity("first_batch")->step_ms >= 3.5);
 }
 
+/* A list of stages without `prefetch` gets one. */
+static void a_missing_prefetch_is_inserted(void **state)
+{
+    (void)state;
+    const leat_doctor_options options = { .rounds = 2, .steps = 12, .verify = 1 };
+    const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "sleep: 1", NULL,
+                             "" };
+    examine(&job, &options);
+    expect("input-bound", "not-overlapped");
+    assert_true(capacity("loader")->step_ms >= 3.5 && capacity("first_batch")->step_ms >= 3.5);
+    if (!strcmp(r.verdict.name, "environment"))
+        return;
+    const leat_doctor_suggestion *s = NULL;
+    for (int32_t i = 0; i < r.n_suggestions && !s; i++)
+        if (!strcmp(r.suggestions[i].lines, "- prefetch: {batches: 2}"))
+            s = &r.suggestions[i];
+    assert_non_null(s);
+    assert_string_equal(s->where, "at the end of the list `pipeline`");
+    assert_true(!s->not_tried[0] && s->n_set == 0 && s->stage == 3);
+    if (s == &r.suggestions[0])
+        assert_true(s->is_verified && s->verified_step_ms >= 2.9);
+}
+
 static void the_cpu_is_a_device_like_others(void **state)
 {
     (void)state;
@@ -274,6 +300,7 @@ int main(void)
         cmocka_unit_test(launches_and_waits_are_told_apart),
         cmocka_unit_test(slow_copies_are_transfers),
         cmocka_unit_test(without_prefetch_nothing_overlaps),
+        cmocka_unit_test(a_missing_prefetch_is_inserted),
         cmocka_unit_test(the_cpu_is_a_device_like_others),
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_guess_names_the_largest_share),

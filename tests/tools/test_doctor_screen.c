@@ -322,6 +322,11 @@ static void the_line_to_write_depends_on_the_config(void **state)
     } cases[] = {
         { "engine.threads=8", "engine: {threads: 2}",
           "under `engine:`, change `threads: 2` to `threads: 8`" },
+        { "engine.threads=8", "engine: {threads: 8}", /* with --threads 2 */
+          "under `engine:`, `threads: 8` is there already: leave out what overrides it" },
+        { "pipeline.prefetch.batches=2", "pipeline: [{prefetch: {batches: 2}}]",
+          "in the list `pipeline`, in `prefetch`, `batches: 2` is there already: leave out what "
+          "overrides it" },
         { "engine.threads=8", "engine:\n  io: direct", "under `engine:`, add `threads: 8`" },
         { "engine.threads=8", "seed: 1", "add the line `engine: {threads: 8}`" },
         { "engine.threads=8", "engine:", "write `engine: {threads: 8}`" },

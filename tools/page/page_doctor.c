@@ -60,8 +60,8 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
     int n = snprintf(change->gain, sizeof change->gain,
                      "%s%s%.60s: %s as fast, %s instead of %s per step",
                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
-                     : json_array_size(leat_fields_list(from, "set")) ? "only predicted"
-                                                                      : "only predicted, not tried",
+                     : why        ? "only predicted, not tried"
+                                  : "only predicted",
                      why ? ", because " : "", why ? why : "", leat_words_times(times, a),
                      leat_words_unit(ms, "ms", b), leat_words_unit(step, "ms", c));
     if (rate > 0)

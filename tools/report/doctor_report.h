@@ -10,7 +10,8 @@
 #include "leat/config.h"
 #include "leat/doctor.h"
 
-/* At most 40 lines of 80 columns. path: of the config, as the user wrote it. */
+/* At most 40 lines of 80 columns. path: of the config, as the user wrote it; config: as the
+ * file is, without values of the command line. */
 void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const char *path,
                               const leat_config *config);
 json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,

@@ -72,31 +72,47 @@ static bool runs_with_others(const leat_facts *f)
     return false;
 }
 
-static void advise_cache(const leat_suggest_about *about, leat_doctor_result *out)
+void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place,
+                            leat_doctor_suggestion *s)
 {
-    leat_suggest_place place;
     char memory[192];
-    const bool placed = leat_suggest_cache_place(about, &place);
-    const leat_facts *const f = about->facts;
-    leat_doctor_suggestion *s =
-        advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1),
-               placed ? "trials are shorter than an epoch" : "it needs other files", out);
-    if (!placed) {
-        snprintf(s->title, sizeof s->title, "Store decoded pixels instead of pictures");
-        snprintf(s->why, sizeof s->why,
-                 "each epoch decodes anew; records of raw pixels need no decoding, but more disk");
-        return;
-    }
-    say_memory(&place, memory, sizeof memory);
+    say_memory(place, memory, sizeof memory);
     snprintf(s->title, sizeof s->title, "Decode once: keep the decoded pictures in a cache");
     leat_text(s->why, sizeof s->why,
               "each epoch decodes anew; with a cache only the first one does%s; %s",
-              strchr(place.lines, '\n') && runs_with_others(f)
+              strchr(place->lines, '\n') && runs_with_others(f)
                   ? " (the ops after it still run, so less is gained)"
                   : "",
               memory);
-    memcpy(s->where, place.where, sizeof s->where);
-    memcpy(s->lines, place.lines, sizeof s->lines);
+    memcpy(s->where, place->where, sizeof s->where);
+    memcpy(s->lines, place->lines, sizeof s->lines);
+    s->stage = place->stage;
+    s->replaces = place->replaces;
+}
+
+static void advise_cache(const leat_suggest_about *about, leat_doctor_result *out)
+{
+    leat_suggest_place place;
+    leat_doctor_suggestion cache = { .n_set = 0 };
+    const bool placed = leat_suggest_cache_place(about, &place);
+    const leat_facts *const f = about->facts;
+    if (placed)
+        leat_suggest_cache_say(f, &place, &cache);
+    if (placed && leat_suggest_is_listed(&cache, out))
+        return; /* it was tried */
+    const char *const why = !placed ? "it needs other files"
+                            : leat_suggest_cache_fills(f, &place)
+                                ? "no trial was made"
+                                : "a pass over the data takes long";
+    leat_doctor_suggestion *s =
+        advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
+    if (placed) {
+        leat_suggest_cache_say(f, &place, s);
+        return;
+    }
+    snprintf(s->title, sizeof s->title, "Store decoded pixels instead of pictures");
+    snprintf(s->why, sizeof s->why,
+             "each epoch decodes anew; records of raw pixels need no decoding, but more disk");
 }
 
 /* Predicts an input that keeps up. */
