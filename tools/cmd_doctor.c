@@ -206,8 +206,9 @@ static void show_progress(void *user, int done, int total, const char *what)
     leat_progress_show(progress, (uint64_t)done);
 }
 
-static int examine(const struct doctor_options *o, const char *path, leat_config *config,
-                   leat_doctor_result *result, leat_error *err)
+/* file: the config without the values of the command line, as what to write depends on it. */
+static int examine(const struct doctor_options *o, const char *path, const leat_config *file,
+                   leat_config *config, leat_doctor_result *result, leat_error *err)
 {
     leat_progress progress;
     leat_progress_init(&progress, "doctor", "parts", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
@@ -223,9 +224,9 @@ static int examine(const struct doctor_options *o, const char *path, leat_config
     int rc = leat_doctor(config, &how, result, err);
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        leat_doctor_report_print(stdout, result, path, config);
+        leat_doctor_report_print(stdout, result, path, file);
     if (rc == LEAT_OK)
-        rc = leat_json_write(leat_doctor_report_json(result, path, config), o->json, err);
+        rc = leat_json_write(leat_doctor_report_json(result, path, file), o->json, err);
     return rc;
 }
 
@@ -234,18 +235,22 @@ static int run(const leat_call *call)
     const struct doctor_options *o = call->options;
     const char *path = call->arguments[0];
     leat_error err = { 0 };
-    leat_config *config = NULL;
+    leat_config *file = NULL, *config = NULL;
+    const leat_texts none = { 0 };
     leat_doctor_result *result = calloc(1, sizeof *result);
     leat_files_stop_at_once("doctor");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && (rc = check_limits(o, &err)) == LEAT_OK &&
-        (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
+        (rc = leat_setup_config(path, &none, &file, &err)) == LEAT_OK &&
+        (rc = leat_config_copy(file, &config, &err)) == LEAT_OK &&
+        (rc = leat_setup_set(config, &o->set, &err)) == LEAT_OK &&
         (rc = leat_setup_threads(config, o->threads, &err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, &err)) == LEAT_OK)
         rc = o->devices ? compare_devices(o, path, config, &err)
-                        : examine(o, path, config, result, &err);
+                        : examine(o, path, file, config, result, &err);
     const int code = rc == LEAT_OK ? judge(&o->fail_if, result) : leat_command_fail("doctor", &err);
     leat_config_close(&config);
+    leat_config_close(&file);
     free(result);
     return code;
 }

@@ -44,13 +44,20 @@ static int load(const char *path, leat_config **out, leat_error *err)
                      path);
 }
 
+int leat_setup_set(leat_config *config, const leat_texts *set, leat_error *err)
+{
+    for (int32_t i = 0; i < set->n; i++)
+        if (leat_config_set(config, set->values[i], err) < 0) /* says --set and the path */
+            return leat_fail_in(err, LEAT_E_ARGUMENT, "%s", "");
+    return LEAT_OK;
+}
+
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err)
 {
     *out = NULL;
     int rc = load(path, out, err);
-    for (int32_t i = 0; i < set->n && rc == LEAT_OK; i++)
-        if (leat_config_set(*out, set->values[i], err) < 0) /* says --set and the path */
-            rc = leat_fail_in(err, LEAT_E_ARGUMENT, "%s", "");
+    if (rc == LEAT_OK)
+        rc = leat_setup_set(*out, set, err);
     if (rc < 0)
         leat_config_close(out);
     return rc;

@@ -9,6 +9,8 @@
 /* Loads a config and applies --set values. *out is NULL unless LEAT_OK. A --set that cannot be is
  * LEAT_E_ARGUMENT. */
 int leat_setup_config(const char *path, const leat_texts *set, leat_config **out, leat_error *err);
+/* Sets values of the command line, as leat_setup_config() does. */
+int leat_setup_set(leat_config *config, const leat_texts *set, leat_error *err);
 
 /* For --threads N: engine.threads is N; below 0: as it was. */
 int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err);

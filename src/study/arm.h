@@ -52,6 +52,8 @@ typedef struct leat_arm {
     size_t n_times;
     int64_t repeat_every; /* in runs as configured, every n-th batch is computed twice; 0: never */
     leat_arm_use use_run, use_loader, use_step;
+    uint64_t spans;     /* recorded for a trace in the measured steps of runs as configured */
+    int64_t span_steps; /* these steps */
     leat_arm_input input;
     leat_arm_once once;
     int32_t sync_every; /* train.sync_every */
@@ -95,7 +97,8 @@ int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_loader(leat_arm *arm, int32_t round, leat_error *err);
 int leat_arm_run_step(leat_arm *arm, int32_t round, leat_error *err);
 
-/* Fills out->recorded from one more run, if the device keeps records. Returns LEAT_OK, or the error of a step. */
+/* Fills out->recorded from one more run, or says there why not: the device keeps no records, or the run failed.
+ * Returns LEAT_OK; LEAT_E_DEVICE: the device is lost. */
 int leat_arm_run_recorded(leat_arm *arm, leat_error *err);
 /* Fills out->ceiling; like: an arm that has one, which is taken if its device and precision are the same; may be
  * NULL. */

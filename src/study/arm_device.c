@@ -20,23 +20,33 @@ static int steps(const leat_arm *arm, leat_loader *loader, int32_t n, leat_error
     return rc;
 }
 
-int leat_arm_run_recorded(leat_arm *arm, leat_error *err)
+static int run_recorded(leat_arm *arm, leat_error *why)
 {
     const int32_t n = arm->out->steps < RECORDED ? arm->out->steps : RECORDED;
-    leat_recorded *const out = &arm->out->recorded;
     leat_loader *loader = NULL;
-    leat_error why = { 0 };
-    *out = (leat_recorded){ 0 };
-    if (leat_trainer_record(arm->trainer, &why) < 0) {
-        snprintf(out->why, sizeof out->why, "%.250s", why.message);
-        return LEAT_OK;
-    }
-    int rc = leat_arm_loader_open(arm, &loader, err);
-    if (rc == LEAT_OK)
-        rc = steps(arm, loader, arm->settle + n, err);
-    leat_trainer_recorded(arm->trainer, arm->settle, out);
+    int rc = leat_trainer_record(arm->trainer, why);
+    if (rc < 0)
+        return rc;
+    if ((rc = leat_arm_loader_open(arm, &loader, why)) == LEAT_OK)
+        rc = steps(arm, loader, arm->settle + n, why);
+    leat_trainer_recorded(arm->trainer, arm->settle, &arm->out->recorded);
     leat_loader_close(&loader);
     return rc;
+}
+
+int leat_arm_run_recorded(leat_arm *arm, leat_error *err)
+{
+    leat_recorded *const out = &arm->out->recorded;
+    leat_error why = { 0 };
+    *out = (leat_recorded){ 0 };
+    const int rc = run_recorded(arm, &why);
+    if (rc == LEAT_E_DEVICE)
+        return leat_fail(err, rc, "%s", why.message);
+    if (rc < 0) { /* the rounds are measured, and this is an extra */
+        *out = (leat_recorded){ 0 };
+        snprintf(out->why, sizeof out->why, "%.250s", why.message);
+    }
+    return LEAT_OK;
 }
 
 void leat_arm_ceiling(leat_arm *arm, const leat_arm *like)

@@ -18,6 +18,7 @@
 #include "median.h"
 #include "other_processes.h"
 #include "rounds.h"
+#include "span_cost.h"
 #include "suggest/suggest.h"
 #include "trial.h"
 
@@ -43,6 +44,7 @@ struct doctor {
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
     leat_other_processes before, after;
+    double span_ns;
     int n_done, n_total;
 };
 
@@ -56,19 +58,19 @@ static void report(struct doctor *d, const char *what)
 /* --- opening ----------------------------------------------------------------------------------- */
 
 /* A variant that the config does not allow is left out. */
-static int open_variant(struct doctor *d, leat_trial *trial, const char *set, bool *has,
-                        leat_error *err)
+static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_suggestion *change,
+                        bool *has, leat_error *err)
 {
     leat_error why = { 0 };
-    const int rc =
-        leat_trial_open(trial, d->config, &set, 1, d->result->rounds, d->out.steps, &why);
+    const int rc = leat_trial_open(trial, d->config, change, d->result->rounds, d->out.steps, &why);
     *has = rc == LEAT_OK;
     if (rc == LEAT_OK)
         return LEAT_OK;
     leat_trial_close(trial);
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED)
         return LEAT_OK;
-    return leat_fail(err, rc, "with %s: %s", set, why.message);
+    return leat_fail(err, rc, "with %s: %s", change->n_set ? change->set[0] : change->lines,
+                     why.message);
 }
 
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
@@ -83,12 +85,13 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
-    const int64_t prefetch = leat_plan_get_info(d->arm.plan)->prefetch;
-    rc = open_variant(d, &d->other,
-                      prefetch > 0 ? "pipeline.prefetch.batches=0" : "pipeline.prefetch.batches=2",
-                      &d->has_other, err);
+    leat_doctor_suggestion change = { .n_set = 0 };
+    leat_suggest_prefetch(d->arm.plan, leat_plan_get_info(d->arm.plan)->prefetch > 0 ? 0 : 2,
+                          &change);
+    rc = open_variant(d, &d->other, &change, &d->has_other, err);
+    change = (leat_doctor_suggestion){ .n_set = 1, .set = { "train.sync_every=0" } };
     if (rc == LEAT_OK && d->arm.sync_every > 0 && !d->out.on_host)
-        rc = open_variant(d, &d->waitless, "train.sync_every=0", &d->has_waitless, err);
+        rc = open_variant(d, &d->waitless, &change, &d->has_waitless, err);
     return rc;
 }
 
@@ -149,6 +152,7 @@ static void gather(struct doctor *d)
     const int64_t n_batches = leat_plan_get_info(d->arm.plan)->n_batches;
     leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
     leat_facts_of(&d->arm, f);
+    f->span_ns = d->span_ns;
     f->cores = d->after.n_cpus;
     f->taken = leat_other_processes_taken(&d->before, &d->after);
     f->throttled = leat_other_processes_throttled(&d->before, &d->after) / f->cores;
@@ -279,14 +283,11 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
     leat_meter before[VERIFY_ROUNDS];
-    const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
     leat_trial *trial = calloc(1, sizeof *trial);
     leat_other_processes others_before, others_after;
     int rc = trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
-    for (int32_t i = 0; i < s->n_set; i++)
-        set[i] = s->set[i];
     if (rc == LEAT_OK)
-        rc = leat_trial_open(trial, d->config, set, s->n_set, VERIFY_ROUNDS, 0, err);
+        rc = leat_trial_open(trial, d->config, s, VERIFY_ROUNDS, 0, err);
     if (rc == LEAT_OK)
         rc = leat_arm_warm_up(&trial->arm, d->options->steps, err);
     leat_other_processes_look("", &others_before);
@@ -308,7 +309,7 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 static int verify_first(struct doctor *d, leat_error *err)
 {
     for (int32_t i = 0; i < d->result->n_suggestions; i++)
-        if (d->result->suggestions[i].n_set)
+        if (!d->result->suggestions[i].not_tried[0])
             return verify(d, &d->result->suggestions[i], err);
     return LEAT_OK;
 }
@@ -358,6 +359,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     struct doctor *d = calloc(1, sizeof *d);
     if (!d)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *d);
+    d->span_ns = leat_span_cost_ns();
     d->options = options ? options : &defaults;
     d->result = out;
     if ((rc = check(d->options, err)) == LEAT_OK) {

@@ -3,6 +3,8 @@
  * forecast.c: predicts the whole job from the capacities of its parts. doctor.c and diagnose.c call it. */
 #include "forecast.h"
 
+#include <math.h>
+
 static const double CORES_FULL = 0.9;
 
 static double least(double a, double b)
@@ -28,15 +30,31 @@ double leat_forecast_cores(const leat_facts *f)
     return most(1, least(left, f->cores));
 }
 
-/* On the CPU, workers and trainer want n and s cores while they run. If there are fewer, all run slower while both
- * run, by (n + s) / cores. The faster of the two then waits for the other, and its cores are idle. 0: enough cores. */
+/* How many times as long a step takes while workers run that want w of c cores, if it wants s itself. Each core has a
+ * queue of its own: workers that find no free core take turns with the trainer, not with each other. No core gets more
+ * threads than an even division gives, and nothing is faster than if all threads shared all cores evenly. */
+static double slower_step(double w, double s, double c)
+{
+    const double even = (w + s) / c, beside = (w + 2 * s - c) / s;
+    return most(even, least(ceil(even), beside));
+}
+
+/* On the CPU, workers and trainer want w and s cores while they run. If there are fewer, both are slower while both
+ * run. The faster of the two then waits for the other, which goes on as fast as alone. 0: enough cores. */
 static double on_shared_cores(const leat_facts *f, const leat_forecast *m)
 {
     if (!f->on_host || !f->cores || m->loader <= 0 || m->step <= 0)
         return 0;
-    const double wanted = f->rows * (f->loader_cpu_ns / m->loader + f->step_cpu_ns / m->step);
-    const double slower = wanted / leat_forecast_cores(f) - 1;
-    return slower > 0 ? most(m->step, m->loader) + slower * least(m->step, m->loader) : 0;
+    const double c = leat_forecast_cores(f);
+    const double w = least(c, f->rows * f->loader_cpu_ns / m->loader);
+    const double s = least(c, f->rows * f->step_cpu_ns / m->step);
+    if (s <= 0 || w + s <= c)
+        return 0;
+    const double slower = slower_step(w, s, c);
+    const double step = m->step * slower;
+    const double loader = m->loader * most(1, w / (c - s / slower));
+    return loader < step ? loader + (1 - loader / step) * m->step
+                         : step + (1 - step / loader) * m->loader;
 }
 
 leat_forecast leat_forecast_of(const leat_facts *f)

@@ -3,23 +3,50 @@
  * trial.c: variants of a job, measured in parts. */
 #include "trial.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "rounds.h"
+#include "stage_lines.h"
 
-int leat_trial_open(leat_trial *trial, const leat_config *config, const char *const *set, int32_t n,
-                    int32_t rounds, int32_t steps, leat_error *err)
+static int change_config(leat_config *config, const leat_doctor_suggestion *change, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int32_t i = 0; i < change->n_set && rc == LEAT_OK; i++)
+        rc = leat_config_set(config, change->set[i], err);
+    return rc == LEAT_OK && change->lines[0] ? leat_stage_lines_insert(config, change, err) : rc;
+}
+
+/* All loaders of a plan share its cache, so one pass fills it for all runs. */
+static int fill_cache(const leat_arm *arm, leat_error *err)
+{
+    const leat_loader_options options = { .device = arm->device, .epochs = 1 };
+    leat_loader_stats_info *const stats = calloc(1, sizeof *stats);
+    leat_loader *loader = NULL;
+    leat_batch *batch;
+    int rc = stats ? leat_loader_open(arm->plan, &options, &loader, err)
+                   : leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *stats);
+    if (rc == LEAT_OK)
+        leat_loader_stats(loader, stats);
+    while (rc == LEAT_OK && stats->cache.is_on)
+        if ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
+            leat_batch_release(batch);
+    leat_loader_close(&loader);
+    free(stats);
+    return rc == LEAT_E_END ? LEAT_OK : rc;
+}
+
+int leat_trial_open(leat_trial *trial, const leat_config *config,
+                    const leat_doctor_suggestion *change, int32_t rounds, int32_t steps,
+                    leat_error *err)
 {
     leat_arm *arm = &trial->arm;
     int rc;
     memset(trial, 0, sizeof *trial);
     if ((rc = leat_arm_init(arm, &trial->result, rounds, err)) < 0 ||
-        (rc = leat_config_copy(config, &arm->config, err)) < 0)
-        return rc;
-    for (int32_t i = 0; i < n; i++)
-        if ((rc = leat_config_set(arm->config, set[i], err)) < 0)
-            return rc;
-    if ((rc = leat_arm_open(arm, err)) < 0)
+        (rc = leat_config_copy(config, &arm->config, err)) < 0 ||
+        (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
+        (change->lines[0] && (rc = fill_cache(arm, err)) < 0))
         return rc;
     trial->result.steps = steps;
     return leat_arm_warm_step(arm, err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * trial.h: a variant of a job: the config with a few values set. Its parts are measured alone, which predicts
+ * trial.h: a variant of a job: the config with a few values set, or stages inserted. Its parts are measured alone, which predicts
  * how fast the whole will be; the whole is run only to check that. doctor.c and suggest.c call it. */
 #ifndef LEAT_TRIAL_H
 #define LEAT_TRIAL_H
 
 #include "facts.h"
+#include "leat/doctor.h"
 
 typedef struct leat_trial {
     leat_arm arm;
@@ -13,10 +14,12 @@ typedef struct leat_trial {
     int32_t rounds; /* done */
 } leat_trial;
 
-/* Opens config with n values set, for at most `rounds` rounds. steps: of a run as configured.
- * returns  LEAT_OK; LEAT_E_CONFIG: such values cannot be set */
-int leat_trial_open(leat_trial *trial, const leat_config *config, const char *const *set, int32_t n,
-                    int32_t rounds, int32_t steps, leat_error *err);
+/* Opens config with the values or lines of a change, for at most `rounds` rounds. steps: of a run as configured. A
+ * cache that the change inserts is filled by one pass over the data.
+ * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so */
+int leat_trial_open(leat_trial *trial, const leat_config *config,
+                    const leat_doctor_suggestion *change, int32_t rounds, int32_t steps,
+                    leat_error *err);
 /* Frees everything; accepts half-opened trials. */
 void leat_trial_close(leat_trial *trial);
 

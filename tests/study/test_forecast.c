@@ -29,8 +29,9 @@ static void on_shared_cores_both_are_slower(void **state)
     f.on_host = true;
     f.loader_cpu_ns = 4 * 2e6 / ROWS;
     f.step_cpu_ns = 2 * 6e6 / ROWS;
-    /* Beside the workers a step makes 4/6 of its way: 3 ms for the batch, 2 of 6 ms of the step. 4 ms alone. */
-    assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
+    /* Each thread of the step shares its core with a worker, so the other workers have the rest of the cores: a batch
+     * in 2 * 4/3 ms, and in this time 4/3 of 6 ms of the step. 14/3 ms alone. */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 22e6 / 3) < 1);
     f.step_cpu_ns = 0;
     assert_true(fabs(leat_forecast_of(&f).predicted - 6e6) < 1); /* enough cores */
     f.step_cpu_ns = 4 * 6e6 / ROWS; /* both want all cores: one after the other */
@@ -38,6 +39,32 @@ static void on_shared_cores_both_are_slower(void **state)
     f.on_host = false;
     f.step_cpu_ns = 2 * 6e6 / ROWS;
     assert_true(fabs(leat_forecast_of(&f).predicted - 6e6) < 1);
+}
+
+/* Two cores: the times that a step and a batch take beside each other do not depend on which one is slower. */
+static void a_worker_too_many_takes_turns_with_the_trainer(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 3, 6);
+    f.on_host = true;
+    f.cores = f.threads = 2;
+    f.loader_cpu_ns = 2 * 3e6 / ROWS;
+    f.step_cpu_ns = 1 * 6e6 / ROWS;
+    /* A batch in 3 * 4/3 = 4 ms, 2 of 6 ms of the step meanwhile. */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 8e6) < 1);
+    f.loader = within(rate_of(12), 0.01);
+    f.loader_cpu_ns = 2 * 12e6 / ROWS;
+    /* A step in 12 ms, 9 of 12 ms of the batch meanwhile. */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 15e6) < 1);
+    double last = 12e6; /* workers that want hardly more than one core change hardly anything */
+    for (double w = 1; w <= 2; w += 1.0 / 64) {
+        f.loader_cpu_ns = w * 12e6 / ROWS;
+        const double now = leat_forecast_of(&f).predicted;
+        assert_true(now >= last - 1 && now < last + 0.1e6);
+        last = now;
+    }
+    f.step_cpu_ns = 50 * 6e6 / ROWS; /* measured badly: nobody has 50 of 2 cores */
+    assert_true(fabs(leat_forecast_of(&f).predicted - 50 * 6e6 / 2 - 12e6) < 1);
 }
 
 /* --- advice ------------------------------------------------------------------------------------ */
@@ -167,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_slowest_part_is_the_forecast),
         cmocka_unit_test(on_shared_cores_both_are_slower),
+        cmocka_unit_test(a_worker_too_many_takes_turns_with_the_trainer),
         cmocka_unit_test(advice_follows_from_the_parts),
         cmocka_unit_test(shares_sum_to_one_whatever_is_known),
         cmocka_unit_test(idle_time_gets_the_name_of_its_cause),

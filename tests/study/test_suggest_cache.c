@@ -4,6 +4,7 @@
 #include "study/suggest/suggest_cache.h"
 
 #include "fixtures/own_folder.h"
+#include "study/facts_fixture.h"
 
 enum { N = 4, SIDE = 12 };
 
@@ -88,6 +89,83 @@ static void the_cache_stands_behind_the_decoder(void **state)
     }
 }
 
+/* --- tried ------------------------------------------------------------------------------------- */
+
+/* A loader that sleeps 4 ms per picture, in two threads, and a fast device. */
+static const char job[] =
+    "engine: {threads: 2}\nsource: {images: {path: %s}}\n"
+    "pipeline: [{map: {tensor: image, ops: [decode_pnm, sleep: 4, {resize: [4, 4]}, "
+    "normalize: {}]}}, {batch: 2}, {prefetch: {batches: 2}}]\n"
+    "train:\n  device: sim:h200\n  epochs: 10\n  model: [flatten, dense: 2]\n"
+    "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n";
+
+/* An arm of that job, and facts that say what decoding takes: the doctor itself would see that it sleeps. */
+static void open_job(leat_arm *arm, leat_compare_arm *out, leat_facts *f, leat_diagnosis *d)
+{
+    char text[1024];
+    leat_error err = { 0 };
+    snprintf(text, sizeof text, job, test_folder);
+    if (leat_arm_init(arm, out, 1, &err) < 0 ||
+        leat_config_parse(text, "x.yaml", &arm->config, &err) < 0 || leat_arm_open(arm, &err) < 0 ||
+        leat_arm_warm_up(arm, 10, &err) < 0)
+        fail_msg("%s", err.message);
+    *f = facts_of(4, 4, 0.1);
+    f->rows = 2;
+    f->loader = within(500, 0.01);
+    f->run = within(500, 0.01);
+    f->step = within(20000, 0.01);
+    f->threads = f->cores = 2;
+    f->loader_cores = 1.9;
+    set_stage(f, 0, "image: decode_pnm", 4000, 3900);
+    leat_diagnose(f, d);
+}
+
+static const leat_doctor_suggestion *cache_of(const leat_doctor_result *r)
+{
+    for (int32_t i = 0; i < r->n_suggestions; i++)
+        if (!strcmp(r->suggestions[i].lines, "- cache"))
+            return &r->suggestions[i];
+    return NULL;
+}
+
+/* Without the sleep a batch is at least four times as fast, whatever else the machine does. */
+static void a_cache_is_tried(void **state)
+{
+    (void)state;
+    static leat_doctor_result r, advice;
+    static leat_facts f;
+    leat_compare_arm out = { .name = "" };
+    leat_arm arm = { .sync_every = 0 };
+    leat_diagnosis d;
+    leat_error err = { 0 };
+    open_job(&arm, &out, &f, &d);
+    const leat_suggest_about about = {
+        .config = arm.config, .arm = &arm, .facts = &f, .diagnosis = &d, .prefetch = 2, .steps = 10
+    };
+    if (leat_suggest(&about, &r, &err) < 0)
+        fail_msg("%s", err.message);
+    const leat_doctor_suggestion *s = cache_of(&r);
+    assert_non_null(s);
+    assert_string_equal(s->not_tried, "");
+    assert_int_equal(s->stage, 1);
+    assert_true(s->gain > 1);
+    const int32_t n = r.n_suggestions;
+    leat_suggest_advise(&about, &r); /* not a second time */
+    for (int32_t i = n; i < r.n_suggestions; i++)
+        assert_int_equal(r.suggestions[i].lines[0], 0);
+
+    f.loader = within(0.1, 0.01); /* a pass takes 40 s: only predicted */
+    f.run = within(0.1, 0.01);
+    leat_diagnose(&f, &d);
+    leat_suggest_advise(&about, &advice);
+    assert_non_null(cache_of(&advice));
+    assert_string_equal(cache_of(&advice)->not_tried, "a pass over the data takes long");
+    memset(&r, 0, sizeof r);
+    assert_int_equal(leat_suggest(&about, &r, &err), LEAT_OK);
+    assert_null(cache_of(&r));
+    leat_arm_close(&arm);
+}
+
 static void a_second_cache_has_no_place(void **state)
 {
     (void)state;
@@ -99,6 +177,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cache_stands_behind_the_decoder),
+        cmocka_unit_test(a_cache_is_tried),
         cmocka_unit_test(a_second_cache_has_no_place),
     };
     return cmocka_run_group_tests(tests, prepare, remove_folder);

@@ -44,7 +44,7 @@ static void the_screen_fits(void **state)
         expect_in(out, "verdict: ");
         expect_in(out, "what to change");
         expect_in(out, "A step takes ");
-        expect_in(out, "check: from these parts follows a step of ");
+        expect_in(out, "  predicted: ");
         if (i)
             expect_in(out, "simulated");
     }
@@ -111,6 +111,34 @@ static void json_has_what_a_report_needs(void **state)
     json_decref(json);
 }
 
+/* What to write is said of the file: a value of --set does not stand there. */
+static void what_to_write_is_of_the_file(void **state)
+{
+    (void)state;
+    size_t i, n = 0;
+    json_t *json =
+               doctor_json("--device 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}' "
+                           "--set pipeline.prefetch.batches=0 "
+                           "--set 'pipeline.map.ops=[{sleep: 2}, decode_jpeg, {resize: [8, 8]}, "
+                           "normalize]'"),
+           *one;
+    json_array_foreach(json_object_get(json, "suggestions"), i, one)
+    {
+        const char *set = json_string_value(json_array_get(json_object_get(one, "set"), 0));
+        if (!set || strcmp(set, "pipeline.prefetch.batches=2") != 0)
+            continue;
+        n++;
+        assert_string_equal(
+            json_string_value(json_array_get(json_object_get(one, "write"), 0)),
+            "in the list `pipeline`, in `prefetch`, `batches: 2` is there already: leave out what "
+            "overrides it");
+    }
+    const char *verdict =
+        json_string_value(json_object_get(json_object_get(json, "verdict"), "class"));
+    assert_int_equal(n, strcmp(verdict, "environment") != 0); /* then nothing is tried */
+    json_decref(json);
+}
+
 static void exit_codes_name_the_verdict(void **state)
 {
     (void)state;
@@ -157,6 +185,7 @@ int main(void)
         cmocka_unit_test(the_screen_fits),
         cmocka_unit_test(other_measurements_fit),
         cmocka_unit_test(json_has_what_a_report_needs),
+        cmocka_unit_test(what_to_write_is_of_the_file),
         cmocka_unit_test(exit_codes_name_the_verdict),
         cmocka_unit_test(mistakes_are_told_before_anything_runs),
     };

@@ -61,7 +61,11 @@ const char *leat_setting_write(const leat_config *config, const char *set, char 
                  set + skip);
     else
         snprintf(place, sizeof place, parent ? "under `%.*s:`," : "at the top,", parent, set);
-    if (get(config, set, n, old, sizeof old))
+    const bool known = get(config, set, n, old, sizeof old);
+    if (known && !strcmp(old, value)) /* --set or another option hides it */
+        snprintf(text, size, "%s `%.*s: %s` is there already: leave out what overrides it", place,
+                 name, leaf, value);
+    else if (known)
         snprintf(text, size, "%s change `%.*s: %s` to `%.*s: %s`", place, name, leaf, old, name,
                  leaf, value);
     else if (!parent || !get(config, set, (size_t)parent, old, sizeof old))

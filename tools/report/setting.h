@@ -18,7 +18,7 @@ bool leat_setting_of_stage(const char *set);
 /* "engine: {threads: 8}"; of a stage "prefetch: {batches: 2}". Returns `text`. */
 const char *leat_setting_yaml(const char *set, char *text, size_t size);
 
-/* What to write where: "under `engine:`, change `threads: 2` to `threads: 8`". config: as it is now. Returns `text`. */
+/* What to write where: "under `engine:`, change `threads: 2` to `threads: 8`". config: as the file is. Returns `text`. */
 const char *leat_setting_write(const leat_config *config, const char *set, char *text, size_t size);
 
 #endif

@@ -10,13 +10,14 @@
 
 #include "base/text.h"
 #include "study/forecast.h"
+#include "suggest_cache.h"
 
 enum { MOST_WORKERS = 64 };
 
 struct row {
     const char *title, *why;
     bool (*applies)(const leat_suggest_about *about);
-    /* Adds values to set. */
+    /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
     bool input_only; /* the training step stays as it is, and so do its cores */
 };
@@ -44,10 +45,38 @@ static bool no_prefetch(const leat_suggest_about *about)
     return about->prefetch == 0;
 }
 
+void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out)
+{
+    const leat_stage_info *stage;
+    int32_t i = 0;
+    while ((stage = leat_plan_stage(plan, i)) && strcmp(stage->name, "prefetch") != 0)
+        i++;
+    if (stage) {
+        add(out, "pipeline.prefetch.batches", n);
+        return;
+    }
+    snprintf(out->where, sizeof out->where, "at the end of the list `pipeline`");
+    snprintf(out->lines, sizeof out->lines, "- prefetch: {batches: %lld}", (long long)n);
+    out->stage = i;
+}
+
 static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    (void)about;
-    add(out, "pipeline.prefetch.batches", 2);
+    leat_suggest_prefetch(about->arm->plan, 2, out);
+}
+
+/* Workers compute, and a part of that is decoding. */
+static bool decodes(const leat_suggest_about *about)
+{
+    return (is(about, "input-bound") || !strcmp(about->diagnosis->name, "shared-cores")) &&
+           !leat_diagnose_waits(about->facts) && leat_suggest_without_decoding(about->facts, 1) > 0;
+}
+
+static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    leat_suggest_place place;
+    if (leat_suggest_cache_place(about, &place) && leat_suggest_cache_fills(about->facts, &place))
+        leat_suggest_cache_say(about->facts, &place, out);
 }
 
 static bool uneven(const leat_suggest_about *about)
@@ -231,6 +260,7 @@ static const struct row rows[] = {
       direct_reads, set_buffered, true },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
       slow_reads, set_read_bytes, true },
+    { "Decode once", "", decodes, set_cache, true },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
       waits_often, set_rare_sync, false },
@@ -273,26 +303,33 @@ static void insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
     out->suggestions[at] = *s;
 }
 
+/* "path=value path=value", or "cache" of "- cache". */
 static void settings_of(const leat_doctor_suggestion *s, char text[128])
 {
     text[0] = 0;
     for (int32_t i = 0; i < s->n_set; i++)
         leat_text(text + strlen(text), 128 - strlen(text), "%s%s", i ? " " : "", s->set[i]);
+    for (const char *line = s->lines; line[0] && line[1]; line += line[0] == '\n') {
+        const int n = (int)strcspn(line, "\n");
+        leat_text(text + strlen(text), 128 - strlen(text), "%s%.*s", text[0] ? ", " : "", n - 2,
+                  line + 2);
+        line += n;
+    }
 }
 
-/* Two rows may set the same values. */
-static bool is_new(const leat_doctor_suggestion *s, const leat_doctor_result *out)
+bool leat_suggest_is_listed(const leat_doctor_suggestion *s, const leat_doctor_result *out)
 {
-    char text[sizeof out->without_gain[0]];
+    char text[sizeof out->without_gain[0]], other[sizeof text];
     settings_of(s, text);
     for (int32_t i = 0; i < out->n_without_gain; i++)
         if (!strcmp(out->without_gain[i], text))
-            return false;
-    for (int32_t i = 0; i < out->n_suggestions; i++)
-        if (out->suggestions[i].n_set == s->n_set &&
-            !memcmp(out->suggestions[i].set, s->set, sizeof s->set))
-            return false;
-    return true;
+            return true;
+    for (int32_t i = 0; i < out->n_suggestions; i++) {
+        settings_of(&out->suggestions[i], other);
+        if (!strcmp(other, text))
+            return true;
+    }
+    return false;
 }
 
 static void note_no_gain(const leat_doctor_suggestion *s, leat_doctor_result *out)
@@ -306,16 +343,16 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
 {
     leat_doctor_suggestion s = { .n_set = 0 };
     leat_error why = { 0 };
-    row->set(about, &s);
-    if (!is_new(&s, out))
-        return LEAT_OK;
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
+    row->set(about, &s);
+    if ((!s.n_set && !s.lines[0]) || leat_suggest_is_listed(&s, out))
+        return LEAT_OK; /* two rows may set the same values */
     const int rc = leat_suggest_try(about, row->input_only, &s, &why);
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT)
         return LEAT_OK; /* such a value cannot be set in this config or on this device */
     if (rc < 0)
-        return leat_fail(err, rc, "%s: %s", s.set[0], why.message);
+        return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
     out->n_tried++;
     if (s.gain >= LEAT_SUGGEST_LEAST)
         insert(&s, out);

@@ -29,6 +29,13 @@ typedef struct leat_suggest_about {
 int leat_suggest_try(const leat_suggest_about *about, bool input_only,
                      leat_doctor_suggestion *suggestion, leat_error *err);
 
+/* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */
+void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out);
+
+/* Whether the result lists the same values or lines, with a gain or without. */
+bool leat_suggest_is_listed(const leat_doctor_suggestion *suggestion,
+                            const leat_doctor_result *result);
+
 /* Most trials that one call makes. */
 int32_t leat_suggest_most(void);
 

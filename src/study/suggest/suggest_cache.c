@@ -13,8 +13,9 @@
 #include "leat/budget.h"
 #include "leat/loader.h"
 #include "leat/op.h"
+#include "study/stage_lines.h"
 
-enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */ };
+enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
 
 struct place {
     int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
@@ -25,33 +26,6 @@ struct place {
     int n_cached;       /* ops before the cache: up to the first random one behind the decoder */
     char first[TEXT], rest[TEXT]; /* options of the map before the cache, and behind it */
 };
-
-/* Cuts "[a, {b: 1}]" at the commas of the outer list. Returns the number of parts, 0 if there are too many. */
-static int split(char *list, char *parts[OPS_MOST])
-{
-    int n = 0, depth = 0;
-    bool quoted = false;
-    for (char *at = list; *at; at++) {
-        if (quoted && *at == '\\' && at[1])
-            at++;
-        else if (*at == '"')
-            quoted = !quoted;
-        else if (!quoted && (*at == '[' || *at == '{'))
-            depth++;
-        else if (!quoted && (*at == ']' || *at == '}'))
-            depth--;
-        const bool begins = !quoted && depth == 1 && (*at == ',' || at == list);
-        if (begins && n == OPS_MOST)
-            return 0;
-        if (begins)
-            parts[n++] = at + 1 + strspn(at + 1, " ");
-        if (depth == 0 || (begins && *at == ','))
-            *at = 0;
-        if (depth == 0)
-            break;
-    }
-    return n;
-}
 
 /* "decode_jpeg" of "decode_jpeg" and of "{decode_jpeg: {channels: 3}}". */
 static void name_of(const char *op, char name[64])
@@ -74,7 +48,7 @@ static bool read_map(const leat_config *config, int32_t map, struct place *out)
     out->is_list = !get(config, map, ".ops", out->ops);
     if ((out->is_list && !get(config, map, "", out->ops)) || out->ops[0] != '[')
         return false;
-    out->n_ops = split(out->ops, out->op);
+    out->n_ops = leat_stage_lines_split(out->ops, out->op, OPS_MOST);
     out->decodes = out->n_cached = out->n_ops;
     for (int i = 0; i < out->n_ops; i++) {
         name_of(out->op[i], name);
@@ -113,27 +87,6 @@ static bool part_of(const leat_config *config, const struct place *p, int from, 
         leat_config_set(copy, set, NULL) == LEAT_OK && get(copy, p->map - 1, "", text);
     leat_config_close(&copy);
     return good;
-}
-
-/* "pipeline=[...]" with the cache in it. */
-static bool changed_list(const leat_suggest_about *about, const struct place *p, char set[2 * TEXT])
-{
-    char list[TEXT], *entry[OPS_MOST];
-    if (leat_config_get(about->config, "pipeline", list, sizeof list, NULL) < 0 ||
-        strlen(list) == sizeof list - 1)
-        return false;
-    const int n = split(list, entry);
-    size_t used = (size_t)snprintf(set, 2 * TEXT, "pipeline=[");
-    for (int i = 0; i < n && used < 2 * TEXT; i++)
-        used +=
-            (size_t)(i != p->stage
-                         ? snprintf(set + used, 2 * TEXT - used, "%s%s", i ? ", " : "", entry[i])
-                     : p->rest[0]
-                         ? snprintf(set + used, 2 * TEXT - used, "%s{map: %s}, cache, {map: %s}",
-                                    i ? ", " : "", p->first, p->rest)
-                         : snprintf(set + used, 2 * TEXT - used, "%s%s, cache", i ? ", " : "",
-                                    entry[i]));
-    return n > p->stage && used + 2 < 2 * TEXT && strcat(set, "]");
 }
 
 /* Bytes of a sample where the cache is; -1: they differ between samples. */
@@ -177,19 +130,23 @@ static int64_t cached_bytes(const leat_plan *plan)
     return bytes;
 }
 
+static bool insert(leat_config *config, const leat_suggest_place *place)
+{
+    leat_doctor_suggestion change = { .stage = place->stage, .replaces = place->replaces };
+    memcpy(change.lines, place->lines, sizeof change.lines);
+    return leat_stage_lines_insert(config, &change, NULL) == LEAT_OK;
+}
+
 /* Opens the changed config and asks how much memory its cache gets. False: the config cannot be changed so. */
 static bool look_at_memory(const leat_suggest_about *about, const struct place *p,
                            leat_suggest_place *out)
 {
-    char set[2 * TEXT];
     leat_config *config = NULL;
     leat_plan *plan = NULL;
     leat_machine machine;
     leat_budget *const budget = calloc(1, sizeof *budget);
-    const bool good = budget && changed_list(about, p, set) &&
-                      leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
-                      leat_config_set(config, set, NULL) == LEAT_OK &&
-                      leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
+    const bool good = budget && leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
+                      insert(config, out) && leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
                       leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
     if (good) {
         leat_machine_read("", &machine);
@@ -217,7 +174,9 @@ static bool write_lines(const leat_suggest_about *about, const struct place *p,
     char decoder[64];
     int n;
     name_of(p->op[p->decodes], decoder);
-    if (p->rest[0]) {
+    out->replaces = p->rest[0] != 0;
+    out->stage = p->stage + !out->replaces;
+    if (out->replaces) {
         snprintf(out->where, sizeof out->where,
                  "in the list `pipeline`, in place of the `map` with `%.16s`", decoder);
         n = snprintf(out->lines, sizeof out->lines, "- map: %s\n- cache\n- map: %s", p->first,
@@ -239,7 +198,12 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
     if (good && p->n_cached < p->n_ops)
         good = part_of(about->config, p, 0, p->n_cached, p->first) &&
                part_of(about->config, p, p->n_cached, p->n_ops, p->rest);
-    good = good && look_at_memory(about, p, out) && write_lines(about, p, out);
+    good = good && write_lines(about, p, out) && look_at_memory(about, p, out);
     free(p);
     return good;
+}
+
+bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place)
+{
+    return (double)place->n_samples <= FILL_S * facts->loader.value;
 }

@@ -9,6 +9,7 @@
 typedef struct leat_suggest_place {
     char where[LEAT_DOCTOR_MAX_WHERE]; /* "in the list `pipeline`, before `batch`" */
     char lines[LEAT_DOCTOR_MAX_LINES]; /* YAML, with \n between the lines */
+    int32_t stage, replaces;           /* as in leat_doctor_suggestion */
     uint64_t n_samples;
     int64_t sample_bytes; /* of one in the cache; -1: not known */
     bool varies;        /* it is the mean of some that were cached: pictures differ in size there */
@@ -19,5 +20,12 @@ typedef struct leat_suggest_place {
 /* The cache comes behind the map that decodes; a map with a random op behind the decoder is divided there. False:
  * nothing decodes, or the config cannot be changed so (it has a cache already). */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
+
+/* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
+bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
+
+/* Fills title, why, and what to write where. */
+void leat_suggest_cache_say(const leat_facts *facts, const leat_suggest_place *place,
+                            leat_doctor_suggestion *out);
 
 #endif

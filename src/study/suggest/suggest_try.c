@@ -132,13 +132,10 @@ static bool gains_too_little(const leat_suggest_about *about, const struct pair 
 int leat_suggest_try(const leat_suggest_about *about, bool input_only, leat_doctor_suggestion *s,
                      leat_error *err)
 {
-    const char *set[LEAT_DOCTOR_MAX_SET] = { NULL };
     struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
     int rc = pair.trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
-    for (int32_t i = 0; i < s->n_set; i++)
-        set[i] = s->set[i];
     if (rc == LEAT_OK)
-        rc = leat_trial_open(pair.trial, about->config, set, s->n_set, TRIAL_ROUNDS, 0, err);
+        rc = leat_trial_open(pair.trial, about->config, s, TRIAL_ROUNDS, 0, err);
     /* A faster variant needs more steps to fill a run, and other caches. */
     if (rc == LEAT_OK) {
         pair.trial->arm.warmup_ns = WARM_NS;
