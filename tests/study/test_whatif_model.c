@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "study/whatif_model.h"
+#include "study/whatif/whatif_model.h"
 
 static const leat_whatif_rates rates = {
     .n = 2,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "other_processes.h"
+#include "study/other_processes.h"
 
 enum { RUN_NS = 150000000, MIN_BATCHES = 5 };
 

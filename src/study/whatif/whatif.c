@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arm.h"
 #include "base/text.h"
-#include "bootstrap.h"
-#include "median.h"
-#include "other_processes.h"
+#include "study/arm.h"
+#include "study/bootstrap.h"
+#include "study/median.h"
+#include "study/other_processes.h"
 #include "whatif_feed.h"
 #include "whatif_model.h"
 
