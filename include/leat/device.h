@@ -19,7 +19,8 @@ typedef struct leat_device leat_device;
 typedef struct leat_stream leat_stream;
 
 typedef struct leat_device_info {
-    char name[64];  /* as given to leat_device_open */
+    /* As given to leat_device_open(), but every device has one name: "cuda" is "cuda:0". */
+    char name[256];
     char text[192]; /* one line for people */
     int available;  /* 0: no; `text` says why */
     int simulated;  /* 1: its times are modelled; every report must say so */
@@ -36,7 +37,7 @@ typedef enum leat_precision {
 
 /* Opens a device by name; "sim" is its default preset, "sim:NAME" a preset of the table, and
  * "sim:{peak_flops: 1e12, …}" the default and "sim:NAME {…}" a preset with some options changed
- * (leat_device_options("sim")).
+ * (leat_device_options("sim")). A name has 255 bytes at most.
  * out      owned by the caller; close after every loader and trainer that uses it
  * returns  LEAT_OK, LEAT_E_CONFIG (no such device), LEAT_E_UNSUPPORTED (not on this machine) */
 LEAT_API int leat_device_open(const char *name, leat_device **out, leat_error *err);

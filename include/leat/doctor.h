@@ -79,8 +79,8 @@ typedef struct leat_doctor_suggestion {
     /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
     char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];
     int32_t stage,
-        replaces;     /* `lines` go before this entry of `pipeline` (from 0), in place of so many */
-    int32_t is_tried; /* parts were measured with the change; 0: predicted from those of the job */
+        replaces; /* `lines` go before this entry of `pipeline` (from 0), in place of so many */
+    char not_tried[40];       /* why not: "it needs other files"; "": it was tried */
     double predicted_step_ms; /* from the capacities of the changed job */
     double predicted_samples_per_s;
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */

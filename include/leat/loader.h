@@ -178,9 +178,9 @@ typedef struct leat_loader_stats_info {
     uint64_t bytes_out;      /* of delivered batches */
     int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
     int32_t threads;         /* workers */
+    uint64_t spans;          /* recorded for a trace so far, by all threads */
     char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
-                        "threads": threads beside the workers read files; "direct": the source reads its
-                        records itself, in the workers */
+                        "threads": threads beside the workers read files; "direct": workers call the source */
     char reader_reason[160]; /* why this reader; "" when it is the requested one */
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* planned in all, see leat/budget.h */

@@ -88,10 +88,11 @@ typedef struct leat_train_memory {
     int64_t weights, states, average; /* states: of the optimiser */
     int64_t gradients;                /* of all micro-shards */
     int64_t activations;              /* and their gradients, of a full batch */
-    int64_t workspace; /* packed weights, sums, scratch of threads; 0: the device does not tell */
-    int64_t total;     /* the sum of the above */
-    /* What could be used when the trainer was opened, and the rule that gave it ("physical memory"); 0: the device
-     * has memory of its own. On the CPU, a trainer that needs more is refused. */
+    /* Packed weights, sums, scratch of threads, what crosses between devices; 0: the device does not tell. */
+    int64_t workspace;
+    int64_t total; /* the sum of the above */
+    /* What could be used when the trainer was opened, and the rule that gave it ("physical memory"); 0: a device has
+     * memory of its own. On the CPU, a trainer that needs more is refused, and so are layers there that do. */
     int64_t limit;
     char limit_reason[200];
 } leat_train_memory;

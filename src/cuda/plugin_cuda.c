@@ -138,6 +138,7 @@ static int open_gpu(const char *spec, leat_device **out, leat_error *err)
     pthread_mutex_init(&gpu->lock, NULL);
     gpu->base = (leat_device){ .table = leat_cuda_device_table(), .info = info };
     gpu->number = number;
+    snprintf(gpu->base.info.name, sizeof gpu->base.info.name, "cuda:%d", number);
     rc = leat_gpu_check(gpu, cudaSetDevice(number), "starting the device", err);
     if (rc == LEAT_OK)
         rc = leat_gpu_clock_open(gpu, err);

@@ -43,6 +43,10 @@ int leat_device_open(const char *name, leat_device **out, leat_error *err)
     if (!name || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_device_open: name and out must be given");
     *out = NULL;
+    leat_device_info *info;
+    if (strlen(name) >= sizeof info->name)
+        return leat_fail(err, LEAT_E_CONFIG, "device '%.40s…': the name has %zu bytes, %zu at most",
+                         name, strlen(name), sizeof info->name - 1);
     const size_t kind = strcspn(name, ":");
     const char *spec = name[kind] ? name + kind + 1 : "";
     for (size_t i = 0; i < N_TABLES; i++) {
@@ -51,7 +55,9 @@ int leat_device_open(const char *name, leat_device **out, leat_error *err)
         const int rc = tables[i]->open(spec, out, err);
         if (rc < 0)
             return leat_fail_in(err, rc, "device '%s': ", name);
-        snprintf((*out)->info.name, sizeof(*out)->info.name, "%s", name);
+        info = &(*out)->info;
+        if (!info->name[0])
+            snprintf(info->name, sizeof info->name, "%s", name);
         (*out)->n_forks = leat_forked_count();
         return LEAT_OK;
     }

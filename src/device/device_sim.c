@@ -22,6 +22,7 @@
 #include "device_sim.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "device_sim_tasks.h"
@@ -82,6 +83,8 @@ static int sim_open(const char *spec, leat_device **out, leat_error *err)
     }
     device->base.table = &leat_device_sim;
     info->available = info->simulated = 1;
+    if (!*spec || !strcmp(spec, leat_device_sim_preset(0)->name))
+        snprintf(info->name, sizeof info->name, "sim");
     *out = &device->base;
     return LEAT_OK;
 }

@@ -98,7 +98,7 @@ typedef struct leat_device_table {
     const leat_option *options; /* allowed in a name; NULL: none */
     bool host_memory; /* the device computes on host memory: no copies, device_alloc is malloc */
 
-    /* spec: the part of the name after ':', or "". */
+    /* spec: the part of the name after ':', or "". Sets info.name where several names mean the same device. */
     int (*open)(const char *spec, leat_device **out, leat_error *err);
     void (*close)(leat_device *device);
     /* Lists all devices of this kind, see leat_devices(). */

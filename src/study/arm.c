@@ -83,7 +83,7 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     read_config(arm);
     const leat_device_info *info = leat_device_get_info(arm->device);
     const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
-    snprintf(arm->out->device, sizeof arm->out->device, "%s", info->name);
+    snprintf(arm->out->device, sizeof arm->out->device, "%.63s", info->name);
     arm->out->simulated = info->simulated;
     arm->out->flops_per_sample = leat_trainer_get_info(arm->trainer)->flops_per_sample;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
@@ -158,22 +158,34 @@ static int64_t rows_after(const leat_arm *arm, int32_t settled)
     return rows;
 }
 
+/* Spans that the loader has recorded. The struct is large, so it is not in a frame of leat_arm_run(). */
+static uint64_t spans_of(leat_loader *loader)
+{
+    leat_loader_stats_info stats;
+    leat_loader_stats(loader, &stats);
+    return stats.spans;
+}
+
 int leat_arm_run(leat_arm *arm, int32_t round, leat_error *err)
 {
     leat_loader *loader = NULL;
     int32_t settled = 0, n = 0;
     leat_arm_use from;
+    uint64_t spans;
     int rc;
     arm->n_times = 0;
     if ((rc = leat_arm_loader_open(arm, &loader, err)) < 0 ||
         (rc = drive(arm, loader, arm->settle, &settled, err)) < 0)
         goto fail;
+    spans = spans_of(loader);
     from = leat_arm_use_now();
     if ((rc = drive(arm, loader, arm->out->steps, &n, err)) < 0 ||
         (rc = append_times(arm, settled + n, err)) < 0)
         goto fail;
     if ((rc = account(arm, settled, &arm->runs[round], err)) == LEAT_OK)
         leat_arm_use_add(&arm->use_run, from, rows_after(arm, settled));
+    arm->spans += spans_of(loader) - spans;
+    arm->span_steps += n;
 fail:
     leat_loader_close(&loader);
     return rc;

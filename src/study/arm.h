@@ -52,6 +52,8 @@ typedef struct leat_arm {
     size_t n_times;
     int64_t repeat_every; /* in runs as configured, every n-th batch is computed twice; 0: never */
     leat_arm_use use_run, use_loader, use_step;
+    uint64_t spans;     /* recorded for a trace in the measured steps of runs as configured */
+    int64_t span_steps; /* these steps */
     leat_arm_input input;
     leat_arm_once once;
     int32_t sync_every; /* train.sync_every */

@@ -136,7 +136,7 @@ static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_
         goto done;
     out->open_ms = (double)(leat_clock_ns() - start_ns) * 1e-6;
     const leat_device_info *info = leat_device_get_info(arm.device);
-    snprintf(out->name, sizeof out->name, "%s", info->name);
+    snprintf(out->name, sizeof out->name, "%.63s", info->name);
     out->simulated = info->simulated;
     rc = first_step(&arm, out, err);
 done:

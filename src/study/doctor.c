@@ -18,6 +18,7 @@
 #include "median.h"
 #include "other_processes.h"
 #include "rounds.h"
+#include "span_cost.h"
 #include "suggest/suggest.h"
 #include "trial.h"
 
@@ -43,6 +44,7 @@ struct doctor {
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
     leat_other_processes before, after;
+    double span_ns;
     int n_done, n_total;
 };
 
@@ -150,6 +152,7 @@ static void gather(struct doctor *d)
     const int64_t n_batches = leat_plan_get_info(d->arm.plan)->n_batches;
     leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
     leat_facts_of(&d->arm, f);
+    f->span_ns = d->span_ns;
     f->cores = d->after.n_cpus;
     f->taken = leat_other_processes_taken(&d->before, &d->after);
     f->throttled = leat_other_processes_throttled(&d->before, &d->after) / f->cores;
@@ -306,7 +309,7 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 static int verify_first(struct doctor *d, leat_error *err)
 {
     for (int32_t i = 0; i < d->result->n_suggestions; i++)
-        if (d->result->suggestions[i].is_tried)
+        if (!d->result->suggestions[i].not_tried[0])
             return verify(d, &d->result->suggestions[i], err);
     return LEAT_OK;
 }
@@ -356,6 +359,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     struct doctor *d = calloc(1, sizeof *d);
     if (!d)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *d);
+    d->span_ns = leat_span_cost_ns();
     d->options = options ? options : &defaults;
     d->result = out;
     if ((rc = check(d->options, err)) == LEAT_OK) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * doctor_fill.c: capacities, shares, evidence and the sentence of a doctor's result. doctor.c calls it. */
+ * doctor_fill.c: capacities, shares and the sentence of a doctor's result. doctor.c calls it. */
 #include "doctor_fill.h"
 
 #include <stdarg.h>
@@ -123,75 +123,6 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
     out->next_wall_step_ms = next->ns * 1e-6;
 }
 
-/* --- evidence ---------------------------------------------------------------------------------- */
-
-static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *name, double value,
-                                          const char *unit)
-{
-    static leat_doctor_evidence spare;
-    if (out->n_evidence == LEAT_DOCTOR_MAX_EVIDENCE)
-        return &spare;
-    leat_doctor_evidence *e = &out->evidence[out->n_evidence++];
-    snprintf(e->name, sizeof e->name, "%s", name);
-    snprintf(e->unit, sizeof e->unit, "%s", unit);
-    e->value = value;
-    return e;
-}
-
-static void rate_evidence(leat_doctor_result *out, const char *name, double ms, const char *what)
-{
-    leat_doctor_evidence *e = add_evidence(out, name, ms, "ms");
-    leat_text(e->text, sizeof e->text, "%s: %.3g ms per step", what, ms);
-}
-
-static const leat_stage_fact *slowest(const leat_facts *f)
-{
-    const leat_stage_fact *stage = NULL;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        if (!stage || f->stages[i].wall_ns > stage->wall_ns)
-            stage = &f->stages[i];
-    return stage;
-}
-
-static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
-{
-    const leat_stage_fact *stage = slowest(f);
-    double all = 0;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        all += f->stages[i].wall_ns;
-    if (!stage || all <= 0)
-        return;
-    leat_doctor_evidence *e = add_evidence(out, "slowest_stage", stage->wall_ns / all, "share");
-    leat_text(e->text, sizeof e->text,
-              "slowest stage of the loader: %s, %.0f %% of the workers' time", stage->name,
-              100 * stage->wall_ns / all);
-    e = add_evidence(out, "loader_cores", f->loader_cores, "cores");
-    leat_text(e->text, sizeof e->text, "%d worker%s kept %.1f of %d cores busy", f->threads,
-              f->threads == 1 ? "" : "s", f->loader_cores, f->cores);
-}
-
-static void fill_evidence(const leat_facts *f, const leat_doctor_loaders *loaders,
-                          leat_doctor_result *out)
-{
-    const leat_forecast m = leat_forecast_of(f);
-    rate_evidence(out, "run", out->measured_step_ms, "the job as you run it");
-    rate_evidence(out, "step", m.step * 1e-6, "the step alone, on one batch");
-    if (loaders->ahead.value > 0)
-        rate_evidence(out, "loader", ms_at(f, loaders->ahead.value),
-                      "the loader alone, with nobody to wait for");
-    if (loaders->alone.value > 0)
-        rate_evidence(out, "first_batch", ms_at(f, loaders->alone.value),
-                      "one batch alone, without prefetch");
-    if (m.copy > 0)
-        rate_evidence(out, "copy", m.copy * 1e-6, "the copy of a batch to the device");
-    if (f->on_host && m.shared > 0)
-        rate_evidence(out, "shared", m.shared * 1e-6, "CPU work of both, divided by the cores");
-    if (!f->on_host && m.step > 0 && m.queued < 0.97 * m.step)
-        rate_evidence(out, "step_queued", m.queued * 1e-6,
-                      "of the step, the device computes for only");
-    stage_evidence(f, out);
-}
-
 /* --- the sentence ------------------------------------------------------------------------------ */
 
 /* What each verdict means to someone who reads it for the first time. */
@@ -283,7 +214,7 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     fill_capacities(f, loaders, out);
     fill_shares(f, out);
     fill_next_wall(f, d, loaders, out);
-    fill_evidence(f, loaders, out);
+    leat_doctor_fill_evidence(f, loaders, out);
     fill_sentence(d, out);
 }
 

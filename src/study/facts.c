@@ -58,6 +58,7 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .loader_cores = per((double)loader->cpu_ns, (double)loader->wall_ns),
         .loader_cpu_ns = per((double)loader->cpu_ns, (double)loader->rows),
         .step_cpu_ns = per((double)step->cpu_ns, (double)step->rows),
+        .spans = per((double)arm->spans, (double)arm->span_steps),
     };
     add_input(&arm->input, out);
     add_stages(&arm->input, out);

@@ -34,8 +34,10 @@ typedef struct leat_facts {
     double step_busy; /* share of its time in which the device computes, without such waits */
     leat_meter meter; /* of the whole */
     double copying;   /* share of the loader's time alone in which its copies run */
-    double copy_ns, copy_bytes;        /* of a batch */
-    double run_cores, loader_cores;    /* CPUs in use on average */
+    double copy_ns, copy_bytes;     /* of a batch */
+    double run_cores, loader_cores; /* CPUs in use on average */
+    double spans,
+        span_ns; /* recorded for a trace in a step of the whole; what recording one takes */
     double loader_cpu_ns, step_cpu_ns; /* CPU time per sample */
     double asleep, reads_in_flight;    /* loader alone: share of the workers' time; mean */
     double one_time_ns, steps_of_job;  /* all one-time costs; steps of the job as configured */

@@ -113,4 +113,13 @@ static inline float leat_target_f32(const leat_view *target, int64_t i)
                                            : (float)leat_target_i64(target, i);
 }
 
+/* What leat_model_check_rows() looks at, where the batch is in host memory. */
+static inline leat_loss_rows leat_loss_targets(const leat_net_rows *rows)
+{
+    return (leat_loss_rows){ .target = &rows->y,
+                             .weights = (const float *)rows->weights.data,
+                             .valid = rows->valid,
+                             .rows = rows->rows };
+}
+
 #endif

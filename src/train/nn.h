@@ -186,7 +186,7 @@ const leat_optimizer *leat_optimizer_at(size_t i);
 typedef struct leat_layer_common {
     leat_string name;      /* "": INDEX.KIND */
     const leat_node *from; /* names of the layers that it reads; NULL: the layer before */
-    leat_string device;    /* "": the run's, see net_split.c */
+    leat_string device;    /* "": the run's, see split/split.h */
 } leat_layer_common;
 
 typedef struct leat_model_layer {
@@ -217,7 +217,7 @@ typedef struct leat_model_param {
 typedef struct leat_model {
     int32_t n_layers;
     leat_model_layer *layers;
-    /* The layers [first, end) that a net of it computes: all, or a part of a model that net_split.c cuts. A part has
+    /* The layers [first, end) that a net of it computes: all, or a part of a model that split_cut.c cuts. A part has
      * no parameters of other layers, and its input is the output of layer first - 1. */
     int32_t first, end;
     int32_t n_params;
@@ -308,7 +308,7 @@ typedef struct leat_net_rows {
     leat_view weights;    /* float32, one per row; data NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t rows;         /* 1 … batch_size when training */
-    int64_t n_valid;      /* of them that count, at least 1 */
+    int64_t n_valid;      /* of them that count; 1 or more when training */
 } leat_net_rows;
 
 /* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */
@@ -370,15 +370,10 @@ typedef struct leat_backend {
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;
 
-/* net_split.c: a net of several, for models with layers that name a device. */
-extern const leat_backend leat_backend_split;
-bool leat_split_wanted(const leat_model *model);
-/* What crosses between devices in a training step of a full batch without masks; simulated: one of them is. */
-typedef struct leat_split_info {
-    int64_t crossings, bytes;
-    bool simulated;
-} leat_split_info;
-leat_split_info leat_split_describe(const leat_net *net);
+/* train_summary.c: memory of a training step of a net; where its backend does not tell, by the tensors of its program.
+ * Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_net_memory(const leat_model *model, const leat_backend *backend, const leat_net *net,
+                    leat_train_memory *out, leat_error *err);
 
 /* Functions of libleat for backends outside of it: a plugin does not link to libleat. */
 typedef struct leat_net_host {

@@ -68,7 +68,7 @@ int leat_model_fits(const leat_model *model, const leat_train_memory *memory, le
         lower_text(memory));
 }
 
-/* Where the backend does not tell: tensors of the program, without scratch. */
+/* Tensors of the program, without scratch. */
 static int count_program(const leat_model *model, leat_train_memory *out, leat_error *err)
 {
     const int64_t n = model->shards;
@@ -84,17 +84,23 @@ static int count_program(const leat_model *model, leat_train_memory *out, leat_e
     return rc;
 }
 
-int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, leat_error *err)
+int leat_net_memory(const leat_model *model, const leat_backend *backend, const leat_net *net,
+                    leat_train_memory *out, leat_error *err)
 {
     int rc = LEAT_OK;
+    *out = (leat_train_memory){ 0 };
+    if (backend->memory)
+        backend->memory(net, out);
+    else
+        rc = count_program(model, out, err);
+    leat_model_memory(model, out);
+    return rc;
+}
+
+int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, leat_error *err)
+{
     if (!trainer || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_memory: trainer and out must be given");
-    *out = (leat_train_memory){ 0 };
-    if (trainer->backend->memory)
-        trainer->backend->memory(trainer->net, out);
-    else
-        rc = count_program(&trainer->model, out, err);
-    leat_model_memory(&trainer->model, out);
-    return rc;
+    return leat_net_memory(&trainer->model, trainer->backend, trainer->net, out, err);
 }

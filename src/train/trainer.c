@@ -392,9 +392,9 @@ int leat_trainer_repeat(leat_trainer *trainer, leat_batch *batch, int64_t n, lea
 int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err)
 {
     if (!trainer || batch < 0 || trainer->n_accumulated)
-        return leat_fail(
-            err, LEAT_E_ARGUMENT,
-            "leat_trainer_start_at: a trainer without steps, and a batch of 0 or more");
-    trainer->n_accumulated = batch - batch % trainer->model.accumulate;
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_start_at: a trainer without steps, and batch of 0 or more");
+    trainer->n_skipped = batch % trainer->model.accumulate; /* of a sum that is not taken up */
+    trainer->n_accumulated = batch - trainer->n_skipped;
     return LEAT_OK;
 }

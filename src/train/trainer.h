@@ -66,10 +66,11 @@ struct leat_trainer {
     int32_t weight_at;           /* the same; used where the model is weighted */
     int64_t sync_every;
     leat_net_sums carried; /* of training, from before an evaluation */
-    int64_t n_accumulated; /* training steps of the run whose gradients were taken, see start_at */
-    int64_t n_skipped;     /* training batches of the run without a step: all rows were masked */
-    float clip;            /* leat_net_step.clip */
-    leat_views views;      /* of evaluation */
+    /* Training batches of the run so far, see start_at: whose gradients were taken; the others, because all rows were
+     * masked, or the sum of gradients that they belong to is not taken up. */
+    int64_t n_accumulated, n_skipped;
+    float clip;       /* leat_net_step.clip */
+    leat_views views; /* of evaluation */
     leat_net_sums view_sums;
     leat_schedule *schedule;
     leat_average average;
@@ -85,8 +86,8 @@ struct leat_trainer {
 
 /* The properties of the plan that a trainer uses. Shapes are of one sample. */
 typedef struct leat_trainer_feed {
-    int32_t input_at, target_at,
-        weight_at; /* tensors of the plan; the last where there are weights */
+    int32_t input_at, target_at; /* tensors of the plan */
+    int32_t weight_at;           /* the same; where there are weights */
     leat_shape input, target;
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rules.h"
+#include "split/net_split.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -123,13 +124,14 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     trainer->backend = leat_backend_for(trainer->device, &why);
     if (!trainer->backend)
         return leat_fail(err, why.code, "%s", why.message);
-    if (leat_split_wanted(&trainer->model))
+    const bool split = leat_split_wanted(&trainer->model);
+    if (split)
         trainer->backend = &leat_backend_split;
-    if (trainer->backend == &leat_backend_split && trainer->clip > 0)
+    if (split && trainer->clip > 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.clip needs the norm of the whole gradient, which no device has "
                          "where layers name a `device`: leave out one of them");
-    if (trainer->device->table->host_memory) {
+    if (split || trainer->device->table->host_memory) {
         leat_machine_read("", &trainer->machine);
         trainer->model.memory_limit = trainer->machine.memory_bytes;
         trainer->model.memory_why = trainer->machine.memory_why;
@@ -161,6 +163,8 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         trainer->info.crossings = split.crossings;
         trainer->info.crossed_bytes = split.bytes;
         trainer->info.simulated |= split.simulated;
+        if (!split.in_host_memory) /* the parts were checked; no limit holds for all devices */
+            trainer->model.memory_limit = 0;
     }
     if (model->weighted && !trainer->info.simulated)
         trainer->info.expect.weights = trainer->weight_at + 1;
@@ -170,6 +174,23 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 }
 
 /* --- open, close ----------------------------------------------------------------------------- */
+
+static int open_parts(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
+                      const leat_trainer_feed *feed, leat_error *err)
+{
+    int rc = open_model(trainer, node, o, feed, err);
+    if (rc == LEAT_OK)
+        rc = open_run(trainer, node, o, feed, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_options_checkpoint(o->checkpoint, &trainer->checkpoint, err);
+    if (rc == LEAT_OK)
+        rc = leat_trainer_options_cuda(o->cuda, &trainer->cuda, err);
+    trainer->model.measure_plans = trainer->cuda.plans == 1;
+    trainer->model.plan_cache = trainer->cuda.plan_cache.text;
+    if (rc == LEAT_OK)
+        rc = open_events(trainer, err);
+    return rc < 0 ? rc : open_net(trainer, err);
+}
 
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err)
@@ -188,21 +209,9 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->target_at = feed->target_at;
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
-    rc = trainer->times ? open_model(trainer, node, &options, feed, err)
+    rc = trainer->times ? open_parts(trainer, node, &options, feed, err)
                         : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
                                     LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
-    if (rc == LEAT_OK)
-        rc = open_run(trainer, node, &options, feed, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_options_checkpoint(options.checkpoint, &trainer->checkpoint, err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_options_cuda(options.cuda, &trainer->cuda, err);
-    trainer->model.measure_plans = trainer->cuda.plans == 1;
-    trainer->model.plan_cache = trainer->cuda.plan_cache.text;
-    if (rc == LEAT_OK)
-        rc = open_events(trainer, err);
-    if (rc == LEAT_OK)
-        rc = open_net(trainer, err);
     if (rc < 0) {
         leat_trainer_close(&trainer);
         return rc;

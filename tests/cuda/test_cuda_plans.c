@@ -183,10 +183,24 @@ static leat_gpu_lib_spec small_conv(void)
                                 .groups = 1 };
 }
 
-/* Whether the cache has the plan; then builds or takes it. */
+/* The file of the one plan in the cache; 0: none. */
+static ino_t plan_file(void)
+{
+    DIR *const folder = opendir(target.cache_path);
+    struct stat about = { .st_ino = 0 };
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.')
+            assert_int_equal(fstatat(dirfd(folder), entry->d_name, &about, 0), 0);
+    if (folder)
+        closedir(folder);
+    return about.st_ino;
+}
+
+/* Whether leat_cudnn_plans() takes the plan from the cache. A plan that it builds is stored, in a new file. */
 static bool one_plan(void)
 {
     const leat_gpu_lib_spec spec = small_conv();
+    const ino_t before = plan_file();
     leat_cudnn_plan *plan = leat_cudnn_plan_cached(&target, &spec);
     leat_error err;
     int n;
@@ -195,6 +209,7 @@ static bool one_plan(void)
     if (leat_cudnn_plans(&target, &spec, 1, &plan, &n, &err) < 0)
         fail_msg("%s", err.message);
     leat_cudnn_plan_close(&plan);
+    assert_int_equal(plan_file() == before, was_cached);
     return was_cached;
 }
 

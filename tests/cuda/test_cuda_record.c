@@ -4,10 +4,7 @@
  * by turns, versions that are not read, calls that fail. */
 #include "base/clock.h"
 #include "device/device_table.h"
-#include "fakes/cupti_fake.h"
 #include "fixtures/cuda_fixture.h"
-
-#define FAKE_CUPTI BUILD_DIR "/tests/libcupti-fake.so"
 
 static const cuda_fake_table *fake;
 static const cupti_fake_table *cupti;
@@ -26,8 +23,7 @@ static void close_device(leat_device *device)
 {
     leat_device_close(&device);
     check_fake(fake);
-    assert_null(cupti->violation());
-    assert_int_equal(cupti->enabled(), 0);
+    check_fake_cupti(cupti);
 }
 
 /* Comes first: the library is opened once and for all. */
@@ -134,13 +130,7 @@ int main(void)
         cmocka_unit_test(what_is_kept),
         cmocka_unit_test(buffers_go_round),
     };
-    const cupti_fake_table *(*get)(void);
     fake = open_fake();
-    setenv("LEAT_CUPTI", FAKE_CUPTI, 1);
-    void *const library = dlopen(FAKE_CUPTI, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        return fprintf(stderr, "%s\n", dlerror()), 1;
-    *(void **)&get = dlsym(library, "cupti_fake_get");
-    cupti = get();
+    cupti = open_fake_cupti();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

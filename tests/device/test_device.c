@@ -146,7 +146,7 @@ static void options_can_be_listed(void **state)
 
 static void bad_names_say_why(void **state)
 {
-    (void)state;
+    static char long_name[300];
     static const struct {
         const char *name;
         int code;
@@ -168,7 +168,10 @@ static void bad_names_say_why(void **state)
         { "sim:{launch_ns", LEAT_E_CONFIG, "sim:{launch_ns" },
         { "sim:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
           LEAT_E_CONFIG, "too long" },
+        { long_name, LEAT_E_CONFIG, "the name has 256 bytes, 255 at most" },
     };
+    (void)state;
+    snprintf(long_name, sizeof long_name, "sim:{%s%*s}", "launch_ns: 1", 238, "");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         leat_device *device = (leat_device *)&device;
         leat_error err = { 0 };
@@ -184,6 +187,22 @@ static void bad_names_say_why(void **state)
     assert_int_equal(leat_device_open("cpu", NULL, NULL), LEAT_E_ARGUMENT);
     leat_device_close(&device);
     leat_device_close(NULL);
+}
+
+/* Devices are told apart by their names. */
+static void a_name_is_whole_and_a_device_has_one(void **state)
+{
+    static const char *const names[][2] = { { SLOW_SIM, SLOW_SIM }, { "cpu", "cpu" },
+                                            { "cpu:", "cpu" },      { "sim", "sim" },
+                                            { "sim:", "sim" },      { "sim:small", "sim" },
+                                            { "sim:t4", "sim:t4" } };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        leat_device *device;
+        assert_int_equal(leat_device_open(names[i][0], &device, NULL), LEAT_OK);
+        assert_string_equal(leat_device_get_info(device)->name, names[i][1]);
+        leat_device_close(&device);
+    }
 }
 
 /* LEAT_CUDA_PLUGIN names a file that is none (set in main, before anything opened it). */
@@ -377,6 +396,7 @@ int main(void)
         cmocka_unit_test(tables_are_complete),
         cmocka_unit_test(options_can_be_listed),
         cmocka_unit_test(bad_names_say_why),
+        cmocka_unit_test(a_name_is_whole_and_a_device_has_one),
         cmocka_unit_test(cuda_without_plugin_says_so),
         cmocka_unit_test(a_stream_keeps_order),
         cmocka_unit_test(a_stream_waits_for_another),

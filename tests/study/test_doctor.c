@@ -23,21 +23,14 @@ struct job {
 
 static leat_config *make_config(const struct job *job)
 {
-    char text[1024];
-    leat_config *config;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
-             "engine: {threads: 2}\n"
-             "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}%s%s%s]\n"
-             "train:\n  device: '%s'\n  input: x\n  target: id\n  epochs: 10000\n  %s\n"
-             "  model: [{dense: %d}]\n"
-             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
-             path, job->ops, BATCH, job->prefetch ? ", {prefetch: " : "",
-             job->prefetch ? job->prefetch : "", job->prefetch ? "}" : "", job->device, job->train,
-             N_RECORDS);
-    check(leat_config_parse(text, "doctor.yaml", &config, &err), &err);
-    return config;
+    char prefetch[64] = "";
+    if (job->prefetch)
+        snprintf(prefetch, sizeof prefetch, ", {prefetch: %s}", job->prefetch);
+    return record_file_config(
+        "engine: {threads: 2}\n"
+        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}%s]\n"
+        "train:\n  device: '%s'\n  epochs: 10000\n  %s\n  model: [{dense: %d}]\n",
+        job->ops, BATCH, prefetch, job->device, job->train, N_RECORDS);
 }
 
 static leat_doctor_result r;
@@ -58,6 +51,34 @@ static const leat_doctor_capacity *capacity(const char *kind)
             return &r.capacities[i];
     fail_msg("no capacity %s", kind);
     return NULL;
+}
+
+static const leat_doctor_evidence *evidence(const char *name)
+{
+    for (int32_t i = 0; i < r.n_evidence; i++)
+        if (!strcmp(r.evidence[i].name, name))
+            return &r.evidence[i];
+    return NULL;
+}
+
+/* The rule of the prediction, and what recording spans costs: a span per batch at least, far less than the step. */
+static void check_evidence(void)
+{
+    double spans = 0, ns = 0;
+    const leat_doctor_evidence *e = evidence("rule");
+    assert_true(e && fabs(e->value / r.predicted_step_ms - 1) < 1e-9 && e->text[0]);
+    e = evidence("spans");
+    assert_true(e && e->value > 0 && e->value < 0.5);
+    const char *numbers = strstr(e->text, "step: ");
+    assert_non_null(numbers);
+    assert_int_equal(sscanf(numbers, "step: %lf of %lf ns", &spans, &ns), 2);
+    assert_true(spans >= 1 && ns > 0);
+    assert_true(fabs(spans * ns * 1e-6 / r.measured_step_ms / e->value - 1) < 0.1);
+    assert_true(strlen(e->text) <= 80); /* the screen has place for so much */
+    assert_true(strlen(evidence("rule")->text) <= 100);
+    e = evidence("host_late");
+    assert_true(!e || strlen(e->text) <= 76);
+    assert_true((e != NULL) == (r.shares[5].share >= 0.01));
 }
 
 /* What must hold of every result. */
@@ -86,6 +107,7 @@ static void check_result(void)
     if (!strcmp(r.verdict.name, "environment")) /* nothing that is measured then would hold */
         assert_int_equal(r.n_tried + r.n_suggestions, 0);
     assert_true(strlen(r.verdict.sentence) > 20);
+    check_evidence();
 }
 
 static void examine(const struct job *job, const leat_doctor_options *options)
@@ -198,7 +220,7 @@ static void a_missing_prefetch_is_inserted(void **state)
             s = &r.suggestions[i];
     assert_non_null(s);
     assert_string_equal(s->where, "at the end of the list `pipeline`");
-    assert_true(s->is_tried && s->n_set == 0 && s->stage == 3);
+    assert_true(!s->not_tried[0] && s->n_set == 0 && s->stage == 3);
     if (s == &r.suggestions[0])
         assert_true(s->is_verified && s->verified_step_ms >= 2.9);
 }

@@ -20,19 +20,11 @@ static int make_file(void **state)
 /* Two dense layers are some kernels of 0.5 ms each. */
 static leat_config *make_config(const char *device)
 {
-    char text[1024];
-    leat_config *config;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
-             "engine: {threads: 2}\n"
-             "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: 1}]}}, {batch: %d}, prefetch]\n"
-             "train:\n  device: '%s'\n  input: x\n  target: id\n"
-             "  model: [{dense: 32}, relu, {dense: %d}]\n"
-             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
-             path, BATCH, device, N_RECORDS);
-    check(leat_config_parse(text, "study.yaml", &config, &err), &err);
-    return config;
+    return record_file_config(
+        "engine: {threads: 2}\n"
+        "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: 1}]}}, {batch: %d}, prefetch]\n"
+        "train:\n  device: '%s'\n  model: [{dense: 32}, relu, {dense: %d}]\n",
+        BATCH, device, N_RECORDS);
 }
 
 static leat_compare_result result;

@@ -18,19 +18,11 @@ static int make_file(void **state)
 
 static leat_config *make_config(const char *sleep_ms, const char *threads, const char *prefetch)
 {
-    char text[1024];
-    leat_config *config;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
-             "engine: {threads: %s}\n"
-             "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: %s}]}}, {batch: %d}%s]\n"
-             "train:\n  device: 'sim:{kernel_min_ns: 300000, launch_ns: 0}'\n"
-             "  input: x\n  target: id\n  model: [{dense: %d}]\n"
-             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
-             path, threads, sleep_ms, BATCH, prefetch, N_RECORDS);
-    check(leat_config_parse(text, "tune.yaml", &config, &err), &err);
-    return config;
+    return record_file_config(
+        "engine: {threads: %s}\n"
+        "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: %s}]}}, {batch: %d}%s]\n"
+        "train:\n  device: 'sim:{kernel_min_ns: 300000, launch_ns: 0}'\n  model: [{dense: %d}]\n",
+        threads, sleep_ms, BATCH, prefetch, N_RECORDS);
 }
 
 static leat_tune_result result;

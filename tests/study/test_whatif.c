@@ -18,17 +18,10 @@ static int make_file(void **state)
 
 static leat_config *make_config(const char *ops)
 {
-    char text[1024];
-    leat_config *config;
-    leat_error err;
-    snprintf(text, sizeof text,
-             "source:\n  tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}\n"
-             "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, prefetch]\n"
-             "train:\n  input: x\n  target: id\n  model: [{dense: %d}]\n"
-             "  loss: softmax_cross_entropy\n  optimizer: {sgd: {learning_rate: 0.01}}\n",
-             path, ops, BATCH, N_RECORDS);
-    check(leat_config_parse(text, "whatif.yaml", &config, &err), &err);
-    return config;
+    return record_file_config(
+        "pipeline: [shuffle, {map: {tensor: x, ops: [%s]}}, {batch: %d}, prefetch]\n"
+        "train:\n  model: [{dense: %d}]\n",
+        ops, BATCH, N_RECORDS);
 }
 
 static leat_whatif_result result;

@@ -246,7 +246,7 @@ static void layers_on_another_device_are_told(void **state)
     expect_success(shell("$L train x.yaml --summary %s", model));
     expect_in(out, "  device\n0.flatten ");
     expect_in(out, "  sim\n3.dense ");
-    expect_in(out, "between devices: 4 copies and 5.12 kB per step");
+    expect_in(out, "between devices: 4 crossings with 5.12 kB per step");
     expect_success(shell("$L train x.yaml --summary --json %s", model));
     json_t *json = parse_out();
     assert_int_equal(number(json, "crossings"), 4);
@@ -257,7 +257,7 @@ static void layers_on_another_device_are_told(void **state)
                             i == 2 ? "sim" : "cpu");
     json_decref(json);
     expect_success(shell("$L train x.yaml -q --epochs 4 %s", model));
-    expect_in(out, "and 4 copies of 5.12 kB between them");
+    expect_in(out, "and 4 crossings with 5.12 kB between them");
     expect_success(shell("$L train x.yaml -q --epochs 4 --json %s", model));
     json = parse_out();
     const json_t *const epoch = json_array_get(json_object_get(json, "epochs"), 3);

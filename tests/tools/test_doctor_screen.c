@@ -115,6 +115,10 @@ static void the_longest_result_fits(void **state)
     (void)state;
     static const char *const kinds[] = { "loader", "first_batch", "copy",
                                          "step",   "step_queued", "shared" };
+    static const struct {
+        const char *name;
+        size_t size; /* test_doctor.c holds their texts to it */
+    } explained[] = { { "rule", 101 }, { "host_late", 77 }, { "spans", 81 } };
     const double shares[] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.395, 0.005 };
     leat_config *config = parse("engine: {threads: 2}\n");
     char path[256];
@@ -140,6 +144,11 @@ static void the_longest_result_fits(void **state)
         for (r.n_suggestions = 0; r.n_suggestions < LEAT_DOCTOR_MAX_SUGGESTIONS; r.n_suggestions++)
             longest_suggestion(&r.suggestions[r.n_suggestions], r.n_suggestions + verified,
                                verified);
+        for (size_t i = 0; i < sizeof explained / sizeof *explained; i++) {
+            strcpy(r.evidence[r.n_evidence].name, explained[i].name);
+            fill(r.evidence[r.n_evidence].text, explained[i].size);
+            r.n_evidence++;
+        }
         for (int i = 0; i < LEAT_DOCTOR_MAX_SUGGESTIONS; i++)
             FILL(r.without_gain[r.n_without_gain++]);
         const char *const text = screen_of(path, config);
@@ -259,6 +268,50 @@ static void times_have_three_digits(void **state)
     }
 }
 
+static void explain(const char *name, const char *text)
+{
+    leat_doctor_evidence *const e = &r.evidence[r.n_evidence++];
+    strcpy(e->name, name);
+    strcpy(e->text, text);
+}
+
+/* The rule of the prediction, why the host is late, and what recording costs. */
+static void what_explains_is_printed(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.9, 0, 0, 0, 0, 0.1, 0 });
+    r.predicted_step_ms = 8;
+    explain("rule", "predicted: the slowest of loader 8, step 2 ms");
+    explain("host_late", "host is late: why");
+    explain("spans", "recording spans costs 1 % of a step");
+    const char *text = screen_of("x.yaml", NULL);
+    assert_non_null(strstr(text,
+                           "\n  predicted: the slowest of loader 8, step 2 ms; 20 % less than "
+                           "measured, so\n  they do not explain all\n"));
+    assert_non_null(strstr(text, "\n  * host is late: why\n"));
+    assert_non_null(strstr(text, "\nrecording spans costs 1 % of a step\n"));
+    r.n_evidence--;
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    text = screen_of("x.yaml", NULL);
+    assert_null(strstr(text, "* "));
+    assert_null(strstr(text, "recording"));
+}
+
+static void a_change_says_why_it_was_not_tried(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .gain = 0.5 };
+    s->predicted_step_ms = 6.67;
+    strcpy(s->not_tried, "it needs other files");
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "  1. Title: +50 % samples/s, only predicted, not tried: it needs other "
+                           "files\n"));
+}
+
 /* --- what to write ------------------------------------------------------------------------------ */
 
 static void the_line_to_write_depends_on_the_config(void **state)
@@ -304,9 +357,7 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     set_step(10);
     set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
-    *s = (leat_doctor_suggestion){
-        .title = "Title", .why = "why", .n_set = 1, .is_tried = 1, .gain = 0.5
-    };
+    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .n_set = 1, .gain = 0.5 };
     strcpy(s->set[0], "engine.threads=8");
     s->predicted_step_ms = 6.67;
     const char *text = screen_of("x.yaml", config);
@@ -405,6 +456,8 @@ int main(void)
         cmocka_unit_test(what_is_printed_adds_up),
         cmocka_unit_test(the_limit_is_marked),
         cmocka_unit_test(times_have_three_digits),
+        cmocka_unit_test(what_explains_is_printed),
+        cmocka_unit_test(a_change_says_why_it_was_not_tried),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),
         cmocka_unit_test(a_change_that_does_not_help_is_not_written),
         cmocka_unit_test(a_change_of_the_batch_names_both),

@@ -156,23 +156,37 @@ static void lookahead_equals_the_definition(void **unused)
     check_lookahead("{lookahead: {every: 4, decay: 0.5, power: 0}}", 4, 0.5, 0);
 }
 
-/* A run that begins later, with saved weights, follows the rest of the schedule of the whole run. */
-static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
+/* A sum of gradients that was begun before the start is left out. */
+static void check_late_start(int start, int accumulate)
 {
     fixture f;
     size_t count;
-    (void)unused;
-    open_with(&f, "{lookahead: {every: 5, decay: 0.9, power: 1}}");
-    assert_int_equal(leat_trainer_start_at(f.trainer, 6, &f.err), LEAT_OK);
-    for (int n = 7; n <= STEPS; n++) {
+    char options[128];
+    snprintf(options, sizeof options,
+             "{lookahead: {every: 5, decay: 0.9, power: 1}}, accumulate: %d", accumulate);
+    open_with(&f, options);
+    assert_int_equal(leat_trainer_start_at(f.trainer, start, &f.err), LEAT_OK);
+    for (int n = start + 1; n <= STEPS; n++) {
+        const int taken = n - start % accumulate, updates = taken / accumulate;
+        const bool blends = taken % accumulate == 0 && updates % 5 == 0;
         step(&f, n);
         double *average = all_values(&f, LEAT_SLOT_AVERAGE, &count);
         double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
-        assert_int_equal(!memcmp(average, weights, count * sizeof *weights), n == 10 || n == STEPS);
+        if (!memcmp(average, weights, count * sizeof *weights) != (blends || n == STEPS))
+            fail_msg("start at %d, accumulate %d: wrong after batch %d", start, accumulate, n);
         free(average);
         free(weights);
     }
     fixture_close(&f);
+}
+
+/* A run that begins later, with saved weights, follows the rest of the schedule of the whole run. */
+static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
+{
+    (void)unused;
+    for (int start = 0; start < STEPS; start++)
+        for (int accumulate = 1; accumulate < 5; accumulate++)
+            check_late_start(start, accumulate);
 }
 
 static void step_masked(fixture *f)

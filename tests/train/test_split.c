@@ -7,6 +7,7 @@
 
 #include "fixtures/train_fixture.h"
 #include "train/cpu/onednn.h"
+#include "train/split/net_split.h"
 
 enum { BATCH = 12, SIDE = 6, STEPS = 9, CLASSES = 4 };
 
@@ -267,6 +268,23 @@ static void crossings_are_counted(void **state)
     }
 }
 
+/* Names that differ only at their end are two devices. */
+static void devices_are_told_apart_by_their_whole_names(void **state)
+{
+    fixture f;
+    (void)state;
+    open_cut(&f,
+             "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
+             "copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 1}', units: 9}}, "
+             "{dense: {@1 units: 4}}]",
+             1,
+             "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: "
+             "2}");
+    /* the input, the output and its gradient between the two, and the targets */
+    assert_int_equal(leat_trainer_get_info(f.trainer)->crossings, 4);
+    fixture_close(&f);
+}
+
 /* --- what is refused --------------------------------------------------------------------------- */
 
 static void what_cannot_be_cut_is_named(void **state)
@@ -311,7 +329,24 @@ static void a_bad_value_is_reported_where_it_is_seen(void **state)
     draw(&b, 0, false);
     b.x[5] = NAN;
     assert_int_equal(leat_trainer_step_rows(f.trainer, &b.rows, true, &f.err), LEAT_E_DATA);
-    assert_non_null(strstr(f.err.message, "layer '3.dense' is not, or one before it"));
+    assert_non_null(strstr(f.err.message, "because the output of layer '3.dense' is not"));
+    assert_true(fixture_same_weights(&f, &fresh));
+    fixture_close(&f);
+    fixture_close(&fresh);
+}
+
+/* The front part has a batch_norm, whose statistics any forward pass moves. */
+static void a_bad_target_is_refused_before_any_layer_computes(void **state)
+{
+    fixture f, fresh;
+    static batch b;
+    (void)state;
+    open_cut(&f, models[1].text, 4, "cpu");
+    open_cut(&fresh, models[1].text, 0, "");
+    draw(&b, 0, false);
+    b.y[7] = CLASSES;
+    assert_int_equal(leat_trainer_step_rows(f.trainer, &b.rows, true, &f.err), LEAT_E_DATA);
+    assert_non_null(strstr(f.err.message, "row 7"));
     assert_true(fixture_same_weights(&f, &fresh));
     fixture_close(&f);
     fixture_close(&fresh);
@@ -323,9 +358,11 @@ int main(void)
         cmocka_unit_test(a_cut_model_learns_the_same_bits),
         cmocka_unit_test(weights_move_to_an_uncut_model),
         cmocka_unit_test(crossings_are_counted),
+        cmocka_unit_test(devices_are_told_apart_by_their_whole_names),
         cmocka_unit_test(what_cannot_be_cut_is_named),
         cmocka_unit_test(evaluation_takes_larger_batches),
         cmocka_unit_test(a_bad_value_is_reported_where_it_is_seen),
+        cmocka_unit_test(a_bad_target_is_refused_before_any_layer_computes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

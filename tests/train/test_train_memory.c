@@ -40,40 +40,39 @@ static void open_and_train(const char *text, int64_t rows, int64_t *taken,
 /* The first trainer fills oneDNN's cache of compiled kernels, which stays. */
 static void the_plan_is_what_is_allocated(void **state)
 {
-    static const char *const models[] = { "lenet", "resnet9", "resnet18" };
-    static const char *const ways[] = { "optimizer: muon", "average: ema, accumulate: 2",
-                                        "optimizer: adam" };
-    static const int64_t rows[] = { 128, 8, 8 };
+    static const struct {
+        const char *model, *how;
+        int64_t rows;
+    } cases[] = {
+        { "{lenet: {classes: 10}}", "optimizer: muon", 128 },
+        { "{resnet9: {classes: 10}}", "average: ema, accumulate: 2", 8 },
+        { "{resnet18: {classes: 10}}", "optimizer: adam", 8 },
+        { "[conv2d: {filters: 32, kernel: 3}, relu, conv2d: {filters: 48, kernel: 3, device: cpu}, "
+          "batch_norm: {device: cpu}, flatten, dense: 64, {dense: {units: 10, device: cpu}}]",
+          "optimizer: adam", 64 },
+    };
     (void)state;
-    for (int m = 0; m < 3; m++) {
-        char text[300];
+    for (size_t m = 0; m < sizeof cases / sizeof *cases; m++) {
+        char text[400];
         leat_train_memory planned;
         int64_t taken;
         snprintf(text, sizeof text,
-                 "train: {model: {%s: {classes: 10}}, loss: softmax_cross_entropy, micro_shards: "
-                 "4, threads: 2, %s}",
-                 models[m], ways[m]);
+                 "train: {model: %s, loss: softmax_cross_entropy, micro_shards: 4, threads: 2, %s}",
+                 cases[m].model, cases[m].how);
         for (int i = 0; i < 2; i++)
-            open_and_train(text, rows[m], &taken, &planned);
+            open_and_train(text, cases[m].rows, &taken, &planned);
         if (llabs(taken - planned.total) > planned.total / 20)
-            fail_msg("%s: %lld bytes planned, %lld taken", models[m], (long long)planned.total,
+            fail_msg("%s: %lld bytes planned, %lld taken", cases[m].model, (long long)planned.total,
                      (long long)taken);
     }
 }
 
-/* The process may take 200 MB more. */
-static void a_limit_of_the_process_counts(void **state)
+/* Lets the process take 200 MB more; returns the limit before. */
+static struct rlimit limit_process(void)
 {
-    static const char small[] = "train: {model: [dense: 1000, dense: 10], loss: "
-                                "softmax_cross_entropy, optimizer: sgd}";
-    static const char large[] = "train: {model: [dense: 20000, dense: 10], loss: "
-                                "softmax_cross_entropy, optimizer: sgd}";
-    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2000 }, 8);
     struct rlimit was;
     char line[128];
     long long kb = 0;
-    fixture f;
-    (void)state;
     FILE *file = fopen("/proc/self/status", "re");
     while (fgets(line, sizeof line, file) && sscanf(line, "VmData: %lld", &kb) != 1)
         ;
@@ -82,12 +81,48 @@ static void a_limit_of_the_process_counts(void **state)
     getrlimit(RLIMIT_DATA, &was);
     const rlim_t most = (rlim_t)kb * 1024 + 200000000;
     setrlimit(RLIMIT_DATA, &(struct rlimit){ most, was.rlim_max });
-    const int rc = fixture_open(&f, large, &feed);
+    return was;
+}
+
+static int open_dense(fixture *f, const char *layers)
+{
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2000 }, 8);
+    char text[300];
+    snprintf(text, sizeof text, "train: {model: [%s], loss: softmax_cross_entropy, optimizer: sgd}",
+             layers);
+    return fixture_open(f, text, &feed);
+}
+
+static void a_limit_of_the_process_counts(void **state)
+{
+    const struct rlimit was = limit_process();
+    fixture f;
+    (void)state;
+    const int rc = open_dense(&f, "dense: 20000, dense: 10");
     assert_int_equal(rc, LEAT_E_NOMEM);
     assert_non_null(strstr(f.err.message, "RLIMIT_DATA"));
     assert_non_null(strstr(f.err.message, "make the model smaller"));
     fixture_close(&f);
-    fixture_must_open(&f, small, &feed);
+    assert_int_equal(open_dense(&f, "dense: 1000, dense: 10"), LEAT_OK);
+    setrlimit(RLIMIT_DATA, &was);
+    fixture_close(&f);
+}
+
+/* Each of two parts fits, but not both. */
+static void parts_of_a_model_must_fit_together(void **state)
+{
+    const struct rlimit was = limit_process();
+    fixture f;
+    (void)state;
+    const int rc = open_dense(&f, "dense: 5000, {dense: {units: 2000, device: cpu, name: second}}");
+    assert_int_equal(rc, LEAT_E_NOMEM);
+    assert_non_null(strstr(f.err.message, "layers from 'second' on: training needs"));
+    assert_non_null(strstr(f.err.message, "RLIMIT_DATA"));
+    assert_non_null(strstr(f.err.message, " for other layers"));
+    fixture_close(&f);
+    assert_int_equal(open_dense(&f, "dense: 5000, {dense: {units: 10, device: cpu}}"), LEAT_OK);
+    fixture_close(&f);
+    assert_int_equal(open_dense(&f, "dense: 500, {dense: {units: 20000, device: cpu}}"), LEAT_OK);
     setrlimit(RLIMIT_DATA, &was);
     fixture_close(&f);
 }
@@ -107,6 +142,8 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
         { "[flatten, dense: 16000000, dense: 16000]", 4, "make the model smaller" },
         { "[flatten, dense: 4000000, dense: 10], micro_shards: 64", 64,
           "lower train.micro_shards" },
+        { "[flatten, dense: 16000000, {dense: {units: 16000, device: cpu}}], device: sim", 4,
+          "layers from '2.dense' on: training needs" },
     };
     struct rusage before, after;
     (void)state;
@@ -136,6 +173,7 @@ int main(void)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(the_plan_is_what_is_allocated),
         cmocka_unit_test(a_limit_of_the_process_counts),
+        cmocka_unit_test(parts_of_a_model_must_fit_together),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

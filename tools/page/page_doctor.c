@@ -53,17 +53,17 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
                  step = leat_fields_number(json, "measured_step_ms"),
                  rate = leat_fields_number(json, "samples_per_s"), times = gained(json, from);
     const bool simulated = json_is_true(json_object_get(json, "simulated"));
+    const char *const why = leat_fields_text(from, "not_tried");
     if (!(then > 0))
         return;
     const double ms = !(verified > 0) ? then : before > 0 ? step * verified / before : verified;
-    int n = snprintf(change->gain, sizeof change->gain, "%s: %s as fast, %s instead of %s per step",
+    int n = snprintf(change->gain, sizeof change->gain,
+                     "%s%s%.60s: %s as fast, %s instead of %s per step",
                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
-                     : json_array_size(leat_fields_list(from, "set")) ||
-                             json_is_true(json_object_get(from, "tried"))
-                         ? "only predicted"
-                         : "only predicted, not tried",
-                     leat_words_times(times, a), leat_words_unit(ms, "ms", b),
-                     leat_words_unit(step, "ms", c));
+                     : why        ? "only predicted, not tried"
+                                  : "only predicted",
+                     why ? ", because " : "", why ? why : "", leat_words_times(times, a),
+                     leat_words_unit(ms, "ms", b), leat_words_unit(step, "ms", c));
     if (rate > 0)
         n += snprintf(change->gain + n, sizeof change->gain - (size_t)n,
                       ", %s instead of %s samples/s", leat_words_number(rate * times, d),

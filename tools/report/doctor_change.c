@@ -151,12 +151,13 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
     char text[32], title[256];
-    snprintf(title, sizeof title, "%d. %s: %s%s, %s", number, s->title,
+    snprintf(title, sizeof title, "%d. %s: %s%s, %s%s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-             s->is_verified ? r->simulated ? "measured (simulated device)" : "measured"
-             : s->is_tried  ? "only predicted"
-                            : "only predicted, not tried");
+             s->is_verified    ? r->simulated ? "measured (simulated device)" : "measured"
+             : s->not_tried[0] ? "only predicted, not tried: "
+                               : "only predicted",
+             s->is_verified ? "" : s->not_tried);
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);
     print_gain(to, s, r);

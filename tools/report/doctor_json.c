@@ -110,7 +110,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const char *path
     leat_json_add(one, "set", set);
     leat_json_add(one, "write", write_json(s, config));
     leat_json_add(one, "lines", lines_json(s->lines, path));
-    leat_json_bool(one, "tried", s->is_tried);
+    leat_json_text(one, "not_tried", s->not_tried);
     leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
     leat_json_real(one, "gain", s->gain);

@@ -129,7 +129,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
         !strcmp(r->verdict.name, "environment") || !strcmp(r->verdict.name, "inconclusive");
     fprintf(to, "\n%s; each gain is of one change alone%s\n",
             doubtful ? "what may help, but measure again first" : "what to change",
-            doubtful || any_verified(r) || !r->suggestions[0].is_tried
+            doubtful || any_verified(r) || r->suggestions[0].not_tried[0]
                 ? ""
                 : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
@@ -184,6 +184,9 @@ static void print_screen(FILE *to, const struct screen *s)
     print_suggestions(to, s);
     if (s->extras)
         print_costs(to, s->result);
+    const char *const spans = leat_doctor_evidence_text(s->result, "spans");
+    if (spans[0])
+        leat_terminal_wrap(to, spans, 0, 2);
 }
 
 /* The caller frees it; NULL: no memory. */

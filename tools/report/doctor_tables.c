@@ -26,6 +26,14 @@ static const char *as_step(const leat_doctor_result *r, double ms, char text[32]
     return text;
 }
 
+const char *leat_doctor_evidence_text(const leat_doctor_result *r, const char *name)
+{
+    for (int32_t i = 0; i < r->n_evidence; i++)
+        if (!strcmp(r->evidence[i].name, name))
+            return r->evidence[i].text;
+    return "";
+}
+
 /* The one step time of the screen; all other times are parts of it, or are compared with it. */
 static void print_now(FILE *to, const leat_doctor_result *r)
 {
@@ -112,10 +120,10 @@ static void print_shares(FILE *to, const leat_doctor_result *r)
                 (int)strlen(step) - (int)strcspn(step, ".") - (units > 1),
                 (double)ms[i] / (double)units, bar[0] ? "  " : "", bar);
     }
-    if (late > 0)
-        fputs("  * neither computing nor waiting for a batch: the thread that trains did\n"
-              "    something else, or had no free core\n",
-              to);
+    if (late > 0) {
+        fputs("  * ", to);
+        leat_terminal_wrap(to, leat_doctor_evidence_text(r, "host_late"), 4, 4);
+    }
 }
 
 /* --- the parts ---------------------------------------------------------------------------------*/
@@ -191,16 +199,15 @@ static void print_stage(FILE *to, const leat_doctor_result *r)
     print_part(to, r, name, stage->step_ms, "");
 }
 
-/* How well the parts explain the step. */
+/* By what rule the parts give the step, and how well. */
 static void print_check(FILE *to, const leat_doctor_result *r)
 {
-    char ms[32], line[160], off[48];
+    char line[320], off[48];
     const double rest = r->predicted_step_ms / r->measured_step_ms - 1;
     snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
              100 * fabs(rest), rest < 0 ? "less" : "more");
-    snprintf(line, sizeof line, "check: from these parts follows a step of %s ms, %s%s",
-             as_step(r, r->predicted_step_ms, ms), off,
-             fabs(rest) > 0.15 ? ": they do not explain all" : "");
+    snprintf(line, sizeof line, "%s; %s%s", leat_doctor_evidence_text(r, "rule"), off,
+             fabs(rest) > 0.15 ? ", so they do not explain all" : "");
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 2);
 }

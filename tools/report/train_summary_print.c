@@ -58,7 +58,7 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat
     if (devices)
         leat_terminal_say(
             2,
-            "between devices: %lld copies and %s per step of a full batch: outputs of "
+            "between devices: %lld crossings with %s per step of a full batch: outputs of "
             "layers, their gradients, and what they read of the batch",
             (long long)info->crossings, leat_files_bytes_text((double)info->crossed_bytes, total));
     leat_terminal_say(

@@ -13,6 +13,8 @@
 #include "leat/error.h"
 
 #define LEAT_READER_THREADS     32         /* most at once */
+#define LEAT_READER_GROUP       8          /* rows of a thread, at most */
+#define LEAT_READER_ROWS        256        /* submitted and not yet taken, at most */
 #define LEAT_READER_STACK_BYTES (64 << 10) /* address space of each */
 
 typedef struct leat_reader_threads leat_reader_threads;
@@ -23,8 +25,9 @@ static inline uint8_t *leat_row_read_to(const leat_row_read *first)
     return first->bytes - (first->offset - first->from);
 }
 
-/* Makes the read that begins with this row. Returns 0 or errno; EMFILE: there are too few file descriptors;
- * it is called again when another thread has finished, unless no other thread reads. */
+/* Makes the read that begins with this row. Returns 0 or errno. EINPROGRESS: the disk was asked; the next call waits
+ * for it. EMFILE: there are too few file descriptors; it is called again when other rows are finished, unless there
+ * are none. */
 typedef int leat_read_row(void *arg, leat_row_read *row);
 
 /* Starts the threads: as many as LEAT_READER_THREADS and the limit on file descriptors allow. They block all
@@ -47,7 +50,7 @@ void leat_reader_threads_queue(leat_reader_threads *threads, leat_row_read *row)
 void leat_reader_threads_submit(leat_reader_threads *threads);
 /* From now on all rows that no thread has begun get the error ECANCELED. Any thread. */
 void leat_reader_threads_drop(leat_reader_threads *threads);
-/* Call it before sleeping on wake_fd: from now on, until the next call with false, a finished row is signalled.
+/* Call it before sleeping on wake_fd: the next finished row is signalled, unless a call with false comes first.
  * True: there are none yet. One thread at a time. */
 bool leat_reader_threads_watch(leat_reader_threads *threads, bool on);
 /* Takes all finished rows, as a list by `next_done`. One thread at a time. */

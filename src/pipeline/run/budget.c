@@ -398,7 +398,7 @@ int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, 
     const leat_device *const device = options ? options->device : NULL;
     leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
     if (device && !device->table->host_memory)
-        snprintf(facts.device, sizeof facts.device, "%s", device->info.name);
+        snprintf(facts.device, sizeof facts.device, "%.63s", device->info.name);
     leat_machine_read("", &facts.machine);
     return leat_budget_make(leat_plan_on(plan, device), &facts, out, err);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant:
- * tasks get read memory in the order of their rows. So rows inside the window always get memory before
- * rows beyond it: no deadlock.
+ * readahead.c: reads the bytes of rows before they are computed. sched.c calls it. Invariant: tasks get read memory in
+ * the order of their rows. So rows inside the window always get memory before rows beyond it: no deadlock.
  *
  * DESIGN. The thread that holds the token takes the next rows in order, asks the source where
  * their bytes are, places them in the read memory, and submits the reads of a whole group in one
@@ -164,7 +163,8 @@ bool leat_readahead_can_locked(const leat_loader *loader)
     if (a->batch >= loader->end_batch || (loader->plan->prefetch == 0 && a->batch >= loader->asked))
         return false;
     const uint64_t open = a->head - a->tail;
-    if (open == LEAT_TASKS || a->in_flight + LEAT_TASK_ROWS > LEAT_READER_DEPTH)
+    if (open == LEAT_TASKS ||
+        a->in_flight + LEAT_TASK_ROWS > (a->by_threads ? LEAT_READER_ROWS : LEAT_READER_DEPTH))
         return false;
     /* Refill in groups: when half is free, or nothing is left to wait for. A task takes at most
      * a quarter of the memory, and up to another quarter is lost at the end of the ring. */

@@ -214,7 +214,7 @@ void leat_readahead_group_locked(leat_loader *loader)
         .used_from = a->used_from,
         .bytes_ahead = a->bytes_ahead,
         .task_rows = loader->task_rows < LEAT_TASK_ROWS ? loader->task_rows : LEAT_TASK_ROWS,
-        .room = LEAT_READER_DEPTH - a->in_flight,
+        .room = (a->by_threads ? LEAT_READER_ROWS : LEAT_READER_DEPTH) - a->in_flight,
     };
     leat_check(!a->token_taken);
     a->token_taken = true;

@@ -68,13 +68,21 @@ static void sum_device_cache(const leat_loader *loader, leat_cache_stats *out)
     out->bytes = (uint64_t)((double)out->limit_bytes * ((double)out->entries / (double)n));
 }
 
+static uint64_t spans_of(const leat_trace_ring *ring)
+{
+    return atomic_load_explicit(&ring->head, memory_order_relaxed);
+}
+
 static void sum_stages(const leat_loader *loader, leat_loader_stats_info *out)
 {
+    out->spans = spans_of(&loader->read_spans) + spans_of(&loader->copy_spans) +
+                 spans_of(&loader->step_spans);
     out->n_stages = leat_timing_stages(loader->plan, out->stages);
     leat_trace_sum(&loader->workers[0].trace, sizeof *loader->workers, loader->n_threads + 1,
                    out->n_stages, out->stages);
     for (int i = 0; i <= loader->n_threads; i++) {
         const leat_trace *const trace = &loader->workers[i].trace;
+        out->spans += spans_of(&trace->spans);
         out->n_seek += atomic_load_explicit(&trace->n_seek, memory_order_relaxed);
         out->n_seek_refused += atomic_load_explicit(&trace->n_seek_refused, memory_order_relaxed);
         out->n_files += atomic_load_explicit(&trace->n_files, memory_order_relaxed);

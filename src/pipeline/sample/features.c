@@ -36,11 +36,13 @@ static const uint8_t *read_file(const leat_source *source, leat_worker *worker, 
     const size_t mark = leat_scratch_mark(worker->scratch);
     uint8_t *const memory =
         source->table->read && size ? leat_scratch_take(worker->scratch, size) : NULL;
-    bool waited = false;
-    if (memory && source->table->read(source, record, memory, size, &waited) >= 0) {
-        worker->n_files_waited += waited;
-        return memory;
+    int fd = -1, rc = memory ? source->table->read(source, record, memory, size, &fd) : LEAT_E_DATA;
+    if (fd >= 0) {
+        worker->n_files_waited++;
+        rc = source->table->read(source, record, memory, size, &fd);
     }
+    if (rc >= 0)
+        return memory;
     leat_scratch_rewind(worker->scratch, mark);
     return NULL;
 }

@@ -32,11 +32,10 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                : LEAT_OK;
 }
 
-static int read_part(const leat_source *base, uint64_t record, uint8_t *to, size_t size,
-                     bool *waited)
+static int read_part(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd)
 {
     const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
-    return part->source->table->read(part->source, record - part->first, to, size, waited);
+    return part->source->table->read(part->source, record - part->first, to, size, fd);
 }
 
 /* Sorts the features of a part into the order of the combined source. */

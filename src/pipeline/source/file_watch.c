@@ -9,14 +9,19 @@
 #define CHECK_EVERY_NS 1000000000
 #define CHANGED        INT64_MIN
 
+leat_file_watch_id leat_file_watch_id_in(const struct stat *status)
+{
+    return (leat_file_watch_id){ .bytes = (uint64_t)status->st_size,
+                                 .mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 +
+                                             status->st_mtim.tv_nsec };
+}
+
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out)
 {
     struct stat status;
     if (fstat(fd, &status) < 0)
         return LEAT_E_IO;
-    *out = (leat_file_watch_id){ .bytes = (uint64_t)status.st_size,
-                                 .mtime_ns = (int64_t)status.st_mtim.tv_sec * 1000000000 +
-                                             status.st_mtim.tv_nsec };
+    *out = leat_file_watch_id_in(&status);
     return LEAT_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "leat/error.h"
 
@@ -15,6 +16,7 @@ typedef struct leat_file_watch_id {
     int64_t mtime_ns;
 } leat_file_watch_id;
 
+leat_file_watch_id leat_file_watch_id_in(const struct stat *status);
 /* Gets the size and time of an open file. LEAT_OK, or LEAT_E_IO with errno. */
 int leat_file_watch_id_of(int fd, leat_file_watch_id *out);
 

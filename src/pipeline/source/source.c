@@ -2,6 +2,7 @@
 #include "source_list.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,6 +204,15 @@ bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
 {
     const struct iovec all = { to, size };
     return leat_source_preadv_cached(fd, &all, 1, size, offset);
+}
+
+/* A kernel that says "not yet" has begun to read. */
+bool leat_source_pread_begin(int fd, void *to, size_t size, uint64_t offset)
+{
+    const bool all = leat_source_pread_cached(fd, to, size, offset);
+    if (!all && errno == EOPNOTSUPP)
+        posix_fadvise(fd, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
+    return all;
 }
 
 bool leat_source_preadv_cached(int fd, const struct iovec *to, int n, size_t size, uint64_t offset)

@@ -74,9 +74,9 @@ typedef struct leat_source_table {
     /* Finds the bytes of a record; the engine reads them, possibly long before it calls `parse`.
      * NULL: all records use `load`. fd = -1: this record uses `read` or `load`. */
     int (*locate)(const leat_source *source, uint64_t record, leat_extent *out, leat_error *err);
-    /* Reads a record that is a file: all `size` bytes that `locate` has given. *waited becomes true if they came from
-     * the disk. LEAT_E_AGAIN: no file descriptor is left now. `load` says what any other error is. NULL: no files. */
-    int (*read)(const leat_source *source, uint64_t record, uint8_t *to, size_t size, bool *waited);
+    /* Reads a record that is a file: the `size` bytes that `locate` gave. *fd is -1; if it is not afterwards, the next
+     * call waits for the disk. LEAT_E_AGAIN: no file descriptor is left now. Other errors: `load` explains. NULL: no files. */
+    int (*read)(const leat_source *source, uint64_t record, uint8_t *to, size_t size, int *fd);
     /* Makes features of these bytes: views into `bytes` or scratch. */
     int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err);
@@ -170,8 +170,9 @@ uint64_t leat_source_stamp(uint64_t stamp, const struct stat *status);
  * too early. path: for the message. */
 int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char *path,
                       leat_error *err);
-/* Reads only if the page cache has all bytes; false: it has not, or the kernel cannot tell. */
+/* Reads only if the page cache has all bytes; false: it has not, or the kernel cannot tell. begin: then asks the disk. */
 bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset);
+bool leat_source_pread_begin(int fd, void *to, size_t size, uint64_t offset);
 /* The same into n places, `size` bytes together. */
 struct iovec;
 bool leat_source_preadv_cached(int fd, const struct iovec *to, int n, size_t size, uint64_t offset);

@@ -90,10 +90,11 @@ static int open_file(const char *path, leat_file_watch_id *id, int *why, leat_er
     *why = fd < 0 ? errno : 0;
     if (fd < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open: %s", leat_format_open_error(*why));
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || leat_file_watch_id_of(fd, id) < 0) {
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode)) {
         close(fd);
         return leat_fail(err, LEAT_E_IO, "is not a file any more");
     }
+    *id = leat_file_watch_id_in(&status);
     return fd;
 }
 
@@ -125,17 +126,6 @@ static int check_unchanged(leat_image_file *file, const leat_file_watch_id *id, 
                      (unsigned long long)id->bytes);
 }
 
-static int read_file(leat_image_file *file, int fd, const leat_file_watch_id *id, uint8_t *bytes,
-                     bool *waited, leat_error *err)
-{
-    int rc = check_unchanged(file, id, err);
-    if (rc >= 0 && !leat_source_pread_cached(fd, bytes, id->bytes, 0)) {
-        *waited = true;
-        rc = leat_source_pread(fd, bytes, id->bytes, 0, NULL, err);
-    }
-    return rc < 0 ? rc : leat_file_watch_same(id, fd, "", err);
-}
-
 /* The size of a file is known from the list; where it is, only its name tells. */
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
 {
@@ -145,18 +135,25 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     return LEAT_OK;
 }
 
-static int read_record(const leat_source *base, uint64_t record, uint8_t *to, size_t size,
-                       bool *waited)
+static int read_record(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd)
 {
     leat_image_file *const file = &((const images_source *)base)->list.files[record];
     leat_file_watch_id id;
-    int why, rc = LEAT_E_DATA; /* the file has another size now */
-    const int fd = open_file(file->path, &id, &why, NULL);
-    if (fd < 0)
-        return why == EMFILE || why == ENFILE ? LEAT_E_AGAIN : fd;
-    if (id.bytes == size)
-        rc = read_file(file, fd, &id, to, waited, NULL);
-    close(fd);
+    int why, rc;
+    if (*fd >= 0) {
+        rc = leat_source_pread(*fd, to, size, 0, NULL, NULL);
+    } else if ((rc = open_file(file->path, &id, &why, NULL)) < 0) {
+        return why == EMFILE || why == ENFILE ? LEAT_E_AGAIN : rc;
+    } else {
+        *fd = rc;
+        rc = id.bytes == size ? check_unchanged(file, &id, NULL) : LEAT_E_DATA;
+        if (rc >= 0 && !leat_source_pread_begin(*fd, to, size, 0))
+            return LEAT_OK;
+    }
+    if (rc >= 0 && (rc = leat_file_watch_id_of(*fd, &id)) >= 0) /* changed meanwhile? */
+        rc = check_unchanged(file, &id, NULL);
+    close(*fd);
+    *fd = -1;
     return rc;
 }
 
@@ -177,8 +174,7 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 {
     leat_image_file *const file = &((const images_source *)base)->list.files[record];
     leat_file_watch_id id;
-    bool waited;
-    int rc = LEAT_OK;
+    int rc;
     const int fd = open_patiently(file->path, &id, err);
     if (fd < 0)
         return fd;
@@ -186,8 +182,9 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     uint8_t *const bytes = leat_scratch_take(scratch, size);
     if (!bytes)
         rc = leat_fail(err, LEAT_E_NOMEM, "a file of %zu bytes does not fit in scratch", size);
-    else
-        rc = read_file(file, fd, &id, bytes, &waited, err);
+    else if ((rc = check_unchanged(file, &id, err)) >= 0 &&
+             (rc = leat_source_pread(fd, bytes, size, 0, NULL, err)) >= 0)
+        rc = leat_file_watch_same(&id, fd, "", err);
     close(fd);
     if (rc < 0)
         return rc;

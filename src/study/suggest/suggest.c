@@ -12,7 +12,7 @@
 #include "study/forecast.h"
 #include "suggest_cache.h"
 
-enum { MOST_WORKERS = 64, FILL_S = 5 };
+enum { MOST_WORKERS = 64 };
 
 struct row {
     const char *title, *why;
@@ -72,12 +72,10 @@ static bool decodes(const leat_suggest_about *about)
            !leat_diagnose_waits(about->facts) && leat_suggest_without_decoding(about->facts, 1) > 0;
 }
 
-/* A trial fills the cache, so it must not take long. */
 static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     leat_suggest_place place;
-    if (leat_suggest_cache_place(about, &place) &&
-        (double)place.n_samples <= FILL_S * about->facts->loader.value)
+    if (leat_suggest_cache_place(about, &place) && leat_suggest_cache_fills(about->facts, &place))
         leat_suggest_cache_say(about->facts, &place, out);
 }
 
@@ -355,7 +353,6 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
         return LEAT_OK; /* such a value cannot be set in this config or on this device */
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
-    s.is_tried = 1;
     out->n_tried++;
     if (s.gain >= LEAT_SUGGEST_LEAST)
         insert(&s, out);

@@ -12,8 +12,9 @@
 
 enum { MOST_CORES = 256 };
 
-/* Appends a change. It is listed after the measured ones. */
-static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_doctor_result *out)
+/* Appends a change, and why it is not tried. It is listed after the measured ones. */
+static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, const char *not_tried,
+                                      leat_doctor_result *out)
 {
     static leat_doctor_suggestion spare;
     const double now = f->rows / f->run.value * 1e9;
@@ -24,6 +25,7 @@ static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, leat_
     *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
                                    .predicted_samples_per_s = f->rows / step_ns * 1e9,
                                    .gain = now / step_ns - 1 };
+    snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
     return s;
 }
 
@@ -98,8 +100,12 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         leat_suggest_cache_say(f, &place, &cache);
     if (placed && leat_suggest_is_listed(&cache, out))
         return; /* it was tried */
+    const char *const why = !placed ? "it needs other files"
+                            : leat_suggest_cache_fills(f, &place)
+                                ? "no trial was made"
+                                : "a pass over the data takes long";
     leat_doctor_suggestion *s =
-        advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), out);
+        advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
     if (placed) {
         leat_suggest_cache_say(f, &place, s);
         return;
@@ -115,7 +121,7 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
     const leat_forecast m = leat_forecast_of(f);
     const double goal = m.step > m.copy ? m.step : m.copy;
     const double times = goal > 0 ? m.loader / goal : 0;
-    leat_doctor_suggestion *s = advise(f, goal, out);
+    leat_doctor_suggestion *s = advise(f, goal, "it needs another machine", out);
     if (times * f->cores <= MOST_CORES)
         leat_text(s->title, sizeof s->title,
                   "Give the input about %.0f cores, or %.1f times less work",

@@ -15,7 +15,7 @@
 #include "leat/op.h"
 #include "study/stage_lines.h"
 
-enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */ };
+enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
 
 struct place {
     int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
@@ -201,4 +201,9 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
     good = good && write_lines(about, p, out) && look_at_memory(about, p, out);
     free(p);
     return good;
+}
+
+bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place)
+{
+    return (double)place->n_samples <= FILL_S * facts->loader.value;
 }

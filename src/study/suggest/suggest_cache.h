@@ -21,6 +21,9 @@ typedef struct leat_suggest_place {
  * nothing decodes, or the config cannot be changed so (it has a cache already). */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
 
+/* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
+bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
+
 /* Fills title, why, and what to write where. */
 void leat_suggest_cache_say(const leat_facts *facts, const leat_suggest_place *place,
                             leat_doctor_suggestion *out);

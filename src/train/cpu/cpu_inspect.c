@@ -62,10 +62,10 @@ static int say(const leat_net *net, int32_t first, leat_error *err)
     const leat_program *program = net->job.program->program;
     const int32_t layer = first < program->n_forward ? program->ops[first].layer : -1;
     if (!input_is_finite(net) && net->model->first)
-        return leat_fail(
-            err, LEAT_E_DATA,
-            "%s: the output of layer '%s' is not, or one before it, in another part of the model",
-            text, net->model->layers[net->model->first - 1].name);
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s, because the output of layer '%s' is not: look at that layer, at "
+                         "those before it, and at the model's input",
+                         text, net->model->layers[net->model->first - 1].name);
     if (!input_is_finite(net))
         return leat_fail(err, LEAT_E_DATA, "%s, because the model's input is not", text);
     if (layer < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "net_cpu.h"
+#include "train/losses.h"
 
 /* --- a thread's part of a step --------------------------------------------------------------- */
 
@@ -243,10 +244,7 @@ static int grow_shard_sums(leat_net *net, int32_t n, leat_error *err)
 int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
                   const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
-    const leat_loss_rows targets = { .target = &batch->y,
-                                     .weights = batch->weights.data,
-                                     .valid = batch->valid,
-                                     .rows = batch->rows };
+    const leat_loss_rows targets = leat_loss_targets(batch);
     leat_cpu_program *program = how->train ? &net->train : &net->even;
     (void)stream;
     (void)times;

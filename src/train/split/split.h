@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * split.h: internals of models whose layers run on several devices. net_split.c opens their nets and makes steps of them,
- * split_cut.c makes models of the parts, split_carry.c moves rows between devices.
+ * split.h: internals of models whose layers run on several devices. split_cut.c makes models of the parts, split_open.c
+ * opens their nets, net_split.c makes steps of them, split_carry.c moves rows between devices.
  *
  * DESIGN: the model is cut into parts of consecutive layers, at every layer whose `device` is another one than that of
  * the layer before. Each part is a net of its device's own backend. A training step goes forward part by part,
@@ -16,7 +16,7 @@
 #ifndef LEAT_SPLIT_H
 #define LEAT_SPLIT_H
 
-#include "train/nn.h"
+#include "net_split.h"
 
 /* A device that computes parts. */
 typedef struct leat_place {
@@ -37,7 +37,8 @@ typedef struct leat_span {
 /* Rows that go from one place to another, which may be the same. */
 typedef struct leat_carry {
     const leat_place *from, *to;
-    size_t row_bytes;
+    size_t row_bytes, bytes; /* bytes: of a full batch; 0: it needs no memory */
+    bool made;               /* a net writes it, into leat_carry_source(); else it is the batch's */
     char *host, *there, *here; /* memory: pinned; of `from`, `to`. NULL: not needed */
     leat_span down, up;        /* copies to the host, from it */
 } leat_carry;
@@ -60,7 +61,25 @@ typedef struct leat_split_part {
     leat_carry carries[LEAT_CARRIES]; /* `from` is NULL: not of this part */
     leat_span work[2];                /* forward, or the whole step; backward */
     leat_net_rows rows;               /* of the step */
+    char memory_why[256];             /* of the model */
 } leat_split_part;
+
+struct leat_net {
+    const leat_model *model;
+    leat_split_part *parts;
+    leat_place *places; /* the first is the run's device */
+    int32_t n_parts, n_places;
+    leat_train_memory memory; /* what leat_backend.memory gives, of all devices */
+    int64_t host_bytes;       /* all that is in host memory */
+    uint64_t step;
+    leat_step_times times; /* of the step */
+};
+
+/* split_open.c: see leat_backend. */
+int leat_split_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err);
+void leat_split_close(leat_net *net);
+/* Waits for all devices; returns the first error. */
+int leat_split_wait(leat_net *net, leat_error *err);
 
 /* split_cut.c: the device that layer i names, "": the run's; the first layer behind `first` that begins another part. */
 const char *leat_split_device(const leat_model *model, int32_t i);
@@ -77,9 +96,9 @@ int leat_span_end(leat_span *span, uint64_t step, leat_error *err);
 /* Once the work is done; 0: it is of another step. */
 int64_t leat_span_ns(const leat_span *span, uint64_t step);
 
-/* made: a net writes what is carried, into leat_carry_source(); else it is the batch's. */
-int leat_carry_open(leat_carry *carry, const leat_place *from, const leat_place *to,
-                    size_t row_bytes, int64_t rows, bool made, leat_error *err);
+leat_carry leat_carry_plan(const leat_place *from, const leat_place *to, size_t row_bytes,
+                           int64_t rows, bool made);
+int leat_carry_open(leat_carry *carry, leat_error *err);
 void leat_carry_close(leat_carry *carry);
 float *leat_carry_source(const leat_carry *carry);
 static inline bool leat_carry_crosses(const leat_carry *carry)

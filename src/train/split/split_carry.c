@@ -59,33 +59,41 @@ static const leat_place *pinned_by(const leat_carry *c)
     return c->from->table->host_memory ? c->to : c->from;
 }
 
-/* Simulated devices write nothing, so all begins with zeros. */
-static int clear(const leat_carry *c, size_t bytes, leat_error *err)
+leat_carry leat_carry_plan(const leat_place *from, const leat_place *to, size_t row_bytes,
+                           int64_t rows, bool made)
 {
-    memset(c->host, 0, bytes);
+    return (leat_carry){ .from = from,
+                         .to = to,
+                         .row_bytes = row_bytes,
+                         .bytes = made || from != to ? row_bytes * (size_t)rows : 0,
+                         .made = made };
+}
+
+/* Simulated devices write nothing, so all begins with zeros. */
+static int clear(const leat_carry *c, leat_error *err)
+{
+    memset(c->host, 0, c->bytes);
     if (!c->there)
         return LEAT_OK;
-    const int rc = c->from->table->copy_to_device(c->from->own, c->there, c->host, bytes, true);
+    const int rc = c->from->table->copy_to_device(c->from->own, c->there, c->host, c->bytes, true);
     return rc < 0 ? leat_fail(err, rc, "%s: cannot copy", c->from->device->info.name)
                   : c->from->table->stream_sync(c->from->own, err);
 }
 
-int leat_carry_open(leat_carry *c, const leat_place *from, const leat_place *to, size_t row_bytes,
-                    int64_t rows, bool made, leat_error *err)
+int leat_carry_open(leat_carry *c, leat_error *err)
 {
-    const size_t bytes = row_bytes * (size_t)rows;
-    *c = (leat_carry){ .from = from, .to = to, .row_bytes = row_bytes };
-    const bool there = made && !from->table->host_memory;
-    const bool here = leat_carry_crosses(c) && !to->table->host_memory;
-    if (!made && !leat_carry_crosses(c))
+    const leat_place *const from = c->from, *const to = c->to;
+    if (!c->bytes)
         return LEAT_OK;
-    c->host = pinned_by(c)->table->pinned_alloc(pinned_by(c)->device, bytes);
-    c->there = there ? from->table->device_alloc(from->device, bytes) : NULL;
-    c->here = here ? to->table->device_alloc(to->device, bytes) : NULL;
+    const bool there = c->made && !from->table->host_memory;
+    const bool here = leat_carry_crosses(c) && !to->table->host_memory;
+    c->host = pinned_by(c)->table->pinned_alloc(pinned_by(c)->device, c->bytes);
+    c->there = there ? from->table->device_alloc(from->device, c->bytes) : NULL;
+    c->here = here ? to->table->device_alloc(to->device, c->bytes) : NULL;
     if (!c->host || (there && !c->there) || (here && !c->here))
-        return leat_fail(err, LEAT_E_NOMEM, "no %zu bytes for what goes from %s to %s", bytes,
+        return leat_fail(err, LEAT_E_NOMEM, "no %zu bytes for what goes from %s to %s", c->bytes,
                          from->device->info.name, to->device->info.name);
-    int rc = clear(c, bytes, err);
+    int rc = clear(c, err);
     if (rc == LEAT_OK)
         rc = leat_span_open(&c->down, from, err);
     return rc < 0 ? rc : leat_span_open(&c->up, to, err);

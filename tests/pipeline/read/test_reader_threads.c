@@ -20,7 +20,7 @@
 
 /* --- the threads alone ------------------------------------------------------------------------ */
 
-enum { ROWS = 128, TIMES = 100 };
+enum { ROWS = 128, TIMES = 100, N_GROUPS = ROWS / LEAT_READER_GROUP };
 
 /* A kernel with so many descriptors. */
 typedef struct shop {
@@ -30,10 +30,14 @@ typedef struct shop {
     sem_t begun, go;
 } shop;
 
+/* Every second row needs a second call, and has its descriptor until then. */
 static int read_in_shop(void *arg, leat_row_read *row)
 {
-    (void)row;
     shop *const s = arg;
+    if (row->waited) {
+        atomic_fetch_sub(&s->n_open, 1);
+        return 0;
+    }
     const int n = atomic_fetch_add(&s->n_open, 1) + 1;
     int error = 0, most = atomic_load(&s->most_open);
     if (n > s->limit)
@@ -45,6 +49,9 @@ static int read_in_shop(void *arg, leat_row_read *row)
     }
     while (!error && n > most && !atomic_compare_exchange_weak(&s->most_open, &most, n)) {
     }
+    row->waited = !error && row->sample % 2;
+    if (row->waited)
+        return EINPROGRESS;
     atomic_fetch_sub(&s->n_open, 1);
     return error;
 }
@@ -65,7 +72,7 @@ static void open_shop(shop *s, int limit, bool holds, int *wake_fd, leat_reader_
 static void submit(leat_reader_threads *threads, leat_row_read *rows, int from, int to)
 {
     for (int i = from; i < to; i++) {
-        rows[i] = (leat_row_read){ .error = 99 };
+        rows[i] = (leat_row_read){ .error = 99, .sample = (uint64_t)i };
         leat_reader_threads_queue(threads, &rows[i]);
     }
     leat_reader_threads_submit(threads);
@@ -125,10 +132,10 @@ static void rows_not_begun_can_be_dropped(void **state)
     (void)state;
     open_shop(&s, 1000, true, &wake_fd, &threads);
     submit(threads, rows, 0, ROWS);
-    for (int i = 0; i < LEAT_READER_THREADS; i++) /* all threads are at it */
+    for (int i = 0; i < N_GROUPS; i++) /* a thread is at the first row of each group */
         sem_wait(&s.begun);
     leat_reader_threads_drop(threads);
-    for (int i = 0; i < LEAT_READER_THREADS; i++)
+    for (int i = 0; i < N_GROUPS; i++)
         sem_post(&s.go);
     take(threads, wake_fd, rows, ROWS, seen);
     for (int i = 0; i < ROWS; i++) {
@@ -136,7 +143,7 @@ static void rows_not_begun_can_be_dropped(void **state)
         assert_true(rows[i].error == 0 || rows[i].error == ECANCELED);
         n_read += rows[i].error == 0;
     }
-    assert_int_equal(n_read, LEAT_READER_THREADS);
+    assert_int_equal(n_read, N_GROUPS);
     leat_reader_threads_close(&threads);
     close(wake_fd);
 }
@@ -253,6 +260,28 @@ static void cpu_time_of_threads_is_counted(void **state)
     leat_plan_close(&plan);
 }
 
+/* -1: that cannot be asked here. */
+static int is_cached(int i)
+{
+    char byte;
+    const struct iovec one = { &byte, 1 };
+    const int fd = open(in_folder(name_of(i)), O_RDONLY);
+    const ssize_t n = preadv2(fd, &one, 1, 0, RWF_NOWAIT);
+    const bool unknown = n < 0 && errno == EOPNOTSUPP;
+    close(fd);
+    return unknown ? -1 : n == 1;
+}
+
+static void drop_files(void)
+{
+    for (int i = 0; i < N_FILES; i++) {
+        const int fd = open(in_folder(name_of(i)), O_RDONLY);
+        fdatasync(fd);
+        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        close(fd);
+    }
+}
+
 /* read_bytes: what the page cache has is read by threads too. */
 static void readers_and_faults_agree(void **state)
 {
@@ -276,6 +305,19 @@ static void readers_and_faults_agree(void **state)
                     assert_true(digest_with(engine, caches[c], threads == 1 ? 0 : 2) == want);
                 }
     leat_reader_fault = (leat_reader_faults){ 0 };
+}
+
+/* The disk is asked for a group of files, which are read when it has answered. */
+static void cold_files_give_the_same_batches(void **state)
+{
+    static const char *const engines[] = { "threads: 2, reader: pread", "threads: 2",
+                                           "threads: 3, read_bytes: 4096, run: 1" };
+    const uint64_t want = digest_with("threads: 0, reader: pread", "", 0);
+    (void)state;
+    for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
+        drop_files();
+        assert_true(digest_with(engines[e], "", 2) == want);
+    }
 }
 
 /* Entries of a cache's file come through the threads too. */
@@ -354,6 +396,7 @@ static void few_descriptors_are_enough(void **state)
         int64_t n_batches;
         leat_plan *plan = plan_of(engines[e], "", 2);
         leat_loader *loader = open_loader(plan, &options);
+        drop_files();
         setrlimit(RLIMIT_NOFILE, &limit);
         for (n = 0; n < 4096 && (taken[n] = dup(0)) >= 0; n++) {
         }
@@ -366,30 +409,6 @@ static void few_descriptors_are_enough(void **state)
         assert_true(digest == want);
         leat_loader_close(&loader);
         leat_plan_close(&plan);
-    }
-}
-
-/* --- the page cache ------------------------------------------------------------------------------- */
-
-/* -1: that cannot be asked here. */
-static int is_cached(int i)
-{
-    char byte;
-    const struct iovec one = { &byte, 1 };
-    const int fd = open(in_folder(name_of(i)), O_RDONLY);
-    const ssize_t n = preadv2(fd, &one, 1, 0, RWF_NOWAIT);
-    const bool unknown = n < 0 && errno == EOPNOTSUPP;
-    close(fd);
-    return unknown ? -1 : n == 1;
-}
-
-static void drop_files(void)
-{
-    for (int i = 0; i < N_FILES; i++) {
-        const int fd = open(in_folder(name_of(i)), O_RDONLY);
-        fdatasync(fd);
-        posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-        close(fd);
     }
 }
 
@@ -481,6 +500,7 @@ int main(void)
         cmocka_unit_test(who_reads_is_said),
         cmocka_unit_test(cpu_time_of_threads_is_counted),
         cmocka_unit_test(readers_and_faults_agree),
+        cmocka_unit_test(cold_files_give_the_same_batches),
         cmocka_unit_test(entries_of_a_cache_are_read),
         cmocka_unit_test(files_that_change_after_the_list),
         cmocka_unit_test(few_descriptors_are_enough),

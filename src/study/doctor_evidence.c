@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor_evidence.c: the figures of a doctor's result that explain its verdict, each with a sentence. doctor_fill.c
+ * calls it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "doctor_fill.h"
+#include "forecast.h"
+
+static double ms_at(const leat_facts *f, double rate)
+{
+    return rate > 0 ? f->rows / rate * 1e3 : 0;
+}
+
+static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *name, double value,
+                                          const char *unit)
+{
+    static leat_doctor_evidence spare;
+    if (out->n_evidence == LEAT_DOCTOR_MAX_EVIDENCE)
+        return &spare;
+    leat_doctor_evidence *e = &out->evidence[out->n_evidence++];
+    snprintf(e->name, sizeof e->name, "%s", name);
+    snprintf(e->unit, sizeof e->unit, "%s", unit);
+    e->value = value;
+    return e;
+}
+
+static void rate_evidence(leat_doctor_result *out, const char *name, double ms, const char *what)
+{
+    leat_doctor_evidence *e = add_evidence(out, name, ms, "ms");
+    leat_text(e->text, sizeof e->text, "%s: %.3g ms per step", what, ms);
+}
+
+static const leat_stage_fact *slowest(const leat_facts *f)
+{
+    const leat_stage_fact *stage = NULL;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (!stage || f->stages[i].wall_ns > stage->wall_ns)
+            stage = &f->stages[i];
+    return stage;
+}
+
+static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
+{
+    const leat_stage_fact *stage = slowest(f);
+    double all = 0;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        all += f->stages[i].wall_ns;
+    if (!stage || all <= 0)
+        return;
+    leat_doctor_evidence *e = add_evidence(out, "slowest_stage", stage->wall_ns / all, "share");
+    leat_text(e->text, sizeof e->text,
+              "slowest stage of the loader: %s, %.0f %% of the workers' time", stage->name,
+              100 * stage->wall_ns / all);
+    e = add_evidence(out, "loader_cores", f->loader_cores, "cores");
+    leat_text(e->text, sizeof e->text, "%d worker%s kept %.1f of %d cores busy", f->threads,
+              f->threads == 1 ? "" : "s", f->loader_cores, f->cores);
+}
+
+/* --- the rule ----------------------------------------------------------------------------------- */
+
+struct wall {
+    const char *name;
+    double ns;
+};
+
+/* "loader 3.10, step 2.20, copy 0.40 ms": the parts of the rule, the slowest first. Returns the slowest, ns. */
+static double list_parts(const leat_facts *f, const leat_forecast *m, char *text, size_t size)
+{
+    struct wall walls[] = { { "loader", m->loader },
+                            { "step", m->step },
+                            { "copy", f->overlaps ? m->copy : 0 },
+                            { "CPU work", f->overlaps ? m->shared : 0 } };
+    const char *const between = f->overlaps ? ", " : " + ";
+    double slowest = 0;
+    for (size_t left = sizeof walls / sizeof *walls; left > 0; left--) {
+        struct wall *most = walls;
+        for (size_t i = 1; i < sizeof walls / sizeof *walls; i++)
+            if (walls[i].ns > most->ns)
+                most = &walls[i];
+        const size_t n = strlen(text);
+        if (most->ns > 0)
+            leat_text(text + n, size - n,
+                      most->ns >= 1e8 ? "%s%s %.0f"
+                      : slowest > 0   ? "%s%s %.2g"
+                                      : "%s%s %.3g",
+                      slowest > 0 ? between : "", most->name, most->ns * 1e-6);
+        slowest = slowest > 0 ? slowest : most->ns;
+        most->ns = 0;
+    }
+    return slowest;
+}
+
+/* Which of the rules of leat_forecast_of() gives the predicted step. */
+static void rule_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
+{
+    char parts[128] = "";
+    const double slowest = list_parts(f, m, parts, sizeof parts);
+    leat_doctor_evidence *e = add_evidence(out, "rule", m->predicted * 1e-6, "ms");
+    if (!f->overlaps)
+        leat_text(e->text, sizeof e->text, "predicted: one after the other, %s = %.3g ms", parts,
+                  m->predicted * 1e-6);
+    else if (m->predicted > slowest)
+        leat_text(e->text, sizeof e->text,
+                  "predicted: loader and step share %d core%s, which makes both slower: %.3g ms",
+                  f->cores, f->cores == 1 ? "" : "s", m->predicted * 1e-6);
+    else
+        leat_text(e->text, sizeof e->text, "predicted: the slowest of %s ms", parts);
+}
+
+static const double CORES_FULL = 0.9;
+
+/* The largest cause of time in which the host is late. */
+static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
+{
+    const leat_meter *meter = &f->meter;
+    const double wall = out->measured_step_ms * 1e6,
+                 late = out->shares[LEAT_SHARE_OTHER_HOST].share,
+                 longer = f->on_host && wall > 0 ? meter->busy - m->step / wall : 0;
+    if (late < 0.01)
+        return;
+    leat_doctor_evidence *e = add_evidence(out, "host_late", late, "share");
+    const bool full = f->cores && f->run_cores + f->taken >= CORES_FULL * f->cores;
+    const char *why = longer >= 0.5 * late
+                          ? full ? "a step takes longer than alone: its threads wait for a core"
+                                 : "a step takes longer than alone: it shares memory or cores"
+                      : full ? "the thread that trains had no free core"
+                      : meter->other_start >= meter->other_host
+                          ? "its batch was there, but a step began late"
+                          : "between two steps the thread that trains did something else";
+    snprintf(e->text, sizeof e->text, "host is late: %s", why);
+}
+
+/* Spans of all threads count as if one thread had recorded them, so this is the most that they can cost. */
+static void span_evidence(const leat_facts *f, leat_doctor_result *out)
+{
+    const double ns = f->spans * f->span_ns, step = out->measured_step_ms * 1e6;
+    if (ns <= 0 || step <= 0)
+        return;
+    leat_doctor_evidence *e = add_evidence(out, "spans", ns / step, "share");
+    char share[32] = "less than 0.01", number[32];
+    if (ns / step >= 1e-4)
+        leat_text(share, sizeof share, "%.2g", 100 * ns / step);
+    leat_text(number, sizeof number, f->spans < 100 ? "%.3g" : "%.0f", f->spans);
+    leat_text(e->text, sizeof e->text,
+              "recording spans costs %s %% of a step: %s of %.2g ns (engine.spans)", share, number,
+              f->span_ns);
+}
+
+void leat_doctor_fill_evidence(const leat_facts *f, const leat_doctor_loaders *loaders,
+                               leat_doctor_result *out)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    rate_evidence(out, "run", out->measured_step_ms, "the job as you run it");
+    rate_evidence(out, "step", m.step * 1e-6, "the step alone, on one batch");
+    if (loaders->ahead.value > 0)
+        rate_evidence(out, "loader", ms_at(f, loaders->ahead.value),
+                      "the loader alone, with nobody to wait for");
+    if (loaders->alone.value > 0)
+        rate_evidence(out, "first_batch", ms_at(f, loaders->alone.value),
+                      "one batch alone, without prefetch");
+    if (m.copy > 0)
+        rate_evidence(out, "copy", m.copy * 1e-6, "the copy of a batch to the device");
+    if (f->on_host && m.shared > 0)
+        rate_evidence(out, "shared", m.shared * 1e-6, "CPU work of both, divided by the cores");
+    if (!f->on_host && m.step > 0 && m.queued < 0.97 * m.step)
+        rate_evidence(out, "step_queued", m.queued * 1e-6,
+                      "of the step, the device computes for only");
+    stage_evidence(f, out);
+    rule_evidence(f, &m, out);
+    late_evidence(f, &m, out);
+    span_evidence(f, out);
+}
