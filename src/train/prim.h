@@ -24,8 +24,9 @@
  * DENSE, DENSE_GRAD_DATA, DENSE_GRAD_WEIGHTS   the same for in[0] [rows, n] × weight [n, units] + bias.
  * NORM               batch_norm in training: out[0] = act((in[0] - mean) / sqrt(variance + epsilon) * scale
  *                    + shift), statistics per channel over all rows that count of the whole batch. Stores
- *                    in `saved` what NORM_GRAD needs and updates the running statistics. in[1] is added
- *                    before act; -1: nothing. Backends that can set it, and then also out[0].
+ *                    in `saved` what NORM_GRAD needs and updates the running statistics. in[1]: a tensor that
+ *                    is added before act; -1: none. Layers leave it at -1. A backend that can add it joins a SUM
+ *                    with its NORM: in[1] is then the other summand, and out[0] and act are the SUM's.
  * NORM_FIXED         batch_norm in evaluation: the same with the running statistics. In place.
  * NORM_GRAD          out[0] = gradient of NORM's in[0], from in[0] = gradient of NORM's out[0], in[1] =
  *                    NORM's in[0], in[2] = NORM's out[0]; gradients of scale and shift. Rows that do not

@@ -151,6 +151,31 @@ static int is_photo(const uint8_t *data, size_t size)
            (size_t)jpeg.width * (size_t)jpeg.height * 3 <= ROOM;
 }
 
+/* It is refused before any byte of it is read: its end need not be in memory. */
+static void a_scan_beyond_4_gib_is_not_skimmed(void **state)
+{
+    const reference_picture p = {
+        .width = 16, .height = 16, .channels = 3, .h = 1, .v = 1, .quality = 80
+    };
+    uint8_t *data;
+    const size_t size = reference_encode(&p, 1, &data);
+    (void)state;
+    for (int is_long = 0; is_long < 2; is_long++) {
+        leat_error err = { 0 };
+        leat_jpeg_scan scan;
+        leat_jpeg jpeg;
+        assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
+        const leat_jpeg_window whole = { .x1 = jpeg.mcus_x, .y1 = jpeg.mcus_y, .dc_only = 1 };
+        if (is_long)
+            jpeg.end = (const uint8_t *)((uintptr_t)jpeg.scan + UINT32_MAX + 1);
+        leat_scratch_reset(scratch);
+        const int rc = leat_jpeg_scan_open(&scan, &jpeg, &whole, scratch, &err);
+        assert_int_equal(rc, is_long ? LEAT_E_UNSUPPORTED : LEAT_OK);
+        assert_true(!is_long || strstr(err.message, "4 GiB"));
+    }
+    free(data);
+}
+
 static void photos(void **state)
 {
     const char *folder = getenv("LEAT_TEST_PHOTOS");
@@ -193,6 +218,7 @@ int main(void)
         cmocka_unit_test(every_kind),
         cmocka_unit_test(every_width_of_vectors),
         cmocka_unit_test(long_codes),
+        cmocka_unit_test(a_scan_beyond_4_gib_is_not_skimmed),
         cmocka_unit_test(photos),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

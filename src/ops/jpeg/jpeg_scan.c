@@ -105,6 +105,8 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
     *scan = (leat_jpeg_scan){ .jpeg = jpeg, .window = *window, .src = jpeg->scan };
     if (jpeg->is_progressive)
         return leat_jpeg_progressive_open(scan, scratch, err);
+    if (window->dc_only && jpeg->end - jpeg->scan > UINT32_MAX) /* jpeg_skim.c counts in 32 bits */
+        return refuse(err, "the scan is longer than 4 GiB");
     const int rc = make_tables(scan, scratch, err);
     if (rc)
         return rc;

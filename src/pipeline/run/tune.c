@@ -175,14 +175,19 @@ static void tune_prefetch_locked(leat_loader *loader, bool may_shrink)
     if (wanted == now)
         return;
     loader->prefetch = wanted;
-    log_locked(loader, "prefetch", now, wanted, "batches",
-               "%s; the slowest recent sample took %.3g ms, %.3g times the average: enough for %d "
-               "thread%s: %lld",
+    char what[100];
+    if (least > most)
+        leat_text(what, sizeof what, "a row takes %.3g us, a thread should have %d us of work",
+                  loader->sample_ns * 1e-3, WINDOW_NS / 1000);
+    else
+        leat_text(what, sizeof what,
+                  "the slowest recent sample took %.3g ms, %.3g times the average", slowest * 1e-6,
+                  slowest / (mean > 1 ? mean : 1));
+    log_locked(loader, "prefetch", now, wanted, "batches", "%s; %s: enough for %d thread%s: %lld",
                wanted < now ? "no worker waited for the window"
                : starved    ? "workers waited for the window, and the consumer for a batch"
                             : "batches are short",
-               slowest * 1e-6, slowest / (mean > 1 ? mean : 1), loader->n_threads,
-               loader->n_threads == 1 ? "" : "s", (long long)enough);
+               what, loader->n_threads, loader->n_threads == 1 ? "" : "s", (long long)enough);
 }
 
 /* --- read-ahead ------------------------------------------------------------------------------- */

@@ -165,6 +165,18 @@ static void batches_of(int64_t row_ns)
     assert_int_equal(loader->task_rows, task_rows);
 }
 
+/* The reason of the last change of the window names what decided it. */
+static void expect_reason(const char *part)
+{
+    leat_decision log[LEAT_DECISIONS];
+    const size_t n = leat_loader_decisions(loader, log, LEAT_DECISIONS);
+    const char *last = "none";
+    for (size_t i = 0; i < n && i < LEAT_DECISIONS; i++)
+        last = strcmp(log[i].name, "prefetch") ? last : log[i].reason;
+    if (!strstr(last, part))
+        fail_msg("'%s', not '%s'", last, part);
+}
+
 static void short_batches_are_one_task_and_more_are_ahead(void **state)
 {
     (void)state;
@@ -175,8 +187,10 @@ static void short_batches_are_one_task_and_more_are_ahead(void **state)
     assert_int_equal(loader->task_rows, 32);
     assert_true(loader->prefetch * 32 * 100 >= 50000 * 2 / 3);
     assert_true(loader->prefetch * 32 * 100 <= 50000 * 2);
+    expect_reason("us, a thread should have 25 us of work");
     batches_of(10000);
     assert_in_range(loader->prefetch, LEAT_PREFETCH_FIRST, 2 * LEAT_PREFETCH_FIRST - 1);
+    expect_reason("the slowest recent sample took");
 }
 
 int main(void)
