@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "rounds.h"
-#include "stage_lines.h"
+#include "suggest/stage_lines.h"
 
 static int change_config(leat_config *config, const leat_doctor_suggestion *change, leat_error *err)
 {

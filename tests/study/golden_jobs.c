@@ -62,6 +62,7 @@ const golden_job golden_jobs[] = {
       .engine = "threads: 4",
       .ops = "sleep: 0.1",
       .plants = PLANT_STRAGGLERS,
+      .uneven = true,
       .verdict = "input-bound",
       .label = "ordering",
       .busy_ms = 2,

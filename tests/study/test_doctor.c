@@ -206,7 +206,7 @@ static void without_prefetch_nothing_overlaps(void **state)
 static void a_missing_prefetch_is_inserted(void **state)
 {
     (void)state;
-    const leat_doctor_options options = { .rounds = 2, .steps = 12, .verify = 1 };
+    const leat_doctor_options options = { .rounds = 2, .steps = 6, .verify = 1 };
     const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "sleep: 1", NULL,
                              "" };
     examine(&job, &options);

@@ -148,6 +148,12 @@ static bool advice_right(const golden_job *job)
            (r.n_suggestions && !strncmp(r.suggestions[0].set[0], job->advice, strlen(job->advice)));
 }
 
+static const char *change(int32_t i)
+{
+    const leat_doctor_suggestion *s = &r.suggestions[i];
+    return i >= r.n_suggestions ? "-" : s->n_set ? s->set[0] : s->lines;
+}
+
 static void print_run(const golden_job *job)
 {
     printf("  %-44.44s %s (%s) %s%s: %.2f ms of %.2f", job->name, r.verdict.name, r.verdict.label,
@@ -156,14 +162,12 @@ static void print_run(const golden_job *job)
     for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
         if (r.shares[i].share >= 0.01)
             printf(" %s %.0f", r.shares[i].name, 100 * r.shares[i].share);
-    printf("; taken %.1f; %.1f s; %s\n", r.cores_taken, r.seconds,
-           r.n_suggestions ? r.suggestions[0].set[0] : "-");
+    printf("; taken %.1f; %.1f s; %s\n", r.cores_taken, r.seconds, change(0));
     for (int32_t i = 0; i < r.n_suggestions; i++)
         if (r.suggestions[i].is_verified)
             printf("    %s: %.2f ms predicted, %.2f expected, %.2f measured; %.2f without\n",
-                   r.suggestions[i].set[0], r.suggestions[i].predicted_step_ms,
-                   r.suggestions[i].expected_step_ms, r.suggestions[i].verified_step_ms,
-                   r.suggestions[i].before_step_ms);
+                   change(i), r.suggestions[i].predicted_step_ms, r.suggestions[i].expected_step_ms,
+                   r.suggestions[i].verified_step_ms, r.suggestions[i].before_step_ms);
     fflush(stdout);
 }
 
@@ -217,7 +221,6 @@ static void count_verified(int *right, int *n)
 
 static int count_all(int seeds, const char *part)
 {
-    const leat_doctor_options options = { .rounds = 4, .steps = 20, .verify = 1 };
     int n_wrong = 0;
     printf("job, of %d seeds: right, taken away, wrong; shares, step, advice right; changes right "
            "of verified\n",
@@ -227,6 +230,9 @@ static int count_all(int seeds, const char *part)
         int right = 0, taken = 0, shares = 0, step = 0, advice = 0, holds = 0, n = 0;
         if (part && !strstr(job->name, part))
             continue;
+        const leat_doctor_options options = { .rounds = 4,
+                                              .steps = job->uneven ? 0 : 20,
+                                              .verify = 1 };
         for (int seed = 1; seed <= seeds; seed++) {
             examine(job, seed, &options);
             if (getenv("GOLDEN_VERBOSE") || !is_right(job))

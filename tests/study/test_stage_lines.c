@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_stage_lines.c: stages written into the list of a config. */
-#include "study/stage_lines.h"
+#include "study/suggest/stage_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 #include "leat/budget.h"
 #include "leat/loader.h"
 #include "leat/op.h"
-#include "study/stage_lines.h"
+#include "stage_lines.h"
 
 enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
 

@@ -4,8 +4,8 @@
 #ifndef LEAT_DOCTOR_FILL_H
 #define LEAT_DOCTOR_FILL_H
 
-#include "diagnose.h"
 #include "leat/doctor.h"
+#include "study/diagnose.h"
 
 /* Rates (samples/s) of the loader with prefetch (`ahead`) and with prefetch 0 (`alone`). value 0: not measured. */
 typedef struct leat_doctor_loaders {

@@ -12,15 +12,15 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "bootstrap.h"
 #include "doctor_fill.h"
-#include "forecast.h"
-#include "median.h"
-#include "other_processes.h"
-#include "rounds.h"
 #include "span_cost.h"
-#include "suggest/suggest.h"
-#include "trial.h"
+#include "study/bootstrap.h"
+#include "study/forecast.h"
+#include "study/median.h"
+#include "study/other_processes.h"
+#include "study/rounds.h"
+#include "study/suggest/suggest.h"
+#include "study/trial.h"
 
 enum {
     DEFAULT_ROUNDS = 6,

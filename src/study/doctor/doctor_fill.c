@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "forecast.h"
+#include "study/forecast.h"
 
 static double ms_at(const leat_facts *f, double rate)
 {

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "doctor_fill.h"
-#include "forecast.h"
+#include "study/forecast.h"
 
 static double ms_at(const leat_facts *f, double rate)
 {

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/trace.h"
-#include "median.h"
+#include "study/median.h"
 
 enum { SPANS = 1024, ROUNDS = 63 };
 
