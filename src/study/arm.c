@@ -158,7 +158,7 @@ static int64_t rows_after(const leat_arm *arm, int32_t settled)
     return rows;
 }
 
-/* Spans that the loader has recorded. The struct is large, so it is not in a frame of leat_arm_run(). */
+/* Spans that the loader has recorded. */
 static uint64_t spans_of(leat_loader *loader)
 {
     leat_loader_stats_info stats;

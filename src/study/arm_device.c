@@ -24,11 +24,14 @@ static int run_recorded(leat_arm *arm, leat_error *why)
 {
     const int32_t n = arm->out->steps < RECORDED ? arm->out->steps : RECORDED;
     leat_loader *loader = NULL;
+    leat_metrics metrics;
     int rc = leat_trainer_record(arm->trainer, why);
     if (rc < 0)
         return rc;
     if ((rc = leat_arm_loader_open(arm, &loader, why)) == LEAT_OK)
         rc = steps(arm, loader, arm->settle + n, why);
+    if (rc == LEAT_OK) /* waits, and so sees what fails late */
+        rc = leat_trainer_metrics(arm->trainer, &metrics, why);
     leat_trainer_recorded(arm->trainer, arm->settle, &arm->out->recorded);
     leat_loader_close(&loader);
     return rc;
@@ -57,7 +60,8 @@ void leat_arm_ceiling(leat_arm *arm, const leat_arm *like)
         arm->out->ceiling =
             (leat_ceiling){ .precision = precision, .why = "layers run on several devices" };
     else if (like && like->out->ceiling.precision == precision &&
-             !strcmp(like->out->device, arm->out->device))
+             !strcmp(leat_device_get_info(like->device)->name,
+                     leat_device_get_info(arm->device)->name))
         arm->out->ceiling = like->out->ceiling;
     else
         leat_ceiling_measure(arm->device, precision, &arm->out->ceiling);

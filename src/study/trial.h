@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * trial.h: a variant of a job: the config with a few values set, or stages inserted. Its parts are measured alone, which predicts
- * how fast the whole will be; the whole is run only to check that. doctor.c and suggest.c call it. */
+ * trial.h: a variant of a job: the config with a few values set, or stages inserted. Its parts are measured alone,
+ * which predicts how fast the whole will be; the whole is run only to check that. doctor.c and suggest.c call it. */
 #ifndef LEAT_TRIAL_H
 #define LEAT_TRIAL_H
 

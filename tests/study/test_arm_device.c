@@ -9,7 +9,7 @@
 
 enum { N_RECORDS = 32, BATCH = 4 };
 
-static int n_started, n_stopped, event_code;
+static int n_started, n_stopped, event_code, wait_code;
 static const leat_device_table *sim;
 
 static int start(leat_device *device, leat_error *err)
@@ -32,6 +32,11 @@ static int stop(leat_device *device, leat_device_record *out, leat_error *err)
 static int record_event(leat_event *event, leat_stream *stream)
 {
     return event_code < 0 ? event_code : sim->event_record(event, stream);
+}
+
+static int wait_for(leat_event *event)
+{
+    return wait_code < 0 ? wait_code : sim->event_sync(event);
 }
 
 static leat_device_table planted;
@@ -63,8 +68,9 @@ static void open_arm(leat_arm *arm, leat_compare_arm *out)
     planted.record_start = start;
     planted.record_stop = stop;
     planted.event_record = record_event;
+    planted.event_sync = wait_for;
     arm->device->table = &planted;
-    n_started = n_stopped = event_code = 0;
+    n_started = n_stopped = event_code = wait_code = 0;
 }
 
 static void close_arm(leat_arm *arm)
@@ -97,10 +103,12 @@ static void a_lost_device_is_an_error(void **state)
     static leat_compare_arm out;
     leat_error err = { 0 };
     open_arm(&arm, &out);
-    event_code = LEAT_E_DEVICE;
-    assert_int_equal(leat_arm_run_recorded(&arm, &err), LEAT_E_DEVICE);
-    assert_true(err.code == LEAT_E_DEVICE && err.message[0] && n_started == n_stopped);
-    event_code = 0;
+    for (int late = 0; late < 2; late++) {
+        *(late ? &wait_code : &event_code) = LEAT_E_DEVICE;
+        assert_int_equal(leat_arm_run_recorded(&arm, &err), LEAT_E_DEVICE);
+        assert_true(err.code == LEAT_E_DEVICE && err.message[0] && n_started == n_stopped);
+        event_code = wait_code = 0;
+    }
     close_arm(&arm);
 }
 

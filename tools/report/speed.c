@@ -150,15 +150,15 @@ void leat_speed_print_crossings(const leat_meter *m)
     char bytes[32], crossings[32], elsewhere[32], here[32], step[32];
     const double steps = (double)m->n_steps * 1e6, wall = (double)m->wall_ns;
     if (m->crossings > 0)
-        leat_terminal_say(
-            2,
-            "of a step's %s ms, layers take %s ms on this device and %s ms on others, and %.4g "
-            "crossings with %s between them %s ms; the rest is waiting",
-            leat_files_ms_text(wall / steps, step),
-            leat_files_ms_text(m->busy * wall / steps, here),
-            leat_files_ms_text(m->elsewhere_ns * 1e-6, elsewhere), m->crossings,
-            leat_files_bytes_text(m->crossed_bytes, bytes),
-            leat_files_ms_text(m->crossing_ns * 1e-6, crossings));
+        leat_terminal_say(2,
+                          "of a step's %s ms, layers take %s ms on this device and %s ms on "
+                          "others; %.4g crossings "
+                          "between devices (%s) take %s ms; the rest is waiting",
+                          leat_files_ms_text(wall / steps, step),
+                          leat_files_ms_text(m->busy * wall / steps, here),
+                          leat_files_ms_text(m->elsewhere_ns * 1e-6, elsewhere), m->crossings,
+                          leat_files_bytes_text(m->crossed_bytes, bytes),
+                          leat_files_ms_text(m->crossing_ns * 1e-6, crossings));
 }
 
 void leat_speed_add_start(json_t *object, const leat_speed_start *start)

@@ -34,7 +34,7 @@ typedef struct leat_row_read {
     bool is_entry : 1; /* the bytes are an entry of the cache */
     bool waited; /* first row of a read in a thread: for the disk [that thread until it is done] */
     uint8_t error; /* the same: errno; 0: all bytes were read */
-    int fd;        /* -1: the source reads the record; meanwhile its file */
+    int fd; /* -1: the source reads the record itself; then its open file while the disk works */
     size_t size;
     uint64_t offset;
     uint64_t from;                   /* first row of a read: where the read begins in the file */

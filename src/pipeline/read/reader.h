@@ -44,7 +44,7 @@ int64_t leat_reader_cpu_ns(const leat_reader *reader);
  * directly: offset, length and memory of its reads must then be whole blocks. [token] */
 bool leat_reader_is_direct(leat_reader *reader, int fd);
 
-/* Queues the read that begins with this row; at most so many may be in flight. */
+/* Queues the read that begins with this row; LEAT_READER_DEPTH, or LEAT_READER_ROWS, may be in flight. */
 void leat_reader_queue(leat_reader *reader, leat_row_read *first);
 typedef void leat_reader_done(void *arg, leat_row_read *first, int result);
 

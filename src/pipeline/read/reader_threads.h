@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * reader_threads.h: reads that block, many at a time, each in a thread with a small stack. reader.c uses it for
+ * reader_threads.h: reads that block, in threads with small stacks, a few in each. reader.c uses it for
  * sources whose records are files of their own: opening a file waits for the disk too, and a ring opens files in
  * threads of the kernel, which cost more. Invariant: every row that was submitted comes out of take() once.
  *

@@ -95,8 +95,7 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
         decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
         if (leat_budget_reads_in_threads(plan))
-            decide(b, "reader", 0, "",
-                   "threads: up to %d files are opened and read at a time, beside the workers",
+            decide(b, "reader", 0, "", "threads: %d beside the workers open and read the files",
                    LEAT_READER_THREADS);
         else
             decide(b, "reader", 0, "", "io_uring%s",

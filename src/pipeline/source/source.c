@@ -206,9 +206,10 @@ bool leat_source_pread_cached(int fd, void *to, size_t size, uint64_t offset)
     return leat_source_preadv_cached(fd, &all, 1, size, offset);
 }
 
-/* A kernel that says "not yet" has begun to read. */
+/* A kernel that says "not yet" has begun to read (Linux 5.9 and later). */
 bool leat_source_pread_begin(int fd, void *to, size_t size, uint64_t offset)
 {
+    errno = 0;
     const bool all = leat_source_pread_cached(fd, to, size, offset);
     if (!all && errno == EOPNOTSUPP)
         posix_fadvise(fd, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);

@@ -30,7 +30,6 @@ typedef struct leat_feature_info {
 } leat_feature_info;
 
 typedef struct leat_source leat_source;
-
 typedef struct leat_source_setting leat_source_setting;
 
 /* Settings of the plan that opens a source. */
@@ -74,8 +73,9 @@ typedef struct leat_source_table {
     /* Finds the bytes of a record; the engine reads them, possibly long before it calls `parse`.
      * NULL: all records use `load`. fd = -1: this record uses `read` or `load`. */
     int (*locate)(const leat_source *source, uint64_t record, leat_extent *out, leat_error *err);
-    /* Reads a record that is a file: the `size` bytes that `locate` gave. *fd is -1; if it is not afterwards, the next
-     * call waits for the disk. LEAT_E_AGAIN: no file descriptor is left now. Other errors: `load` explains. NULL: no files. */
+    /* Reads a record that is a file: the `size` bytes that `locate` gave. First *fd is -1. If it is not after LEAT_OK, call
+     * again with the same arguments: this waits for the disk and closes it. Else, after errors too, it is -1.
+     * LEAT_E_AGAIN: no file descriptor is left now. Other errors: `load` explains. NULL: no files. */
     int (*read)(const leat_source *source, uint64_t record, uint8_t *to, size_t size, int *fd);
     /* Makes features of these bytes: views into `bytes` or scratch. */
     int (*parse)(const leat_source *source, uint64_t record, const uint8_t *bytes, size_t size,

@@ -66,7 +66,12 @@ struct wall {
     double ns;
 };
 
-/* "loader 3.10, step 2.20, copy 0.40 ms": the parts of the rule, the slowest first. Returns the slowest, ns. */
+static void ms_text(double ns, char text[32])
+{
+    leat_text(text, 32, ns >= 1e8 ? "%.0f" : "%.3g", ns * 1e-6);
+}
+
+/* "loader 3.1, step 2.2, copy 0.4": the parts of the rule, the slowest first. Returns the slowest, ns. */
 static double list_parts(const leat_facts *f, const leat_forecast *m, char *text, size_t size)
 {
     struct wall walls[] = { { "loader", m->loader },
@@ -81,12 +86,10 @@ static double list_parts(const leat_facts *f, const leat_forecast *m, char *text
             if (walls[i].ns > most->ns)
                 most = &walls[i];
         const size_t n = strlen(text);
+        char ms[32];
+        ms_text(most->ns, ms);
         if (most->ns > 0)
-            leat_text(text + n, size - n,
-                      most->ns >= 1e8 ? "%s%s %.0f"
-                      : slowest > 0   ? "%s%s %.2g"
-                                      : "%s%s %.3g",
-                      slowest > 0 ? between : "", most->name, most->ns * 1e-6);
+            leat_text(text + n, size - n, "%s%s %s", slowest > 0 ? between : "", most->name, ms);
         slowest = slowest > 0 ? slowest : most->ns;
         most->ns = 0;
     }
@@ -96,16 +99,17 @@ static double list_parts(const leat_facts *f, const leat_forecast *m, char *text
 /* Which of the rules of leat_forecast_of() gives the predicted step. */
 static void rule_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
 {
-    char parts[128] = "";
+    char parts[128] = "", whole[32];
+    ms_text(m->predicted, whole);
     const double slowest = list_parts(f, m, parts, sizeof parts);
     leat_doctor_evidence *e = add_evidence(out, "rule", m->predicted * 1e-6, "ms");
     if (!f->overlaps)
-        leat_text(e->text, sizeof e->text, "predicted: one after the other, %s = %.3g ms", parts,
-                  m->predicted * 1e-6);
+        leat_text(e->text, sizeof e->text, "predicted: one after the other, %s = %s ms", parts,
+                  whole);
     else if (m->predicted > slowest)
         leat_text(e->text, sizeof e->text,
-                  "predicted: loader and step share %d core%s, which makes both slower: %.3g ms",
-                  f->cores, f->cores == 1 ? "" : "s", m->predicted * 1e-6);
+                  "predicted: loader and step share %d core%s, which makes both slower: %s ms",
+                  f->cores, f->cores == 1 ? "" : "s", whole);
     else
         leat_text(e->text, sizeof e->text, "predicted: the slowest of %s ms", parts);
 }
@@ -145,8 +149,8 @@ static void span_evidence(const leat_facts *f, leat_doctor_result *out)
         leat_text(share, sizeof share, "%.2g", 100 * ns / step);
     leat_text(number, sizeof number, f->spans < 100 ? "%.3g" : "%.0f", f->spans);
     leat_text(e->text, sizeof e->text,
-              "recording spans costs %s %% of a step: %s of %.2g ns (engine.spans)", share, number,
-              f->span_ns);
+              "recording %s spans of %.2g ns costs %s %% of a step (engine.spans)", number,
+              f->span_ns, share);
 }
 
 void leat_doctor_fill_evidence(const leat_facts *f, const leat_doctor_loaders *loaders,

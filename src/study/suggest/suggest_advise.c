@@ -102,7 +102,7 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         return; /* it was tried */
     const char *const why = !placed ? "it needs other files"
                             : leat_suggest_cache_fills(f, &place)
-                                ? "no trial was made"
+                                ? out->n_tried ? "it cannot be tried here" : "no change was tried"
                                 : "a pass over the data takes long";
     leat_doctor_suggestion *s =
         advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);

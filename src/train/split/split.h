@@ -70,7 +70,8 @@ struct leat_net {
     leat_place *places; /* the first is the run's device */
     int32_t n_parts, n_places;
     leat_train_memory memory; /* what leat_backend.memory gives, of all devices */
-    int64_t host_bytes;       /* all that is in host memory */
+    int64_t
+        host_bytes; /* that count against the limit: parts on the CPU, one buffer per crossing */
     uint64_t step;
     leat_step_times times; /* of the step */
 };

@@ -74,8 +74,8 @@ static void limit_memory(leat_net *net, leat_split_part *p)
     if (all == 0 || !p->on->table->host_memory)
         return;
     p->model.memory_limit = all > net->host_bytes ? all - net->host_bytes : 1;
-    snprintf(p->memory_why, sizeof p->memory_why, "%s, less %s for other layers and crossings",
-             net->model->memory_why, leat_bytes_text(net->host_bytes, text));
+    snprintf(p->memory_why, sizeof p->memory_why, "less %s for other layers and crossings; %s",
+             leat_bytes_text(net->host_bytes, text), net->model->memory_why);
     if (net->host_bytes > 0)
         p->model.memory_why = p->memory_why;
 }

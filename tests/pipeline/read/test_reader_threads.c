@@ -326,6 +326,10 @@ static void cold_files_give_the_same_batches(void **state)
     (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         drop_files();
+        if (is_cached(0) == 1) {
+            print_message("files in memory only: nothing is cold here\n");
+            skip();
+        }
         assert_true(digest_with(engines[e], "", 2) == want);
     }
 }
