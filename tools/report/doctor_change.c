@@ -146,7 +146,7 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
     print_indented(to, s->n_set ? line : "no line of the config does it");
 }
 
-void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number,
+void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,
                               const char *path, const leat_config *config)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
@@ -161,6 +161,7 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);
     print_gain(to, s, r);
-    print_indented(to, s->why);
+    if (why)
+        print_indented(to, s->why);
     print_write(to, s, path, config);
 }

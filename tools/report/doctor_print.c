@@ -16,7 +16,9 @@ struct screen {
     const char *path;
     const leat_config *config;
     int32_t changes; /* how many at most */
-    bool extras;     /* what was tried in vain, and what is paid once */
+    bool
+        extras; /* what was tried in vain, how to try a change, what is paid once, the cost of spans */
+    bool brief; /* without the reason of a change, and the rule of the prediction */
 };
 
 static const struct {
@@ -133,7 +135,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
                 ? ""
                 : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
-        leat_doctor_change_print(to, r, i, s->path, s->config);
+        leat_doctor_change_print(to, r, i, !s->brief, s->path, s->config);
     if (r->n_suggestions > n)
         fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
     if (s->extras && r->n_without_gain)
@@ -180,12 +182,12 @@ static void print_screen(FILE *to, const struct screen *s)
 {
     print_head(to, s->result, s->path);
     print_verdict(to, s->result);
-    leat_doctor_tables_print(to, s->result);
+    leat_doctor_tables_print(to, s->result, !s->brief);
     print_suggestions(to, s);
+    const char *const spans = leat_doctor_evidence_text(s->result, "spans");
     if (s->extras)
         print_costs(to, s->result);
-    const char *const spans = leat_doctor_evidence_text(s->result, "spans");
-    if (spans[0])
+    if (s->extras && spans[0])
         leat_terminal_wrap(to, spans, 0, 2);
 }
 
@@ -214,15 +216,26 @@ static int lines_of(const char *text)
     return n;
 }
 
-/* As much as fits: first without extras, then with fewer changes. */
+/* Leaves out what matters least: extras, changes but the first, explanations, the first. False: nothing is left. */
+static bool leave_out(struct screen *s)
+{
+    if (s->extras)
+        s->extras = false;
+    else if (s->changes > 1)
+        s->extras = --s->changes > 0;
+    else if (!s->brief)
+        s->brief = true;
+    else
+        s->changes--;
+    return s->changes >= 0;
+}
+
 void leat_doctor_report_print(FILE *to, const leat_doctor_result *r, const char *path,
                               const leat_config *config)
 {
-    struct screen s = { r, path, config, SUGGESTIONS, true };
+    struct screen s = { r, path, config, SUGGESTIONS, true, false };
     char *text = text_of(&s);
-    while (text && lines_of(text) > LINES && s.changes > 0) {
-        s.changes -= !s.extras;
-        s.extras = !s.extras && s.changes > 0;
+    while (text && lines_of(text) > LINES && leave_out(&s)) {
         free(text);
         text = text_of(&s);
     }

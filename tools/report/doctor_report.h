@@ -17,12 +17,13 @@ void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const 
 json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,
                                 const leat_config *config);
 
-/* Prints the time of a step, where it goes, and what each part takes. doctor_print.c calls it. */
-void leat_doctor_tables_print(FILE *to, const leat_doctor_result *result);
+/* Prints the time of a step, where it goes, and what each part takes; explained: with the rule of the
+ * prediction. doctor_print.c calls it. */
+void leat_doctor_tables_print(FILE *to, const leat_doctor_result *result, bool explained);
 /* The sentence of a figure; "": there is none of this name. */
 const char *leat_doctor_evidence_text(const leat_doctor_result *result, const char *name);
-/* Prints a change as item `number` of a list. doctor_print.c calls it. */
-void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number,
+/* Prints a change as item `number` of a list; why: with the reason. doctor_print.c calls it. */
+void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number, bool why,
                               const char *path, const leat_config *config);
 
 /* False if --verify measured a gain below 3 %. */

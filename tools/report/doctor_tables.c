@@ -212,7 +212,7 @@ static void print_check(FILE *to, const leat_doctor_result *r)
     leat_terminal_wrap(to, line, 2, 2);
 }
 
-static void print_parts(FILE *to, const leat_doctor_result *r)
+static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
 {
     fprintf(to, "\nwhat each part takes for a step of %.4g samples when it runs alone\n", r->batch);
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
@@ -224,15 +224,16 @@ static void print_parts(FILE *to, const leat_doctor_result *r)
             if (!strcmp(parts[k].kind, "loader"))
                 print_stage(to, r);
         }
-    print_check(to, r);
+    if (explained)
+        print_check(to, r);
     if (r->probe >= 0)
         fprintf(to, "  probe: of time added to the training step, %.0f %% made the whole longer\n",
                 100 * r->probe);
 }
 
-void leat_doctor_tables_print(FILE *to, const leat_doctor_result *r)
+void leat_doctor_tables_print(FILE *to, const leat_doctor_result *r, bool explained)
 {
     print_now(to, r);
     print_shares(to, r);
-    print_parts(to, r);
+    print_parts(to, r, explained);
 }
