@@ -243,8 +243,9 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK && (rc = check_limits(o, &err)) == LEAT_OK &&
         (rc = leat_setup_config(path, &none, &file, &err)) == LEAT_OK &&
         (rc = leat_config_copy(file, &config, &err)) == LEAT_OK &&
-        (rc = leat_setup_set(config, &o->set, &err)) == LEAT_OK &&
+        /* before --set, which the screen tells to add: that wins */
         (rc = leat_setup_threads(config, o->threads, &err)) == LEAT_OK &&
+        (rc = leat_setup_set(config, &o->set, &err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, &err)) == LEAT_OK)
         rc = o->devices ? compare_devices(o, path, config, &err)
                         : examine(o, path, file, config, result, &err);

@@ -82,10 +82,11 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
         return rc;
     read_config(arm);
     const leat_device_info *info = leat_device_get_info(arm->device);
+    const leat_trainer_info *const training = leat_trainer_get_info(arm->trainer);
     const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
     snprintf(arm->out->device, sizeof arm->out->device, "%.63s", info->name);
-    arm->out->simulated = info->simulated;
-    arm->out->flops_per_sample = leat_trainer_get_info(arm->trainer)->flops_per_sample;
+    arm->out->simulated = info->simulated || training->simulated; /* that of a layer may be */
+    arm->out->flops_per_sample = training->flops_per_sample;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
     arm->out->overlaps = prefetch > 0 && !(arm->no_threads && arm->out->on_host);
     arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;

@@ -158,17 +158,19 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .checkpoint_keep = trainer->checkpoint.keep,
     };
     const leat_model *const model = &trainer->model;
+    bool computes_loss = !trainer->device->info.simulated;
     if (trainer->backend == &leat_backend_split) {
         const leat_split_info split = leat_split_describe(trainer->net);
         trainer->info.crossings = split.crossings;
         trainer->info.crossed_bytes = split.bytes;
         trainer->info.simulated |= split.simulated;
+        computes_loss = !split.ends_simulated;
         if (!split.in_host_memory) /* the parts were checked; no limit holds for all devices */
             trainer->model.memory_limit = 0;
     }
-    if (model->weighted && !trainer->info.simulated)
+    if (model->weighted && computes_loss)
         trainer->info.expect.weights = trainer->weight_at + 1;
-    if (model->loss->classes && !trainer->info.simulated)
+    if (model->loss->classes && computes_loss)
         trainer->info.expect.classes =
             model->loss->classes(&model->layers[model->n_layers - 1].out);
 }

@@ -258,6 +258,8 @@ static void layers_on_another_device_are_told(void **state)
     json_decref(json);
     expect_success(shell("$L train x.yaml -q --epochs 4 %s", model));
     expect_in(out, "4 crossings between devices (5.12 kB)");
+    expect_success(shell("$L doctor x.yaml --quick --rounds 1 --steps 5 %s", model));
+    expect_in(out, "on cpu (simulated)");
     expect_success(shell("$L train x.yaml -q --epochs 4 --json %s", model));
     json = parse_out();
     const json_t *const epoch = json_array_get(json_object_get(json, "epochs"), 3);

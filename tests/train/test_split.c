@@ -350,6 +350,9 @@ static void a_bad_target_is_refused_before_any_layer_computes(void **state)
     assert_true(fixture_same_weights(&f, &fresh));
     fixture_close(&f);
     fixture_close(&fresh);
+    open_cut(&f, models[1].text, 4, "sim"); /* the loader refuses them, as the loss is computed */
+    assert_int_equal(leat_trainer_get_info(f.trainer)->expect.classes, CLASSES);
+    fixture_close(&f);
 }
 
 int main(void)

@@ -146,7 +146,7 @@ static leat_net_rows piece_of(const leat_model *model, const leat_net_rows *all,
 static int check_targets(const leat_net *net, const leat_net_rows *rows, leat_error *err)
 {
     const leat_loss_rows targets = leat_loss_targets(rows);
-    const bool simulated = net->parts[net->n_parts - 1].on->device->info.simulated;
+    const bool simulated = leat_split_describe(net).ends_simulated;
     return net->places[0].table->host_memory && !simulated
                ? leat_model_check_rows(net->model, &targets, err)
                : LEAT_OK;
@@ -247,7 +247,8 @@ leat_split_info leat_split_describe(const leat_net *net)
                 info.crossings++;
                 info.bytes += (int64_t)all[k].row_bytes * net->model->batch_size;
             }
-        info.simulated |= net->parts[i].on->device->info.simulated != 0;
+        info.ends_simulated = net->parts[i].on->device->info.simulated != 0;
+        info.simulated |= info.ends_simulated;
         info.in_host_memory &= net->parts[i].on->table->host_memory;
     }
     return info;

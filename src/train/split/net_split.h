@@ -15,6 +15,7 @@ bool leat_split_wanted(const leat_model *model);
 typedef struct leat_split_info {
     int64_t crossings, bytes;
     bool simulated;      /* a device is */
+    bool ends_simulated; /* that of the loss is */
     bool in_host_memory; /* all devices compute there */
 } leat_split_info;
 leat_split_info leat_split_describe(const leat_net *net);
