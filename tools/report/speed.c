@@ -91,7 +91,10 @@ static const char *launches_text(const leat_meter *m, char text[160])
 static const char *of_products(const leat_ceiling *ceiling, double flops, char text[128])
 {
     char most[32];
-    if (ceiling->flops_per_s > 0)
+    if (ceiling->flops_per_s > 0 && flops > 1.05 * ceiling->flops_per_s)
+        snprintf(text, 128, " (its ceiling was measured beside other programs: %sFLOP/s)",
+                 scaled_text(ceiling->flops_per_s, most));
+    else if (ceiling->flops_per_s > 0)
         snprintf(text, 128, ", %.3g %% of %sFLOP/s (matrix product, %s)",
                  100 * flops / ceiling->flops_per_s, scaled_text(ceiling->flops_per_s, most),
                  precision_text(ceiling->precision));
