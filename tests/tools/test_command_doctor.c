@@ -44,7 +44,7 @@ static void the_screen_fits(void **state)
         expect_in(out, "verdict: ");
         expect_in(out, "what to change");
         expect_in(out, "A step takes ");
-        expect_in(out, "  predicted: ");
+        expect_in(out, "\nwhat each part takes for a step of ");
         if (i)
             expect_in(out, "simulated");
     }
