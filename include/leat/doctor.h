@@ -78,8 +78,8 @@ typedef struct leat_doctor_suggestion {
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
     char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];
-    int32_t stage,
-        replaces; /* `lines` go before this entry of `pipeline` (from 0), in place of so many */
+    /* `lines` go before entry `stage` of `pipeline` (from 0), in place of `replaces` entries. */
+    int32_t stage, replaces;
     char not_tried[40];       /* why not: "it needs other files"; "": it was tried */
     double predicted_step_ms; /* from the capacities of the changed job */
     double predicted_samples_per_s;
@@ -116,9 +116,8 @@ typedef struct leat_doctor_result {
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
     int32_t n_tried;        /* changes whose values this config and device allow */
     int32_t n_without_gain; /* of them, those that gain less than 3 % */
-    char without_gain
-        [LEAT_DOCTOR_MAX_SUGGESTIONS]
-        [128]; /* values: "path=value", or several with blanks between; or stages: "cache" */
+    /* Values: "path=value", or several with blanks between; or stages: "cache". */
+    char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][128];
     int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
     leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
     int32_t cores, threads;

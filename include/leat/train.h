@@ -88,7 +88,8 @@ typedef struct leat_train_memory {
     int64_t weights, states, average; /* states: of the optimiser */
     int64_t gradients;                /* of all micro-shards */
     int64_t activations;              /* and their gradients, of a full batch */
-    /* Packed weights, sums, scratch of threads, what crosses between devices; without the scratch of devices that do not tell. */
+    /* Packed weights, sums, scratch of threads, what crosses between devices; without the scratch of devices that do
+     * not tell. */
     int64_t workspace;
     int64_t total; /* the sum of the above */
     /* What could be used when the trainer was opened, and the rule that gave it ("physical memory"); 0: a device has

@@ -25,8 +25,8 @@ static int fill_cache(const leat_arm *arm, leat_error *err)
     leat_loader *loader = NULL;
     leat_batch *batch;
     int rc = leat_loader_open(arm->plan, &options, &loader, err);
-    for (int64_t rows = 0;
-         rc == LEAT_OK && rows < n;) /* an epoch with `repeat` has more, or no end */
+    int64_t rows = 0;
+    while (rc == LEAT_OK && rows < n) /* an epoch with `repeat` has more, or no end */
         if ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK) {
             rows += leat_batch_get_info(batch)->rows;
             leat_batch_release(batch);
