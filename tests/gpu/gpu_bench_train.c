@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "cuda/cudnn_build.h"
+#include "cuda/gpu_libs.h"
 #include "gpu_train.h"
 #include "leat/leat.h"
 
@@ -200,6 +202,28 @@ gpu_verdict gpu_bench_train_small(gpu_run *run)
     return measure_all(run, arms, run->effort < 50 ? 2 : 4); /* the rest takes a real GPU */
 }
 
+/* Prints how cuDNN describes the device: test_cuda_plans builds plans from such a text. */
+static void note_device(void)
+{
+    leat_error err;
+    const leat_gpu_libs *const libs = leat_gpu_libs_open(&err);
+    leat_cudnn_build b = { .api = libs ? &libs->cudnn : NULL };
+    char text[4096] = "";
+    void *handle;
+    int64_t n;
+    if (!libs || b.api->cudnnCreate(&handle))
+        return;
+    void *const d = leat_cudnn_make(&b, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    leat_cudnn_set(&b, d, CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    leat_cudnn_ready(&b, d);
+    if (!b.status &&
+        b.api->cudnnBackendGetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                        CUDNN_TYPE_CHAR, sizeof text - 1, &n, text) == 0)
+        gpu_note("device: %s", text);
+    leat_cudnn_close(&b);
+    b.api->cudnnDestroy(handle);
+}
+
 gpu_verdict gpu_bench_train_resnet(gpu_run *run)
 {
     static const bench small = { "r32", "{resnet50: {classes: 10, stem: large}}",
@@ -214,5 +238,6 @@ gpu_verdict gpu_bench_train_resnet(gpu_run *run)
                                 { "r32_bf16_no_graph", "precision: bf16, graph: false", &small } };
     if (run->effort < 50)
         return gpu_say(run, GPU_NOT_RUN, "only with all effort");
+    note_device();
     return measure_all(run, arms, 5);
 }
