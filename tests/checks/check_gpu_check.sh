@@ -95,6 +95,12 @@ sanitized 'exit 0' 'failed: see ' 1
 
 [ -s "$json" ] && [ -s "$json.log" ] && [ ! -e "$json.part" ]
 
+LEAT_GPU_ONLY=order LEAT_GPU_JSON=$tmp/one.json sh "$tmp/bin/gpu_check" >"$out" 2>&1
+has "$out" '^1 passed, 0 failed, 0 not run$'
+[ -s "$tmp/one.json" ] && [ ! -e "$tmp/one.json.log" ] && ! grep -q memcheck "$out"
+
+[ ! -f /dev/nvidia0 ] # the device's file is opened, never made
+
 # What has not begun when the time for all is over is not run, and is no failure.
 LEAT_GPU_ALL=4 sanitized 'exec sleep 60' 'not run: (it did not end within|the time for all is over)' 0
 has "$out" '^train_memcheck +not run: the time for all is over$'
