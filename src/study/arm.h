@@ -83,6 +83,11 @@ int leat_arm_open(leat_arm *arm, leat_error *err);
 /* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);
 
+/* Samples of the source that the stages let pass: each of them is cached at most once. */
+uint64_t leat_arm_samples(const leat_plan *plan);
+/* One pass over the data. All loaders of a plan share its cache, so it is filled for all runs. */
+int leat_arm_fill(const leat_arm *arm, leat_error *err);
+
 /* Runs until step times are steady and sets the number of steps of a run.
  * steps  that number; 0: as many as last about 0.3 s */
 int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err);

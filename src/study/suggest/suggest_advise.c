@@ -47,20 +47,27 @@ double leat_suggest_without_decoding(const leat_facts *f, double share)
     return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
 }
 
-/* "it takes 7.03 MB of memory (143 samples of 49.2 kB); 23.8 GB are free". */
+/* "it takes 7.03 MB (143 samples of 49.2 kB); the limit is 5.9 GB (engine.memory, auto: a quarter of what is free)". */
 static void say_memory(const leat_suggest_place *place, char *text, size_t size)
 {
-    char each[32], all[32], most[32];
+    char each[32], all[32], limit[32], left[32], takes[128], why[96];
     const double bytes = (double)place->sample_bytes * (double)place->n_samples;
-    leat_bytes_text(place->free_bytes, most);
+    snprintf(why, sizeof why, "%s (engine.memory%s)", leat_bytes_text(place->limit_bytes, limit),
+             place->is_auto ? ", auto: a quarter of what is free" : "");
     if (bytes < 0 || bytes > 1e18)
-        snprintf(text, size, "how much memory it takes is not known; %s are free", most);
+        snprintf(takes, sizeof takes, "how much memory it takes is not known");
     else
-        snprintf(text, size, "it takes %s%s of memory (%llu samples of %s%s); %s are free%s",
+        snprintf(takes, sizeof takes, "it takes %s%s of memory (%llu samples of %s%s)",
                  place->varies ? "about " : "", leat_bytes_text((int64_t)bytes, all),
                  (unsigned long long)place->n_samples, leat_bytes_text(place->sample_bytes, each),
-                 place->varies ? " on average" : "", most,
-                 place->share < 1 ? ", so only a part is cached" : "");
+                 place->varies ? " on average" : "");
+    if (place->share < 1)
+        snprintf(text, size,
+                 "%s, but gets %s of the limit of %s: a part is cached; for more set "
+                 "engine.memory higher",
+                 takes, leat_bytes_text(place->left_bytes, left), why);
+    else
+        snprintf(text, size, "%s; the limit is %s", takes, why);
 }
 
 /* Whether ops behind the decoder are part of its stage, so that their time is not known apart. */
@@ -75,7 +82,7 @@ static bool runs_with_others(const leat_facts *f)
 void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place,
                             leat_doctor_suggestion *s)
 {
-    char memory[192];
+    char memory[320];
     say_memory(place, memory, sizeof memory);
     snprintf(s->title, sizeof s->title, "Decode once: keep the decoded pictures in a cache");
     leat_text(s->why, sizeof s->why,
