@@ -75,13 +75,13 @@ static double figure(const leat_doctor_result *r, const char *name)
     return NAN;
 }
 
-enum { N_SHARES = 8, N_FIGURES = 12 };
+enum { N_SHARES = 9, N_FIGURES = 13 };
 
 /* Shares of the time first. */
-static const char *const figure_names[N_FIGURES] = { "idle",          "busy",    "input_wait",
-                                                     "exposed_copy",  "launch",  "sync",
-                                                     "other_host",    "unknown", "step_ms",
-                                                     "samples_per_s", "gain",    "cores_taken" };
+static const char *const figure_names[N_FIGURES] = {
+    "idle",       "busy",    "input_wait", "exposed_copy",  "launch", "sync",       "placement",
+    "other_host", "unknown", "step_ms",    "samples_per_s", "gain",   "cores_taken"
+};
 
 /* Its place in figure_names; N_FIGURES: there is no such figure. */
 static int find_figure(const char *name)
@@ -98,8 +98,8 @@ static int check_figure(const struct limit *limit, bool percent, leat_error *err
     if (figure == N_FIGURES)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--fail-if '%s': there is no figure '%s'; there are idle, busy, "
-                         "input_wait, exposed_copy, launch, sync, other_host, unknown, step_ms, "
-                         "samples_per_s, gain, cores_taken",
+                         "input_wait, exposed_copy, launch, sync, placement, other_host, unknown, "
+                         "step_ms, samples_per_s, gain, cores_taken",
                          limit->text, limit->name);
     if (figure < N_SHARES && !percent && limit->value > 1)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -267,14 +267,17 @@ const leat_command leat_command_doctor = {
         "prints the step time that follows from them and the values to write into the config. "
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: input-bound, transfer-bound, compute-bound, launch-bound, sync-bound, "
-        "shared-cores, warm-up, environment, inconclusive; docs/measuring.md says what each needs. "
+        "placement, shared-cores, warm-up, environment, inconclusive; docs/measuring.md says what "
+        "each needs. "
         "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"
         "--fail-if is for scripts. Figures: idle, busy, input_wait, exposed_copy, launch, sync, "
-        "other_host, unknown (shares of the time, 0.1 or 10%), step_ms, samples_per_s, gain (of "
+        "placement, other_host, unknown (shares of the time, 0.1 or 10%), step_ms, samples_per_s, "
+        "gain (of "
         "the best suggestion; 0 if the verdict is environment, as nothing is tried then), "
         "cores_taken. If one of them holds, the exit code names the verdict: "
         "10 input-bound, 11 transfer-bound, 12 launch-bound, 13 sync-bound, 14 shared-cores, 15 "
-        "compute-bound, 16 warm-up, 20 environment, 21 inconclusive. Otherwise it is 0; 1 and 2 "
+        "compute-bound, 16 warm-up, 17 placement, 20 environment, 21 inconclusive. Otherwise it is "
+        "0; 1 and 2 "
         "are errors.\n\n"
         "--devices A,B measures the step alone on two devices at several batch sizes and prints "
         "the size from which on the other one is faster, checked at half and twice that size, "

@@ -17,10 +17,10 @@ extern "C" {
 #define LEAT_DOCTOR_MAX_CAPACITIES  (LEAT_MAX_STAGES + 8)
 #define LEAT_DOCTOR_MAX_ONE_TIME    8
 #define LEAT_DOCTOR_MAX_SUGGESTIONS 8
-#define LEAT_DOCTOR_MAX_SET         4
+#define LEAT_DOCTOR_MAX_SET         8
 #define LEAT_DOCTOR_MAX_WHERE       96
 #define LEAT_DOCTOR_MAX_LINES       800
-#define LEAT_DOCTOR_SHARES          7
+#define LEAT_DOCTOR_SHARES          8
 
 /* All zero is the default. */
 typedef struct leat_doctor_options {
@@ -60,7 +60,7 @@ typedef struct leat_doctor_capacity {
 } leat_doctor_capacity;
 
 typedef struct leat_doctor_share {
-    /* "busy", "input_wait", "exposed_copy", "launch", "sync", "other_host", "unknown". */
+    /* "busy", "input_wait", "exposed_copy", "launch", "sync", "placement", "other_host", "unknown". */
     const char *name;
     double share; /* of the wall time of a step */
     double ms;

@@ -76,7 +76,7 @@ static void check_evidence(void)
     assert_true(strlen(evidence("rule")->text) <= 100);
     e = evidence("host_late");
     assert_true(!e || strlen(e->text) <= 76);
-    assert_true((e != NULL) == (r.shares[5].share >= 0.01));
+    assert_true((e != NULL) == (r.shares[6].share >= 0.01));
 }
 
 /* What must hold of every result. */

@@ -174,11 +174,14 @@ static void only_samples_that_pass_are_counted(void **state)
         const char *stages;
         uint64_t n;
     } cases[] = {
-        { "[{filter: {feature: label, equals: 0}}, {map: [decode_pnm]}, {batch: 1}]", N / 2 },
-        { "[{filter: {feature: label, equals: 0}}, repeat, {map: [decode_pnm]}, {batch: 1}]",
+        { "[{filter: {feature: label, equals: 0}}, {map: [decode_pnm, {resize: [4, 4]}]}, {batch: "
+          "1}]",
           N / 2 },
-        { "[{map: [decode_pnm]}, {take: 3}, {batch: 2}]", 3 },
-        { "[{repeat: 5}, {map: [decode_pnm]}, {batch: 2}]", N },
+        { "[{filter: {feature: label, equals: 0}}, repeat, {map: [decode_pnm, {resize: [4, 4]}]}, "
+          "{batch: 1}]",
+          N / 2 },
+        { "[{map: [decode_pnm, {resize: [4, 4]}]}, {take: 3}, {batch: 2}]", 3 },
+        { "[{repeat: 5}, {map: [decode_pnm, {resize: [4, 4]}]}, {batch: 2}]", N },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_suggest_place place;

@@ -25,9 +25,9 @@ static const struct {
     const char *verdict;
     int code;
 } codes[] = {
-    { "input-bound", 10 }, { "transfer-bound", 11 }, { "launch-bound", 12 },
-    { "sync-bound", 13 },  { "shared-cores", 14 },   { "compute-bound", 15 },
-    { "warm-up", 16 },     { "environment", 20 },    { "inconclusive", 21 },
+    { "input-bound", 10 },  { "transfer-bound", 11 }, { "launch-bound", 12 }, { "sync-bound", 13 },
+    { "shared-cores", 14 }, { "compute-bound", 15 },  { "warm-up", 16 },      { "placement", 17 },
+    { "environment", 20 },  { "inconclusive", 21 },
 };
 
 int leat_doctor_report_code(const char *verdict)

@@ -74,9 +74,9 @@ static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *load
 
 static void fill_shares(const leat_facts *f, leat_doctor_result *out)
 {
-    static const char *const names[LEAT_N_SHARES] = { "busy",   "input_wait", "exposed_copy",
-                                                      "launch", "sync",       "other_host",
-                                                      "unknown" };
+    static const char *const names[LEAT_N_SHARES] = { "busy",       "input_wait", "exposed_copy",
+                                                      "launch",     "sync",       "placement",
+                                                      "other_host", "unknown" };
     double shares[LEAT_N_SHARES];
     leat_forecast_shares(f, shares);
     for (int i = 0; i < LEAT_N_SHARES; i++)
@@ -97,7 +97,8 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
 {
     const leat_forecast m = leat_forecast_of(f);
     const bool step = !strcmp(d->name, "compute-bound"), shared = !strcmp(d->name, "shared-cores");
-    const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound");
+    const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound") ||
+                      !strcmp(d->name, "placement");
     const bool input = !strcmp(d->name, "input-bound"), copy = !strcmp(d->name, "transfer-bound");
     const double loader = ms_at(f, loaders->ahead.value) * 1e6;
     /* If the loader or the step is limited by the cores, that is the same limit. */
@@ -139,6 +140,9 @@ static const struct {
       "fix in the input." },
     { "launch-bound", NULL, "The device waits for the host, which launches many short kernels." },
     { "sync-bound", NULL, "The device waits while the host waits for its results." },
+    { "placement", NULL,
+      "The device waits for layers that run on other devices, and for what crosses to and from "
+      "them. Where a layer names a `device` of its own, leave it out." },
     { "shared-cores", NULL,
       "Input and training need the same CPU cores, and take them from each other." },
     { "warm-up", NULL,
