@@ -111,7 +111,7 @@ typedef struct leat_doctor_result {
     char next_wall[64]; /* the next bottleneck; "": none is known */
     double next_wall_step_ms;
     double probe; /* rise of the step time per time added to the device's work: 1 is critical, 0 has
-                     slack; -1: not needed */
+                     slack; -1: not needed, or noise hides it */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
     int32_t n_tried;        /* changes whose values this config and device allow */

@@ -333,6 +333,11 @@ static bool ends_early(const leat_facts *f)
 void leat_diagnose(const leat_facts *f, leat_diagnosis *d)
 {
     *d = (leat_diagnosis){ .also = "" };
+    if (f->meter.n_steps > 0 && (double)f->meter.n_steps < LEAST_STEPS) {
+        say(d, "inconclusive", "too-few-steps", "none",
+            "fewer than 5 steps were measured; give more --steps or --rounds");
+        return;
+    }
     if (f->overlaps)
         say_overlapped(f, d);
     else

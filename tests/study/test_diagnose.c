@@ -105,6 +105,22 @@ static void without_prefetch_times_add_up(void **state)
     assert_verdict(&f, "compute-bound", "", "none");
 }
 
+static void a_few_steps_prove_nothing(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    f.one_time_ns = 1e12; /* nor that the job is too short */
+    f.steps_of_job = 10;
+    f.meter.n_steps = 4;
+    assert_verdict(&f, "inconclusive", "too-few-steps", "none");
+    f.overlaps = false;
+    assert_verdict(&f, "inconclusive", "too-few-steps", "none");
+    f.one_time_ns = 0;
+    f.overlaps = true;
+    f.meter.n_steps = 5;
+    assert_verdict(&f, "input-bound", "", "high");
+}
+
 /* --- placement --------------------------------------------------------------------------------- */
 
 static void layers_elsewhere_have_a_name_of_their_own(void **state)
@@ -358,6 +374,7 @@ int main(void)
         cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
         cmocka_unit_test(two_parts_as_slow_are_both_named),
         cmocka_unit_test(layers_elsewhere_have_a_name_of_their_own),
+        cmocka_unit_test(a_few_steps_prove_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

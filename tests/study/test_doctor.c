@@ -9,6 +9,8 @@
 
 #include <math.h>
 
+#include "study/doctor/doctor_fill.h"
+
 enum { N_RECORDS = 64, BATCH = 8 };
 
 static int make_file(void **state)
@@ -265,6 +267,43 @@ static void progress_and_refusals(void **state)
     leat_config_close(&config);
 }
 
+/* One step of each part proves nothing, whatever it took. */
+static void one_step_is_inconclusive(void **state)
+{
+    (void)state;
+    const leat_doctor_options options = { .rounds = 1, .steps = 1, .no_trials = 1 };
+    const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
+    examine(&job, &options);
+    assert_string_equal(r.verdict.name, "inconclusive");
+    assert_string_equal(r.verdict.label, "too-few-steps");
+    assert_string_equal(r.verdict.severity, "none");
+    assert_true(r.probe < 0);
+}
+
+/* Noise may be longer than what was added: a share of it that cannot be is not reported. */
+static void a_probe_is_a_share_or_not_known(void **state)
+{
+    (void)state;
+    static const struct {
+        double plain[4], more[4], slope;
+    } cases[] = {
+        { { 10, 10, 10, 10 }, { 12, 12, 12, 12 }, 1 },
+        { { 10, 10, 10, 10 }, { 10, 10, 10, 10 }, 0 },
+        { { 10, 10, 10, 10 }, { 11, 11, 11, 11 }, 0.5 },
+        { { 10, 10, 10, 10 }, { 12.2, 12.2, 12.2, 12.2 }, 1 }, /* a little beyond */
+        { { 10, 10, 10, 10 }, { 9.9, 9.9, 9.9, 9.9 }, 0 },
+        { { 10, 10, 10, 10 }, { 27.9, 27.9, 27.9, 27.9 }, -1 }, /* 895 % */
+        { { 10, 10, 10, 10 }, { 8, 8, 8, 8 }, -1 },
+        { { 10, 30, 10, 10 }, { 12, 12, 12, 40 }, 1 }, /* two of four are disturbed */
+        { { 10, 10, 10, 10 }, { 9, 10, 13, 14 }, -1 }, /* nothing agrees */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double slope = leat_doctor_slope(cases[i].plain, cases[i].more, 4, 2);
+        if (!(fabs(slope - cases[i].slope) < 1e-9))
+            fail_msg("case %zu: %g, not %g", i, slope, cases[i].slope);
+    }
+}
+
 static void a_guess_names_the_largest_share(void **state)
 {
     (void)state;
@@ -301,6 +340,8 @@ int main(void)
         cmocka_unit_test(a_missing_prefetch_is_inserted),
         cmocka_unit_test(the_cpu_is_a_device_like_others),
         cmocka_unit_test(progress_and_refusals),
+        cmocka_unit_test(one_step_is_inconclusive),
+        cmocka_unit_test(a_probe_is_a_share_or_not_known),
         cmocka_unit_test(a_guess_names_the_largest_share),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -185,22 +185,24 @@ static double ns_per_batch(const leat_arm *arm, int32_t round)
     return (double)arm->runs[round].wall_ns / arm->out->steps;
 }
 
-/* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. */
+/* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. A run of fewer
+ * batches shows nothing. */
 static int probe(struct doctor *d, leat_error *err)
 {
-    double plain = 0, more = 0;
-    const int32_t last = d->result->rounds - 1;
+    double plain[PROBE_ROUNDS], more[PROBE_ROUNDS];
+    const int32_t last = d->result->rounds - 1, twice = d->out.steps / PROBE_EVERY;
     int rc = LEAT_OK;
-    for (int i = 0; i < 2 * PROBE_ROUNDS && rc == LEAT_OK; i++) {
+    for (int i = 0; i < 2 * PROBE_ROUNDS && rc == LEAT_OK && twice > 0; i++) {
         const bool added = (i / 2 + i) % 2; /* plain, more, more, plain */
         d->arm.repeat_every = added ? PROBE_EVERY : 0;
         rc = leat_arm_run(&d->arm, last, err);
-        *(added ? &more : &plain) += ns_per_batch(&d->arm, last) / PROBE_ROUNDS;
+        (added ? more : plain)[i / 2] = ns_per_batch(&d->arm, last);
     }
     d->arm.repeat_every = 0;
     const double step = leat_forecast_of(&d->facts).step;
-    if (rc == LEAT_OK && step > 0)
-        d->result->probe = (more - plain) / (step / PROBE_EVERY);
+    if (rc == LEAT_OK && step > 0 && twice > 0)
+        d->result->probe =
+            leat_doctor_slope(plain, more, PROBE_ROUNDS, step * twice / d->out.steps);
     report(d, "probing which part has slack");
     return rc;
 }

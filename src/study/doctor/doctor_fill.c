@@ -9,11 +9,15 @@
 
 #include "base/text.h"
 #include "study/forecast.h"
+#include "study/median.h"
 
 static double ms_at(const leat_facts *f, double rate)
 {
     return rate > 0 ? f->rows / rate * 1e3 : 0;
 }
+
+static const double PROBE_APART = 0.5;   /* the middle two of its pairs: more is noise */
+static const double PROBE_BEYOND = 0.25; /* what is added makes a run longer by 0 to 1 of it */
 
 /* --- capacities -------------------------------------------------------------------------------- */
 
@@ -153,6 +157,9 @@ static const struct {
     { "environment", NULL,
       "Other programs used the CPU meanwhile: end them and run this again. The figures say "
       "little." },
+    { "inconclusive", "too-few-steps",
+      "Fewer than 5 steps were measured: their times say little. Measure again, with more --steps "
+      "or --rounds." },
     { "inconclusive", NULL,
       "The measurements do not explain the step time. Measure again, longer." },
 };
@@ -242,6 +249,20 @@ void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int3
         out->one_time[out->n_one_time++] =
             (leat_doctor_cost){ costs[i].name, costs[i].ns > 0 ? costs[i].ns * 1e-6 : 0 };
     out->warmup_steps = warmup_steps;
+}
+
+/* --- the probe --------------------------------------------------------------------------------- */
+
+double leat_doctor_slope(const double *plain, const double *more, int n, double added)
+{
+    double slopes[LEAT_DOCTOR_PROBE_MOST];
+    for (int i = 0; i < n; i++)
+        slopes[i] = (more[i] - plain[i]) / added;
+    leat_median_sort_real(slopes, (size_t)n);
+    const double low = slopes[(n - 1) / 2], high = slopes[n / 2], slope = (low + high) / 2;
+    if (!(high - low <= PROBE_APART) || slope < -PROBE_BEYOND || slope > 1 + PROBE_BEYOND)
+        return -1;
+    return slope < 0 ? 0 : slope > 1 ? 1 : slope;
 }
 
 /* --- a guess ----------------------------------------------------------------------------------- */
