@@ -98,7 +98,9 @@ typedef struct leat_doctor_result {
     char device[64];
     int32_t simulated;
     int32_t rounds, steps, warmup_steps;
-    double batch; /* samples per step, mean */
+    double batch;       /* samples per step, mean */
+    int64_t batch_size; /* as configured; after bucket_by_length the largest */
+    double uncached;    /* as in leat_compare_arm */
     leat_doctor_verdict verdict;
     int32_t n_evidence;
     leat_doctor_evidence evidence[LEAT_DOCTOR_MAX_EVIDENCE];

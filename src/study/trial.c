@@ -27,8 +27,10 @@ int leat_trial_open(leat_trial *trial, const leat_config *config,
     if ((rc = leat_arm_init(arm, &trial->result, rounds, err)) < 0 ||
         (rc = leat_config_copy(config, &arm->config, err)) < 0 ||
         (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
-        (strstr(change->lines, "- cache") && (rc = leat_arm_fill(arm, err)) < 0))
+        (rc = leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err)) < 0)
         return rc;
+    if (trial->result.uncached > 0)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "its cache is not filled in 5 s");
     trial->result.steps = steps;
     return leat_arm_warm_step(arm, err);
 }

@@ -129,6 +129,7 @@ static void the_longest_result_fits(void **state)
         r.simulated = 1;
         r.probe = 0.5;
         r.cores_taken = 1;
+        r.uncached = 0.123;
         r.predicted_step_ms = 1;
         FILL(r.device);
         FILL(r.verdict.sentence);
@@ -296,6 +297,16 @@ static void what_explains_is_printed(void **state)
     text = screen_of("x.yaml", NULL);
     assert_null(strstr(text, "* "));
     assert_null(strstr(text, "recording"));
+}
+
+static void a_cache_that_is_not_full_is_told(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
+    r.uncached = 0.75;
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "\nthe cache was 25 % full when the "));
 }
 
 static void layers_elsewhere_are_named(void **state)
@@ -538,6 +549,7 @@ int main(void)
         cmocka_unit_test(the_limit_is_marked),
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(what_explains_is_printed),
+        cmocka_unit_test(a_cache_that_is_not_full_is_told),
         cmocka_unit_test(layers_elsewhere_are_named),
         cmocka_unit_test(a_change_says_why_it_was_not_tried),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),

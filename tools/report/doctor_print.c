@@ -175,6 +175,8 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
             to,
             "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
             r->cores_taken, r->cores);
+    if (r->uncached > 0)
+        leat_terminal_wrap(to, leat_files_uncached_text(r->uncached, line), 0, 2);
     fputc('\n', to);
 }
 

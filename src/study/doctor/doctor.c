@@ -82,6 +82,7 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
         (rc = leat_arm_open(&d->arm, err)) < 0 ||
+        (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0 ||
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
@@ -326,6 +327,8 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
         return rc;
     snprintf(out->device, sizeof out->device, "%s", d->out.device);
     out->simulated = d->out.simulated;
+    out->uncached = d->out.uncached;
+    out->batch_size = leat_plan_get_info(d->arm.plan)->batch_size;
     out->steps = d->out.steps;
     gather(d);
     leat_diagnose(&d->facts, &d->diagnosis);

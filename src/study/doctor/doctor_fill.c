@@ -244,8 +244,10 @@ void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int3
         { "first batch", (double)once->batch_ns },
         { "first step", (double)once->step_ns - step },
         { "warm-up steps", (double)once->warm_ns - (warmup_steps - 1) * step },
+        { "fill cache", (double)once->fill_ns },
     };
-    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+    const size_t n = sizeof costs / sizeof *costs - (once->fill_ns == 0);
+    for (size_t i = 0; i < n; i++)
         out->one_time[out->n_one_time++] =
             (leat_doctor_cost){ costs[i].name, costs[i].ns > 0 ? costs[i].ns * 1e-6 : 0 };
     out->warmup_steps = warmup_steps;
