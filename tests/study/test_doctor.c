@@ -319,6 +319,30 @@ static void one_step_is_inconclusive(void **state)
     assert_true(r.probe < 0);
 }
 
+/* What comes second is a sentence, too. */
+static void a_short_job_says_what_its_steps_are(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *also, *text;
+    } cases[] = {
+        { "input-bound", " Its steps are input-bound." },
+        { "environment", " What limits its steps is not clear: other programs used the CPU." },
+        { "inconclusive", " What limits its steps is not clear." },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_diagnosis d = { .name = "warm-up",
+                                   .severity = "moderate",
+                                   .also = cases[i].also };
+        const leat_doctor_loaders none = { .ahead = { .value = 0 } };
+        const leat_facts f = { .rows = 1, .run = { 1, 1, 1 }, .step = { 1, 1, 1 } };
+        memset(&r, 0, sizeof r);
+        leat_doctor_fill(&f, &d, &none, &r);
+        if (!strstr(r.verdict.sentence, cases[i].text))
+            fail_msg("%s", r.verdict.sentence);
+    }
+}
+
 /* Noise may be longer than what was added: a share of it that cannot be is not reported. */
 static void a_probe_is_a_share_or_not_known(void **state)
 {
@@ -382,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_cache_is_filled_first),
         cmocka_unit_test(a_cache_is_filled_for_some_time_only),
         cmocka_unit_test(one_step_is_inconclusive),
+        cmocka_unit_test(a_short_job_says_what_its_steps_are),
         cmocka_unit_test(a_probe_is_a_share_or_not_known),
         cmocka_unit_test(a_guess_names_the_largest_share),
     };

@@ -309,6 +309,22 @@ static void a_cache_that_is_not_full_is_told(void **state)
     assert_non_null(strstr(screen_of("x.yaml", NULL), "\nthe cache was 25 % full when the "));
 }
 
+/* A mean is said to be one, and one is not many. */
+static void batches_have_whole_sizes(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    r.batch_size = 32;
+    r.batch = 31.77;
+    assert_non_null(
+        strstr(screen_of("x.yaml", NULL), ": batches of up to 32 (31.77 on average), "));
+    r.batch_size = 1;
+    r.batch = 1;
+    assert_non_null(strstr(screen_of("x.yaml", NULL), ": batches of 1, "));
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "for a step of 1 sample when"));
+}
+
 static void layers_elsewhere_are_named(void **state)
 {
     (void)state;
@@ -550,6 +566,7 @@ int main(void)
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(what_explains_is_printed),
         cmocka_unit_test(a_cache_that_is_not_full_is_told),
+        cmocka_unit_test(batches_have_whole_sizes),
         cmocka_unit_test(layers_elsewhere_are_named),
         cmocka_unit_test(a_change_says_why_it_was_not_tried),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor_print.c: a doctor's result as one screen: the verdict, why, what to change, what comes next. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,10 +166,15 @@ static void print_costs(FILE *to, const leat_doctor_result *r)
 
 static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
 {
-    char line[640];
-    snprintf(line, sizeof line, "%.120s on %s%s: batches of %.4g, %d worker%s, %d core%s", config,
-             r->device, r->simulated ? " (simulated)" : "", r->batch, r->threads,
-             r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
+    char line[640], mean[48] = "";
+    const int64_t size = r->batch_size ? r->batch_size : (int64_t)(r->batch + 0.5);
+    if (fabs(r->batch - (double)size) >
+        0.005) /* the last batch of a pass is short, or sizes vary */
+        snprintf(mean, sizeof mean, " (%.4g on average)", r->batch);
+    snprintf(line, sizeof line, "%.120s on %s%s: batches of %s%lld%s, %d worker%s, %d core%s",
+             config, r->device, r->simulated ? " (simulated)" : "", mean[0] ? "up to " : "",
+             (long long)size, mean, r->threads, r->threads == 1 ? "" : "s", r->cores,
+             r->cores == 1 ? "" : "s");
     leat_terminal_wrap(to, line, 0, 2);
     if (r->cores_taken >= 0.1 * r->cores)
         fprintf(

@@ -220,7 +220,8 @@ static void print_check(FILE *to, const leat_doctor_result *r)
 
 static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
 {
-    fprintf(to, "\nwhat each part takes for a step of %.4g samples when it runs alone\n", r->batch);
+    fprintf(to, "\nwhat each part takes for a step of %.4g sample%s when it runs alone\n", r->batch,
+            r->batch == 1 ? "" : "s");
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         for (int32_t i = 0; i < r->n_capacities; i++) {
             if (strcmp(r->capacities[i].kind, parts[k].kind) != 0 || !is_shown(r, parts[k].kind))

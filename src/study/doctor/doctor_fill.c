@@ -196,7 +196,11 @@ static void fill_sentence(const leat_diagnosis *d, leat_doctor_result *out)
         if (!strcmp(meanings[i].name, d->name) &&
             (!meanings[i].label || !strcmp(meanings[i].label, d->label)))
             meaning = meanings[i].text;
-    if (d->also[0])
+    const bool unclear = !strcmp(d->also, "environment") || !strcmp(d->also, "inconclusive");
+    if (unclear)
+        snprintf(also, sizeof also, " What limits its steps is not clear%s.",
+                 !strcmp(d->also, "environment") ? ": other programs used the CPU" : "");
+    else if (d->also[0])
         snprintf(also, sizeof also,
                  strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."
                                             : " Its steps are %s.",
