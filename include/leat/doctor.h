@@ -116,6 +116,7 @@ typedef struct leat_doctor_result {
                      slack; -1: not needed, or noise hides it */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
+    int32_t no_trials;      /* as in the options */
     int32_t n_tried;        /* changes whose values this config and device allow */
     int32_t n_without_gain; /* of them, those that gain less than 3 % */
     /* Values: "path=value", or several with blanks between; or stages: "cache". */

@@ -292,6 +292,15 @@ static void say_on_host(const leat_facts *f, leat_diagnosis *d)
         say_unclear(f, d);
 }
 
+/* The device waits for the thread that feeds it, not for batches, and all cores are busy. */
+static bool hardly_waits(const leat_facts *f)
+{
+    double shares[LEAT_N_SHARES];
+    leat_forecast_shares(f, shares);
+    return shares[LEAT_SHARE_INPUT_WAIT] + shares[LEAT_SHARE_EXPOSED_COPY] < WAIT_COUNTS &&
+           f->cores && !is_taken(f) && f->run_cores >= CORES_FULL * f->cores;
+}
+
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_estimate slack = f->loader_of_step;
@@ -304,12 +313,17 @@ static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
         say_step(f, d);
     else if (input && reaches(f->of_loader))
         say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
+    else if (!input && mostly_placed(f) > 0)
+        say_slower_step(f, d);
     else if (f->on_host && input && cores_suffice(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
     else if (f->on_host && input && step_is_small(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and uses few of the cores", d);
     else if (f->on_host)
         say_on_host(f, d);
+    else if (input && f->of_loader.value >= NEAR_ENOUGH && hardly_waits(f))
+        say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
+            "workers took the core of the thread that feeds the device");
     else if (input && f->of_loader.value >= NEAR_ENOUGH)
         say_input(
             f, BUSY_ENOUGH,

@@ -74,8 +74,11 @@ void leat_diagnose_label(const leat_facts *f, char label[48])
         snprintf(label, 48, "storage");
     else if (idle && f->threads > 1)
         snprintf(label, 48, "ordering");
-    else
-        snprintf(label, 48, "%s%s", strstr(stage->name, "decode") ? "decode" : "augment",
+    else /* stages of ops have the name of their tensor before a colon; "read" and "parse" do not */
+        snprintf(label, 48, "%.20s%s",
+                 strstr(stage->name, "decode") ? "decode"
+                 : strchr(stage->name, ':')    ? "augment"
+                                               : stage->name,
                  manner_of(f, stage));
 }
 

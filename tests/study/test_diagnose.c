@@ -152,6 +152,9 @@ static void layers_elsewhere_have_a_name_of_their_own(void **state)
     f.step_busy = 0.2;
     f.placement_ns = 7e6;
     assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    f.of_step = within(0.8, 0.01);
+    f.meter.launch_p50_ns = 0;
+    assert_verdict(&f, "placement", "2.dense on cpu", "high");
 }
 
 /* --- copies ------------------------------------------------------------------------------------ */
@@ -255,6 +258,26 @@ static void cores_are_a_part_like_others(void **state)
     assert_verdict(&f, "shared-cores", "driver-starved", "high");
     f.taken = 1;
     assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    /* The loader is a little slower than the step, but hardly ever waited for: the host is late. */
+    f = facts_of(5.5, 4.4, 4);
+    f.run_cores = 3.9;
+    f.meter = (leat_meter){ .busy = 0.7, .input_wait = 0.02, .other_start = 0.28 };
+    assert_verdict(&f, "shared-cores", "driver-starved", "high");
+    f.meter = (leat_meter){ .busy = 0.7, .input_wait = 0.2, .other_start = 0.1 };
+    assert_verdict(&f, "input-bound", "", "high");
+}
+
+/* A stage without ops has a name of its own. */
+static void reading_is_no_augmenting(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    f.loader_cores = 3.9;
+    set_stage(&f, 0, "read", 900, 890);
+    set_stage(&f, 1, "x: normalize", 100, 95);
+    assert_verdict(&f, "input-bound", "read: cpu-saturated", "high");
+    f.stages[0].name = "parse";
+    assert_verdict(&f, "input-bound", "parse: cpu-saturated", "high");
 }
 
 /* --- the host ---------------------------------------------------------------------------------- */
@@ -375,6 +398,7 @@ int main(void)
         cmocka_unit_test(two_parts_as_slow_are_both_named),
         cmocka_unit_test(layers_elsewhere_have_a_name_of_their_own),
         cmocka_unit_test(a_few_steps_prove_nothing),
+        cmocka_unit_test(reading_is_no_augmenting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,6 +319,27 @@ static void one_step_is_inconclusive(void **state)
     assert_true(r.probe < 0);
 }
 
+/* Without its step a job needs less CPU time, so that this cannot be what comes next on the CPU. */
+static void what_comes_next_is_without_the_limit(void **state)
+{
+    (void)state;
+    const leat_diagnosis d = { .name = "compute-bound", .severity = "none", .also = "" };
+    leat_facts f = { .rows = 1, .run = { 100, 100, 100 }, .step = { 100, 100, 100 } };
+    f.overlaps = f.on_host = true;
+    f.cores = 2;
+    f.loader_cpu_ns = 1e6;
+    f.step_cpu_ns = 10e6;
+    const leat_doctor_loaders loaders = { .ahead = { 1000, 1000, 1000 } };
+    memset(&r, 0, sizeof r);
+    leat_doctor_fill(&f, &d, &loaders, &r);
+    assert_string_equal(r.next_wall, "the loader");
+    assert_true(fabs(r.next_wall_step_ms - 1) < 1e-9);
+    const leat_diagnosis unclear = { .name = "inconclusive", .severity = "none", .also = "" };
+    memset(&r, 0, sizeof r);
+    leat_doctor_fill(&f, &unclear, &loaders, &r);
+    assert_string_equal(r.next_wall, "");
+}
+
 /* What comes second is a sentence, too. */
 static void a_short_job_says_what_its_steps_are(void **state)
 {
@@ -327,6 +348,7 @@ static void a_short_job_says_what_its_steps_are(void **state)
         const char *also, *text;
     } cases[] = {
         { "input-bound", " Its steps are input-bound." },
+        { "shared-cores", " In its steps, input and training need the same cores." },
         { "environment", " What limits its steps is not clear: other programs used the CPU." },
         { "inconclusive", " What limits its steps is not clear." },
     };
@@ -406,6 +428,7 @@ int main(void)
         cmocka_unit_test(a_cache_is_filled_first),
         cmocka_unit_test(a_cache_is_filled_for_some_time_only),
         cmocka_unit_test(one_step_is_inconclusive),
+        cmocka_unit_test(what_comes_next_is_without_the_limit),
         cmocka_unit_test(a_short_job_says_what_its_steps_are),
         cmocka_unit_test(a_probe_is_a_share_or_not_known),
         cmocka_unit_test(a_guess_names_the_largest_share),

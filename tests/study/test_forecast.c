@@ -89,6 +89,15 @@ static void advice_follows_from_the_parts(void **state)
     assert_int_equal(out.suggestions[0].n_set, 0);
     assert_true(fabs(out.suggestions[1].predicted_step_ms - 2) < 1e-6); /* the step */
     assert_non_null(strstr(out.suggestions[1].title, "about 20 cores"));
+    f.run = within(rate_of(12),
+                   0.01); /* what must shrink is the job, which takes longer than its loader */
+    out.n_suggestions = 0;
+    leat_suggest_advise(&about, &out);
+    assert_true(fabs(out.suggestions[1].gain - 5) < 1e-6);
+    assert_non_null(strstr(out.suggestions[1].title, "or 6.0 times less work"));
+    f.run = within(rate_of(8), 0.01);
+    f.step = within(rate_of(4), 0.01); /* and no other input makes the step faster */
+    assert_true(fabs(leat_suggest_without_decoding(&f, 1) - 4e6) < 1);
     f.step = within(rate_of(0.01), 0.01); /* no machine has so many cores */
     out.n_suggestions = 0;
     leat_suggest_advise(&about, &out);

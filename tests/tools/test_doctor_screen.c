@@ -299,6 +299,18 @@ static void what_explains_is_printed(void **state)
     assert_null(strstr(text, "recording"));
 }
 
+static void no_change_has_a_reason(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "what to change: none of the changes that leat knows applies here\n"));
+    r.no_trials = 1;
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "what to change: no change was tried; leave out --quick\n"));
+}
+
 static void a_cache_that_is_not_full_is_told(void **state)
 {
     (void)state;
@@ -565,6 +577,7 @@ int main(void)
         cmocka_unit_test(the_limit_is_marked),
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(what_explains_is_printed),
+        cmocka_unit_test(no_change_has_a_reason),
         cmocka_unit_test(a_cache_that_is_not_full_is_told),
         cmocka_unit_test(batches_have_whole_sizes),
         cmocka_unit_test(layers_elsewhere_are_named),

@@ -117,7 +117,9 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
         fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
                 r->n_tried == 1 ? "" : "s");
     else
-        fputs("no change applies, or --quick tried none\n", to);
+        fputs(r->no_trials ? "no change was tried; leave out --quick\n"
+                           : "none of the changes that leat knows applies here\n",
+              to);
 }
 
 static void print_suggestions(FILE *to, const struct screen *s)

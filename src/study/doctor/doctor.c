@@ -312,8 +312,10 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 static int verify_first(struct doctor *d, leat_error *err)
 {
     for (int32_t i = 0; i < d->result->n_suggestions; i++)
-        if (!d->result->suggestions[i].not_tried[0])
-            return verify(d, &d->result->suggestions[i], err);
+        if (!d->result->suggestions[i].not_tried[0]) {
+            const int rc = verify(d, &d->result->suggestions[i], err);
+            return rc == LEAT_E_UNSUPPORTED ? LEAT_OK : rc; /* its cache was full in time before */
+        }
     return LEAT_OK;
 }
 
@@ -368,6 +370,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     d->options = options ? options : &defaults;
     d->result = out;
     if ((rc = check(d->options, err)) == LEAT_OK) {
+        out->no_trials = d->options->no_trials;
         out->rounds = d->options->rounds ? d->options->rounds : DEFAULT_ROUNDS;
         d->n_total = 1 + out->rounds + (d->options->no_trials ? 0 : leat_suggest_most()) +
                      (d->options->verify ? VERIFY_ROUNDS : 0);

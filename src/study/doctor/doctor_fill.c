@@ -106,7 +106,7 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
     const bool input = !strcmp(d->name, "input-bound"), copy = !strcmp(d->name, "transfer-bound");
     const double loader = ms_at(f, loaders->ahead.value) * 1e6;
     /* If the loader or the step is limited by the cores, that is the same limit. */
-    const bool is_cpu = (input && strstr(d->label, "cpu-saturated")) ||
+    const bool is_cpu = (input && strstr(d->label, "cpu-saturated")) || (step && f->on_host) ||
                         ((input || step) && m.shared >= CPU_LIMITS * m.predicted);
     const struct wall walls[] = {
         { "the step on the device", step   ? 0
@@ -122,8 +122,8 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
     for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
         if (walls[i].ns > 0 && (!next || walls[i].ns > next->ns))
             next = &walls[i];
-    if (!next)
-        return;
+    if (!next || !strcmp(d->name, "environment") || !strcmp(d->name, "inconclusive"))
+        return; /* no part is known to be the limit, so none comes next */
     snprintf(out->next_wall, sizeof out->next_wall, "%s", next->name);
     out->next_wall_step_ms = next->ns * 1e-6;
 }
@@ -176,6 +176,7 @@ static const struct {
     { "pageable", " The batches are not in pinned memory." },
     { "small-copies", " The copies are small, so their latency counts." },
     { "trainer-starved", " The workers take those of the trainer." },
+    { "driver-starved", " The workers take that of the thread that feeds the device." },
 };
 
 static const char *meaning_of_label(const char *label)
@@ -200,6 +201,8 @@ static void fill_sentence(const leat_diagnosis *d, leat_doctor_result *out)
     if (unclear)
         snprintf(also, sizeof also, " What limits its steps is not clear%s.",
                  !strcmp(d->also, "environment") ? ": other programs used the CPU" : "");
+    else if (!strcmp(d->also, "shared-cores"))
+        snprintf(also, sizeof also, " In its steps, input and training need the same cores.");
     else if (d->also[0])
         snprintf(also, sizeof also,
                  strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."

@@ -44,7 +44,9 @@ double leat_suggest_without_decoding(const leat_facts *f, double share)
         return 0;
     after.loader.value = f->loader.value / (rest > 0.02 ? rest : 0.02);
     after.loader_cpu_ns = f->loader_cpu_ns * rest;
-    return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
+    const leat_forecast m = leat_forecast_of(&after);
+    const double scaled = f->rows / f->run.value * 1e9 * m.predicted / before;
+    return scaled > m.step ? scaled : m.step; /* another input makes no step faster than alone */
 }
 
 /* "it takes 7.03 MB (143 samples of 49.2 kB); the limit is 5.9 GB (engine.memory, auto: a quarter of what is free)". */
@@ -107,10 +109,11 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         leat_suggest_cache_say(f, &place, &cache);
     if (placed && leat_suggest_is_listed(&cache, out))
         return; /* it was tried */
-    const char *const why = !placed ? "it needs other files"
-                            : leat_suggest_cache_fills(f, &place)
-                                ? out->n_tried ? "it cannot be tried here" : "no change was tried"
-                                : "a pass over the data takes long";
+    const char *const why =
+        !placed ? "it needs other files"
+        : leat_suggest_cache_fills(f, &place)
+            ? out->no_trials ? "--quick tries no changes" : "it cannot be tried here"
+            : "a pass over the data takes long";
     leat_doctor_suggestion *s =
         advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
     if (placed) {
@@ -127,7 +130,8 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
 {
     const leat_forecast m = leat_forecast_of(f);
     const double goal = m.step > m.copy ? m.step : m.copy;
-    const double times = goal > 0 ? m.loader / goal : 0;
+    const double now = f->rows / f->run.value * 1e9;
+    const double times = goal > 0 ? (now > m.loader ? now : m.loader) / goal : 0;
     leat_doctor_suggestion *s = advise(f, goal, "it needs another machine", out);
     if (times * f->cores <= MOST_CORES)
         leat_text(s->title, sizeof s->title,
