@@ -76,9 +76,10 @@ void leat_diagnose_label(const leat_facts *f, char label[48])
         snprintf(label, 48, "ordering");
     else /* stages of ops have the name of their tensor before a colon; "read" and "parse" do not */
         snprintf(label, 48, "%.20s%s",
-                 strstr(stage->name, "decode") ? "decode"
-                 : strchr(stage->name, ':')    ? "augment"
-                                               : stage->name,
+                 strstr(stage->name, "decode")        ? "decode"
+                 : !strncmp(stage->name, "cache:", 6) ? "cache"
+                 : strchr(stage->name, ':')           ? "augment"
+                                                      : stage->name,
                  manner_of(f, stage));
 }
 

@@ -278,6 +278,8 @@ static void reading_is_no_augmenting(void **state)
     assert_verdict(&f, "input-bound", "read: cpu-saturated", "high");
     f.stages[0].name = "parse";
     assert_verdict(&f, "input-bound", "parse: cpu-saturated", "high");
+    f.stages[0].name = "cache: hit";
+    assert_verdict(&f, "input-bound", "cache: cpu-saturated", "high");
 }
 
 /* --- the host ---------------------------------------------------------------------------------- */

@@ -299,6 +299,21 @@ static void what_explains_is_printed(void **state)
     assert_null(strstr(text, "recording"));
 }
 
+/* Where no part is the limit, none has the same one. */
+static void nothing_is_the_same_as_no_limit(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    strcpy(r.verdict.name, "inconclusive");
+    r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "shared", .step_ms = 9.5 };
+    assert_null(strstr(screen_of("x.yaml", NULL), "limit"));
+    strcpy(r.verdict.name, "input-bound");
+    strcpy(r.next_wall, "the step on the device");
+    r.next_wall_step_ms = 2;
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "<- same limit"));
+}
+
 static void no_change_has_a_reason(void **state)
 {
     (void)state;
@@ -577,6 +592,7 @@ int main(void)
         cmocka_unit_test(the_limit_is_marked),
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(what_explains_is_printed),
+        cmocka_unit_test(nothing_is_the_same_as_no_limit),
         cmocka_unit_test(no_change_has_a_reason),
         cmocka_unit_test(a_cache_that_is_not_full_is_told),
         cmocka_unit_test(batches_have_whole_sizes),

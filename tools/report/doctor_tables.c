@@ -178,7 +178,8 @@ static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
     if (r->next_wall[0] && !strcmp(r->next_wall, parts[part].wall) && queued == of_host(r))
         return "  <- next limit";
     /* The cores are what a part of the CPU is short of. */
-    return shared && ms > r->next_wall_step_ms && ms >= 0.8 * r->predicted_step_ms
+    return shared && r->next_wall[0] && ms > r->next_wall_step_ms &&
+                   ms >= 0.8 * r->predicted_step_ms
                ? "  <- same limit"
                : "";
 }
