@@ -15,8 +15,9 @@ typedef struct leat_trial {
 } leat_trial;
 
 /* Opens config with the values or lines of a change, for at most `rounds` rounds. steps: of a run as configured. A
- * cache that the change inserts is filled by one pass over the data.
- * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so */
+ * cache is filled by one pass over the data.
+ * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its
+ *          cache takes longer than 5 s to fill */
 int leat_trial_open(leat_trial *trial, const leat_config *config,
                     const leat_doctor_suggestion *change, int32_t rounds, int32_t steps,
                     leat_error *err);

@@ -83,7 +83,7 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0)
         return rc;
-    return LEAT_OK;
+    return leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err);
 }
 
 /* A run tells how many steps fill the next one. */
