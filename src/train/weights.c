@@ -96,7 +96,7 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
         return leat_param_file_failed(err, &from);
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &to, err)) == LEAT_OK &&
         (rc = take_all(&trainer->model, file, path, &to, err)) == LEAT_OK)
-        rc = leat_param_file_write(&to, trainer, err);
+        rc = leat_param_file_write(&to, trainer, leat_torch_is(file) ? leat_torch_copy : NULL, err);
     trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
         trainer->whiten = false; /* the first layer's weights are those of the file */

@@ -198,6 +198,13 @@ static int split_read(leat_net *net, int32_t layer, int32_t param, leat_slot slo
     return p->on->backend->read(p->net, layer, param, slot, to, err);
 }
 
+static const float *split_values(leat_net *net, int32_t layer, int32_t param, leat_slot slot)
+{
+    const leat_split_part *const p = part_of(net, layer);
+    const leat_backend *const on = p->on->backend;
+    return on->values ? on->values(p->net, layer, param, slot) : NULL;
+}
+
 static int split_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
                        const float *from, leat_error *err)
 {
@@ -261,6 +268,7 @@ const leat_backend leat_backend_split = {
     .step = split_step,
     .sums = split_sums,
     .read = split_read,
+    .values = split_values,
     .write = split_write,
     .blend = split_blend,
     .swap = split_swap,
