@@ -211,9 +211,12 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->target_at = feed->target_at;
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
-    rc = trainer->times ? open_parts(trainer, node, &options, feed, err)
-                        : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
-                                    LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
+    rc = trainer->times
+             ? open_parts(trainer, node, &options, feed, err)
+             : leat_fail(err, LEAT_E_NOMEM,
+                         "no memory for the times of steps, %zu bytes: raise the memory limit "
+                         "of the process (ulimit -v, ulimit -d)",
+                         LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc < 0) {
         leat_trainer_close(&trainer);
         return rc;

@@ -179,6 +179,9 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
           "lower train.micro_shards" },
         { "[flatten, dense: 16000000, {dense: {units: 16000, device: cpu}}], device: sim", 4,
           "layers from '2.dense' on: training needs" },
+        /* the first part alone would fit */
+        { "[flatten, dense: 30000, {dense: {units: 4000000, device: cpu}}]", 4,
+          "layers from '2.dense' on: training needs" },
     };
     struct rusage before, after;
     (void)state;
@@ -201,10 +204,24 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
     assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
 }
 
+/* A part of a model to which the parts before leave nothing. */
+static void that_nothing_is_left_is_told(void **state)
+{
+    static const leat_train_memory memory = {
+        .total = 1000, .limit = 1, .limit_reason = "of 7 MB less 8 MB for other layers"
+    };
+    const leat_model model = { .batch_size = 3 };
+    leat_error err = { 0 };
+    (void)state;
+    assert_int_equal(leat_model_fits(&model, &memory, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "batches of 3, but nothing is left (of 7 MB less 8 MB "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_fit_is_refused_before_it_is_allocated),
+        cmocka_unit_test(that_nothing_is_left_is_told),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(the_plan_is_what_is_allocated),
         cmocka_unit_test(a_limit_of_the_process_counts),
