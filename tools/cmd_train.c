@@ -157,7 +157,8 @@ static int check_outputs(const struct train *t, leat_error *err)
         return rc;
     if (info->simulated)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--save: device %s is simulated and has no weights to save", info->device);
+                         "--save: %s is simulated, so there are no weights to save",
+                         info->simulated_by);
     if ((rc = leat_files_make_parents(t->o->save, err)) < 0 ||
         (rc = leat_files_check(t->o->save, err)) < 0 ||
         (rc = leat_files_check_kind(t->o->save, "a file of weights (safetensors)", "{\"", 8, err)) <
@@ -277,8 +278,9 @@ static int run_summary(struct train *t)
         rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, &err);
     if (rc == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
-    json_t *json =
-        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &loaders, &err) : NULL;
+    json_t *json = rc == LEAT_OK && t->o->json
+                       ? leat_train_summary_json(t->run.trainer, &loaders, &err)
+                       : NULL;
     if (json)
         rc = leat_json_write(json, t->o->json, &err);
     close_all(t);

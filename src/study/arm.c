@@ -33,6 +33,18 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
     return LEAT_OK;
 }
 
+/* Where the config is read, the name would be reported as that of a --set. Opening a GPU takes long, and what that takes
+ * is measured, so that its number is left to it. */
+static int check_device(const char *name, leat_error *err)
+{
+    leat_device *device = NULL;
+    if (!strncmp(name, "cuda", 4))
+        return LEAT_OK;
+    const int rc = leat_device_open(name, &device, err);
+    leat_device_close(&device);
+    return rc < 0 ? leat_fail_in(err, rc, "--device %s: ", name) : LEAT_OK;
+}
+
 int leat_arm_set_device(leat_config *config, const char *device, leat_error *err)
 {
     char text[512];
@@ -41,7 +53,8 @@ int leat_arm_set_device(leat_config *config, const char *device, leat_error *err
                          "the config has no `train` part with a model and a loss");
     if ((size_t)snprintf(text, sizeof text, "train.device=%s", device) >= sizeof text)
         return leat_fail(err, LEAT_E_CONFIG, "the name of the device is too long");
-    return leat_config_set(config, text, err);
+    const int rc = check_device(device, err);
+    return rc < 0 ? rc : leat_config_set(config, text, err);
 }
 
 /* Whether a value of the config has this text; false if it is absent. */

@@ -112,8 +112,8 @@ void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loa
             leat_files_bytes_text((double)m.total, model),
             leat_files_bytes_text((double)(loaders->train.total_bytes + loaders->eval.total_bytes),
                                   input),
-            loaders->train.limit_reason,
-            leat_files_bytes_text((double)m.limit, limit), m.limit_reason);
+            loaders->train.limit_reason, leat_files_bytes_text((double)m.limit, limit),
+            m.limit_reason);
 }
 
 static json_t *layer_json(const leat_layer_info *l)

@@ -256,6 +256,10 @@ leat_split_info leat_split_describe(const leat_net *net)
             }
         info.ends_simulated = net->parts[i].on->device->info.simulated != 0;
         info.simulated |= info.ends_simulated;
+        if (info.ends_simulated && !info.simulated_layer) {
+            info.simulated_layer = net->model->layers[net->parts[i].model.first].name;
+            info.simulated_device = net->parts[i].on->device->info.name;
+        }
         info.in_host_memory &= net->parts[i].on->table->host_memory;
     }
     return info;

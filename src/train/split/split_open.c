@@ -89,8 +89,11 @@ static int part_plan(leat_net *net, int32_t first, leat_error *err)
     leat_split_part *const p = &net->parts[i];
     leat_train_memory m;
     int rc = leat_split_cut(model, first, end, &p->model, err);
-    if (rc == LEAT_OK && (rc = find_place(net, leat_split_device(model, first), &p->on, err)) < 0)
-        return leat_fail_in(err, rc, "layer '%s': ", model->layers[first].name);
+    if (rc == LEAT_OK && (rc = find_place(net, leat_split_device(model, first), &p->on, err)) < 0) {
+        const leat_node *const at = model->layers[first].device_at;
+        leat_fail_in(err, rc, "layer '%s': ", model->layers[first].name);
+        return at ? leat_node_fail_in(at, err, rc) : rc;
+    }
     if (rc < 0)
         return rc;
     plan_carries(net, i);
