@@ -120,11 +120,11 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
     if (!all->limit || all->trainer + all->loader <= all->limit)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_NOMEM,
-                     "measuring needs %s of memory, but there are %s (%s): %d trainer%s %s, a "
-                     "loader %s; lower pipeline.batch.size or engine.memory%s",
+                     "measuring needs %s of memory, but there are %s (%s): trainers %s (%d at a "
+                     "time), a loader %s; lower pipeline.batch.size or engine.memory%s",
                      leat_bytes_text(all->trainer + all->loader, total),
-                     leat_bytes_text(all->limit, limit), all->limit_reason, (int)room->n,
-                     room->n == 1 ? "" : "s", leat_bytes_text(all->trainer, trainers),
+                     leat_bytes_text(all->limit, limit), all->limit_reason,
+                     leat_bytes_text(all->trainer, trainers), (int)room->n,
                      leat_bytes_text(all->loader, loader),
                      room->n == 1 ? "" : ", or compare fewer arms at a time");
 }

@@ -367,13 +367,14 @@ static void arms_must_fit_in_memory_together(void **state)
     world.n_runs = world.n_loader_runs = world.n_step_runs = 0;
     assert_int_equal(compare(PREFETCH "=2,0", NULL, &err), LEAT_E_NOMEM);
     if (!strstr(err.message, "measuring needs 110 MB of memory, but there are 110 MB (a planted "
-                             "limit): 2 trainers 80.0 MB, a loader 30.0 MB") ||
+                             "limit): trainers 80.0 MB (2 at a time), a loader 30.0 MB") ||
         !strstr(err.message, "fewer arms") || !strstr(err.message, PREFETCH "=0"))
         fail_msg("%s", err.message);
     assert_int_equal(world.n_runs + world.n_loader_runs + world.n_step_runs, 0);
     world.limit_bytes = 69999999;
     assert_int_equal(compare(PREFETCH "=2", NULL, &err), LEAT_E_NOMEM);
-    assert_non_null(strstr(err.message, "1 trainer 40.0 MB, a loader 30.0 MB; lower "));
+    assert_non_null(
+        strstr(err.message, "trainers 40.0 MB (1 at a time), a loader 30.0 MB; lower "));
     assert_null(strstr(err.message, "fewer arms"));
 }
 
