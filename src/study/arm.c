@@ -111,12 +111,13 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
 {
     leat_arm_memory *const all = &room->all;
     char total[32], limit[32], trainers[32], loader[32];
-    if (!room->n++)
+    if (!all->limit)
         *all = arm->memory;
     else
         all->trainer += arm->memory.trainer;
     if (arm->memory.loader > all->loader)
         all->loader = arm->memory.loader;
+    room->n += arm->memory.limit > 0;
     if (!all->limit || all->trainer + all->loader <= all->limit)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_NOMEM,
@@ -124,7 +125,7 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
                      "time), a loader %s; lower pipeline.batch.size or engine.memory%s",
                      leat_bytes_text(all->trainer + all->loader, total),
                      leat_bytes_text(all->limit, limit), all->limit_reason,
-                     leat_bytes_text(all->trainer, trainers), (int)room->n,
+                     leat_bytes_text(all->trainer, trainers), room->n,
                      leat_bytes_text(all->loader, loader),
                      room->n == 1 ? "" : ", or compare fewer arms at a time");
 }

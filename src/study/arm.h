@@ -90,10 +90,11 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
 /* Opens plan, device and trainer of arm->config, which the caller has set. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
 /* What arms that are open at a time take: all their trainers, and the largest of their loaders, of which one is open.
- * Zeroed at first. */
+ * Zeroed at first. The limit is that of the first arm that has one (others train in the memory of a device), from
+ * before the others were opened. */
 typedef struct leat_arm_room {
-    leat_arm_memory all; /* its limit is that of the first arm, when none had any memory */
-    int32_t n;
+    leat_arm_memory all;
+    int32_t n; /* arms that have a limit */
 } leat_arm_room;
 /* Adds an arm that was opened and has not run yet. LEAT_OK, LEAT_E_NOMEM: all do not fit */
 int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err);
