@@ -199,15 +199,19 @@ static void copy_as_it_is(const leat_model *model, const leat_param_tensor *row,
     memcpy(to, from, (size_t)leat_shape_bytes(&model->layers[row->layer].params[row->param].shape));
 }
 
-/* Of the largest tensor whose data cannot be written from where they are. */
+/* Whether the data of a tensor cannot be written from where they are. */
+static bool is_copied(const leat_safetensor *t, leat_param_copy *copy)
+{
+    return copy || (uintptr_t)t->data % sizeof(float);
+}
+
+/* Of the largest of these. */
 static size_t copied_bytes(const leat_param_file *file, leat_param_copy *copy)
 {
     size_t most = 0;
-    for (size_t i = 0; i < file->n; i++) {
-        const size_t bytes = (size_t)file->tensors[i].bytes;
-        if ((copy || (uintptr_t)file->tensors[i].data % sizeof(float)) && bytes > most)
-            most = bytes;
-    }
+    for (size_t i = 0; i < file->n; i++)
+        if (is_copied(&file->tensors[i], copy) && file->tensors[i].bytes > most)
+            most = (size_t)file->tensors[i].bytes;
     return most;
 }
 
@@ -221,12 +225,12 @@ int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, le
         return leat_fail(err, LEAT_E_NOMEM, "weights: no memory for a copy of %zu bytes", bytes);
     for (size_t i = 0; i < file->n && rc == LEAT_OK; i++) {
         const leat_param_tensor *row = &file->rows[i];
-        const float *from = leat_param_file_values(file, i);
-        if (room) {
-            (copy ? copy : copy_as_it_is)(&trainer->model, row, from, room);
-            from = room;
-        }
-        rc = trainer->backend->write(trainer->net, row->layer, row->param, row->slot, from, err);
+        const leat_safetensor *const t = &file->tensors[i];
+        const bool copied = is_copied(t, copy);
+        if (copied)
+            (copy ? copy : copy_as_it_is)(&trainer->model, row, t->data, room);
+        rc = trainer->backend->write(trainer->net, row->layer, row->param, row->slot,
+                                     copied ? room : t->data, err);
     }
     free(room);
     return rc;
