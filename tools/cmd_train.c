@@ -194,9 +194,11 @@ static int plan_loaders(const struct train *t, leat_train_loaders *out, leat_err
 {
     const leat_loader_options how = { .device = t->run.device };
     *out = (leat_train_loaders){ .eval = { .total_bytes = 0 } };
-    int rc = leat_plan_budget(t->run.plan, &how, &out->train, err);
+    int rc = LEAT_OK;
     if (t->run.loader)
         out->train = *leat_loader_budget(t->run.loader);
+    else
+        rc = leat_plan_budget(t->run.plan, &how, &out->train, err);
     if (rc == LEAT_OK && t->run.eval_plan)
         rc = leat_plan_budget(t->run.eval_plan, &how, &out->eval, err);
     return rc;
