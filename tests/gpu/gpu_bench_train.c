@@ -245,7 +245,7 @@ gpu_verdict gpu_bench_train_resnet(gpu_run *run)
                                  128,   10 };
     static const bench large = { "r224", "{resnet50: {classes: 1000}}", 3, { 224, 224, 3 }, 256,
                                  1000 };
-    char folder[] = "/tmp/leat-gpu-plans-XXXXXX", keeps[120], reads[120];
+    char folder[] = "/tmp/leat-gpu-plans-XXXXXX", keeps[120], reads[140];
     const arm arms[] = { { "r224_bf16", "precision: bf16", &large },
                          { "r32_bf16", keeps, &small },
                          { "r32_bf16_no_graph", reads, &small },
