@@ -34,6 +34,7 @@ typedef struct leat_arm_once {
     int64_t plan_ns, device_ns, trainer_ns; /* opening each */
     int64_t loader_ns, batch_ns, step_ns;   /* the first loader, batch and step */
     int64_t warm_ns;                        /* the steps up to the first steady one */
+    int64_t fill_ns;                        /* a pass that fills a cache; 0: there is none */
 } leat_arm_once;
 
 /* Bytes in host memory of the arm's trainer and of a loader of its plan. */
@@ -70,6 +71,9 @@ typedef struct leat_arm {
     bool no_threads;    /* engine.threads is 0: the consumer makes the batches */
 } leat_arm;
 
+#define LEAT_ARM_FILL_NS   30000000000 /* longest pass that fills the cache of a config */
+#define LEAT_ARM_REFILL_NS 5000000000  /* the same for each change that is tried */
+
 enum {
     LEAT_ARM_ALONE_NS = 100000000, /* a run of the step alone */
     LEAT_ARM_ALONE_MIN = 5,        /* batches or steps of a run of the loader or the step alone */
@@ -101,6 +105,12 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
 
 /* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);
+
+/* Samples of the source that the stages let pass: each of them is cached at most once. */
+uint64_t leat_arm_samples(const leat_plan *plan);
+/* If the pipeline has a `cache`, one pass over the data, but for most_ns at most, and sets out->uncached. All loaders of a
+ * plan share its cache, so it is filled for all runs. Without it, runs would show what a first epoch takes. */
+int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err);
 
 /* Runs until step times are steady and sets the number of steps of a run.
  * steps  that number; 0: as many as last about 0.3 s */

@@ -103,7 +103,9 @@ static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error
 static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 {
     arm->warmup_ns = (int64_t)study->options.warmup_ms * 1000000;
-    const int rc = leat_arm_warm_up(arm, study->options.steps, err);
+    int rc = leat_arm_fill(arm, LEAT_ARM_FILL_NS, err);
+    if (rc == LEAT_OK)
+        rc = leat_arm_warm_up(arm, study->options.steps, err);
     if (rc == LEAT_OK)
         report(study);
     return rc;

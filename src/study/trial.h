@@ -20,10 +20,10 @@ typedef struct leat_trial_how {
     bool input_only;       /* only leat_arm_run_loader() is called: no trainer is opened */
 } leat_trial_how;
 
-/* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache that the change
- * inserts is filled by one pass over the data.
- * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so; LEAT_E_NOMEM: it does not fit
- *          beside the job */
+/* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache is filled
+ * by one pass over the data.
+ * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its cache takes longer than
+ *          5 s to fill; LEAT_E_NOMEM: it does not fit beside the job */
 int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how *how,
                     leat_error *err);
 /* Frees everything; accepts half-opened trials. */

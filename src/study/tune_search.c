@@ -84,7 +84,8 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0)
         return rc;
-    return leat_arm_room_take(&study->room, arm, err);
+    rc = leat_arm_room_take(&study->room, arm, err);
+    return rc < 0 ? rc : leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err);
 }
 
 /* A run tells how many steps fill the next one. */

@@ -88,7 +88,7 @@ static void json_has_what_a_report_needs(void **state)
     assert_true(json_is_true(json_object_get(json, "simulated")));
     for (i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_true(json_is_string(json_object_get(verdict, texts[i])));
-    assert_int_equal(json_array_size(json_object_get(json, "waterfall")), 7);
+    assert_int_equal(json_array_size(json_object_get(json, "waterfall")), 8);
     json_array_foreach(json_object_get(json, "waterfall"), i, one) sum += real(one, "share");
     assert_true(sum > 0.999 && sum < 1.001);
     json_array_foreach(json_object_get(json, "capacities"), i, one)
@@ -138,6 +138,24 @@ static void what_to_write_is_of_the_file(void **state)
         json_string_value(json_object_get(json_object_get(json, "verdict"), "class"));
     assert_int_equal(n, strcmp(verdict, "environment") != 0); /* then nothing is tried */
     json_decref(json);
+}
+
+/* Lines that take the place of a map are made of its ops, here of those of --set. The cache is suggested where decoding
+ * limits the job, if nobody else has the cores. */
+static void lines_of_set_are_told(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("$L doctor x.yaml -q --quick --rounds 2 --steps 6 --device 'sim:{kernel_min_ns: "
+              "100, launch_ns: 1}' --set 'pipeline.map.ops=[decode_jpeg, {resize: [96, "
+              "96]}, {random_crop: [16, 16]}, normalize]'"));
+    if (!strstr(out, "verdict: input-bound"))
+        return;
+    expect_in(out, "with the values of --set");
+    expect_in(out, "- cache\n");
+    expect_in(out, "[96,");
+    expect_success(shell("$L doctor x.yaml -q --quick --rounds 2 --steps 6"));
+    assert_null(strstr(out, "--set"));
 }
 
 static void exit_codes_name_the_verdict(void **state)
@@ -206,6 +224,7 @@ int main(void)
         cmocka_unit_test(other_measurements_fit),
         cmocka_unit_test(json_has_what_a_report_needs),
         cmocka_unit_test(what_to_write_is_of_the_file),
+        cmocka_unit_test(lines_of_set_are_told),
         cmocka_unit_test(exit_codes_name_the_verdict),
         cmocka_unit_test(mistakes_are_told_before_anything_runs),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "train_summary_print.h"
 
+#include <string.h>
+
 #include "files.h"
 #include "terminal.h"
 
@@ -25,13 +27,29 @@ static const char *flops_text(double flops, char text[16])
     return text;
 }
 
-static void print_layer(const leat_layer_info *l, bool device)
+/* Widths of the columns: without devices, and with them. */
+static const struct columns {
+    int name, shape, count, flops;
+} plain = { 24, 16, 14, 10 }, narrow = { 18, 15, 11, 8 };
+
+/* "sim:{...}" of "sim:{launch_ns: 1000}": the line has no place for options. */
+static void print_device(const char *device)
+{
+    const int n = (int)strcspn(device, " {");
+    printf("  %.*s%s", n < 11 ? n : 11, device, device[n] ? "..." : "");
+}
+
+static void print_layer(const leat_layer_info *l, const struct columns *c, bool device)
 {
     char shape[64], count[32], forward[16], backward[16];
-    printf("%-24.24s %-16s %14s %10s %10s%s%s\n", l->name, shape_text(&l->shape, shape),
-           l->n_parameters ? leat_files_count_text((uint64_t)l->n_parameters, count) : "",
-           flops_text(l->forward_flops, forward), flops_text(l->backward_flops, backward),
-           device ? "  " : "", device ? l->device : "");
+    printf("%-*.*s %-*s %*s %*s %*s", c->name, c->name, l->name, c->shape,
+           shape_text(&l->shape, shape), c->count,
+           l->n_parameters ? leat_files_count_text((uint64_t)l->n_parameters, count) : "", c->flops,
+           flops_text(l->forward_flops, forward), c->flops,
+           flops_text(l->backward_flops, backward));
+    if (device)
+        print_device(l->device);
+    putchar('\n');
 }
 
 /* Times of steps, which the trainer and the command keep: a row per step. */
@@ -77,17 +95,18 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path,
     if (rc < 0)
         return rc;
     const bool devices = info->crossings > 0;
-    printf("%s, %s %s\n\n%-24s %-16s %14s %10s %10s%s\n", path, devices ? "on" : "all layers on",
-           info->device, "layer", "output", "parameters", "forward", "backward",
-           devices ? "  device" : "");
+    const struct columns *const c = devices ? &narrow : &plain;
+    leat_terminal_say(2, "%s, %s %s", path, devices ? "on" : "all layers on", info->device);
+    printf("\n%-*s %-*s %*s %*s %*s%s\n", c->name, "layer", c->shape, "output", c->count,
+           "parameters", c->flops, "forward", c->flops, "backward", devices ? "  device" : "");
     for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++) {
-        print_layer(&layer, devices);
+        print_layer(&layer, c, devices);
         all.n_parameters += layer.n_parameters;
         all.forward_flops += layer.forward_flops;
         all.backward_flops += layer.backward_flops;
         all.shape = layer.shape;
     }
-    print_layer(&all, false);
+    print_layer(&all, c, false);
     printf("\nforward, backward: floating-point operations per sample, a multiply-add is 2\n");
     if (devices)
         leat_terminal_say(
