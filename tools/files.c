@@ -156,11 +156,23 @@ static void on_signal(int number)
     caught = number;
 }
 
-/* Ignored signals stay ignored, for nohup and background jobs. */
+/* Of handlers. oneDNN's matrix products let the stack pointer point into a buffer on the heap, and the kernel would put
+ * the frame of a signal there, over what lies before the buffer. A sanitizer may have made a stack before. */
+static void own_stack(void)
+{
+    static char stack[65536]; /* a frame has all registers, also those of AMX */
+    const stack_t own = { .ss_sp = stack, .ss_size = sizeof stack };
+    stack_t before;
+    if (sigaltstack(NULL, &before) == 0 && before.ss_flags & SS_DISABLE)
+        sigaltstack(&own, NULL);
+}
+
+/* Ignored signals stay ignored, for nohup and background jobs. Called by the main thread; others block signals. */
 static void handle(void (*handler)(int), int flags)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-    struct sigaction action = { .sa_handler = handler, .sa_flags = flags }, before;
+    struct sigaction action = { .sa_handler = handler, .sa_flags = flags | SA_ONSTACK }, before;
+    own_stack();
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)

@@ -114,7 +114,9 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
  *          that is not a finite number, with the first layer whose output is not; weights did not change
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
  *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
- *          LEAT_E_DEVICE, LEAT_E_NOMEM */
+ *          LEAT_E_DEVICE, LEAT_E_NOMEM
+ * signals  on the CPU, a handler that may run in this thread during a step needs a stack of its own (sigaltstack() and
+ *          SA_ONSTACK): oneDNN lets the stack pointer point into its buffers, and the frame would overwrite them */
 LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_error *err);
 
 /* Before the first step: the schedule of the learning rate begins at this batch of the run (from 0), as it does

@@ -3,6 +3,7 @@
  * cpu_team.c: the functions of cpu_team.h, which describes them. net_cpu.c and cpu_step.c call them. */
 #include "cpu_team.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 enum { SPINS = 2000 }; /* some ten microseconds */
@@ -108,16 +109,20 @@ void leat_cpu_team_run(leat_cpu_team *team, int32_t n)
 
 static int start(leat_cpu_team *team, int32_t thread)
 {
+    sigset_t all, old;
     member *me = malloc(sizeof *me);
     if (!me)
         return -1;
     *me = (member){ team, thread };
-    if (pthread_create(&team->threads[team->n_started], NULL, run_member, me) == 0) {
-        team->n_started++;
-        return 0;
-    }
-    free(me);
-    return -1;
+    sigfillset(
+        &all); /* a handler must not run on a stack pointer that oneDNN uses for its buffers */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int rc = pthread_create(&team->threads[team->n_started], NULL, run_member, me);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    team->n_started += rc == 0;
+    if (rc)
+        free(me);
+    return rc ? -1 : 0;
 }
 
 int leat_cpu_team_open(leat_cpu_team *team, int32_t n_threads, leat_cpu_work *work, void *owner,

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_files.c: signals are handled on a stack of their own: where the stack pointer is may be a buffer. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+
+#include "files.h"
+
+static void handlers_have_a_stack_of_their_own(void **state)
+{
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+    void (*const ways[])(const char *) = { leat_files_stop_at_once, leat_files_stop_soon };
+    stack_t stack;
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        signal(numbers[i], SIG_DFL); /* some may be ignored here */
+    for (int w = 0; w < 2; w++) {
+        ways[w]("test");
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+            struct sigaction now;
+            assert_int_equal(sigaction(numbers[i], NULL, &now), 0);
+            assert_true(now.sa_flags & SA_ONSTACK);
+        }
+    }
+    assert_int_equal(sigaltstack(NULL, &stack), 0);
+    assert_false(stack.ss_flags & SS_DISABLE);
+    assert_true(stack.ss_size >= 16384); /* more than a frame with AMX registers */
+    assert_int_equal(leat_files_caught(), 0);
+    raise(SIGTERM);
+    assert_int_equal(leat_files_caught(), SIGTERM);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handlers_have_a_stack_of_their_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
