@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_doctor.c: `leat doctor`: its screen, its JSON and its exit codes. */
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 
 static int prepare(void **state)
@@ -196,6 +197,25 @@ static void mistakes_are_told_before_anything_runs(void **state)
     expect_failure(shell("$L doctor x.yaml --json none/x.json -q"), 1, "none/x.json");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The trainer takes 615 MB, the loader up to 204 MB, two trainers 1.2 GB. */
+static void what_does_not_fit_in_memory_is_refused(void **state)
+{
+    static const char *const how =
+        "--set engine.memory=400MB --set pipeline.prefetch.batches=4096 --set "
+        "'train.model=[flatten, dense: 40000, dense: 10]' --set train.micro_shards=1 -q";
+    static const char *const calls[] = { "doctor x.yaml", "tune x.yaml",
+                                         "compare x.yaml --vary engine.threads=1" };
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        expect_failure(shell("ulimit -d 800000; $L %s %s", calls[i], how), 1, "measuring needs 8");
+        expect_in(err, "RLIMIT_DATA, less what is in use): trainers 6");
+    }
+    expect_failure(shell("ulimit -d 1300000; $L compare x.yaml --vary engine.threads=1,2 %s", how),
+                   1, "): trainers 1.2");
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +226,9 @@ int main(void)
         cmocka_unit_test(lines_of_set_are_told),
         cmocka_unit_test(exit_codes_name_the_verdict),
         cmocka_unit_test(mistakes_are_told_before_anything_runs),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test(what_does_not_fit_in_memory_is_refused),
+#endif
     };
     return cmocka_run_group_tests(tests, prepare, command_remove_folder);
 }

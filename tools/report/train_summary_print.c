@@ -52,18 +52,51 @@ static void print_layer(const leat_layer_info *l, const struct columns *c, bool 
     putchar('\n');
 }
 
-int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat_error *err)
+/* Times of steps, which the trainer and the command keep: a row per step. */
+enum { TIMES_BYTES = 2 * 65536 * (int)sizeof(leat_step_times) };
+
+static int64_t in_all(const leat_train_memory *m, const leat_train_loaders *loaders)
+{
+    return m->total + loaders->train.total_bytes + loaders->eval.total_bytes + TIMES_BYTES;
+}
+
+static void print_memory(const leat_train_memory *m, const leat_train_loaders *loaders)
+{
+    char total[32], part[32], weights[32], states[32], gradients[32], activations[32], work[32];
+    if (m->limit)
+        leat_terminal_say(2, "memory: %s at most in all, of %s (%s)",
+                          leat_files_bytes_text((double)in_all(m, loaders), total),
+                          leat_files_bytes_text((double)m->limit, part), m->limit_reason);
+    leat_terminal_say(2,
+                      "memory of the model: %s: weights %s, optimizer and average %s, gradients "
+                      "%s, activations %s, copies and scratch %s",
+                      leat_files_bytes_text((double)m->total, total),
+                      leat_files_bytes_text((double)m->weights, weights),
+                      leat_files_bytes_text((double)(m->states + m->average), states),
+                      leat_files_bytes_text((double)m->gradients, gradients),
+                      leat_files_bytes_text((double)m->activations, activations),
+                      leat_files_bytes_text((double)m->workspace, work));
+    printf("memory of the loader: %s, which `leat plan` lists",
+           leat_files_bytes_text((double)loaders->train.total_bytes, part));
+    if (loaders->eval.total_bytes)
+        printf("; of eval: %s", leat_files_bytes_text((double)loaders->eval.total_bytes, part));
+    printf("\nmemory of the times of steps: %s, after 65,536 steps\n",
+           leat_files_bytes_text(TIMES_BYTES, part));
+}
+
+int leat_train_summary_print(const leat_trainer *trainer, const char *path,
+                             const leat_train_loaders *loaders, leat_error *err)
 {
     const leat_trainer_info *info = leat_trainer_get_info(trainer);
     leat_train_memory m;
     leat_layer_info layer, all = { .name = "in all" };
-    char total[32], weights[32], states[32], gradients[32], activations[32], work[32];
+    char bytes[32];
     const int rc = leat_trainer_memory(trainer, &m, err);
     if (rc < 0)
         return rc;
     const bool devices = info->crossings > 0;
     const struct columns *const c = devices ? &narrow : &plain;
-    leat_terminal_say(2, "%s, on %s", path, info->device);
+    leat_terminal_say(2, "%s, %s %s", path, devices ? "on" : "all layers on", info->device);
     printf("\n%-*s %-*s %*s %*s %*s%s\n", c->name, "layer", c->shape, "output", c->count,
            "parameters", c->flops, "forward", c->flops, "backward", devices ? "  device" : "");
     for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++) {
@@ -80,34 +113,26 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat
             2,
             "between devices: %lld crossings with %s per step of a full batch: outputs of "
             "layers, their gradients, and what they read of the batch",
-            (long long)info->crossings, leat_files_bytes_text((double)info->crossed_bytes, total));
-    leat_terminal_say(
-        2,
-        "memory of a step: %s: weights %s, optimizer and average %s, gradients %s, activations %s, "
-        "copies and scratch %s",
-        leat_files_bytes_text((double)m.total, total),
-        leat_files_bytes_text((double)m.weights, weights),
-        leat_files_bytes_text((double)(m.states + m.average), states),
-        leat_files_bytes_text((double)m.gradients, gradients),
-        leat_files_bytes_text((double)m.activations, activations),
-        leat_files_bytes_text((double)m.workspace, work));
+            (long long)info->crossings, leat_files_bytes_text((double)info->crossed_bytes, bytes));
+    print_memory(&m, loaders);
     return LEAT_OK;
 }
 
-void leat_train_summary_memory(const leat_trainer *trainer, const leat_budget *loader)
+void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loaders *loaders)
 {
     leat_train_memory m;
     char model[32], input[32], limit[32];
     if (leat_trainer_memory(trainer, &m, NULL) < 0 || m.limit == 0 ||
-        m.total + loader->total_bytes <= m.limit)
+        in_all(&m, loaders) <= m.limit)
         return;
     fprintf(stderr,
             "leat train: the model's %s and the loader's %s (%s) are more than the %s of memory "
-            "(%s): lower "
-            "engine.memory or pipeline.batch.size\n",
+            "(%s), so the run may be killed: lower engine.memory or pipeline.batch.size\n",
             leat_files_bytes_text((double)m.total, model),
-            leat_files_bytes_text((double)loader->total_bytes, input), loader->limit_reason,
-            leat_files_bytes_text((double)m.limit, limit), m.limit_reason);
+            leat_files_bytes_text((double)(loaders->train.total_bytes + loaders->eval.total_bytes),
+                                  input),
+            loaders->train.limit_reason, leat_files_bytes_text((double)m.limit, limit),
+            m.limit_reason);
 }
 
 static json_t *layer_json(const leat_layer_info *l)
@@ -125,7 +150,8 @@ static json_t *layer_json(const leat_layer_info *l)
     return json;
 }
 
-json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err)
+json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
+                                leat_error *err)
 {
     leat_train_memory m;
     leat_layer_info layer;
@@ -145,5 +171,8 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err)
     leat_json_int(json, "gradients_bytes", m.gradients);
     leat_json_int(json, "activations_bytes", m.activations);
     leat_json_int(json, "workspace_bytes", m.workspace);
+    leat_json_int(json, "loader_bytes", loaders->train.total_bytes);
+    leat_json_int(json, "eval_loader_bytes", loaders->eval.total_bytes);
+    leat_json_int(json, "limit_bytes", m.limit);
     return json;
 }

@@ -61,13 +61,15 @@ static void report(struct doctor *d, const char *what)
 static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_suggestion *change,
                         bool *has, leat_error *err)
 {
+    const leat_trial_how how = { change, d->result->rounds, d->out.steps, trial == &d->other };
     leat_error why = { 0 };
-    const int rc = leat_trial_open(trial, d->config, change, d->result->rounds, d->out.steps, &why);
+    const int rc = leat_trial_open(trial, &d->arm, &how, &why);
     *has = rc == LEAT_OK;
     if (rc == LEAT_OK)
         return LEAT_OK;
     leat_trial_close(trial);
-    if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED)
+    if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED ||
+        rc == LEAT_E_NOMEM)
         return LEAT_OK;
     return leat_fail(err, rc, "with %s: %s", change->n_set ? change->set[0] : change->lines,
                      why.message);
@@ -75,6 +77,7 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
 
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
 {
+    leat_arm_room room = { .n = 0 };
     int rc;
     if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
         (d->options->device &&
@@ -82,6 +85,7 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
         (rc = leat_arm_open(&d->arm, err)) < 0 ||
+        (rc = leat_arm_room_take(&room, &d->arm, err)) < 0 ||
         (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0 ||
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
@@ -286,11 +290,12 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
     leat_meter before[VERIFY_ROUNDS];
+    const leat_trial_how how = { .change = s, .rounds = VERIFY_ROUNDS };
     leat_trial *trial = calloc(1, sizeof *trial);
     leat_other_processes others_before, others_after;
     int rc = trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
     if (rc == LEAT_OK)
-        rc = leat_trial_open(trial, d->config, s, VERIFY_ROUNDS, 0, err);
+        rc = leat_trial_open(trial, &d->arm, &how, err);
     if (rc == LEAT_OK)
         rc = leat_arm_warm_up(&trial->arm, d->options->steps, err);
     leat_other_processes_look("", &others_before);
@@ -333,6 +338,8 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     out->batch_size = leat_plan_get_info(d->arm.plan)->batch_size;
     out->steps = d->out.steps;
     gather(d);
+    leat_trial_close(&d->other); /* their memory is for the trials */
+    leat_trial_close(&d->waitless);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
     if (!strcmp(d->diagnosis.name, "environment"))

@@ -372,8 +372,9 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if ((!s.n_set && !s.lines[0]) || leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
     const int rc = leat_suggest_try(about, row->input_only, &s, &why);
-    if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT)
-        return LEAT_OK; /* such a value cannot be set in this config or on this device */
+    if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||
+        rc == LEAT_E_NOMEM)
+        return LEAT_OK; /* such a value cannot be set in this config, on this device or machine */
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
     out->n_tried++;
