@@ -174,18 +174,17 @@ typedef struct leat_loader_stats_info {
     uint64_t n_masked, n_replaced; /* bad records among these samples, see `on_error` */
     /* Bytes of damaged files in which no record was found. With `on_error` each such range counts as one bad record. */
     uint64_t lost_bytes;
-    uint64_t bytes_read; /* as stored */
-    uint64_t bytes_out;  /* of delivered batches */
-    int64_t wait_ns;     /* time the consumer was blocked in leat_loader_next */
-    int32_t threads;     /* workers */
-    uint64_t spans;      /* recorded for a trace so far, by all threads */
-    char reader[16];     /* now: "io_uring", "pread"; "memory": files of small records are kept;
+    uint64_t bytes_read;     /* as stored */
+    uint64_t bytes_out;      /* of delivered batches */
+    int64_t wait_ns;         /* time the consumer was blocked in leat_loader_next */
+    int32_t threads;         /* workers */
+    uint64_t spans;          /* recorded for a trace so far, by all threads */
+    char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
                         "threads": threads beside the workers read files; "direct": workers call the source */
-    char reader_reason
-        [160];        /* why this reader; "" when it is the requested one, or io_uring with auto */
-    int64_t prefetch; /* batches ahead, now */
-    int64_t memory_bytes; /* planned in all, see leat/budget.h */
-    int64_t memory_peak;  /* the most that was in use so far */
+    char reader_reason[160]; /* why this reader; "" if asked for, or io_uring */
+    int64_t prefetch;        /* batches ahead, now */
+    int64_t memory_bytes;    /* planned in all, see leat/budget.h */
+    int64_t memory_peak;     /* the most that was in use so far */
     /* Encoded features decoded with their seek table from the index of JPEG files (leat_seek), and
      * features decoded without it because the table did not match their bytes. */
     uint64_t n_seek, n_seek_refused;
