@@ -122,6 +122,9 @@ static void print_sentence(const leat_compare_arm *arm)
 
 static void print_speed(const leat_compare_arm *arm)
 {
+    char line[160];
+    if (arm->uncached > 0)
+        leat_terminal_say(2, "%s: %s", arm->name, leat_files_uncached_text(arm->uncached, line));
     leat_speed_print(arm->name, &arm->meter, arm->flops_per_sample, &arm->ceiling, arm->simulated);
     if (!arm->on_host && !arm->simulated)
         leat_speed_print_recorded(arm->name, &arm->recorded, &arm->meter);

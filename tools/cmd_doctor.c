@@ -75,13 +75,13 @@ static double figure(const leat_doctor_result *r, const char *name)
     return NAN;
 }
 
-enum { N_SHARES = 8, N_FIGURES = 12 };
+enum { N_SHARES = 9, N_FIGURES = 13 };
 
 /* Shares of the time first. */
-static const char *const figure_names[N_FIGURES] = { "idle",          "busy",    "input_wait",
-                                                     "exposed_copy",  "launch",  "sync",
-                                                     "other_host",    "unknown", "step_ms",
-                                                     "samples_per_s", "gain",    "cores_taken" };
+static const char *const figure_names[N_FIGURES] = {
+    "idle",       "busy",    "input_wait", "exposed_copy",  "launch", "sync",       "placement",
+    "other_host", "unknown", "step_ms",    "samples_per_s", "gain",   "cores_taken"
+};
 
 /* Its place in figure_names; N_FIGURES: there is no such figure. */
 static int find_figure(const char *name)
@@ -98,8 +98,8 @@ static int check_figure(const struct limit *limit, bool percent, leat_error *err
     if (figure == N_FIGURES)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--fail-if '%s': there is no figure '%s'; there are idle, busy, "
-                         "input_wait, exposed_copy, launch, sync, other_host, unknown, step_ms, "
-                         "samples_per_s, gain, cores_taken",
+                         "input_wait, exposed_copy, launch, sync, placement, other_host, unknown, "
+                         "step_ms, samples_per_s, gain, cores_taken",
                          limit->text, limit->name);
     if (figure < N_SHARES && !percent && limit->value > 1)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -206,6 +206,20 @@ static void show_progress(void *user, int done, int total, const char *what)
     leat_progress_show(progress, (uint64_t)done);
 }
 
+/* Lines that take the place of others were made of these, which the command line may have changed. */
+static void tell_of_set(const leat_config *file, const leat_config *config, leat_doctor_result *r)
+{
+    char there[4096] = "", here[sizeof there] = "";
+    leat_config_get(file, "pipeline", there, sizeof there, NULL);
+    leat_config_get(config, "pipeline", here, sizeof here, NULL);
+    for (int32_t i = 0; i < r->n_suggestions && strcmp(there, here); i++) {
+        char *const where = r->suggestions[i].where;
+        if (r->suggestions[i].replaces > 0)
+            snprintf(where + strlen(where), LEAT_DOCTOR_MAX_WHERE - strlen(where),
+                     ", with the values of --set");
+    }
+}
+
 /* file: the config without the values of the command line, as what to write depends on it. */
 static int examine(const struct doctor_options *o, const char *path, const leat_config *file,
                    leat_config *config, leat_doctor_result *result, leat_error *err)
@@ -223,6 +237,7 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
     };
     int rc = leat_doctor(config, &how, result, err);
     leat_progress_fini(&progress);
+    tell_of_set(file, config, result);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
         leat_doctor_report_print(stdout, result, path, file);
     if (rc == LEAT_OK)
@@ -267,14 +282,17 @@ const leat_command leat_command_doctor = {
         "prints the step time that follows from them and the values to write into the config. "
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: input-bound, transfer-bound, compute-bound, launch-bound, sync-bound, "
-        "shared-cores, warm-up, environment, inconclusive; docs/measuring.md says what each needs. "
+        "placement, shared-cores, warm-up, environment, inconclusive; docs/measuring.md says what "
+        "each needs. "
         "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"
         "--fail-if is for scripts. Figures: idle, busy, input_wait, exposed_copy, launch, sync, "
-        "other_host, unknown (shares of the time, 0.1 or 10%), step_ms, samples_per_s, gain (of "
+        "placement, other_host, unknown (shares of the time, 0.1 or 10%), step_ms, samples_per_s, "
+        "gain (of "
         "the best suggestion; 0 if the verdict is environment, as nothing is tried then), "
         "cores_taken. If one of them holds, the exit code names the verdict: "
         "10 input-bound, 11 transfer-bound, 12 launch-bound, 13 sync-bound, 14 shared-cores, 15 "
-        "compute-bound, 16 warm-up, 20 environment, 21 inconclusive. Otherwise it is 0; 1 and 2 "
+        "compute-bound, 16 warm-up, 17 placement, 20 environment, 21 inconclusive. Otherwise it is "
+        "0; 1 and 2 "
         "are errors.\n\n"
         "--devices A,B measures the step alone on two devices at several batch sizes and prints "
         "the size from which on the other one is faster, checked at half and twice that size, "

@@ -157,7 +157,8 @@ static int check_outputs(const struct train *t, leat_error *err)
         return rc;
     if (info->simulated)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--save: device %s is simulated and has no weights to save", info->device);
+                         "--save: %s is simulated, so there are no weights to save",
+                         info->simulated_by);
     if ((rc = leat_files_make_parents(t->o->save, err)) < 0 ||
         (rc = leat_files_check(t->o->save, err)) < 0 ||
         (rc = leat_files_check_kind(t->o->save, "a file of weights (safetensors)", "{\"", 8, err)) <
@@ -189,6 +190,20 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
                   : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
 }
 
+static int plan_loaders(const struct train *t, leat_train_loaders *out, leat_error *err)
+{
+    const leat_loader_options how = { .device = t->run.device };
+    *out = (leat_train_loaders){ .eval = { .total_bytes = 0 } };
+    int rc = LEAT_OK;
+    if (t->run.loader)
+        out->train = *leat_loader_budget(t->run.loader);
+    else
+        rc = leat_plan_budget(t->run.plan, &how, &out->train, err);
+    if (rc == LEAT_OK && t->run.eval_plan)
+        rc = leat_plan_budget(t->run.eval_plan, &how, &out->eval, err);
+    return rc;
+}
+
 static int open_all(struct train *t, leat_error *err)
 {
     leat_loader_options how = { .epochs = 1 };
@@ -211,8 +226,9 @@ static int open_all(struct train *t, leat_error *err)
                      "--resume: %s needs the data and the pipeline of its run (--restore takes its "
                      "weights alone): ",
                      t->found.path);
-    if (rc == LEAT_OK)
-        leat_train_summary_memory(t->run.trainer, leat_loader_budget(t->run.loader));
+    leat_train_loaders loaders;
+    if (rc == LEAT_OK && plan_loaders(t, &loaders, NULL) == LEAT_OK)
+        leat_train_summary_memory(t->run.trainer, &loaders);
     return rc;
 }
 
@@ -249,7 +265,7 @@ static void close_all(struct train *t)
 /* --summary: only what the plan and the model say. */
 static int run_summary(struct train *t)
 {
-    leat_budget budget;
+    leat_train_loaders loaders;
     leat_error err = { 0 };
     int rc = leat_json_check(t->o->json, &err);
     if (rc == LEAT_OK)
@@ -258,12 +274,15 @@ static int run_summary(struct train *t)
         rc = leat_setup_device(t->config, t->o->device, &t->run.device, &err);
     if (rc == LEAT_OK)
         rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, &err);
+    if (rc == LEAT_OK)
+        rc = plan_loaders(t, &loaders, &err);
     if (rc == LEAT_OK && t->run.talks)
-        rc = leat_train_summary_print(t->run.trainer, t->path, &err);
-    if (rc == LEAT_OK && leat_plan_budget(t->run.plan, NULL, &budget, NULL) == LEAT_OK)
-        leat_train_summary_memory(t->run.trainer, &budget);
-    json_t *json =
-        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &err) : NULL;
+        rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, &err);
+    if (rc == LEAT_OK)
+        leat_train_summary_memory(t->run.trainer, &loaders);
+    json_t *json = rc == LEAT_OK && t->o->json
+                       ? leat_train_summary_json(t->run.trainer, &loaders, &err)
+                       : NULL;
     if (json)
         rc = leat_json_write(json, t->o->json, &err);
     close_all(t);

@@ -256,6 +256,14 @@ const char *leat_files_ms_text(double ms, char text[32])
     return text;
 }
 
+const char *leat_files_uncached_text(double uncached, char *text)
+{
+    snprintf(text, 160,
+             "the cache was %.0f %% full when the measurements began: they show a first epoch%s",
+             100 * (1 - uncached), uncached < 1 ? " in part, as filling it takes long" : "");
+    return text;
+}
+
 const char *leat_files_count_text(uint64_t n, char text[32])
 {
     char digits[24];

@@ -65,6 +65,8 @@ void leat_files_stop_soon(const char *command);
 const char *leat_files_bytes_text(double bytes, char text[32]);
 const char *leat_files_count_text(uint64_t n, char text[32]);
 const char *leat_files_ms_text(double ms, char text[32]); /* without the unit */
+/* That a cache was not filled before anything was measured. `text` has 160 bytes; returned. */
+const char *leat_files_uncached_text(double uncached, char *text);
 /* Cores this process may use. */
 int leat_files_cores(void);
 /* CLOCK_MONOTONIC. */

@@ -17,10 +17,10 @@ extern "C" {
 #define LEAT_DOCTOR_MAX_CAPACITIES  (LEAT_MAX_STAGES + 8)
 #define LEAT_DOCTOR_MAX_ONE_TIME    8
 #define LEAT_DOCTOR_MAX_SUGGESTIONS 8
-#define LEAT_DOCTOR_MAX_SET         4
+#define LEAT_DOCTOR_MAX_SET         8
 #define LEAT_DOCTOR_MAX_WHERE       96
 #define LEAT_DOCTOR_MAX_LINES       800
-#define LEAT_DOCTOR_SHARES          7
+#define LEAT_DOCTOR_SHARES          8
 
 /* All zero is the default. */
 typedef struct leat_doctor_options {
@@ -60,7 +60,7 @@ typedef struct leat_doctor_capacity {
 } leat_doctor_capacity;
 
 typedef struct leat_doctor_share {
-    /* "busy", "input_wait", "exposed_copy", "launch", "sync", "other_host", "unknown". */
+    /* "busy", "input_wait", "exposed_copy", "launch", "sync", "placement", "other_host", "unknown". */
     const char *name;
     double share; /* of the wall time of a step */
     double ms;
@@ -73,7 +73,7 @@ typedef struct leat_doctor_cost {
 
 typedef struct leat_doctor_suggestion {
     char title[80];
-    char why[240];
+    char why[400];
     int32_t n_set;                      /* 0: a change that no value of the config makes */
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
@@ -98,7 +98,9 @@ typedef struct leat_doctor_result {
     char device[64];
     int32_t simulated;
     int32_t rounds, steps, warmup_steps;
-    double batch; /* samples per step, mean */
+    double batch;       /* samples per step, mean */
+    int64_t batch_size; /* as configured; after bucket_by_length the largest */
+    double uncached;    /* as in leat_compare_arm */
     leat_doctor_verdict verdict;
     int32_t n_evidence;
     leat_doctor_evidence evidence[LEAT_DOCTOR_MAX_EVIDENCE];
@@ -111,9 +113,10 @@ typedef struct leat_doctor_result {
     char next_wall[64]; /* the next bottleneck; "": none is known */
     double next_wall_step_ms;
     double probe; /* rise of the step time per time added to the device's work: 1 is critical, 0 has
-                     slack; -1: not needed */
+                     slack; -1: not needed, or noise hides it */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
+    int32_t no_trials;      /* as in the options */
     int32_t n_tried;        /* changes whose values this config and device allow */
     int32_t n_without_gain; /* of them, those that gain less than 3 % */
     /* Values: "path=value", or several with blanks between; or stages: "cache". */

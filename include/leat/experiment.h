@@ -66,6 +66,7 @@ typedef struct leat_ceiling {
 /* Measures them, on a CPU in less than a second (not timed on a GPU): products of growing size, until one takes some
  * milliseconds, and copies of 32 MiB; the fastest of a few runs each. On "cpu" a product uses all threads of oneDNN.
  * On a simulated device they are modelled. Needs about 200 MB of the device's memory, and the library's workspace.
+ * On "cpu" it leaves out products for which no memory is left.
  * threads  nothing else runs on the device */
 LEAT_API void leat_ceiling_measure(leat_device *device, leat_precision precision,
                                    leat_ceiling *out);

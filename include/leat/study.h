@@ -55,11 +55,16 @@ typedef struct leat_compare_arm {
     leat_ceiling ceiling; /* of the device, after the rounds; arms with the same one share it */
     double copying;       /* share of the time in which copies ran, loader alone */
     double step_busy;     /* share of the time in which the device computed, step alone */
-    char verdict[24];     /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
-    char label[48];       /* the cause within it, such as "decode: serial"; "": none */
-    char severity[12];    /* "high", "moderate", "low"; "none": nothing to fix */
-    char also[24];        /* a second verdict whose part is within 5 %; "": none */
-    char sentence[512];   /* what limited this arm, with its numbers */
+    /* Of a step alone: time of layers on other devices, and of copies from and to these, ns. */
+    double placement_ns;
+    /* Share of the samples that were not put into the pipeline's `cache` before the first run, as that would have taken
+     * more than 30 s: runs show a first epoch in part. 0: all are in it, or there is no cache. */
+    double uncached;
+    char verdict[24];   /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
+    char label[48];     /* the cause within it, such as "decode: serial"; "": none */
+    char severity[12];  /* "high", "moderate", "low"; "none": nothing to fix */
+    char also[24];      /* a second verdict whose part is within 5 %; "": none */
+    char sentence[512]; /* what limited this arm, with its numbers */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {

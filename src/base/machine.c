@@ -16,27 +16,41 @@
 static void lower(leat_machine *m, double bytes, const char *why)
 {
     if (bytes < (double)m->memory_bytes) {
-        m->memory_bytes = bytes > 0 ? (int64_t)bytes : 0;
+        m->memory_bytes = bytes > 1 ? (int64_t)bytes : 1;
         snprintf(m->memory_why, sizeof m->memory_why, "%.190s", why);
     }
 }
 
-/* Returns the bytes of a line "NAME:   123 kB" of a file; 0: there is no such line. */
-static double read_kb(const char *root, const char *path, const char *name)
+/* Returns the number behind `name` at the begin of a line of a file; 0: there is no such line. */
+static double read_number(const char *root, const char *path, const char *name)
 {
-    char file_name[512], line[256];
-    double kb = 0;
+    char file_name[2048], line[256];
+    double number = 0;
     snprintf(file_name, sizeof file_name, "%s%s", root, path);
     FILE *file = fopen(file_name, "re");
-    while (file && kb <= 0 && fgets(line, sizeof line, file))
+    while (file && number <= 0 && fgets(line, sizeof line, file))
         if (!strncmp(line, name, strlen(name)))
-            kb = (double)strtoull(line + strlen(name), NULL, 10);
+            number = (double)strtoull(line + strlen(name), NULL, 10);
     if (file)
         fclose(file);
-    return kb * 1024;
+    return number;
 }
 
-/* Reads memory.max and memory.high of v2 or memory.limit_in_bytes of v1, where almost 2^63 means none. */
+/* The same of "NAME:   123 kB", in bytes. */
+static double read_kb(const char *root, const char *path, const char *name)
+{
+    return read_number(root, path, name) * 1024;
+}
+
+/* What the processes of a group have in use, and the kernel cannot take back as it can files. */
+static double group_in_use(const char *root, bool v2, const char *folder)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    return read_number(root, path, v2 ? "anon " : "total_rss ");
+}
+
+/* What is left of memory.max and memory.high of v2 or memory.limit_in_bytes of v1, where almost 2^63 means none. */
 static double level_memory(const char *root, bool v2, const char *folder)
 {
     static const char *const files[2][2] = { { "memory.limit_in_bytes", NULL },
@@ -51,7 +65,10 @@ static double level_memory(const char *root, bool v2, const char *folder)
         if (end != line && bytes > 0 && bytes < 0x1p60 && bytes < least) /* "max" is not a number */
             least = bytes;
     }
-    return least;
+    if (least == INFINITY)
+        return least;
+    const double left = least - group_in_use(root, v2, folder);
+    return left > 0 ? left : 0;
 }
 
 /* Returns a limit less its current use. */
@@ -100,7 +117,7 @@ void leat_machine_read(const char *root, leat_machine *out)
     if (available > 0)
         lower(out, available, "memory that is available now");
     const double group = leat_cgroup_least(root, "memory", level_memory, folder, sizeof folder);
-    snprintf(why, sizeof why, "the memory limit of %s", folder);
+    snprintf(why, sizeof why, "the memory limit of %s, less what is in use", folder);
     lower(out, group, why);
     lower(out, mappable, "RLIMIT_AS, less what is mapped");
     lower(out, private, "RLIMIT_DATA, less what is in use");

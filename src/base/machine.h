@@ -17,7 +17,7 @@ typedef struct leat_machine {
 } leat_machine;
 
 /* Finds all limits. Rules for memory: what is available now (MemAvailable, or physical memory), the
- * limit of each level of the memory cgroup, and RLIMIT_AS and RLIMIT_DATA less their use. Never fails: a
+ * limit of each level of the memory cgroup, and RLIMIT_AS and RLIMIT_DATA, each less its use (1: nothing is left). Never fails: a
  * limit that cannot be read does not count. root: see cores.h. Any thread. */
 void leat_machine_read(const char *root, leat_machine *out);
 

@@ -200,6 +200,9 @@ int leat_net_choose(leat_net *net, leat_error *err);
 
 /* Zeroed device memory that close frees; `what` is for the message. */
 int leat_net_take(leat_net *net, size_t bytes, const char *what, void *out, leat_error *err);
+/* Copies from host memory, which may go when this returns. */
+int leat_net_put(leat_net *net, void *to, const void *from, size_t bytes, const char *what,
+                 leat_error *err);
 int leat_net_open_all(leat_net *net, leat_error *err);
 void leat_net_close(leat_net *net);
 /* The pack of a parameter, NULL: it has none. */

@@ -153,7 +153,7 @@ int leat_net_make_pool(const leat_net_maker *m)
 
 /* How sums over pixels are divided: a function of the shape alone. */
 typedef struct division {
-    int32_t lanes, n_chunks;
+    int32_t lanes, n_chunks, most_chunks; /* most: of so many or fewer pixels */
     int64_t chunk_pixels;
     unsigned blocks;
 } division;
@@ -169,6 +169,7 @@ static division divide(int64_t pixels, int32_t n_channels)
     const int64_t most = (pixels * d.lanes + 2 * LEAT_TRAIN_THREADS - 1) / (2 * LEAT_TRAIN_THREADS);
     int64_t n = BLOCKS / d.blocks ? BLOCKS / d.blocks : 1;
     n = n < most ? n : most;
+    d.most_chunks = (int32_t)n;
     d.chunk_pixels = (pixels + n - 1) / n;
     d.n_chunks = (int32_t)((pixels + d.chunk_pixels - 1) / d.chunk_pixels);
     return d;
@@ -201,7 +202,7 @@ void leat_net_make_room(const leat_net *net, const leat_program *p, size_t *part
     for (int32_t i = 0; i < p->n_tensors; i++) {
         const int32_t n = leat_net_make_channels_of(&p->tensors[i].shape);
         const int64_t pixels = p->tensors[i].n * net->model->batch_size / n;
-        const size_t sums = (size_t)divide(pixels, n).n_chunks * 2 * (size_t)n;
+        const size_t sums = (size_t)divide(pixels, n).most_chunks * 2 * (size_t)n;
         *partial = *partial > sums ? *partial : sums;
     }
     for (int32_t i = 0; i < p->n_ops; i++) {

@@ -47,6 +47,18 @@ int leat_net_take(leat_net *net, size_t bytes, const char *what, void *out, leat
         "clearing device memory", err);
 }
 
+/* A device that reads pageable memory itself may do so after the call, so this waits. */
+int leat_net_put(leat_net *net, void *to, const void *from, size_t bytes, const char *what,
+                 leat_error *err)
+{
+    const cudaStream_t own = leat_gpu_stream_cuda(net->own);
+    cudaError_t rc =
+        bytes ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, own) : cudaSuccess;
+    if (rc == cudaSuccess)
+        rc = cudaStreamSynchronize(own);
+    return leat_gpu_check(net->gpu, rc, what, err);
+}
+
 int leat_net_slot(leat_net *net, leat_slot slot, float **out, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -134,12 +146,9 @@ static int open_packs(leat_net *net, leat_error *err)
     int rc = leat_net_take(net, bytes, "copies of weights", &net->copies, err);
     if (rc < 0 ||
         (rc = leat_net_take(net, bytes, "gradients of convolutions", &net->grad_copies, err)) < 0 ||
-        (rc = leat_net_take(net, table, "tables", &net->device_packs, err)) < 0 || !table)
+        (rc = leat_net_take(net, table, "tables", &net->device_packs, err)) < 0)
         return rc;
-    return leat_gpu_check(net->gpu,
-                          cudaMemcpyAsync(net->device_packs, net->packs, table,
-                                          cudaMemcpyHostToDevice, leat_gpu_stream_cuda(net->own)),
-                          "copying tables", err);
+    return leat_net_put(net, net->device_packs, net->packs, table, "copying tables", err);
 }
 
 /* --- programs -------------------------------------------------------------------------------- */
@@ -259,11 +268,8 @@ static int open_class_weights(leat_net *net, leat_error *err)
         return LEAT_OK;
     const int rc = leat_net_take(net, bytes, "class weights", &net->class_weights, err);
     return rc < 0 ? rc
-                  : leat_gpu_check(net->gpu,
-                                   cudaMemcpyAsync(net->class_weights, o->weights, bytes,
-                                                   cudaMemcpyHostToDevice,
-                                                   leat_gpu_stream_cuda(net->own)),
-                                   "copying class weights", err);
+                  : leat_net_put(net, net->class_weights, o->weights, bytes,
+                                 "copying class weights", err);
 }
 
 static int find_kernels(leat_net *net, leat_error *err)
@@ -319,11 +325,8 @@ static int draw_weights(leat_net *net, leat_error *err)
         net->host->draw(model, model->params[i].layer, model->params[i].index,
                         host + model->params[i].at);
     const int rc =
-        leat_gpu_check(net->gpu,
-                       cudaMemcpyAsync(net->slots[LEAT_SLOT_WEIGHT], host, bytes,
-                                       cudaMemcpyHostToDevice, leat_gpu_stream_cuda(net->own)),
-                       "copying weights", err);
-    free(host); /* pageable memory has been read when the call returns */
+        leat_net_put(net, net->slots[LEAT_SLOT_WEIGHT], host, bytes, "copying weights", err);
+    free(host);
     return rc;
 }
 

@@ -88,13 +88,10 @@ static int open_ranges(leat_net *net, list_fn *list, leat_net_ranges *out, leat_
         return leat_gpu_fail(err, LEAT_E_NOMEM, "training: %zu bytes", bytes);
     list(net, host);
     int rc = leat_net_take(net, bytes, "tables", &out->device, err);
-    if (rc == LEAT_OK && n)
-        rc = leat_gpu_check(net->gpu,
-                            cudaMemcpyAsync(out->device, host, bytes, cudaMemcpyHostToDevice,
-                                            leat_gpu_stream_cuda(net->own)),
-                            "copying tables", err);
+    if (rc == LEAT_OK)
+        rc = leat_net_put(net, out->device, host, bytes, "copying tables", err);
     out->n = n;
-    free(host); /* pageable memory has been read when the call returns */
+    free(host);
     return rc;
 }
 

@@ -3,6 +3,7 @@
  * ceiling.c: the most that a device reaches, to compare what steps reach with: leat/experiment.h. */
 #include <stdio.h>
 
+#include "base/machine.h"
 #include "device_table.h"
 #include "leat/experiment.h"
 
@@ -26,6 +27,20 @@ static int time_work(leat_device *device, const leat_work_options *options, int6
     return rc;
 }
 
+/* Whether three matrices, and as much for a library's copies, fit beside what the process has. */
+static bool is_room(const leat_device *device, int64_t n, leat_ceiling *out)
+{
+    leat_machine machine;
+    if (!device->table->host_memory)
+        return true;
+    leat_machine_read("", &machine);
+    if (2 * 3 * 4 * n * n <= machine.memory_bytes)
+        return true;
+    snprintf(out->why, sizeof out->why, "no memory is left for a product (%.200s)",
+             machine.memory_why);
+    return false;
+}
+
 /* A size that fails, because memory ends there, leaves what smaller ones reached. */
 static void measure_products(leat_device *device, leat_ceiling *out)
 {
@@ -36,12 +51,16 @@ static void measure_products(leat_device *device, leat_ceiling *out)
         const leat_work_options o = {
             .kind = LEAT_WORK_MATMUL, .n = n, .repeats = REPEATS, .precision = out->precision
         };
+        if (!is_room(device, n, out))
+            break;
         if ((rc = time_work(device, &o, &ns, &err)) < 0)
             continue;
         const double rate = 2e9 * (double)n * (double)n * (double)n * REPEATS / (double)ns;
         out->flops_per_s = rate > out->flops_per_s ? rate : out->flops_per_s;
     }
-    if (out->flops_per_s == 0)
+    if (out->flops_per_s > 0)
+        *out->why = '\0';
+    else if (!*out->why)
         snprintf(out->why, sizeof out->why, "no product was timed: %.200s", err.message);
 }
 

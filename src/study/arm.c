@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes_text.h"
 #include "base/clock.h"
+#include "leat/budget.h"
 #include "median.h"
 
 enum {
@@ -31,6 +33,18 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
     return LEAT_OK;
 }
 
+/* Where the config is read, the name would be reported as that of a --set. Opening a GPU takes long, and what that takes
+ * is measured, so that its number is left to it. */
+static int check_device(const char *name, leat_error *err)
+{
+    leat_device *device = NULL;
+    if (!strncmp(name, "cuda", 4))
+        return LEAT_OK;
+    const int rc = leat_device_open(name, &device, err);
+    leat_device_close(&device);
+    return rc < 0 ? leat_fail_in(err, rc, "--device %s: ", name) : LEAT_OK;
+}
+
 int leat_arm_set_device(leat_config *config, const char *device, leat_error *err)
 {
     char text[512];
@@ -39,7 +53,8 @@ int leat_arm_set_device(leat_config *config, const char *device, leat_error *err
                          "the config has no `train` part with a model and a loss");
     if ((size_t)snprintf(text, sizeof text, "train.device=%s", device) >= sizeof text)
         return leat_fail(err, LEAT_E_CONFIG, "the name of the device is too long");
-    return leat_config_set(config, text, err);
+    const int rc = check_device(device, err);
+    return rc < 0 ? rc : leat_config_set(config, text, err);
 }
 
 /* Whether a value of the config has this text; false if it is absent. */
@@ -69,15 +84,57 @@ static int open_parts(leat_arm *arm, leat_error *err)
     if ((rc = leat_trainer_open_device(arm->config, &arm->device, err)) < 0)
         return rc;
     arm->once.device_ns = (at = leat_clock_ns()) - now;
+    if (arm->input_only)
+        return LEAT_OK;
     if ((rc = leat_trainer_open(arm->config, arm->plan, arm->device, &arm->trainer, err)) < 0)
         return rc;
     arm->once.trainer_ns = leat_clock_ns() - at;
     return LEAT_OK;
 }
 
+/* Trainers with the memory of a device have no limit here. */
+static int count_memory(leat_arm *arm, leat_error *err)
+{
+    const leat_loader_options options = { .device = arm->device };
+    leat_arm_memory *const out = &arm->memory;
+    leat_train_memory m;
+    leat_budget budget;
+    int rc = leat_trainer_memory(arm->trainer, &m, err);
+    if (rc < 0 || m.limit == 0 || (rc = leat_plan_budget(arm->plan, &options, &budget, err)) < 0)
+        return rc;
+    *out = (leat_arm_memory){ .trainer = m.total, .loader = budget.total_bytes, .limit = m.limit };
+    snprintf(out->limit_reason, sizeof out->limit_reason, "%s", m.limit_reason);
+    return LEAT_OK;
+}
+
+int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err)
+{
+    leat_arm_memory *const all = &room->all;
+    char total[32], limit[32], trainers[32], loader[32];
+    if (!all->limit)
+        *all = arm->memory;
+    else
+        all->trainer += arm->memory.trainer;
+    if (arm->memory.loader > all->loader)
+        all->loader = arm->memory.loader;
+    room->n += arm->memory.limit > 0;
+    if (!all->limit || all->trainer + all->loader <= all->limit)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "measuring needs %s of memory, but there are %s (%s): trainers %s (%d at a "
+                     "time), a loader %s; lower pipeline.batch.size or engine.memory%s",
+                     leat_bytes_text(all->trainer + all->loader, total),
+                     leat_bytes_text(all->limit, limit), all->limit_reason,
+                     leat_bytes_text(all->trainer, trainers), room->n,
+                     leat_bytes_text(all->loader, loader),
+                     room->n == 1 ? "" : ", or compare fewer arms at a time");
+}
+
 int leat_arm_open(leat_arm *arm, leat_error *err)
 {
-    const int rc = open_parts(arm, err);
+    int rc = open_parts(arm, err);
+    if (rc == LEAT_OK && !arm->input_only)
+        rc = count_memory(arm, err);
     if (rc < 0)
         return rc;
     read_config(arm);
@@ -85,8 +142,8 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     const leat_trainer_info *const training = leat_trainer_get_info(arm->trainer);
     const int64_t prefetch = leat_plan_get_info(arm->plan)->prefetch;
     snprintf(arm->out->device, sizeof arm->out->device, "%.63s", info->name);
-    arm->out->simulated = info->simulated || training->simulated; /* that of a layer may be */
-    arm->out->flops_per_sample = training->flops_per_sample;
+    arm->out->simulated = info->simulated || (training && training->simulated); /* a layer's */
+    arm->out->flops_per_sample = training ? training->flops_per_sample : 0;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
     arm->out->overlaps = prefetch > 0 && !(arm->no_threads && arm->out->on_host);
     arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;

@@ -34,7 +34,15 @@ typedef struct leat_arm_once {
     int64_t plan_ns, device_ns, trainer_ns; /* opening each */
     int64_t loader_ns, batch_ns, step_ns;   /* the first loader, batch and step */
     int64_t warm_ns;                        /* the steps up to the first steady one */
+    int64_t fill_ns;                        /* a pass that fills a cache; 0: there is none */
 } leat_arm_once;
+
+/* Bytes in host memory of the arm's trainer and of a loader of its plan. */
+typedef struct leat_arm_memory {
+    int64_t trainer, loader;
+    int64_t limit; /* what could be used when the arm was opened; 0: no limit counts */
+    char limit_reason[200];
+} leat_arm_memory;
 
 typedef struct leat_arm {
     int64_t warmup_ns; /* longest warm-up, set by the caller; 0: 3 s */
@@ -56,10 +64,15 @@ typedef struct leat_arm {
     int64_t span_steps; /* these steps */
     leat_arm_input input;
     leat_arm_once once;
+    leat_arm_memory memory;
+    bool input_only;    /* set by the caller: there is no trainer, only the loader runs */
     int32_t sync_every; /* train.sync_every */
     bool pageable;      /* pipeline.prefetch.pinned is off */
     bool no_threads;    /* engine.threads is 0: the consumer makes the batches */
 } leat_arm;
+
+#define LEAT_ARM_FILL_NS   30000000000 /* longest pass that fills the cache of a config */
+#define LEAT_ARM_REFILL_NS 5000000000  /* the same for each change that is tried */
 
 enum {
     LEAT_ARM_ALONE_NS = 100000000, /* a run of the step alone */
@@ -80,8 +93,24 @@ int leat_arm_set_device(leat_config *config, const char *device, leat_error *err
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
 /* Opens plan, device and trainer of arm->config, which the caller has set. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
+/* What arms that are open at a time take: all their trainers, and the largest of their loaders, of which one is open.
+ * Zeroed at first. The limit is that of the first arm that has one (others train in the memory of a device), from
+ * before the others were opened. */
+typedef struct leat_arm_room {
+    leat_arm_memory all;
+    int32_t n; /* arms that have a limit */
+} leat_arm_room;
+/* Adds an arm that was opened and has not run yet. LEAT_OK, LEAT_E_NOMEM: all do not fit */
+int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err);
+
 /* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);
+
+/* Samples of the source that the stages let pass: each of them is cached at most once. */
+uint64_t leat_arm_samples(const leat_plan *plan);
+/* If the pipeline has a `cache`, one pass over the data, but for most_ns at most, and sets out->uncached. All loaders of a
+ * plan share its cache, so it is filled for all runs. Without it, runs would show what a first epoch takes. */
+int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err);
 
 /* Runs until step times are steady and sets the number of steps of a run.
  * steps  that number; 0: as many as last about 0.3 s */

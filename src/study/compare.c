@@ -103,7 +103,9 @@ static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error
 static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
 {
     arm->warmup_ns = (int64_t)study->options.warmup_ms * 1000000;
-    const int rc = leat_arm_warm_up(arm, study->options.steps, err);
+    int rc = leat_arm_fill(arm, LEAT_ARM_FILL_NS, err);
+    if (rc == LEAT_OK)
+        rc = leat_arm_warm_up(arm, study->options.steps, err);
     if (rc == LEAT_OK)
         report(study);
     return rc;
@@ -172,10 +174,13 @@ static int in_arm(const struct study *study, size_t i, int rc, leat_error *err)
 static int prepare(struct study *study, const leat_config *config, leat_error *err)
 {
     const size_t n = (size_t)study->result->n_arms;
+    leat_arm_room room = { .n = 0 };
     int rc = LEAT_OK;
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) { /* errors show before anything runs */
         if ((rc = configure(study, i, config, err)) == LEAT_OK)
             rc = leat_arm_open(&study->arms[i], err);
+        if (rc == LEAT_OK)
+            rc = leat_arm_room_take(&room, &study->arms[i], err);
         rc = in_arm(study, i, rc, err);
     }
     for (size_t i = 0; i < n && rc == LEAT_OK; i++)

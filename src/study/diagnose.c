@@ -20,11 +20,11 @@ static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
 static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
-static const double CORES_FULL = 0.9;    /* of the CPUs that are free for us */
-static const double SURELY_WAITS = 0.02; /* CPU time of a stage divided by its time */
-static const double SMALL_STEP = 0.1;    /* of the loader's CPU time */
-static const double ONE_TIME = 0.5;      /* of the whole job */
-static const double SMALL_COPY = 65536;  /* bytes; below, latency is most of a copy */
+static const double CORES_FULL = 0.9;   /* of the CPUs that are free for us */
+static const double SMALL_STEP = 0.1;   /* of the loader's CPU time */
+static const double LEAST_STEPS = 5;    /* measured, of all rounds */
+static const double ONE_TIME = 0.5;     /* of the whole job */
+static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
 
 struct severity {
     double moderate, high;
@@ -75,83 +75,6 @@ static void say_unclear(const leat_facts *f, leat_diagnosis *d)
 
 /* --- input ----------------------------------------------------------------------------------- */
 
-/* CPUs that others leave to the workers. Competition may give them more, but when they use less than half of
- * this, they do not want more. */
-static double worker_cores(const leat_facts *f)
-{
-    const double left = f->cores - f->taken, cores = left > 0.2 ? left : 0.2;
-    return f->threads > 0 && f->threads < cores ? f->threads : cores;
-}
-
-static const leat_stage_fact *slowest_stage(const leat_facts *f)
-{
-    const leat_stage_fact *slowest = NULL;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        if (!slowest || f->stages[i].wall_ns > slowest->wall_ns)
-            slowest = &f->stages[i];
-    return slowest;
-}
-
-/* Competition for cores slows all stages alike, so one that is on a CPU far less than the others waits for
- * something else. */
-static bool waits_unlike_others(const leat_facts *f, const leat_stage_fact *stage)
-{
-    double wall = 0, cpu = 0;
-    for (int32_t i = 0; i < f->n_stages; i++)
-        if (&f->stages[i] != stage) {
-            wall += f->stages[i].wall_ns;
-            cpu += f->stages[i].cpu_ns;
-        }
-    return wall >= 0.1 * stage->wall_ns && stage->cpu_ns * wall < 0.2 * cpu * stage->wall_ns;
-}
-
-/* On a busy machine waiting for a core does not count: with their share of the cores, workers that compute
- * would be on a CPU for at least half of that share. */
-static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
-{
-    const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
-    if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns || waits_unlike_others(f, stage))
-        return true; /* nobody waits so long for a core */
-    return stage->cpu_ns < 0.5 * stage->wall_ns &&
-           (f->loader_cores < 0.5 * cores ||
-            (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));
-}
-
-static const char *manner_of(const leat_facts *f, const leat_stage_fact *stage)
-{
-    if (waits_inside(f, stage))
-        return ": latency-bound";
-    if (f->threads < f->cores)
-        return ": serial";
-    return f->loader_cores >= 0.75 * worker_cores(f) || stage->cpu_ns >= 0.9 * stage->wall_ns
-               ? ": cpu-saturated"
-               : "";
-}
-
-/* Which stage limits the loader. "": not known. */
-static void label_input(const leat_facts *f, char label[48])
-{
-    const leat_stage_fact *stage = slowest_stage(f);
-    label[0] = 0;
-    if (!stage)
-        return;
-    const bool idle = f->asleep >= 0.5 && f->loader_cores < 0.5 * worker_cores(f);
-    const bool read = strcmp(stage->name, "read") == 0 && waits_inside(f, stage);
-    if (read || (idle && f->reads_in_flight >= 0.5))
-        snprintf(label, 48, "storage");
-    else if (idle && f->threads > 1)
-        snprintf(label, 48, "ordering");
-    else
-        snprintf(label, 48, "%s%s", strstr(stage->name, "decode") ? "decode" : "augment",
-                 manner_of(f, stage));
-}
-
-bool leat_diagnose_waits(const leat_facts *f)
-{
-    const leat_stage_fact *stage = slowest_stage(f);
-    return stage && waits_inside(f, stage);
-}
-
 /* Workers sleep because the memory of batches is still being copied. A copy from pageable memory takes a
  * worker's time, so it comes on top of its other work. */
 static bool copies_hold_workers(const leat_facts *f)
@@ -176,11 +99,10 @@ static bool is_taken(const leat_facts *f)
  * step: then the input is not the reason. On the CPU other processes slow the step, too. */
 static bool others_bind(const leat_facts *f)
 {
-    const leat_stage_fact *stage = slowest_stage(f);
     const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
     const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
-    return !f->on_host && f->overlaps && stage && is_taken(f) && f->asleep < 0.5 &&
-           !waits_inside(f, stage) && f->loader_cpu_ns > 0 &&
+    return !f->on_host && f->overlaps && f->n_stages > 0 && is_taken(f) && f->asleep < 0.5 &&
+           !leat_diagnose_waits(f) && f->loader_cpu_ns > 0 &&
            f->loader_cpu_ns <= NEVER_BELOW * workers * step;
 }
 
@@ -200,19 +122,30 @@ static void say_input(const leat_facts *f, double copies_bind, const char *why, 
         say_unclear(f, d);
         return;
     }
-    label_input(f, label);
+    leat_diagnose_label(f, label);
     say(d, "input-bound", f->overlaps ? label : "not-overlapped",
         severity_of(beyond_step(f), INPUT), why);
 }
 
 /* --- the others ------------------------------------------------------------------------------ */
 
+/* share: of the time that `of` names, in which layers run on other devices, or their values cross. */
+static void say_placement(const leat_facts *f, double share, const char *of, leat_diagnosis *d)
+{
+    char why[160];
+    leat_text(why, sizeof why,
+              "layers on other devices, and %.3g copies between devices, take %.0f %% of the %s",
+              f->meter.crossings, 100 * share, of);
+    say(d, "placement", f->placed, severity_of(share, HOST), why);
+}
+
 static void say_step(const leat_facts *f, leat_diagnosis *d)
 {
     char why[160], text[16];
     const leat_forecast m = leat_forecast_of(f);
     const double sync = m.step > 0 ? m.sync / m.step : 0;
-    const double idle = f->on_host ? 0 : m.step > 0 ? 1 - m.queued / m.step : 1 - f->step_busy;
+    const double placed = m.step > 0 ? m.placed / m.step : 0;
+    const double idle = m.step > 0 ? 1 - m.queued / m.step : f->on_host ? 0 : 1 - f->step_busy;
     if (idle <= 1 - BUSY_ENOUGH) {
         say(d, "compute-bound", "", "none",
             f->overlaps  ? "nothing to fix in the input"
@@ -220,8 +153,13 @@ static void say_step(const leat_facts *f, leat_diagnosis *d)
                          : "nothing overlaps (engine.threads 0), but batches take little time");
         return;
     }
-    const bool waits = f->step_free > 0 ? sync >= idle - sync : f->sync_every == 1;
-    const double share = f->step_free > 0 ? (waits ? sync : idle - sync) : idle;
+    if (placed >= sync && placed >= idle - sync - placed && placed > 0) {
+        say_placement(f, placed, "step", d);
+        return;
+    }
+    const double rest = idle - placed;
+    const bool waits = f->step_free > 0 ? sync >= rest - sync : f->sync_every == 1;
+    const double share = f->step_free > 0 ? (waits ? sync : rest - sync) : rest;
     leat_text(text, sizeof text, "%.0f %%", 100 * share);
     if (waits)
         snprintf(why, sizeof why,
@@ -272,12 +210,23 @@ static bool waits_for_host(const leat_facts *f)
     return f->of_step.value >= NEAR_ENOUGH && f->step_busy < 0.5;
 }
 
+/* Share of the time of the whole in which layers run on other devices, if that is most of what the device idles. */
+static double mostly_placed(const leat_facts *f)
+{
+    double shares[LEAT_N_SHARES];
+    leat_forecast_shares(f, shares);
+    const double placed = shares[LEAT_SHARE_PLACEMENT];
+    return placed >= HOST.moderate && placed >= 0.5 * (1 - f->meter.busy) ? placed : 0;
+}
+
 /* The step is slower in the loop than alone, although the loader is fast enough. */
 static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
 {
-    const double copy = exposed_copies(f), wait = f->meter.input_wait;
+    const double copy = exposed_copies(f), wait = f->meter.input_wait, placed = mostly_placed(f);
     if (is_taken(f))
         say_unclear(f, d);
+    else if (placed > 0) /* on the CPU they are slower beside the workers */
+        say_placement(f, placed, "time", d);
     else if (copy >= COPY_COUNTS && f->of_step.value >= REACHES * (1 - copy))
         say(d, "transfer-bound", f->pageable ? "pageable" : "not-overlapped",
             severity_of(copy, COPY), "each step waits for the copy of its batch");
@@ -298,7 +247,7 @@ static void name_second(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_forecast m = leat_forecast_of(f);
     const bool step = !strcmp(d->name, "compute-bound") || !strcmp(d->name, "launch-bound") ||
-                      !strcmp(d->name, "sync-bound");
+                      !strcmp(d->name, "sync-bound") || !strcmp(d->name, "placement");
     const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->name, "transfer-bound");
     leat_diagnosis other = { .name = "" };
     if (step && m.loader * TIE >= m.step)
@@ -343,6 +292,15 @@ static void say_on_host(const leat_facts *f, leat_diagnosis *d)
         say_unclear(f, d);
 }
 
+/* The device waits for the thread that feeds it, not for batches, and all cores are busy. */
+static bool hardly_waits(const leat_facts *f)
+{
+    double shares[LEAT_N_SHARES];
+    leat_forecast_shares(f, shares);
+    return shares[LEAT_SHARE_INPUT_WAIT] + shares[LEAT_SHARE_EXPOSED_COPY] < WAIT_COUNTS &&
+           f->cores && !is_taken(f) && f->run_cores >= CORES_FULL * f->cores;
+}
+
 static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_estimate slack = f->loader_of_step;
@@ -355,18 +313,23 @@ static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
         say_step(f, d);
     else if (input && reaches(f->of_loader))
         say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
+    else if (!input && mostly_placed(f) > 0)
+        say_slower_step(f, d);
     else if (f->on_host && input && cores_suffice(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
     else if (f->on_host && input && step_is_small(f))
         say_input(f, BUSY_ENOUGH, "the step waits for batches, and uses few of the cores", d);
     else if (f->on_host)
         say_on_host(f, d);
+    else if (input && f->of_loader.value >= NEAR_ENOUGH && hardly_waits(f))
+        say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
+            "workers took the core of the thread that feeds the device");
     else if (input && f->of_loader.value >= NEAR_ENOUGH)
         say_input(
             f, BUSY_ENOUGH,
             "the device waits for batches, and the training loop uses some of the workers' cores",
             d);
-    else if (input)
+    else if (input && mostly_placed(f) == 0)
         say_unclear(f, d);
     else
         say_slower_step(f, d);
@@ -384,6 +347,11 @@ static bool ends_early(const leat_facts *f)
 void leat_diagnose(const leat_facts *f, leat_diagnosis *d)
 {
     *d = (leat_diagnosis){ .also = "" };
+    if (f->meter.n_steps > 0 && (double)f->meter.n_steps < LEAST_STEPS) {
+        say(d, "inconclusive", "too-few-steps", "none",
+            "fewer than 5 steps were measured; give more --steps or --rounds");
+        return;
+    }
     if (f->overlaps)
         say_overlapped(f, d);
     else

@@ -14,6 +14,7 @@
  *     compute-bound   it has the rate of the step alone, and there the device is busy ≥ 90 %
  *     launch-bound    the same, but the device waits for kernels to be launched
  *     sync-bound      the same, but the device waits while the host waits for results
+ *     placement       the same, but the device waits for layers that run on other devices
  *     shared-cores    loader and step need the same cores
  *     warm-up         one-time costs are half of the configured job or more
  *     environment     none of these is certain, and other processes or a CPU limit took cores
@@ -32,6 +33,9 @@ typedef struct leat_diagnosis {
 } leat_diagnosis;
 
 void leat_diagnose(const leat_facts *facts, leat_diagnosis *out);
+
+/* Which stage limits the loader, and how: "decode: serial". "": not known. */
+void leat_diagnose_label(const leat_facts *facts, char label[48]);
 
 /* Whether workers wait inside the loader's slowest stage instead of computing. */
 bool leat_diagnose_waits(const leat_facts *facts);

@@ -3,6 +3,9 @@
  * facts.c: the numbers of an arm for its verdict. doctor.c and compare.c call it. */
 #include "facts.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static double per(double sum, double n)
 {
     return n > 0 ? sum / n : 0;
@@ -24,13 +27,37 @@ static void add_stages(const leat_arm_input *input, leat_facts *out)
     }
 }
 
-static void add_input(const leat_arm_input *input, leat_facts *out)
+static void add_loader(const leat_arm_input *input, leat_facts *out)
 {
     out->threads = input->threads;
     out->copy_ns = input->copy_ns;
     out->copy_bytes = per((double)input->bytes_out, (double)input->batches);
     out->asleep = per((double)input->sleep_ns, (double)input->wall_ns);
     out->reads_in_flight = per(input->reads_in_flight, (double)input->n_samplings);
+}
+
+/* "2.dense on cpu", "2.dense and 3 more on cpu": the layers that other devices than the run's compute. */
+static void add_placed(const leat_arm *arm, leat_facts *out)
+{
+    const leat_trainer_info *const info = leat_trainer_get_info(arm->trainer);
+    leat_layer_info layer, first = { .name = "" };
+    char more[24] = "";
+    int n = 0;
+    bool alike = true;
+    for (int32_t i = 0;
+         info->crossings > 0 && leat_trainer_layer(arm->trainer, i, &layer) == LEAT_OK; i++) {
+        if (!strcmp(layer.device, info->device))
+            continue;
+        first = n++ ? first : layer;
+        alike &= !strcmp(layer.device, first.device);
+    }
+    if (n == 0)
+        return;
+    if (n > 1)
+        snprintf(more, sizeof more, " and %d more", n - 1);
+    const char *const on = alike ? first.device : "other devices";
+    snprintf(out->placed, sizeof out->placed, "%.16s%s on %.*s", first.name, more,
+             (int)(strcspn(on, "{") < 13 ? strcspn(on, "{") : 13), on);
 }
 
 void leat_facts_of(const leat_arm *arm, leat_facts *out)
@@ -52,6 +79,7 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .of_step = result->of_step,
         .loader_of_step = result->loader_of_step,
         .step_busy = result->step_busy,
+        .placement_ns = result->placement_ns,
         .meter = result->meter,
         .copying = result->copying,
         .run_cores = per((double)run->cpu_ns, (double)run->wall_ns),
@@ -60,6 +88,7 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
         .step_cpu_ns = per((double)step->cpu_ns, (double)step->rows),
         .spans = per((double)arm->spans, (double)arm->span_steps),
     };
-    add_input(&arm->input, out);
+    add_loader(&arm->input, out);
     add_stages(&arm->input, out);
+    add_placed(arm, out);
 }

@@ -32,8 +32,10 @@ typedef struct leat_facts {
     leat_estimate of_loader, of_step, loader_of_step; /* ratios, paired by round */
     double step_free; /* samples/s of the step alone if the host never waits for it; 0: as step */
     double step_busy; /* share of its time in which the device computes, without such waits */
-    leat_meter meter; /* of the whole */
-    double copying;   /* share of the loader's time alone in which its copies run */
+    double placement_ns;            /* of a step alone: layers on other devices, and what crosses */
+    char placed[48];                /* these layers: "2.dense on cpu"; "": none */
+    leat_meter meter;               /* of the whole */
+    double copying;                 /* share of the loader's time alone in which its copies run */
     double copy_ns, copy_bytes;     /* of a batch */
     double run_cores, loader_cores; /* CPUs in use on average */
     double spans,

@@ -57,12 +57,21 @@ static double on_shared_cores(const leat_facts *f, const leat_forecast *m)
                          : step + (1 - step / loader) * m->loader;
 }
 
+/* Part of the time in which the device idles inside a step. Where rows cross, the host waits for one device before the
+ * other goes on, so that all but the launches is due to that. */
+static double waits_at_crossings(const leat_facts *f, double idle)
+{
+    return f->meter.crossings > 0 ? most(0, idle - (double)f->meter.launch_p50_ns) : 0;
+}
+
 leat_forecast leat_forecast_of(const leat_facts *f)
 {
     leat_forecast m = { .step = ns_at(f, f->step.value), .loader = ns_at(f, f->loader.value) };
     const double free_step = f->step_free > 0 ? ns_at(f, f->step_free) : m.step;
     const double busy = f->step_busy > 0 ? f->step_busy : 1;
-    m.queued = f->on_host ? m.step : least(m.step, free_step * busy);
+    m.queued = least(m.step, free_step * busy);
+    m.placed = least(m.step, most(f->placement_ns, waits_at_crossings(f, m.step - m.queued)));
+    m.queued = f->on_host ? m.step - m.placed : m.queued;
     m.sync = f->on_host ? 0 : most(0, m.step - free_step);
     m.copy = f->copy_ns;
     m.shared =
@@ -87,7 +96,7 @@ static void divide_host(const leat_forecast *m, double wall, double *busy, doubl
 {
     if (m->step <= 0)
         return;
-    const double waited = most(0, *busy - m->step / wall);
+    const double waited = most(0, *busy - (m->step - m->placed) / wall);
     *busy -= waited;
     *host += waited;
 }
@@ -102,11 +111,15 @@ void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
     const double copy = least(meter->exposed_copy, f->copy_ns / wall);
     const double input = meter->input_wait + meter->other_send + meter->exposed_copy - copy;
     double busy = meter->busy, launch = 0, sync = 0;
+    const double placed = take(&inside, most(meter->elsewhere_ns + meter->crossing_ns,
+                                             waits_at_crossings(f, inside * wall)) /
+                                            wall);
     if (f->on_host) {
         divide_host(&m, wall, &busy, &host);
         host += take(&inside, inside);
     } else {
-        const double launching = most(0, m.step - m.sync - m.queued) / wall, wait = m.sync / wall;
+        const double launching = most(0, m.step - m.sync - m.placed - m.queued) / wall,
+                     wait = m.sync / wall;
         launch = take(&inside, launching);
         launch += take(&start, launching - launch);
         launch += take(&host, launching - launch);
@@ -121,6 +134,7 @@ void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
     s[LEAT_SHARE_EXPOSED_COPY] = copy;
     s[LEAT_SHARE_LAUNCH] = launch;
     s[LEAT_SHARE_SYNC] = sync;
+    s[LEAT_SHARE_PLACEMENT] = placed;
     s[LEAT_SHARE_OTHER_HOST] = host + start;
     s[LEAT_SHARE_UNKNOWN] = inside;
 }

@@ -11,6 +11,7 @@ typedef struct leat_forecast {
     double step;   /* C: the step alone */
     double queued; /* Cq: part of `step` in which the device computes */
     double sync;   /* part in which it idles because the host waits for a result */
+    double placed; /* part in which it idles because layers run on other devices */
     double loader; /* L (with prefetch 0: L0 and the copy) */
     double copy;   /* X */
     double shared; /* CPU time of loader and step over the CPUs that are free for them */
@@ -28,6 +29,7 @@ enum {
     LEAT_SHARE_EXPOSED_COPY,
     LEAT_SHARE_LAUNCH,
     LEAT_SHARE_SYNC,
+    LEAT_SHARE_PLACEMENT,
     LEAT_SHARE_OTHER_HOST,
     LEAT_SHARE_UNKNOWN,
     LEAT_N_SHARES

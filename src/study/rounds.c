@@ -59,6 +59,10 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
         all.samples_per_s += rounds[i].samples_per_s * wall;
         all.launches += rounds[i].launches * steps;
         all.kernels += rounds[i].kernels * steps;
+        all.crossings += rounds[i].crossings * steps;
+        all.crossed_bytes += rounds[i].crossed_bytes * steps;
+        all.crossing_ns += rounds[i].crossing_ns * steps;
+        all.elsewhere_ns += rounds[i].elsewhere_ns * steps;
         all.copied_bytes_per_s += rounds[i].copied_bytes_per_s * wall;
         launch[i] = rounds[i].launch_p50_ns;
         p50[i] = rounds[i].step_p50_ns;
@@ -75,6 +79,10 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
     all.copied_bytes_per_s /= (double)all.wall_ns;
     all.launches /= (double)all.n_steps;
     all.kernels /= (double)all.n_steps;
+    all.crossings /= (double)all.n_steps;
+    all.crossed_bytes /= (double)all.n_steps;
+    all.crossing_ns /= (double)all.n_steps;
+    all.elsewhere_ns /= (double)all.n_steps;
     all.launch_p50_ns = (int64_t)leat_median_of(launch, n);
     all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
     all.step_p50_ns = (int64_t)leat_median_of(p50, n);
@@ -114,7 +122,9 @@ static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm
     out->of_step = ratio(rounds->run, rounds->step, n);
     out->loader_of_step = ratio(rounds->loader, rounds->step, n);
     out->copying = pool(rounds->loader, n).exposed_copy;
-    out->step_busy = pool(rounds->step, n).busy;
+    const leat_meter step = pool(rounds->step, n);
+    out->step_busy = step.busy;
+    out->placement_ns = step.elsewhere_ns + step.crossing_ns;
 }
 
 void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,

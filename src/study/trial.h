@@ -14,11 +14,17 @@ typedef struct leat_trial {
     int32_t rounds; /* done */
 } leat_trial;
 
-/* Opens config with the values or lines of a change, for at most `rounds` rounds. steps: of a run as configured. A
- * cache that the change inserts is filled by one pass over the data.
- * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so */
-int leat_trial_open(leat_trial *trial, const leat_config *config,
-                    const leat_doctor_suggestion *change, int32_t rounds, int32_t steps,
+typedef struct leat_trial_how {
+    const leat_doctor_suggestion *change;
+    int32_t rounds, steps; /* rounds: at most; steps: of a run as configured */
+    bool input_only;       /* only leat_arm_run_loader() is called: no trainer is opened */
+} leat_trial_how;
+
+/* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache is filled
+ * by one pass over the data.
+ * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its cache takes longer than
+ *          5 s to fill; LEAT_E_NOMEM: it does not fit beside the job */
+int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how *how,
                     leat_error *err);
 /* Frees everything; accepts half-opened trials. */
 void leat_trial_close(leat_trial *trial);

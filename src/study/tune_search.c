@@ -45,6 +45,7 @@ struct study {
     leat_compare_arm *outs; /* of the arms of a race */
     leat_arm arms[LEAT_RACE_ARMS];
     leat_tune_settings of[LEAT_RACE_ARMS];
+    leat_arm_room room; /* of the arms that are open */
     leat_race race;
 };
 
@@ -83,7 +84,8 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0)
         return rc;
-    return LEAT_OK;
+    rc = leat_arm_room_take(&study->room, arm, err);
+    return rc < 0 ? rc : leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err);
 }
 
 /* A run tells how many steps fill the next one. */
@@ -112,6 +114,7 @@ static void close_race(struct study *study)
 {
     for (size_t i = 0; i < LEAT_RACE_ARMS; i++)
         close_arm(&study->arms[i]);
+    study->room = (leat_arm_room){ .n = 0 };
 }
 
 /* Adds an arm. Settings that cannot be set are left out; for arm 0 they are an error. */
@@ -119,8 +122,10 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
 {
     leat_race *race = &study->race;
     const size_t i = race->n_arms;
+    const leat_arm_room before = study->room;
     const int rc = open_arm(study, &study->arms[i], &study->outs[i], s, i ? NULL : err);
     if (rc < 0) {
+        study->room = before;
         close_arm(&study->arms[i]);
         return i ? LEAT_OK : rc;
     }
@@ -220,6 +225,7 @@ static int learn_device(struct study *study, leat_error *err)
     snprintf(out->device, sizeof out->device, "%s", arm_out->device);
     out->simulated = arm_out->simulated;
     leat_arm_close(&arm);
+    study->room = (leat_arm_room){ .n = 0 };
     return rc;
 }
 

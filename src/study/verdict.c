@@ -142,8 +142,8 @@ static void say_difference(leat_compare_result *result, const leat_compare_arm *
 
 static void say_no_difference(leat_compare_result *result)
 {
-    double low = 1, high = 1;
-    for (int32_t i = 1; i < result->n_arms; i++) {
+    double low = result->arms[1].speedup_low, high = result->arms[1].speedup_high;
+    for (int32_t i = 2; i < result->n_arms; i++) {
         low = result->arms[i].speedup_low < low ? result->arms[i].speedup_low : low;
         high = result->arms[i].speedup_high > high ? result->arms[i].speedup_high : high;
     }

@@ -254,7 +254,7 @@ static int apply(leat_trainer *trainer, const leat_param_file *values, const rea
                  leat_error *err)
 {
     leat_net_sums ignored;
-    int rc = leat_param_file_write(values, trainer, err);
+    int rc = leat_param_file_write(values, trainer, NULL, err);
     if (rc == LEAT_OK)
         rc = trainer->backend->sums(trainer->net, true, &ignored, err);
     if (rc < 0)

@@ -176,7 +176,8 @@ static int read_layer(leat_model *model, const leat_node *node, const leat_shape
     int rc = leat_nn_kind_find(node, "layer", leat_layer_kind, &at, &options, err);
     if (rc < 0)
         return rc;
-    *l = (leat_model_layer){ .layer = leat_layer_at(at) };
+    *l = (leat_model_layer){ .layer = leat_layer_at(at),
+                             .device_at = leat_node_find(options, "device") };
     model->n_layers++;
     if (!strcmp(l->layer->kind.options->name, "name") && !leat_node_is_null(options) &&
         options->kind != LEAT_NODE_MAP)

@@ -193,7 +193,9 @@ typedef struct leat_model_layer {
     const leat_layer *layer; /* [const after open] */
     void *options;
     char name[64]; /* its own, or INDEX.KIND */
-    bool learns;   /* it, or a layer that it reads at any distance, has trained parameters */
+    const leat_node
+        *device_at; /* its `device` in the config, for messages while a trainer opens; NULL: none */
+    bool learns;    /* it, or a layer that it reads at any distance, has trained parameters */
     int32_t n_inputs;
     int32_t inputs[LEAT_LAYER_MAX_INPUTS]; /* indexes of layers; -1: the model's input */
     leat_shape in, out;                    /* of one sample, float32; `in` of the first input */
@@ -356,6 +358,9 @@ typedef struct leat_backend {
                 leat_error *err);
     int (*write)(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
                  leat_error *err);
+    /* Where the values of one lie in their plain layout, if they do so in host memory; NULL: they do not, or the device
+     * does not tell (no function): read() copies them. Valid until they change; `swap` moves none of them. */
+    const float *(*values)(leat_net *net, int32_t layer, int32_t param, leat_slot slot);
     /* All parameters, also those that are not trained: to += share * (from - to); share 1 copies. On
      * devices that enqueue, both follow the steps enqueued before. */
     int (*blend)(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err);
@@ -363,6 +368,8 @@ typedef struct leat_backend {
     int (*swap)(leat_net *net, leat_slot a, leat_slot b, leat_error *err);
     /* Memory of a training step; NULL: the device does not tell. */
     void (*memory)(const leat_net *net, leat_train_memory *out);
+    /* The same of a net that open() would make, without opening it: only `total` is needed. NULL: as above. */
+    int (*count)(const leat_model *model, leat_train_memory *out, leat_error *err);
     /* Number of updates done; steps of dropout and of Adam count from it. */
     int64_t (*updates)(const leat_net *net);
     void (*set_updates)(leat_net *net, int64_t n);

@@ -41,12 +41,11 @@ static void name_of(const leat_model *model, leat_param_tensor *row)
                  plain);
 }
 
-static leat_safetensor describe(const leat_shape *shape, const char *name, const float *values)
+static leat_safetensor describe(const leat_shape *shape, const char *name)
 {
     leat_safetensor out = { .name = name,
                             .dtype = LEAT_SAFETENSORS_F32,
                             .n_dims = (uint32_t)shape->rank,
-                            .data = values,
                             .bytes = (uint64_t)leat_shape_bytes(shape) };
     for (int32_t i = 0; i < shape->rank; i++)
         out.shape[i] = (uint64_t)shape->dims[i];
@@ -63,16 +62,12 @@ int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_fil
                          leat_error *err)
 {
     const size_t most = (size_t)model->n_params * LEAT_N_SLOTS;
-    size_t floats = 0, at = 0;
     *out = (leat_param_file){ 0 };
-    for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
-        for (int32_t i = 0; i < model->n_params; i++)
-            floats += is_kept(&model->params[i], slots, slot) ? model->params[i].n : 0;
     out->tensors = calloc(most, sizeof *out->tensors);
     out->rows = calloc(most, sizeof *out->rows);
-    out->values = calloc(floats + 1, sizeof *out->values);
-    if (!out->tensors || !out->rows || !out->values)
-        return leat_fail(err, LEAT_E_NOMEM, "weights: %zu floats", floats);
+    if (!out->tensors || !out->rows)
+        return leat_fail(err, LEAT_E_NOMEM, "weights: out of memory for a list of %zu tensors",
+                         most);
     for (int slot = 0; slot < LEAT_N_SLOTS; slot++)
         for (int32_t i = 0; i < model->n_params; i++) {
             const leat_model_param *p = &model->params[i];
@@ -81,8 +76,7 @@ int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_fil
                 continue;
             *row = (leat_param_tensor){ p->layer, p->index, (leat_slot)slot, "" };
             name_of(model, row);
-            out->tensors[out->n++] = describe(&p->spec->shape, row->name, out->values + at);
-            at += p->n;
+            out->tensors[out->n++] = describe(&p->spec->shape, row->name);
         }
     return LEAT_OK;
 }
@@ -147,18 +141,43 @@ bool leat_param_file_is_whole(const leat_safetensors *file, const char *const *k
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-float *leat_param_file_values(const leat_param_file *file, size_t i)
+const float *leat_param_file_values(const leat_param_file *file, size_t i)
 {
-    return file->values + ((const float *)file->tensors[i].data - file->values);
+    return file->tensors[i].data;
+}
+
+/* Finds what lies in host memory; returns the floats of the rest. */
+static size_t find_values(leat_param_file *file, const leat_trainer *trainer)
+{
+    const leat_backend *const backend = trainer->backend;
+    size_t floats = 0;
+    for (size_t i = 0; i < file->n; i++) {
+        const leat_param_tensor *row = &file->rows[i];
+        leat_safetensor *const t = &file->tensors[i];
+        t->data = backend->values ? backend->values(trainer->net, row->layer, row->param, row->slot)
+                                  : NULL;
+        floats += t->data ? 0 : (size_t)t->bytes / sizeof(float);
+    }
+    return floats;
 }
 
 int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_error *err)
 {
+    const size_t floats = find_values(file, trainer);
+    float *to = floats ? malloc(floats * sizeof *to) : NULL;
     int rc = LEAT_OK;
+    if (floats && !to)
+        return leat_fail(err, LEAT_E_NOMEM,
+                         "weights: no memory for %zu bytes of values from the device",
+                         floats * sizeof *to);
+    file->values = to;
     for (size_t i = 0; i < file->n && rc == LEAT_OK; i++) {
         const leat_param_tensor *row = &file->rows[i];
-        rc = trainer->backend->read(trainer->net, row->layer, row->param, row->slot,
-                                    leat_param_file_values(file, i), err);
+        if (file->tensors[i].data)
+            continue;
+        rc = trainer->backend->read(trainer->net, row->layer, row->param, row->slot, to, err);
+        file->tensors[i].data = to;
+        to += file->tensors[i].bytes / sizeof *to;
     }
     return rc;
 }
@@ -174,14 +193,46 @@ int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, 
     return rc < 0 ? rc : back;
 }
 
-int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_error *err)
+static void copy_as_it_is(const leat_model *model, const leat_param_tensor *row, const void *from,
+                          float *to)
 {
+    memcpy(to, from, (size_t)leat_shape_bytes(&model->layers[row->layer].params[row->param].shape));
+}
+
+/* Whether the data of a tensor cannot be written from where they are. */
+static bool is_copied(const leat_safetensor *t, leat_param_copy *copy)
+{
+    return copy || (uintptr_t)t->data % sizeof(float);
+}
+
+/* Of the largest of these. */
+static size_t copied_bytes(const leat_param_file *file, leat_param_copy *copy)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < file->n; i++)
+        if (is_copied(&file->tensors[i], copy) && file->tensors[i].bytes > most)
+            most = (size_t)file->tensors[i].bytes;
+    return most;
+}
+
+int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_param_copy *copy,
+                          leat_error *err)
+{
+    const size_t bytes = copied_bytes(file, copy);
+    float *const room = bytes ? malloc(bytes) : NULL;
     int rc = LEAT_OK;
+    if (bytes && !room)
+        return leat_fail(err, LEAT_E_NOMEM, "weights: no memory for a copy of %zu bytes", bytes);
     for (size_t i = 0; i < file->n && rc == LEAT_OK; i++) {
         const leat_param_tensor *row = &file->rows[i];
+        const leat_safetensor *const t = &file->tensors[i];
+        const bool copied = is_copied(t, copy);
+        if (copied)
+            (copy ? copy : copy_as_it_is)(&trainer->model, row, t->data, room);
         rc = trainer->backend->write(trainer->net, row->layer, row->param, row->slot,
-                                     leat_param_file_values(file, i), err);
+                                     copied ? room : t->data, err);
     }
+    free(room);
     return rc;
 }
 
@@ -223,6 +274,6 @@ int leat_param_file_take(leat_param_file *file, size_t i, const leat_safetensor 
 {
     const int rc = leat_param_file_check(&file->tensors[i], found, path, err);
     if (rc == LEAT_OK)
-        memcpy(leat_param_file_values(file, i), found->data, (size_t)found->bytes);
+        file->tensors[i].data = found->data;
     return rc;
 }

@@ -17,39 +17,46 @@ typedef struct leat_param_tensor {
     char name[LEAT_PARAM_NAME]; /* "LAYER.PART", "optimizer.0.LAYER.PART", "average.LAYER.PART" */
 } leat_param_tensor;
 
-/* All in their plain layouts, in one piece of memory. */
+/* Their values are not copied where they lie in host memory already: in the net, or in a mapped file. */
 typedef struct leat_param_file {
     size_t n;
-    leat_safetensor *tensors; /* data: in `values` */
+    leat_safetensor *tensors; /* data: NULL, until they are read or found */
     leat_param_tensor *rows;  /* what each of them is */
-    float *values;
+    float *values;            /* copies of those that had to be read from a device */
 } leat_param_file;
+
+/* Copies the data of a tensor, of whatever alignment, to the model's layout. */
+typedef void leat_param_copy(const leat_model *model, const leat_param_tensor *row,
+                             const void *from, float *to);
 
 /* True if a name is that of an optimiser state or an average. */
 bool leat_param_file_is_extra(const char *name);
 
-/* Names, shapes and memory for all parameters of some slots; states only of trained ones.
+/* Names and shapes of all parameters of some slots; states only of trained ones.
  * slots    bit 1 << leat_slot of each
  * returns  LEAT_OK, LEAT_E_NOMEM; close in both cases */
 int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_file *out,
                          leat_error *err);
 void leat_param_file_close(leat_param_file *file);
 
-/* Reads all values from the trainer's device; writes them there. The trainer waits for nothing. */
+/* Finds all values in the trainer's net, until its next step; reads those of a device. The trainer waits for nothing. */
 int leat_param_file_read(leat_param_file *file, leat_trainer *trainer, leat_error *err);
 /* The same of the weights that evaluation uses: the average where the run has one. */
 int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, leat_error *err);
-int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_error *err);
 
-/* Copies the values of tensor i from `found` (NULL: the file lacks it), whose type and shape must be as
- * wanted. Returns LEAT_OK, LEAT_E_DATA with both shapes. */
+/* Takes the values of tensor i from `found` (NULL: the file lacks it), whose type and shape must be as
+ * wanted. They stay there. Returns LEAT_OK, LEAT_E_DATA with both shapes. */
 int leat_param_file_take(leat_param_file *file, size_t i, const leat_safetensor *found,
                          const char *path, leat_error *err);
 /* The check alone. */
 int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *found,
                           const char *path, leat_error *err);
+/* Writes the values that were taken to the trainer's device, through memory for the largest of them if `copy` is given
+ * or the file is not aligned. */
+int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_param_copy *copy,
+                          leat_error *err);
 /* Where the values of tensor i lie. */
-float *leat_param_file_values(const leat_param_file *file, size_t i);
+const float *leat_param_file_values(const leat_param_file *file, size_t i);
 
 /* Writes a file with n notes, and the note "digest" over their values and all tensors with their names. */
 int leat_param_file_save(const leat_param_file *file, const leat_safetensors_note *notes, size_t n,

@@ -32,8 +32,8 @@ int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out, l
                          "leat_trainer_predict: trainer, batch and out must be given");
     if (trainer->info.simulated)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "%s is simulated: it computes nothing, so there are no predictions",
-                         trainer->info.device);
+                         "%s is simulated and computes nothing, so there are no predictions",
+                         trainer->info.simulated_by);
     leat_net_rows rows;
     int rc = leat_trainer_rows_of(trainer, batch, &rows, err);
     if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)

@@ -103,7 +103,6 @@ int leat_torch_take(const leat_model *model, const leat_safetensors *file, const
 {
     const leat_param_tensor *row = &to->rows[i];
     const leat_model_layer *l = &model->layers[row->layer];
-    const leat_shape *shape = &l->params[row->param].shape;
     char name[LEAT_PARAM_NAME];
     name_of(l, l->params[row->param].part, name);
     const leat_safetensor wanted = torch_shape(&to->tensors[i], name);
@@ -114,15 +113,18 @@ int leat_torch_take(const leat_model *model, const leat_safetensors *file, const
             "%s: PyTorch's file has no tensor '%s', which the model needs; it has '%s' "
             "and others: name the layers as there (`name: …`)",
             path, name, leat_safetensors_count(file) ? leat_safetensors_at(file, 0)->name : "");
-    const int rc = leat_param_file_check(&wanted, found, path, err);
-    if (rc < 0)
-        return rc;
-    float *values = leat_param_file_values(to, i);
+    to->tensors[i].data = found->data;
+    return leat_param_file_check(&wanted, found, path, err);
+}
+
+void leat_torch_copy(const leat_model *model, const leat_param_tensor *row, const void *from,
+                     float *to)
+{
+    const leat_shape *shape = &model->layers[row->layer].params[row->param].shape;
     if (shape->rank == 2)
-        take_dense(model, row, found->data, values);
+        take_dense(model, row, from, to);
     else if (shape->rank == 4)
-        take_conv(shape->dims, found->data, values);
+        take_conv(shape->dims, from, to);
     else
-        memcpy(values, found->data, (size_t)found->bytes);
-    return LEAT_OK;
+        memcpy(to, from, (size_t)leat_shape_bytes(shape));
 }

@@ -12,8 +12,11 @@
 bool leat_torch_is(const leat_safetensors *file);
 /* True for num_batches_tracked, which has no use here. */
 bool leat_torch_is_counter(const char *name);
-/* Fills the values of tensor i of `to` from such a file. Returns LEAT_OK, LEAT_E_DATA with both shapes. */
+/* Takes the values of tensor i of `to` from such a file; they stay there, in PyTorch's layout. Returns LEAT_OK,
+ * LEAT_E_DATA with both shapes. */
 int leat_torch_take(const leat_model *model, const leat_safetensors *file, const char *path,
                     leat_param_file *to, size_t i, leat_error *err);
+/* Their layout to ours. */
+leat_param_copy leat_torch_copy;
 
 #endif

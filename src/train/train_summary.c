@@ -51,17 +51,28 @@ static const char *lower_text(const leat_train_memory *m)
     return "make the model smaller";
 }
 
+/* "there are 22.6 GB" */
+static const char *left_text(int64_t limit, char text[48])
+{
+    char bytes[32];
+    if (limit > 1)
+        snprintf(text, 48, "there are %s", leat_bytes_text(limit, bytes));
+    else
+        snprintf(text, 48, "nothing is left");
+    return text;
+}
+
 int leat_model_fits(const leat_model *model, const leat_train_memory *memory, leat_error *err)
 {
-    char total[32], limit[32], parameters[32], gradients[32], activations[32], work[32];
+    char total[32], left[48], parameters[32], gradients[32], activations[32], work[32];
     if (memory->limit == 0 || memory->total <= memory->limit)
         return LEAT_OK;
     return leat_fail(
         err, LEAT_E_NOMEM,
-        "training needs %s of memory with batches of %lld, but there are %s (%s): weights, "
+        "training needs %s of memory with batches of %lld, but %s (%s): weights, "
         "optimizer and average %s, gradients %s, activations %s, copies and scratch %s; %s",
         leat_bytes_text(memory->total, total), (long long)model->batch_size,
-        leat_bytes_text(memory->limit, limit), memory->limit_reason,
+        left_text(memory->limit, left), memory->limit_reason,
         leat_bytes_text(memory->weights + memory->states + memory->average, parameters),
         leat_bytes_text(memory->gradients, gradients),
         leat_bytes_text(memory->activations, activations), leat_bytes_text(memory->workspace, work),

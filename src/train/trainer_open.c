@@ -139,6 +139,19 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     return trainer->backend->open(&trainer->model, trainer->device, &trainer->net, err);
 }
 
+static void name_simulated(leat_trainer *trainer, const leat_split_info *split)
+{
+    char *const text = trainer->simulated_by;
+    const leat_device_info *const device = &trainer->device->info;
+    if (device->simulated)
+        snprintf(text, sizeof trainer->simulated_by, "device %s", device->name);
+    else if (split->simulated_layer)
+        snprintf(text, sizeof trainer->simulated_by, "layer '%s' on device %s",
+                 split->simulated_layer, split->simulated_device);
+    trainer->info.simulated = *text != 0;
+    trainer->info.simulated_by = *text ? text : NULL;
+}
+
 static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 {
     trainer->sync_every = o->sync_every;
@@ -148,7 +161,6 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .flops_per_sample = trainer->model.flops_per_sample,
         .epochs = o->epochs,
         .n_outputs = leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),
-        .simulated = trainer->device->info.simulated,
         .expect.tensor = trainer->target_at,
         .input = trainer->input_at,
         .precision = trainer->model.precision,
@@ -159,15 +171,16 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
     };
     const leat_model *const model = &trainer->model;
     bool computes_loss = !trainer->device->info.simulated;
+    leat_split_info split = { .crossings = 0 };
     if (trainer->backend == &leat_backend_split) {
-        const leat_split_info split = leat_split_describe(trainer->net);
+        split = leat_split_describe(trainer->net);
         trainer->info.crossings = split.crossings;
         trainer->info.crossed_bytes = split.bytes;
-        trainer->info.simulated |= split.simulated;
         computes_loss = !split.ends_simulated;
         if (!split.in_host_memory) /* the parts were checked; no limit holds for all devices */
             trainer->model.memory_limit = 0;
     }
+    name_simulated(trainer, &split);
     if (model->weighted && computes_loss)
         trainer->info.expect.weights = trainer->weight_at + 1;
     if (model->loss->classes && computes_loss)
@@ -211,9 +224,12 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->target_at = feed->target_at;
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
-    rc = trainer->times ? open_parts(trainer, node, &options, feed, err)
-                        : leat_fail(err, LEAT_E_NOMEM, "trainer: %zu bytes of step times",
-                                    LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
+    rc = trainer->times
+             ? open_parts(trainer, node, &options, feed, err)
+             : leat_fail(err, LEAT_E_NOMEM,
+                         "no memory for the times of steps, %zu bytes: raise the memory limit "
+                         "of the process (ulimit -v, ulimit -d)",
+                         LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc < 0) {
         leat_trainer_close(&trainer);
         return rc;

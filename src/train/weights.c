@@ -9,14 +9,24 @@
 
 static const char *const note_keys[] = { "writer" };
 
+int leat_trainer_has_weights(const leat_trainer *trainer, leat_error *err)
+{
+    return trainer->info.simulated
+               ? leat_fail(err, LEAT_E_UNSUPPORTED,
+                           "%s is simulated and computes nothing, so there are no weights to save "
+                           "or restore",
+                           trainer->info.simulated_by)
+               : LEAT_OK;
+}
+
 int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err)
 {
     if (!trainer || !path)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_trainer_save: trainer and path must be given");
     const leat_safetensors_note note = { note_keys[0], "leat " LEAT_VERSION };
     leat_param_file file;
-    int rc = leat_trainer_sync(trainer, err);
-    if (rc < 0)
+    int rc = leat_trainer_has_weights(trainer, err);
+    if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
         return rc;
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err)) ==
             LEAT_OK &&
@@ -89,14 +99,14 @@ int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *er
     leat_safetensors *file;
     leat_format_error from;
     leat_param_file to;
-    int rc = leat_trainer_sync(trainer, err);
-    if (rc < 0)
+    int rc = leat_trainer_has_weights(trainer, err);
+    if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
         return rc;
     if (leat_safetensors_open(&file, path, &from) < 0)
         return leat_param_file_failed(err, &from);
     if ((rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &to, err)) == LEAT_OK &&
         (rc = take_all(&trainer->model, file, path, &to, err)) == LEAT_OK)
-        rc = leat_param_file_write(&to, trainer, err);
+        rc = leat_param_file_write(&to, trainer, leat_torch_is(file) ? leat_torch_copy : NULL, err);
     trainer->average.begun = trainer->average.begun && rc < 0;
     if (rc == LEAT_OK)
         trainer->whiten = false; /* the first layer's weights are those of the file */

@@ -34,6 +34,16 @@ static void memory_has_the_least_of_all_limits(void **state)
     put_text("cg2/a/b/memory.max", "nonsense\n");
     check_machine(400000000, "/cg/c");
 
+    /* What is in use counts, but no files that the kernel can take back. */
+    put_text("cg/c/memory.stat", "cache 350000000\nrss 1\ntotal_rss 150000000\n");
+    check_machine(250000000, "/cg/c, less what is in use");
+    put_text("cg2/a/memory.stat", "anon_thp 1\nanon 450000000\nfile 7\n");
+    check_machine(50000000, "/cg2/a, less what is in use");
+    put_text("cg2/a/memory.stat", "anon 600000000\n");
+    check_machine(1, "/cg2/a"); /* nothing is left, which is not "no limit" */
+    put_text("cg2/a/memory.stat", "anon 0\n");
+    put_text("cg/c/memory.stat", "total_rss 0\n");
+
     /* A limit that this process itself never feels, whatever a sanitizer maps. */
     struct rlimit old, low;
     char status[100];

@@ -72,24 +72,39 @@ printf '#!/bin/sh\nexec "%s" "$@" --effort 1 --only order\n' "$check" >"$tmp/bin
 : >"$tmp/libleat-cuda.so"
 chmod +x "$tmp/bin/leat-gpu-check"
 sanitized() {
-    printf '#!/bin/sh\n%s\n' "$1" >"$tmp/path/compute-sanitizer"
+    printf '#!/bin/sh\nwhile [ ! -x "$1" ]; do shift; done\n%s\n' "$1" >"$tmp/path/compute-sanitizer"
     chmod +x "$tmp/path/compute-sanitizer"
     code=0
     PATH=$tmp/path:$PATH LEAT_GPU_JSON=$json sh "$tmp/bin/gpu_check" >"$out" 2>&1 || code=$?
     has "$out" "^memcheck +$2"
     has "$out" "^racecheck +$2"
     has "$out" "^initcheck +$2"
+    has "$out" "^train_racecheck +$2"
+    has "$out" "^train_memcheck +$2"
     if [ $code -ne "$3" ]; then
         cat "$out"
         echo "exit code $code, not $3"
         exit 1
     fi
 }
-sanitized 'shift 4; exec "$@"' 'passed$' 0
-sanitized 'shift 4; "$@"; echo "Error: Device not supported"; exit 1' 'not run: .*does not support' 0
-sanitized 'shift 4; "$@"; exit 9' 'failed: see ' 1
-sanitized 'shift 4; LEAT_CUDA_PLUGIN=/nowhere "$@"' 'not run: no GPU' 0
+sanitized 'exec "$@"' 'passed$' 0
+sanitized '"$@"; echo "Error: Device not supported"; exit 1' 'not run: .*does not support' 0
+sanitized '"$@"; exit 9' 'failed: see ' 1
+sanitized 'LEAT_CUDA_PLUGIN=/nowhere "$@"' 'not run: order: not run: ' 0
 sanitized 'exit 0' 'failed: see ' 1
+
+[ -s "$json" ] && [ -s "$json.log" ] && [ ! -e "$json.part" ]
+
+LEAT_GPU_ONLY=order LEAT_GPU_JSON=$tmp/one.json sh "$tmp/bin/gpu_check" >"$out" 2>&1
+has "$out" '^1 passed, 0 failed, 0 not run$'
+[ -s "$tmp/one.json" ] && [ ! -e "$tmp/one.json.log" ] && ! grep -q memcheck "$out"
+
+[ ! -f /dev/nvidia0 ] # the device's file is opened, never made
+
+# What has not begun when the time for all is over is not run, and is no failure.
+LEAT_GPU_ALL=4 sanitized 'exec sleep 60' 'not run: (it did not end within|the time for all is over)' 0
+has "$out" '^train_memcheck +not run: the time for all is over$'
+[ -s "$json" ]
 
 # With data: the recipe, and idle time with prefetch off and on.
 trained() {
@@ -106,7 +121,7 @@ trained() {
         exit 1
     fi
 }
-printf '#!/bin/sh\nshift 4\nexec "$@"\n' >"$tmp/path/compute-sanitizer"
+printf '#!/bin/sh\nwhile [ ! -x "$1" ]; do shift; done\nexec "$@"\n' >"$tmp/path/compute-sanitizer"
 PATH=$tmp/path:$PATH
 trained 'exit 0' 'passed$' 0
 has "$out" '^leat train .*/cifar10-fast.yaml --device cuda:0 --json='

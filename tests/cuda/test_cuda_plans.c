@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * cuDNN's plans of all convolutions of the ready-made models, built for an H200 without a GPU. Skipped aloud where
- * there is no cuDNN. */
+ * cuDNN's plans of all convolutions of the ready-made models and of those of leat-gpu-check, built for an H200
+ * without a GPU. Skipped aloud where there is no cuDNN. */
 #include <dlfcn.h>
 
 #include "config/node.h"
 #include "cudnn_graph.h"
 #include "fixtures/own_folder.h"
+#include "gpu/gpu_train.h"
 #include "gpu_libs.h"
 #include "lib_spec.h"
 #include "train/program.h"
@@ -77,15 +78,28 @@ static void add_conv(specs *all, const leat_model *model, const leat_prim_op *op
         s.pad_high[i] = w->pad_high[i];
     }
     s.in[2] = layer->in.dims[2];
-    if (s.type == LEAT_PRECISION_BF16 && s.in[2] == 3)
+    s.groups = ((const leat_conv2d_options *)layer->options)->groups;
+    if (s.type == LEAT_PRECISION_BF16 && s.in[2] < 8 && layer->inputs[0] < 0)
         s.in[2] = 8; /* as net_memory.c pads the input */
     s.out[2] = layer->out.dims[2];
-    s.groups = ((const leat_conv2d_options *)layer->options)->groups;
     if (s.kind == LEAT_GPU_LIB_CONV) {
-        s.bias = ((const leat_conv2d_options *)layer->options)->bias;
         s.relu = op->act == LEAT_ACT_relu;
+        s.bias = ((const leat_conv2d_options *)layer->options)->bias || s.relu; /* train_lib.c */
     }
     add_spec(all, &s);
+}
+
+static void add_convs(specs *all, const leat_model *model)
+{
+    leat_program *program = NULL;
+    leat_error err;
+    if (leat_program_open(model, true, &program, &err) < 0)
+        fail_msg("%s", err.message);
+    for (int32_t i = 0; i < program->n_ops; i++)
+        if (program->ops[i].prim >= LEAT_PRIM_CONV &&
+            program->ops[i].prim <= LEAT_PRIM_CONV_GRAD_WEIGHTS)
+            add_conv(all, model, &program->ops[i]);
+    leat_program_close(&program);
 }
 
 static void add_model(specs *all, const char *name, int64_t size, leat_precision precision)
@@ -93,7 +107,6 @@ static void add_model(specs *all, const char *name, int64_t size, leat_precision
     char text[256];
     leat_config *config;
     leat_error err;
-    leat_program *program = NULL;
     snprintf(text, sizeof text,
              "{model: {%s: {classes: 10}}, loss: softmax_cross_entropy, optimizer: sgd}", name);
     if (leat_config_parse(text, "test.yaml", &config, &err) < 0)
@@ -108,14 +121,9 @@ static void add_model(specs *all, const char *name, int64_t size, leat_precision
     const leat_model_nodes nodes = { root, leat_node_find(root, "model"),
                                      leat_node_find(root, "loss"),
                                      leat_node_find(root, "optimizer") };
-    if (leat_model_init(&model, &nodes, &err) < 0 ||
-        leat_program_open(&model, true, &program, &err) < 0)
+    if (leat_model_init(&model, &nodes, &err) < 0)
         fail_msg("%s: %s", name, err.message);
-    for (int32_t i = 0; i < program->n_ops; i++)
-        if (program->ops[i].prim >= LEAT_PRIM_CONV &&
-            program->ops[i].prim <= LEAT_PRIM_CONV_GRAD_WEIGHTS)
-            add_conv(all, &model, &program->ops[i]);
-    leat_program_close(&program);
+    add_convs(all, &model);
     leat_model_fini(&model);
     leat_config_close(&config);
 }
@@ -160,6 +168,45 @@ static void plans_of_all_models(void **state)
             add_model(&all, models[i], 32, precisions[p]);
             add_model(&all, models[i], 224, precisions[p]);
         }
+        assert_true(all.n > 60);
+        build_all(&all);
+    }
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
+/* Those that leat-gpu-check trains, with all rows and fewer: an odd stride, groups, few channels. */
+static void add_small_models(specs *all, const gpu_model *models, const char *how)
+{
+    leat_device *cpu = NULL;
+    leat_error err;
+    assert_int_equal(leat_device_open("cpu", &cpu, &err), LEAT_OK);
+    for (const gpu_model *m = models; m->name; m++) {
+        leat_trainer_feed feed = gpu_feed(m);
+        const int64_t rows[] = { m->batch, m->batch - 3, 1 };
+        char text[2048];
+        snprintf(text, sizeof text, "train: {%s, %s}", how, m->text);
+        for (int i = 0; i < 3; i++) {
+            gpu_net net;
+            feed.batch_size = rows[i];
+            if (gpu_net_open(&net, cpu, text, &feed, &err) < 0)
+                fail_msg("%s: %s", m->name, err.message);
+            add_convs(all, &net.trainer->model);
+            gpu_net_close(&net);
+        }
+    }
+    leat_device_close(&cpu);
+}
+
+static void plans_of_small_models(void **state)
+{
+    static const char *const hows[] = { "precision: fp32", "precision: bf16" };
+    static specs all;
+    (void)state;
+    open_target(NULL);
+    for (int i = 0; i < 2; i++) {
+        all.n = 0;
+        add_small_models(&all, gpu_small_models, hows[i]);
+        add_small_models(&all, gpu_whole_models, hows[i]);
         assert_true(all.n > 60);
         build_all(&all);
     }
@@ -318,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_of_all_models),
+        cmocka_unit_test(plans_of_small_models),
         cmocka_unit_test_setup_teardown(plans_are_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(plans_share_an_engine, make_folder, remove_folder),
         cmocka_unit_test(nothing_for_wrong_shapes),

@@ -232,6 +232,29 @@ static void logits_come_to_the_host(void **state)
     check_fake(fake);
 }
 
+/* Fewer rows can be divided into more chunks: 323 rows of so many channels are 19, but 320 are 20. */
+static void sums_of_short_batches_have_room(void **state)
+{
+    static const gpu_model m = {
+        .name = "wide",
+        .text = "model: [batch_norm, dense: 4], loss: softmax_cross_entropy, optimizer: sgd",
+        .dtype = LEAT_F32,
+        .dims = { 6656 },
+        .batch = 323,
+        .target = LEAT_I64,
+    };
+    const leat_trainer_feed feed = gpu_feed(&m);
+    fixture f;
+    (void)state;
+    fake->reset(6);
+    open_gpu_net(&f, &m, "", &feed);
+    gpu_batch b = gpu_batch_draw(&feed, 1, 320, false);
+    step_on_gpu(&f, &feed, &b, true);
+    gpu_batch_drop(&b);
+    fixture_close(&f);
+    check_fake(fake);
+}
+
 int main(void)
 {
     fake = open_fake();
@@ -245,6 +268,7 @@ int main(void)
         cmocka_unit_test(averages_and_whitened_weights),
         cmocka_unit_test(values_move_to_another_net),
         cmocka_unit_test(logits_come_to_the_host),
+        cmocka_unit_test(sums_of_short_batches_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

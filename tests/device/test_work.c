@@ -9,9 +9,12 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
+#include "base/check.h" /* names the sanitizers for gcc and clang */
 #include "device/device_cpu_work.h"
 #include "leat/experiment.h"
 
@@ -137,6 +140,31 @@ static void the_most_that_a_device_reaches(void **state)
     leat_ceiling_measure(NULL, LEAT_PRECISION_FP32, NULL);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* A run ends with this measurement, which must not be what ends it. */
+static void a_product_without_memory_is_left_out(void **state)
+{
+    struct rlimit was;
+    char line[128];
+    long long kb = 0;
+    leat_ceiling most;
+    (void)state;
+    leat_device *device = device_named("cpu");
+    FILE *file = fopen("/proc/self/status", "re");
+    while (fgets(line, sizeof line, file) && sscanf(line, "VmData: %lld", &kb) != 1)
+        ;
+    fclose(file);
+    assert_int_equal(getrlimit(RLIMIT_DATA, &was), 0);
+    setrlimit(RLIMIT_DATA, &(struct rlimit){ (rlim_t)kb * 1024 + 1000000, was.rlim_max });
+    leat_ceiling_measure(device, LEAT_PRECISION_FP32, &most);
+    setrlimit(RLIMIT_DATA, &was);
+    assert_true(kb > 0 && most.flops_per_s == 0);
+    assert_string_equal(most.why,
+                        "no memory is left for a product (RLIMIT_DATA, less what is in use)");
+    leat_device_close(&device);
+}
+#endif
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -169,6 +197,9 @@ int main(void)
         cmocka_unit_test(all_work_runs_everywhere),
         cmocka_unit_test(a_simulated_device_takes_its_time),
         cmocka_unit_test(the_most_that_a_device_reaches),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test(a_product_without_memory_is_left_out),
+#endif
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,10 +3,15 @@
  * gpu_bench_train.c: how fast the device trains, with the batch already in its memory: creation, first step and
  * steady step, the host's time per step, samples per second and floating-point operations per second.
  * tools/dev/gpu_torch.py measures the same models in PyTorch. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "cuda/cudnn_build.h"
+#include "cuda/gpu_libs.h"
 #include "gpu_train.h"
 #include "leat/leat.h"
 
@@ -200,6 +205,39 @@ gpu_verdict gpu_bench_train_small(gpu_run *run)
     return measure_all(run, arms, run->effort < 50 ? 2 : 4); /* the rest takes a real GPU */
 }
 
+/* Prints how cuDNN describes the device: test_cuda_plans builds plans from such a text. */
+static void note_device(void)
+{
+    leat_error err;
+    const leat_gpu_libs *const libs = leat_gpu_libs_open(&err);
+    leat_cudnn_build b = { .api = libs ? &libs->cudnn : NULL };
+    char text[4096] = "";
+    void *handle;
+    int64_t n;
+    if (!libs || b.api->cudnnCreate(&handle))
+        return;
+    void *const d = leat_cudnn_make(&b, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+    leat_cudnn_set(&b, d, CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    leat_cudnn_ready(&b, d);
+    if (!b.status &&
+        b.api->cudnnBackendGetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
+                                        CUDNN_TYPE_CHAR, sizeof text - 1, &n, text) == 0)
+        gpu_note("device: %s", text);
+    leat_cudnn_close(&b);
+    b.api->cudnnDestroy(handle);
+}
+
+static void drop_folder(const char *folder)
+{
+    DIR *const open = opendir(folder);
+    for (struct dirent *entry; open && (entry = readdir(open)) != NULL;)
+        unlinkat(dirfd(open), entry->d_name, 0);
+    if (open)
+        closedir(open);
+    rmdir(folder);
+}
+
+/* The plans that r32_bf16 keeps are those that r32_bf16_no_graph reads. */
 gpu_verdict gpu_bench_train_resnet(gpu_run *run)
 {
     static const bench small = { "r32", "{resnet50: {classes: 10, stem: large}}",
@@ -207,12 +245,20 @@ gpu_verdict gpu_bench_train_resnet(gpu_run *run)
                                  128,   10 };
     static const bench large = { "r224", "{resnet50: {classes: 1000}}", 3, { 224, 224, 3 }, 256,
                                  1000 };
-    static const arm arms[] = { { "r224_bf16", "precision: bf16", &large },
-                                { "r32_fp32", "precision: fp32", &small },
-                                { "r32_bf16", "precision: bf16", &small },
-                                { "r32_tf32", "precision: tf32", &small },
-                                { "r32_bf16_no_graph", "precision: bf16, graph: false", &small } };
+    char folder[] = "/tmp/leat-gpu-plans-XXXXXX", keeps[120], reads[120];
+    const arm arms[] = { { "r224_bf16", "precision: bf16", &large },
+                         { "r32_bf16", keeps, &small },
+                         { "r32_bf16_no_graph", reads, &small },
+                         { "r32_fp32", "precision: fp32", &small },
+                         { "r32_tf32", "precision: tf32", &small } };
     if (run->effort < 50)
         return gpu_say(run, GPU_NOT_RUN, "only with all effort");
-    return measure_all(run, arms, 5);
+    if (!mkdtemp(folder))
+        return gpu_say(run, GPU_FAILED, "no folder %s", folder);
+    snprintf(keeps, sizeof keeps, "precision: bf16, cuda: {plan_cache: %s}", folder);
+    snprintf(reads, sizeof reads, "%s, graph: false", keeps);
+    note_device();
+    const gpu_verdict verdict = measure_all(run, arms, 5);
+    drop_folder(folder);
+    return verdict;
 }

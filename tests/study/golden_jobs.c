@@ -119,6 +119,16 @@ const golden_job golden_jobs[] = {
       .idle = { "sync" },
       .step_ms = 5,
       .advice = "train.sync_every=" },
+    /* What goes to that layer, comes from it, and goes back as a gradient: three copies of 2 ms. */
+    { .name = "a layer on the CPU",
+      .device = "sim:{kernel_min_ns: 500000, launch_ns: 1000, copy_latency_ns: 2000000}",
+      .on = "cpu",
+      .verdict = "placement",
+      .label = "0.dense on cpu",
+      .busy_ms = 2.5, /* the gradient of the layer's input is one more kernel */
+      .idle = { "placement" },
+      .step_ms = 8.5,
+      .advice = "train.model[0].device=" },
     { .name = "workers starve the trainer",
       .device = "cpu",
       .ops = "sleep: 2",

@@ -17,8 +17,9 @@ enum { GOLDEN_BATCH = 4, GOLDEN_RECORDS = 64 };
 typedef struct golden_job {
     const char *name;
     const char *device, *engine, *ops, *prefetch, *train;
-    int layers;    /* 0: 1 */
-    bool pictures; /* decodes JPEG files */
+    int layers;     /* 0: 1 */
+    const char *on; /* the device of a layer before the others; NULL: there is none */
+    bool pictures;  /* decodes JPEG files */
     unsigned plants;
     bool uneven; /* 20 steps are too few: the benchmark's runs are as long as the doctor chooses */
 

@@ -354,6 +354,30 @@ static void odd_parts_are_noticed(void **state)
     assert_int_equal(compare(NULL, NULL, &err), LEAT_E_ARGUMENT);
 }
 
+/* Trainers of all arms, and the largest of their loaders. */
+static void arms_must_fit_in_memory_together(void **state)
+{
+    leat_error err = { 0 };
+    (void)state;
+    world.trainer_bytes = 40000000;
+    world.loader_bytes = 10000000;
+    world.limit_bytes = 110000000;
+    must_compare(PREFETCH "=0,2", NULL); /* 2 * 40 + 3 * 10 */
+    world.limit_bytes--;
+    world.n_runs = world.n_loader_runs = world.n_step_runs = 0;
+    assert_int_equal(compare(PREFETCH "=2,0", NULL, &err), LEAT_E_NOMEM);
+    if (!strstr(err.message, "measuring needs 110 MB of memory, but there are 110 MB (a planted "
+                             "limit): trainers 80.0 MB (2 at a time), a loader 30.0 MB") ||
+        !strstr(err.message, "fewer arms") || !strstr(err.message, PREFETCH "=0"))
+        fail_msg("%s", err.message);
+    assert_int_equal(world.n_runs + world.n_loader_runs + world.n_step_runs, 0);
+    world.limit_bytes = 69999999;
+    assert_int_equal(compare(PREFETCH "=2", NULL, &err), LEAT_E_NOMEM);
+    assert_non_null(
+        strstr(err.message, "trainers 40.0 MB (1 at a time), a loader 30.0 MB; lower "));
+    assert_null(strstr(err.message, "fewer arms"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup(memory_may_run_out_anywhere, setup_world),
         cmocka_unit_test_setup(what_cannot_be_is_refused, setup_world),
         cmocka_unit_test_setup(odd_parts_are_noticed, setup_world),
+        cmocka_unit_test_setup(arms_must_fit_in_memory_together, setup_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

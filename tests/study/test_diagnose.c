@@ -105,6 +105,58 @@ static void without_prefetch_times_add_up(void **state)
     assert_verdict(&f, "compute-bound", "", "none");
 }
 
+static void a_few_steps_prove_nothing(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    f.one_time_ns = 1e12; /* nor that the job is too short */
+    f.steps_of_job = 10;
+    f.meter.n_steps = 4;
+    assert_verdict(&f, "inconclusive", "too-few-steps", "none");
+    f.overlaps = false;
+    assert_verdict(&f, "inconclusive", "too-few-steps", "none");
+    f.one_time_ns = 0;
+    f.overlaps = true;
+    f.meter.n_steps = 5;
+    assert_verdict(&f, "input-bound", "", "high");
+}
+
+/* --- placement --------------------------------------------------------------------------------- */
+
+static void layers_elsewhere_have_a_name_of_their_own(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10, 2, 9.9); /* of 9.9 ms: 7 elsewhere, 2 work, 0.9 launches */
+    f.placement_ns = 7e6;
+    f.step_busy = 0.2;
+    strcpy(f.placed, "2.dense on cpu");
+    f.meter = (leat_meter){ .busy = 0.2,
+                            .launch_p50_ns = 500000,
+                            .other_inside = 0.8,
+                            .elsewhere_ns = 6e6,
+                            .crossing_ns = 1e6,
+                            .crossings = 4 };
+    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    f.of_step = within(0.8, 0.01); /* slower beside the workers, which are not the reason */
+    f.run_cores = 3.9;
+    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    f.placement_ns = 1e6; /* launching takes longer */
+    f.meter.elsewhere_ns = 0;
+    f.meter.launch_p50_ns = 6000000;
+    f.of_step = within(0.99, 0.01);
+    assert_verdict(&f, "launch-bound", "", "high");
+    f.placement_ns = 0.5e6; /* little */
+    f.step_busy = 0.95;
+    assert_verdict(&f, "compute-bound", "", "none");
+    f.on_host = true; /* a run on the CPU waits for other devices, too */
+    f.step_busy = 0.2;
+    f.placement_ns = 7e6;
+    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    f.of_step = within(0.8, 0.01);
+    f.meter.launch_p50_ns = 0;
+    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+}
+
 /* --- copies ------------------------------------------------------------------------------------ */
 
 static void copies_bind_in_several_ways(void **state)
@@ -206,6 +258,28 @@ static void cores_are_a_part_like_others(void **state)
     assert_verdict(&f, "shared-cores", "driver-starved", "high");
     f.taken = 1;
     assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    /* The loader is a little slower than the step, but hardly ever waited for: the host is late. */
+    f = facts_of(5.5, 4.4, 4);
+    f.run_cores = 3.9;
+    f.meter = (leat_meter){ .busy = 0.7, .input_wait = 0.02, .other_start = 0.28 };
+    assert_verdict(&f, "shared-cores", "driver-starved", "high");
+    f.meter = (leat_meter){ .busy = 0.7, .input_wait = 0.2, .other_start = 0.1 };
+    assert_verdict(&f, "input-bound", "", "high");
+}
+
+/* A stage without ops has a name of its own. */
+static void reading_is_no_augmenting(void **state)
+{
+    (void)state;
+    leat_facts f = facts_of(10.1, 10, 2);
+    f.loader_cores = 3.9;
+    set_stage(&f, 0, "read", 900, 890);
+    set_stage(&f, 1, "x: normalize", 100, 95);
+    assert_verdict(&f, "input-bound", "read: cpu-saturated", "high");
+    f.stages[0].name = "parse";
+    assert_verdict(&f, "input-bound", "parse: cpu-saturated", "high");
+    f.stages[0].name = "cache: hit";
+    assert_verdict(&f, "input-bound", "cache: cpu-saturated", "high");
 }
 
 /* --- the host ---------------------------------------------------------------------------------- */
@@ -324,6 +398,9 @@ int main(void)
         cmocka_unit_test(without_records_of_kernels_verdicts_are_coarse),
         cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
         cmocka_unit_test(two_parts_as_slow_are_both_named),
+        cmocka_unit_test(layers_elsewhere_have_a_name_of_their_own),
+        cmocka_unit_test(a_few_steps_prove_nothing),
+        cmocka_unit_test(reading_is_no_augmenting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

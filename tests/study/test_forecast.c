@@ -89,6 +89,15 @@ static void advice_follows_from_the_parts(void **state)
     assert_int_equal(out.suggestions[0].n_set, 0);
     assert_true(fabs(out.suggestions[1].predicted_step_ms - 2) < 1e-6); /* the step */
     assert_non_null(strstr(out.suggestions[1].title, "about 20 cores"));
+    f.run = within(rate_of(12),
+                   0.01); /* what must shrink is the job, which takes longer than its loader */
+    out.n_suggestions = 0;
+    leat_suggest_advise(&about, &out);
+    assert_true(fabs(out.suggestions[1].gain - 5) < 1e-6);
+    assert_non_null(strstr(out.suggestions[1].title, "or 6.0 times less work"));
+    f.run = within(rate_of(8), 0.01);
+    f.step = within(rate_of(4), 0.01); /* and no other input makes the step faster */
+    assert_true(fabs(leat_suggest_without_decoding(&f, 1) - 4e6) < 1);
     f.step = within(rate_of(0.01), 0.01); /* no machine has so many cores */
     out.n_suggestions = 0;
     leat_suggest_advise(&about, &out);
@@ -135,13 +144,16 @@ static void shares_sum_to_one_whatever_is_known(void **state)
         f.step_free = rand() % 2 ? rate_of(5) : 0;
         f.copy_ns = rand() % 2 ? 1e6 : 0;
         f.run_cores = rand() % 5;
+        f.placement_ns = rand() % 2 ? 3e6 : 0;
         f.meter = (leat_meter){ .busy = parts[0] / all,
                                 .input_wait = parts[1] / all,
                                 .exposed_copy = parts[2] / all,
                                 .other_host = parts[3] / all,
                                 .other_send = parts[4] / all,
                                 .other_start = parts[5] / all,
-                                .other_inside = parts[6] / all };
+                                .other_inside = parts[6] / all,
+                                .crossing_ns = f.placement_ns / 2,
+                                .elsewhere_ns = f.placement_ns / 2 };
         leat_forecast_shares(&f, s);
         assert_true(fabs(sum(s) - 1) < 1e-9);
         if (f.on_host)
@@ -165,6 +177,20 @@ static void idle_time_gets_the_name_of_its_cause(void **state)
     assert_true(fabs(s[LEAT_SHARE_LAUNCH] - 0.2) < 1e-9);
     assert_true(fabs(s[LEAT_SHARE_SYNC] - 0.5) < 1e-9);
     assert_true(fabs(s[LEAT_SHARE_UNKNOWN]) < 1e-9);
+
+    f = facts_of(10, 2, 10); /* of 10 ms: 6 on other devices, 1 launches, 3 work */
+    f.placement_ns = 5e6;    /* and 1 in waits at crossings */
+    f.step_busy = 0.3;
+    f.meter = (leat_meter){ .busy = 0.3,
+                            .other_inside = 0.7,
+                            .elsewhere_ns = 4e6,
+                            .crossing_ns = 1e6,
+                            .crossings = 4,
+                            .launch_p50_ns = 1000000 };
+    leat_forecast_shares(&f, s);
+    assert_true(fabs(s[LEAT_SHARE_PLACEMENT] - 0.6) < 1e-9);
+    assert_true(fabs(s[LEAT_SHARE_LAUNCH] - 0.1) < 1e-9);
+    assert_true(fabs(sum(s) - 1) < 1e-9);
 
     f = facts_of(10, 2, 5); /* gaps inside the step that its runs alone do not have */
     f.meter = (leat_meter){ .busy = 0.5, .other_inside = 0.5 };

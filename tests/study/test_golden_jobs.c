@@ -52,6 +52,8 @@ static int make_file(void **state)
 static void add_model(const golden_job *job, char *text, size_t size)
 {
     size_t n = strlen(text);
+    if (job->on)
+        n += (size_t)snprintf(text + n, size - n, "{dense: {units: 8, device: '%s'}}, ", job->on);
     for (int i = 0; i < job->layers - 1; i++)
         n += (size_t)snprintf(text + n, size - n, "{dense: 8}, ");
     if (job->layers < 0)

@@ -119,6 +119,26 @@ static void arms_are_settled_when_clear_or_narrow(void **state)
     assert_false(leat_rounds_settled(noisy, noisy, N));
 }
 
+static void times_on_other_devices_are_means_over_steps(void **state)
+{
+    (void)state;
+    leat_meter rounds[] = { round_of(1000, 0.5, 0, 10), round_of(3000, 0.5, 0, 10) };
+    leat_compare_arm arm = { .simulated = 0 };
+    rounds[1].n_steps = 30;
+    for (int i = 0; i < 2; i++) {
+        rounds[i].crossings = 4;
+        rounds[i].crossed_bytes = 100;
+        rounds[i].crossing_ns = 10 + 20 * i;
+        rounds[i].elsewhere_ns = 100 + 200 * i;
+    }
+    leat_rounds_conclude(&(leat_rounds){ rounds, rounds, rounds }, rounds, 2, &arm);
+    assert_near(arm.meter.crossings, 4);
+    assert_near(arm.meter.crossed_bytes, 100);
+    assert_near(arm.meter.crossing_ns, 25);
+    assert_near(arm.meter.elsewhere_ns, 250);
+    assert_near(arm.placement_ns, 275);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +146,7 @@ int main(void)
         cmocka_unit_test(pairs_see_through_drift),
         cmocka_unit_test(noise_is_rarely_a_difference),
         cmocka_unit_test(arms_are_settled_when_clear_or_narrow),
+        cmocka_unit_test(times_on_other_devices_are_means_over_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

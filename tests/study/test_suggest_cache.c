@@ -85,7 +85,7 @@ static void the_cache_stands_behind_the_decoder(void **state)
             assert_int_equal(place.sample_bytes, cases[i].bytes);
         assert_int_equal(place.varies, cases[i].varies);
         assert_int_equal(place.n_samples, N);
-        assert_true(place.share == 1 && place.free_bytes > 0);
+        assert_true(place.share == 1 && place.limit_bytes >= place.left_bytes);
     }
 }
 
@@ -166,6 +166,52 @@ static void a_cache_is_tried(void **state)
     leat_arm_close(&arm);
 }
 
+/* What a filter leaves out is never cached, whatever `repeat` adds. */
+static void only_samples_that_pass_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stages;
+        uint64_t n;
+    } cases[] = {
+        { "[{filter: {feature: label, equals: 0}}, {map: [decode_pnm, {resize: [4, 4]}]}, {batch: "
+          "1}]",
+          N / 2 },
+        { "[{filter: {feature: label, equals: 0}}, repeat, {map: [decode_pnm, {resize: [4, 4]}]}, "
+          "{batch: 1}]",
+          N / 2 },
+        { "[{map: [decode_pnm, {resize: [4, 4]}]}, {take: 3}, {batch: 2}]", 3 },
+        { "[{repeat: 5}, {map: [decode_pnm, {resize: [4, 4]}]}, {batch: 2}]", N },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_suggest_place place;
+        assert_true(place_in(cases[i].stages, &place));
+        assert_int_equal(place.n_samples, cases[i].n);
+    }
+}
+
+static void the_limit_of_memory_is_named(void **state)
+{
+    (void)state;
+    const leat_facts f = facts_of(10, 10, 2);
+    static leat_doctor_suggestion s;
+    leat_suggest_place place = { .n_samples = 1000,
+                                 .sample_bytes = 1000000,
+                                 .limit_bytes = 600000000,
+                                 .left_bytes = 500000000,
+                                 .share = 0.5 };
+    leat_suggest_cache_say(&f, &place, &s);
+    assert_non_null(strstr(s.why, "it takes 1.00 GB of memory (1000 samples of 1.00 MB), but gets "
+                                  "500 MB of the limit of 600 MB (engine.memory): a part is "
+                                  "cached; for more set engine.memory higher"));
+    place.share = 1;
+    place.is_auto = true;
+    leat_suggest_cache_say(&f, &place, &s);
+    assert_non_null(strstr(s.why, "; the limit is 600 MB (engine.memory, auto: a quarter of what "
+                                  "is free)"));
+    assert_null(strstr(s.why, "a part"));
+}
+
 static void a_second_cache_has_no_place(void **state)
 {
     (void)state;
@@ -178,6 +224,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cache_stands_behind_the_decoder),
         cmocka_unit_test(a_cache_is_tried),
+        cmocka_unit_test(only_samples_that_pass_are_counted),
+        cmocka_unit_test(the_limit_of_memory_is_named),
         cmocka_unit_test(a_second_cache_has_no_place),
     };
     return cmocka_run_group_tests(tests, prepare, remove_folder);

@@ -314,6 +314,10 @@ static void nothing_is_claimed_without_evidence(void **state)
     result->rounds = 4;
     leat_verdict_summary(result);
     assert_has(result->summary, "fewer than 5 rounds: too few to claim a difference");
+    assert_has(result->summary, "within 0.970–1.70×");
+    set_speedup(&result->arms[2], 1.2, 1.3, 1.4); /* the first arm itself is not among them */
+    leat_verdict_summary(result);
+    assert_has(result->summary, "within 1.20–1.70×");
     free(result);
 }
 

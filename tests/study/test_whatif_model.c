@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <math.h>
+#include <string.h>
 
 #include "study/whatif/whatif_model.h"
 
@@ -77,12 +78,26 @@ static void waiting_threads_share_cores(void **state)
     assert_int_equal(row.cores_needed, 5);
 }
 
+static void one_thread_is_not_many(void **state)
+{
+    (void)state;
+    static leat_whatif_result out = { .n_rows = 1, .cores = 2 };
+    out.rows[0] = (leat_whatif_row){ .threads_needed = 1, .cores_needed = 1 };
+    strcpy(out.rows[0].device, "sim");
+    leat_whatif_say(&out);
+    assert_string_equal(out.sentence, "1 thread on 1 of this machine's cores keeps sim busy");
+    out.rows[0].threads_needed = 2;
+    leat_whatif_say(&out);
+    assert_string_equal(out.sentence, "2 threads on 1 of this machine's cores keep sim busy");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(measured_rates_stay_and_others_are_in_proportion),
         cmocka_unit_test(rows_are_arithmetic),
         cmocka_unit_test(waiting_threads_share_cores),
+        cmocka_unit_test(one_thread_is_not_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_doctor.c: `leat doctor`: its screen, its JSON and its exit codes. */
+#include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 
 static int prepare(void **state)
@@ -87,7 +88,7 @@ static void json_has_what_a_report_needs(void **state)
     assert_true(json_is_true(json_object_get(json, "simulated")));
     for (i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_true(json_is_string(json_object_get(verdict, texts[i])));
-    assert_int_equal(json_array_size(json_object_get(json, "waterfall")), 7);
+    assert_int_equal(json_array_size(json_object_get(json, "waterfall")), 8);
     json_array_foreach(json_object_get(json, "waterfall"), i, one) sum += real(one, "share");
     assert_true(sum > 0.999 && sum < 1.001);
     json_array_foreach(json_object_get(json, "capacities"), i, one)
@@ -139,6 +140,24 @@ static void what_to_write_is_of_the_file(void **state)
     json_decref(json);
 }
 
+/* Lines that take the place of a map are made of its ops, here of those of --set. The cache is suggested where decoding
+ * limits the job, if nobody else has the cores. */
+static void lines_of_set_are_told(void **state)
+{
+    (void)state;
+    expect_success(
+        shell("$L doctor x.yaml -q --quick --rounds 2 --steps 6 --device 'sim:{kernel_min_ns: "
+              "100, launch_ns: 1}' --set 'pipeline.map.ops=[decode_jpeg, {resize: [96, "
+              "96]}, {random_crop: [16, 16]}, normalize]'"));
+    if (!strstr(out, "verdict: input-bound"))
+        return;
+    expect_in(out, "with the values of --set");
+    expect_in(out, "- cache\n");
+    expect_in(out, "[96,");
+    expect_success(shell("$L doctor x.yaml -q --quick --rounds 2 --steps 6"));
+    assert_null(strstr(out, "--set"));
+}
+
 static void exit_codes_name_the_verdict(void **state)
 {
     (void)state;
@@ -179,6 +198,25 @@ static void mistakes_are_told_before_anything_runs(void **state)
     expect_failure(shell("$L doctor x.yaml --json none/x.json -q"), 1, "none/x.json");
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The trainer takes 615 MB, the loader up to 204 MB, two trainers 1.2 GB. */
+static void what_does_not_fit_in_memory_is_refused(void **state)
+{
+    static const char *const how =
+        "--set engine.memory=400MB --set pipeline.prefetch.batches=4096 --set "
+        "'train.model=[flatten, dense: 40000, dense: 10]' --set train.micro_shards=1 -q";
+    static const char *const calls[] = { "doctor x.yaml", "tune x.yaml",
+                                         "compare x.yaml --vary engine.threads=1" };
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        expect_failure(shell("ulimit -d 800000; $L %s %s", calls[i], how), 1, "measuring needs 8");
+        expect_in(err, "RLIMIT_DATA, less what is in use): trainers 6");
+    }
+    expect_failure(shell("ulimit -d 1300000; $L compare x.yaml --vary engine.threads=1,2 %s", how),
+                   1, "): trainers 1.2");
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,8 +224,12 @@ int main(void)
         cmocka_unit_test(other_measurements_fit),
         cmocka_unit_test(json_has_what_a_report_needs),
         cmocka_unit_test(what_to_write_is_of_the_file),
+        cmocka_unit_test(lines_of_set_are_told),
         cmocka_unit_test(exit_codes_name_the_verdict),
         cmocka_unit_test(mistakes_are_told_before_anything_runs),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+        cmocka_unit_test(what_does_not_fit_in_memory_is_refused),
+#endif
     };
     return cmocka_run_group_tests(tests, prepare, command_remove_folder);
 }

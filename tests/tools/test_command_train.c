@@ -256,6 +256,16 @@ static void layers_on_another_device_are_told(void **state)
         assert_string_equal(json_string_value(json_object_get(json_array_get(layers, i), "device")),
                             i == 2 ? "sim" : "cpu");
     json_decref(json);
+    expect_success(shell("$L train x.yaml --summary --device 'sim:{launch_ns: 1000, kernel_min_ns: "
+                         "1000}' --set 'train.model=[flatten, dense: 20, relu: {device: cpu}, "
+                         "dense: {units: 10, name: one_of_a_long_name_indeed}]'"));
+    expect_in(out, "  sim:...\n2.relu ");
+    for (const char *at = out; *at; at += strspn(at, "\n")) {
+        const size_t n = strcspn(at, "\n");
+        if (n > 80)
+            fail_msg("%zu columns: %.*s", n, (int)n, at);
+        at += n;
+    }
     expect_success(shell("$L train x.yaml -q --epochs 4 %s", model));
     expect_in(out, "4 crossings between devices (5.12 kB)");
     expect_success(shell("$L doctor x.yaml --quick --rounds 1 --steps 5 %s", model));

@@ -63,9 +63,9 @@ static void expect_a_screen(const char *text)
         fail_msg("%d lines:\n%s", lines, text);
 }
 
-static const char *const share_names[LEAT_DOCTOR_SHARES] = { "busy",   "input_wait", "exposed_copy",
-                                                             "launch", "sync",       "other_host",
-                                                             "unknown" };
+static const char *const share_names[LEAT_DOCTOR_SHARES] = {
+    "busy", "input_wait", "exposed_copy", "launch", "sync", "placement", "other_host", "unknown"
+};
 
 static void set_shares(const double *shares)
 {
@@ -118,8 +118,8 @@ static void the_longest_result_fits(void **state)
     static const struct {
         const char *name;
         size_t size; /* test_doctor.c holds their texts to it */
-    } explained[] = { { "rule", 101 }, { "host_late", 77 }, { "spans", 81 } };
-    const double shares[] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.395, 0.005 };
+    } explained[] = { { "rule", 101 }, { "host_late", 77 }, { "spans", 81 }, { "placement", 90 } };
+    const double shares[LEAT_DOCTOR_SHARES] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.295, 0.005 };
     leat_config *config = parse("engine: {threads: 2}\n");
     char path[256];
     FILL(path);
@@ -129,6 +129,7 @@ static void the_longest_result_fits(void **state)
         r.simulated = 1;
         r.probe = 0.5;
         r.cores_taken = 1;
+        r.uncached = 0.123;
         r.predicted_step_ms = 1;
         FILL(r.device);
         FILL(r.verdict.sentence);
@@ -189,10 +190,10 @@ static void what_is_printed_adds_up(void **state)
     (void)state;
     static const double steps[] = { 0.01234, 0.2718, 1.001, 9.996, 16.37, 99.96, 118.2, 3421 };
     static const double shares[][LEAT_DOCTOR_SHARES] = {
-        { 0.302, 0.524, 0, 0, 0, 0.174, 0 },
-        { 0.001, 0.985, 0, 0, 0, 0.014, 0 },
-        { 0.985, 0.004, 0.003, 0.004, 0, 0.004, 0 },
-        { 1, 0, 0, 0, 0, 0, 0 },
+        { 0.302, 0.524, 0, 0, 0, 0, 0.174, 0 },
+        { 0.001, 0.985, 0, 0, 0, 0, 0.014, 0 },
+        { 0.985, 0.004, 0.003, 0.004, 0, 0, 0.004, 0 },
+        { 1, 0, 0, 0, 0, 0, 0, 0 },
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
         for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
@@ -280,7 +281,7 @@ static void what_explains_is_printed(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.9, 0, 0, 0, 0, 0.1, 0 });
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.9, 0, 0, 0, 0, 0, 0.1, 0 });
     r.predicted_step_ms = 8;
     explain("rule", "predicted: the slowest of loader 8, step 2 ms");
     explain("host_late", "host is late: why");
@@ -296,6 +297,92 @@ static void what_explains_is_printed(void **state)
     text = screen_of("x.yaml", NULL);
     assert_null(strstr(text, "* "));
     assert_null(strstr(text, "recording"));
+}
+
+/* Where no part is the limit, none has the same one. */
+static void nothing_is_the_same_as_no_limit(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    strcpy(r.verdict.name, "inconclusive");
+    r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "shared", .step_ms = 9.5 };
+    assert_null(strstr(screen_of("x.yaml", NULL), "limit"));
+    strcpy(r.verdict.name, "input-bound");
+    strcpy(r.next_wall, "the step on the device");
+    r.next_wall_step_ms = 2;
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "<- same limit"));
+}
+
+static void no_change_has_a_reason(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "what to change: none of the changes that leat knows applies here\n"));
+    r.no_trials = 1;
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "what to change: no change was tried; leave out --quick\n"));
+}
+
+static void a_cache_that_is_not_full_is_told(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
+    r.uncached = 0.75;
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "\nthe cache was 25 % full when the "));
+}
+
+/* A mean is said to be one, and one is not many. */
+static void batches_have_whole_sizes(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    r.batch_size = 32;
+    r.batch = 31.77;
+    assert_non_null(
+        strstr(screen_of("x.yaml", NULL), ": batches of up to 32 (31.77 on average), "));
+    r.batch_size = 1;
+    r.batch = 1;
+    assert_non_null(strstr(screen_of("x.yaml", NULL), ": batches of 1, "));
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "for a step of 1 sample when"));
+}
+
+static void layers_elsewhere_are_named(void **state)
+{
+    (void)state;
+    leat_error err;
+    leat_config *config;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.2, 0, 0, 0, 0, 0.8, 0, 0 });
+    strcpy(r.verdict.name, "placement");
+    strcpy(r.verdict.label, "2.dense on cpu");
+    explain("placement", "2.dense on cpu: 7 ms; 4 crossings of 262 kB: 1 ms");
+    r.suggestions[r.n_suggestions++] = (leat_doctor_suggestion){
+        .title = "Compute all layers on the run's own device",
+        .why = "why",
+        .n_set = 1,
+        .set = { "train.model[2].device=\"\"" },
+        .gain = 4,
+        .predicted_step_ms = 2,
+    };
+    assert_int_equal(leat_config_parse("train: {model: [relu, relu, {dense: {units: 4, device: "
+                                       "cpu}}]}",
+                                       "x.yaml", &config, &err),
+                     LEAT_OK);
+    const char *const text = screen_of("x.yaml", config);
+    expect_a_screen(text);
+    assert_non_null(strstr(text, "verdict: placement (2.dense on cpu)\n"));
+    assert_non_null(strstr(text, "waits for other devices **   80 %"));
+    assert_non_null(strstr(text, "\n  ** 2.dense on cpu: 7 ms; 4 crossings of 262 kB: 1 ms\n"));
+    assert_non_null(strstr(text, "in x.yaml, under `train.model[2]:`, leave out `device: cpu`\n"));
+    assert_non_null(strstr(text, "--set 'train.model[2].device=\"\"'\n"));
+    assert_null(strstr(text, "* host"));
+    leat_config_close(&config);
 }
 
 static void a_change_says_why_it_was_not_tried(void **state)
@@ -455,7 +542,8 @@ static void the_first_change_is_always_told(void **state)
     static const char *const kinds[] = { "loader", "stage", "copy", "step", "shared" };
     for (int verified = 0; verified < 2; verified++) {
         set_step(0.895);
-        set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.03, 0.6, 0.02, 0.03, 0.02, 0.28, 0.02 });
+        set_shares(
+            (const double[LEAT_DOCTOR_SHARES]){ 0.03, 0.6, 0.02, 0.03, 0.02, 0, 0.28, 0.02 });
         r.simulated = 1;
         r.cores_taken = 1.3;
         r.predicted_step_ms = 0.873;
@@ -504,6 +592,11 @@ int main(void)
         cmocka_unit_test(the_limit_is_marked),
         cmocka_unit_test(times_have_three_digits),
         cmocka_unit_test(what_explains_is_printed),
+        cmocka_unit_test(nothing_is_the_same_as_no_limit),
+        cmocka_unit_test(no_change_has_a_reason),
+        cmocka_unit_test(a_cache_that_is_not_full_is_told),
+        cmocka_unit_test(batches_have_whole_sizes),
+        cmocka_unit_test(layers_elsewhere_are_named),
         cmocka_unit_test(a_change_says_why_it_was_not_tried),
         cmocka_unit_test(the_line_to_write_depends_on_the_config),
         cmocka_unit_test(a_change_that_does_not_help_is_not_written),

@@ -118,6 +118,21 @@ static const struct {
       "train",
       { "c.yaml:18:", "leave it out", "softmax_cross_entropy includes it" } },
     { "s/device: cpu/device: GPU/", "train", { "c.yaml:12:11: ", "did you mean 'cuda'" } },
+    { "s/- flatten/- flatten: {device: sim:h300}/",
+      "train",
+      { "c.yaml:15:25: layer '0.flatten': device 'sim:h300'", "did you mean 'h100'" } },
+    { "s/- flatten/- flatten: {device: sim}/",
+      "train --save w.st",
+      { "--save: layer '0.flatten' on device sim is simulated" } },
+    { "s/- flatten/- flatten: {device: sim}/",
+      "train --checkpoint ck",
+      { "--checkpoint: layer '0.flatten' on device sim is simulated" } },
+    { "s/- flatten/- flatten: {device: sim}/",
+      "train --restore ok.st",
+      { "layer '0.flatten' on device sim is simulated and computes nothing" } },
+    { "s/- flatten/- flatten: {device: sim}/",
+      "eval --section train --weights ok.st",
+      { "layer '0.flatten' on device sim is simulated and computes nothing" } },
     { "s/epochs: 1/epochs: 1\\n  accumulate: 100/",
       "train",
       { "c.yaml:12:3: ", "100 batches make an update, but the run has 3", "lower it" } },
@@ -214,6 +229,12 @@ static const struct {
     { "whatif c.yaml --device sim,sim:h300", { "sim:h300: ", "did you mean 'h100'" } },
     { "whatif c.yaml --threads 2,x", { "--threads must be whole numbers", "'x'" } },
     { "whatif c.yaml --device sim,", { "--device 'sim,': a value is empty" } },
+    { "doctor c.yaml --device sim:h300", { "--device sim:h300: ", "did you mean 'h100'" } },
+    { "compare c.yaml --device simm", { "--device simm: ", "did you mean 'sim'" } },
+    { "tune c.yaml --device sim:h300", { "--device sim:h300: ", "did you mean 'h100'" } },
+    { "predict c.yaml --section train --weights ok.st empty.jpg",
+      { "empty.jpg: the file is empty" } },
+    { "predict c.yaml --section train --weights ok.st gone.jpg", { "gone.jpg: a broken link" } },
     { "tune c.yaml --seconds 0", { "seconds", "1" } },
     { "tune c.yaml --write no/such/folder/x.yaml", { "no/such/folder" } },
     { "tune c.yaml --write c.yaml",
@@ -255,7 +276,8 @@ static void mistakes_in_configs_are_told(void **state)
 static void mistakes_on_command_lines_are_told(void **state)
 {
     (void)state;
-    expect_success(shell("cp ok.yaml c.yaml; mkdir -p bad/cat; echo words >bad/cat/note.jpg"));
+    expect_success(shell("cp ok.yaml c.yaml; mkdir -p bad/cat; echo words >bad/cat/note.jpg; "
+                         ": >empty.jpg; ln -s nowhere gone.jpg"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         expect_words(shell("$L %s", lines[i].line), lines[i].words, lines[i].line);
 }

@@ -195,6 +195,21 @@ static void values_to_set_can_be_pasted(void **state)
     free(text);
 }
 
+/* As the command itself: a few rounds prove no difference. */
+static void a_few_rounds_claim_no_gain(void **state)
+{
+    (void)state;
+    char *text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"compare\", \"rounds\": 3, \"arms\": [{\"name\": \"a=1\", "
+        "\"busy\": 0.5, \"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": "
+        "\"a=2\", "
+        "\"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
+    page_expect(text, "fewer than 5 rounds are too few to tell");
+    assert_null(strstr(text, "--set a=2"));
+    leat_page_close(&page);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
         cmocka_unit_test(a_step_is_compared_with_capacities),
         cmocka_unit_test(values_to_set_can_be_pasted),
+        cmocka_unit_test(a_few_rounds_claim_no_gain),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

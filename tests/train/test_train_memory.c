@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/check.h" /* names the sanitizers for gcc and clang */
+#include "fixtures/own_folder.h"
 #include "fixtures/train_fixture.h"
 
 enum { SIDE = 32, CHANNELS = 3, CLASSES = 10, STEPS = 2 };
@@ -67,8 +68,8 @@ static void the_plan_is_what_is_allocated(void **state)
     }
 }
 
-/* Lets the process take 200 MB more; returns the limit before. */
-static struct rlimit limit_process(void)
+/* Lets the process take so much more; returns the limit before. */
+static struct rlimit limit_process(rlim_t bytes)
 {
     struct rlimit was;
     char line[128];
@@ -79,7 +80,7 @@ static struct rlimit limit_process(void)
     fclose(file);
     assert_true(kb > 0);
     getrlimit(RLIMIT_DATA, &was);
-    const rlim_t most = (rlim_t)kb * 1024 + 200000000;
+    const rlim_t most = (rlim_t)kb * 1024 + bytes;
     setrlimit(RLIMIT_DATA, &(struct rlimit){ most, was.rlim_max });
     return was;
 }
@@ -95,7 +96,7 @@ static int open_dense(fixture *f, const char *layers)
 
 static void a_limit_of_the_process_counts(void **state)
 {
-    const struct rlimit was = limit_process();
+    const struct rlimit was = limit_process(200000000);
     fixture f;
     (void)state;
     const int rc = open_dense(&f, "dense: 20000, dense: 10");
@@ -111,7 +112,7 @@ static void a_limit_of_the_process_counts(void **state)
 /* Each of two parts fits, but not both. */
 static void parts_of_a_model_must_fit_together(void **state)
 {
-    const struct rlimit was = limit_process();
+    const struct rlimit was = limit_process(200000000);
     fixture f;
     (void)state;
     const int rc = open_dense(&f, "dense: 5000, {dense: {units: 2000, device: cpu, name: second}}");
@@ -125,6 +126,40 @@ static void parts_of_a_model_must_fit_together(void **state)
     assert_int_equal(open_dense(&f, "dense: 500, {dense: {units: 20000, device: cpu}}"), LEAT_OK);
     setrlimit(RLIMIT_DATA, &was);
     fixture_close(&f);
+}
+/* 40 MB of weights and two slots beside them go to files and come back, where 10 MB are free. */
+static void weights_are_not_copied_for_files(void **state)
+{
+    static const char text[] = "train: {model: [dense: 5000, dense: 10], average: ema, loss: "
+                               "softmax_cross_entropy, optimizer: {sgd: {momentum: 0.9}}}";
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2000 }, 8);
+    const leat_loader_state place = { .next_batch = 1 };
+    const char *const weights = in_folder("w.safetensors"), *const all = in_folder("c.safetensors");
+    float *x = random_floats(1, 8 * 2000);
+    int64_t *y = random_labels(1, 8, 10);
+    leat_checkpoint_found found;
+    fixture a, b;
+    (void)state;
+    fixture_must_open(&a, text, &feed);
+    fixture_must_open(&b, text, &feed);
+    for (int i = 0; i < STEPS; i++)
+        fixture_step(&a, &feed, x, y, 8, true);
+    fixture_step(&b, &feed, x, y, 8, true);
+    const struct rlimit was = limit_process(10000000);
+    const int saved = leat_trainer_save(a.trainer, weights, &a.err);
+    const int written = leat_checkpoint_write(a.trainer, &place, all, &a.err);
+    const int restored = leat_trainer_restore(b.trainer, weights, &b.err);
+    const int resumed = leat_checkpoint_resume(b.trainer, all, &found, &b.err);
+    setrlimit(RLIMIT_DATA, &was);
+    assert_int_equal(saved, LEAT_OK);
+    assert_int_equal(written, LEAT_OK);
+    assert_int_equal(restored, LEAT_OK);
+    assert_int_equal(resumed, LEAT_OK);
+    assert_true(fixture_same_weights(&a, &b));
+    fixture_close(&a);
+    fixture_close(&b);
+    free(x);
+    free(y);
 }
 #endif
 
@@ -143,6 +178,9 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
         { "[flatten, dense: 4000000, dense: 10], micro_shards: 64", 64,
           "lower train.micro_shards" },
         { "[flatten, dense: 16000000, {dense: {units: 16000, device: cpu}}], device: sim", 4,
+          "layers from '2.dense' on: training needs" },
+        /* the first part alone would fit */
+        { "[flatten, dense: 30000, {dense: {units: 4000000, device: cpu}}]", 4,
           "layers from '2.dense' on: training needs" },
     };
     struct rusage before, after;
@@ -166,14 +204,30 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
     assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
 }
 
+/* A part of a model to which the parts before leave nothing. */
+static void that_nothing_is_left_is_told(void **state)
+{
+    static const leat_train_memory memory = {
+        .total = 1000, .limit = 1, .limit_reason = "of 7 MB less 8 MB for other layers"
+    };
+    const leat_model model = { .batch_size = 3 };
+    leat_error err = { 0 };
+    (void)state;
+    assert_int_equal(leat_model_fits(&model, &memory, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "batches of 3, but nothing is left (of 7 MB less 8 MB "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_fit_is_refused_before_it_is_allocated),
+        cmocka_unit_test(that_nothing_is_left_is_told),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(the_plan_is_what_is_allocated),
         cmocka_unit_test(a_limit_of_the_process_counts),
         cmocka_unit_test(parts_of_a_model_must_fit_together),
+        cmocka_unit_test_setup_teardown(weights_are_not_copied_for_files, make_folder,
+                                        remove_folder),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,6 +121,43 @@ static void refuses_other_weights(void **state)
     unlink(weights_path);
 }
 
+/* Other writers align nothing: of two tensors one, the other, both or neither is where a float may be. */
+static void weights_may_lie_anywhere(void **state)
+{
+    static const char text[] =
+        "{\"__metadata__\":{\"writer\":\"leat 0\"},"
+        "\"0.dense.weight\":{\"dtype\":\"F32\",\"shape\":[6,4],\"data_offsets\":[0,96]},"
+        "\"average.x\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[96,97]},"
+        "\"0.dense.bias\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[97,113]}}";
+    const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
+    float *const values = random_floats(7, 28);
+    (void)state;
+    for (uint64_t spaces = 0; spaces < 8; spaces++) {
+        const uint64_t length = sizeof text - 1 + spaces;
+        uint8_t bytes[8 + sizeof text + 8 + 113];
+        fixture f;
+        memcpy(bytes, &length, 8);
+        memset(bytes + 8, ' ', length);
+        memcpy(bytes + 8, text, sizeof text - 1);
+        memcpy(bytes + 8 + length, values, 96);
+        bytes[8 + length + 96] = 1;
+        memcpy(bytes + 8 + length + 97, values + 24, 16);
+        write_whole(weights_path, bytes, 8 + length + 113);
+        fixture_must_open(&f, "train: {model: [dense: 4], loss: softmax_cross_entropy}", &feed);
+        if (leat_trainer_restore(f.trainer, weights_path, &f.err) != LEAT_OK)
+            fail_msg("%s", f.err.message);
+        float *const weight = read_param(f.trainer, 0, 0), *const bias =
+                                                               read_param(f.trainer, 0, 1);
+        assert_memory_equal(weight, values, 96);
+        assert_memory_equal(bias, values + 24, 16);
+        free(weight);
+        free(bias);
+        fixture_close(&f);
+    }
+    free(values);
+    unlink(weights_path);
+}
+
 static void initial_weights_have_their_bounds(void **state)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 600 }, 4);
@@ -156,6 +193,7 @@ int main(void)
         cmocka_unit_test(saves_and_restores),
         cmocka_unit_test(damaged_weights_are_refused),
         cmocka_unit_test(refuses_other_weights),
+        cmocka_unit_test(weights_may_lie_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

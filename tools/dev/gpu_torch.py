@@ -7,9 +7,12 @@ import json
 import sys
 import time
 
-import torch
-import torch.nn as nn
-import torch.nn.functional as F
+try:
+    import torch
+    import torch.nn as nn
+    import torch.nn.functional as F
+except ImportError:
+    sys.exit("this machine's Python has no PyTorch")
 
 torch.backends.cudnn.benchmark = True
 
@@ -114,6 +117,8 @@ def measure(make, shape, classes, precision, mode, seconds=1.0):
 
 
 def main():
+    if not torch.cuda.is_available():
+        sys.exit("PyTorch sees no GPU")
     lines = []
     plan = []
     for mode in ("eager", "graph", "compile"):

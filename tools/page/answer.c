@@ -26,7 +26,7 @@ static const struct {
     { "sync-bound", LEAT_ANSWER_WARN, "the host stops to wait for results" },
     { "shared-cores", LEAT_ANSWER_WARN, "loader and training share the cores" },
     { "too-small-for-gpu", LEAT_ANSWER_WARN, "the CPU is the right device" },
-    { "placement", LEAT_ANSWER_WARN, "data cross between host and device too often" },
+    { "placement", LEAT_ANSWER_WARN, "the device waits for layers on other devices" },
     { "warm-up", LEAT_ANSWER_WARN, "what is paid once makes up much of the run" },
     { "environment", LEAT_ANSWER_OPEN, "other programs used this machine meanwhile" },
     { "inconclusive", LEAT_ANSWER_OPEN, "too short or too noisy to tell" },

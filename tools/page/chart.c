@@ -29,6 +29,7 @@ static const struct {
     { ".exposed_copy", "fill", "#c64a12", "#ea6226" },
     { ".launch", "fill", "#e3b016", "#f2cb4f" },
     { ".sync", "fill", "#8f1d63", "#db6fb9" },
+    { ".placement", "fill", "#6b8e23", "#a8c05a" },
     { ".other_host", "fill", "#3c35a5", "#6659f0" },
     { ".both", "fill", "#85847d", "#a3a29a" },
     { ".on", "fill", "#ffffff", "#10100f" },

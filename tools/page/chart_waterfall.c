@@ -19,6 +19,7 @@ static const struct {
     { "exposed_copy", "exposed_copy", "exposed copy" },
     { "launch", "launch", "launch" },
     { "sync", "sync", "sync" },
+    { "placement", "placement", "other devices" },
     { "other_host", "other_host", "host is late" },
     { "other", "other_host", "other" },
     { "unknown", "unknown", "unknown" },

@@ -18,9 +18,17 @@ static const json_t *first_arm(const json_t *json)
     return json_array_get(json_object_get(json, "arms"), 0);
 }
 
+/* As `leat compare` itself, which then claims no difference. */
+static bool has_few_rounds(const json_t *json)
+{
+    return leat_fields_number(json, "rounds") < 5;
+}
+
 /* The arm with the largest speed-up whose interval excludes "no difference"; NULL: none. */
 static const json_t *best_arm(const json_t *json)
 {
+    if (has_few_rounds(json))
+        return NULL;
     const json_t *const arms = leat_fields_list(json, "arms"), *best = NULL;
     double most = 1;
     for (size_t i = 1; i < json_array_size(arms); i++) {
@@ -111,7 +119,9 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
     if (best)
         gain_facts(json, best, out);
     else if (json_array_size(json_object_get(json, "arms")) > 1)
-        leat_answer_fact(out, "Could gain", "nothing", "no arm is faster for certain");
+        leat_answer_fact(out, "Could gain", has_few_rounds(json) ? "unknown" : "nothing",
+                         has_few_rounds(json) ? "fewer than 5 rounds are too few to tell"
+                                              : "no arm is faster for certain");
     out->asked_changes = json_array_size(json_object_get(json, "arms")) > 1;
 }
 

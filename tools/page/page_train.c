@@ -29,9 +29,9 @@ static void put_work(const json_t *json, const json_t *last, leat_answer *out)
                  launches = leat_fields_number(last, "launches"),
                  most = leat_fields_number(json_object_get(json, "ceiling"), "flops_per_s");
     snprintf(note, sizeof note, "forward and backward, by the model's formula");
-    if (most > 0)
+    if (most > 0 && flops <= 1.05 * most) /* else others used the device when that was measured */
         snprintf(note, sizeof note, "by the model's formula; %s of what a matrix product reaches",
-                 leat_words_percent(flops / most, share));
+                 leat_words_percent(flops < most ? flops / most : 1, share));
     if (flops > 0)
         leat_answer_fact(out, "Computed", leat_words_unit(flops * 1e-9, "GFLOP/s", value), note);
     if (launches > 0) {

@@ -38,6 +38,7 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_speed_add_device(one, &arm->ceiling, &arm->recorded);
     leat_json_int(one, "steps", arm->steps);
     leat_json_int(one, "warmup_steps", arm->warmup_steps);
+    leat_json_real(one, "uncached", arm->uncached);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
     leat_json_real(one, "speedup", arm->speedup);
     leat_json_interval(one, "speedup_interval",

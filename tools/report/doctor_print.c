@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor_print.c: a doctor's result as one screen: the verdict, why, what to change, what comes next. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +26,9 @@ static const struct {
     const char *verdict;
     int code;
 } codes[] = {
-    { "input-bound", 10 }, { "transfer-bound", 11 }, { "launch-bound", 12 },
-    { "sync-bound", 13 },  { "shared-cores", 14 },   { "compute-bound", 15 },
-    { "warm-up", 16 },     { "environment", 20 },    { "inconclusive", 21 },
+    { "input-bound", 10 },  { "transfer-bound", 11 }, { "launch-bound", 12 }, { "sync-bound", 13 },
+    { "shared-cores", 14 }, { "compute-bound", 15 },  { "warm-up", 16 },      { "placement", 17 },
+    { "environment", 20 },  { "inconclusive", 21 },
 };
 
 int leat_doctor_report_code(const char *verdict)
@@ -116,7 +117,9 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
         fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
                 r->n_tried == 1 ? "" : "s");
     else
-        fputs("no change applies, or --quick tried none\n", to);
+        fputs(r->no_trials ? "no change was tried; leave out --quick\n"
+                           : "none of the changes that leat knows applies here\n",
+              to);
 }
 
 static void print_suggestions(FILE *to, const struct screen *s)
@@ -165,16 +168,23 @@ static void print_costs(FILE *to, const leat_doctor_result *r)
 
 static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
 {
-    char line[640];
-    snprintf(line, sizeof line, "%.120s on %s%s: batches of %.4g, %d worker%s, %d core%s", config,
-             r->device, r->simulated ? " (simulated)" : "", r->batch, r->threads,
-             r->threads == 1 ? "" : "s", r->cores, r->cores == 1 ? "" : "s");
+    char line[640], mean[48] = "";
+    const int64_t size = r->batch_size ? r->batch_size : (int64_t)(r->batch + 0.5);
+    if (fabs(r->batch - (double)size) >
+        0.005) /* the last batch of a pass is short, or sizes vary */
+        snprintf(mean, sizeof mean, " (%.4g on average)", r->batch);
+    snprintf(line, sizeof line, "%.120s on %s%s: batches of %s%lld%s, %d worker%s, %d core%s",
+             config, r->device, r->simulated ? " (simulated)" : "", mean[0] ? "up to " : "",
+             (long long)size, mean, r->threads, r->threads == 1 ? "" : "s", r->cores,
+             r->cores == 1 ? "" : "s");
     leat_terminal_wrap(to, line, 0, 2);
     if (r->cores_taken >= 0.1 * r->cores)
         fprintf(
             to,
             "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
             r->cores_taken, r->cores);
+    if (r->uncached > 0)
+        leat_terminal_wrap(to, leat_files_uncached_text(r->uncached, line), 0, 2);
     fputc('\n', to);
 }
 

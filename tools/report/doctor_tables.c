@@ -60,8 +60,8 @@ static const struct {
 } share_texts[LEAT_DOCTOR_SHARES] = {
     { "busy", "device computes" },          { "input_wait", "waits for a batch" },
     { "exposed_copy", "waits for a copy" }, { "launch", "host is slow to launch" },
-    { "sync", "host waits for a result" },  { "other_host", "host is late *" },
-    { "unknown", "not explained" },
+    { "sync", "host waits for a result" },  { "placement", "waits for other devices **" },
+    { "other_host", "host is late *" },     { "unknown", "not explained" },
 };
 
 void leat_doctor_divide(const double *shares, int n, long total, long *out)
@@ -90,7 +90,7 @@ static long units_of(const char *ms)
 static void print_shares(FILE *to, const leat_doctor_result *r)
 {
     const char *texts[LEAT_DOCTOR_SHARES + 1];
-    double shares[LEAT_DOCTOR_SHARES + 1], small = 0, late = 0;
+    double shares[LEAT_DOCTOR_SHARES + 1], small = 0, late = 0, placed = 0;
     long percent[LEAT_DOCTOR_SHARES + 1], ms[LEAT_DOCTOR_SHARES + 1];
     char step[32];
     int n = 0;
@@ -101,6 +101,7 @@ static void print_shares(FILE *to, const leat_doctor_result *r)
             continue;
         }
         late = !strcmp(r->shares[i].name, "other_host") ? share : late;
+        placed = !strcmp(r->shares[i].name, "placement") ? share : placed;
         texts[n] = share_texts[i].text;
         shares[n++] = share;
     }
@@ -124,6 +125,10 @@ static void print_shares(FILE *to, const leat_doctor_result *r)
         fputs("  * ", to);
         leat_terminal_wrap(to, leat_doctor_evidence_text(r, "host_late"), 4, 4);
     }
+    if (placed > 0) {
+        fputs("  ** ", to);
+        leat_terminal_wrap(to, leat_doctor_evidence_text(r, "placement"), 5, 5);
+    }
 }
 
 /* --- the parts ---------------------------------------------------------------------------------*/
@@ -134,7 +139,7 @@ static const struct {
     { "loader", "the loader makes a batch", "input-bound", "the loader" },
     { "first_batch", "one batch, made after the step before it", "", "" },
     { "copy", "a batch is copied to the device", "transfer-bound", "copies to the device" },
-    { "step", "the training step", "compute-bound launch-bound sync-bound",
+    { "step", "the training step", "compute-bound launch-bound sync-bound placement",
       "the step on the device" },
     { "step_queued", "  of it, the device computes", "", "the step on the device" },
     { "shared", "CPU work of loader and step, on all cores", "shared-cores",
@@ -143,7 +148,8 @@ static const struct {
 
 static bool of_host(const leat_doctor_result *r)
 {
-    return !strcmp(r->verdict.name, "launch-bound") || !strcmp(r->verdict.name, "sync-bound");
+    return !strcmp(r->verdict.name, "launch-bound") || !strcmp(r->verdict.name, "sync-bound") ||
+           !strcmp(r->verdict.name, "placement");
 }
 
 /* Whether the screen has a line for it. */
@@ -172,7 +178,8 @@ static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
     if (r->next_wall[0] && !strcmp(r->next_wall, parts[part].wall) && queued == of_host(r))
         return "  <- next limit";
     /* The cores are what a part of the CPU is short of. */
-    return shared && ms > r->next_wall_step_ms && ms >= 0.8 * r->predicted_step_ms
+    return shared && r->next_wall[0] && ms > r->next_wall_step_ms &&
+                   ms >= 0.8 * r->predicted_step_ms
                ? "  <- same limit"
                : "";
 }
@@ -214,7 +221,8 @@ static void print_check(FILE *to, const leat_doctor_result *r)
 
 static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
 {
-    fprintf(to, "\nwhat each part takes for a step of %.4g samples when it runs alone\n", r->batch);
+    fprintf(to, "\nwhat each part takes for a step of %.4g sample%s when it runs alone\n", r->batch,
+            r->batch == 1 ? "" : "s");
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
         for (int32_t i = 0; i < r->n_capacities; i++) {
             if (strcmp(r->capacities[i].kind, parts[k].kind) != 0 || !is_shown(r, parts[k].kind))

@@ -26,7 +26,9 @@ static int check_image(const char *file, leat_error *err)
     uint8_t head[LEAT_IMAGE_FORMAT_BYTES];
     struct stat status;
     if (stat(file, &status) < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
+        return leat_fail(err, LEAT_E_IO, "%s: %s", file,
+                         errno == ENOENT && lstat(file, &status) == 0 ? "a broken link"
+                                                                      : strerror(errno));
     if (S_ISDIR(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is a folder: name the images in it, such as %s/*",
                          file, file);
@@ -37,6 +39,8 @@ static int check_image(const char *file, leat_error *err)
         return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
     const size_t n = fread(head, 1, sizeof head, stream);
     fclose(stream);
+    if (n == 0)
+        return leat_fail(err, LEAT_E_DATA, "%s: the file is empty", file);
     return leat_image_format_of(head, n) != LEAT_IMAGE_NONE
                ? LEAT_OK
                : leat_fail(err, LEAT_E_DATA,

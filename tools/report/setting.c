@@ -65,6 +65,8 @@ const char *leat_setting_write(const leat_config *config, const char *set, char 
     if (known && !strcmp(old, value)) /* --set or another option hides it */
         snprintf(text, size, "%s `%.*s: %s` is there already: leave out what overrides it", place,
                  name, leaf, value);
+    else if (known && !strcmp(value, "\"\"")) /* the empty value is the default */
+        snprintf(text, size, "%s leave out `%.*s: %s`", place, name, leaf, old);
     else if (known)
         snprintf(text, size, "%s change `%.*s: %s` to `%.*s: %s`", place, name, leaf, old, name,
                  leaf, value);

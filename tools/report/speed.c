@@ -87,30 +87,37 @@ static const char *launches_text(const leat_meter *m, char text[160])
     return text;
 }
 
-/* ", 38 % of 119 GFLOP/s (a product in fp32)" */
+/* ", 38 % of 119 GFLOP/s (matrix product, fp32)". No rate is above what the device reaches: a little more is noise,
+ * much more means that others used the device while the ceiling was measured. */
+static void share_text(double rate, double ceiling, const char *most, const char *what,
+                       char text[128])
+{
+    if (rate > 1.05 * ceiling)
+        snprintf(text, 128, " (its ceiling was measured beside other programs: %s)", most);
+    else
+        snprintf(text, 128, ", %.3g %% of %s%s", rate < ceiling ? 100 * rate / ceiling : 100, most,
+                 what);
+}
+
 static const char *of_products(const leat_ceiling *ceiling, double flops, char text[128])
 {
-    char most[32];
-    if (ceiling->flops_per_s > 0 && flops > 1.05 * ceiling->flops_per_s)
-        snprintf(text, 128, " (its ceiling was measured beside other programs: %sFLOP/s)",
-                 scaled_text(ceiling->flops_per_s, most));
-    else if (ceiling->flops_per_s > 0)
-        snprintf(text, 128, ", %.3g %% of %sFLOP/s (matrix product, %s)",
-                 100 * flops / ceiling->flops_per_s, scaled_text(ceiling->flops_per_s, most),
-                 precision_text(ceiling->precision));
+    char most[48], number[32], what[48];
+    snprintf(most, sizeof most, "%sFLOP/s", scaled_text(ceiling->flops_per_s, number));
+    snprintf(what, sizeof what, " (matrix product, %s)", precision_text(ceiling->precision));
+    if (ceiling->flops_per_s > 0)
+        share_text(flops, ceiling->flops_per_s, most, what, text);
     else
         snprintf(text, 128, " (no ceiling known)");
     return text;
 }
 
-static const char *copies_text(const leat_meter *m, const leat_ceiling *ceiling, char text[128])
+static const char *copies_text(const leat_meter *m, const leat_ceiling *ceiling, char text[192])
 {
-    char bytes[32], most[32], share[64] = "";
+    char bytes[32], number[32], most[48], share[128] = "";
+    snprintf(most, sizeof most, "%s/s", leat_files_bytes_text(ceiling->copied_bytes_per_s, number));
     if (ceiling->copied_bytes_per_s > 0)
-        snprintf(share, sizeof share, ", %.3g %% of %s/s",
-                 100 * m->copied_bytes_per_s / ceiling->copied_bytes_per_s,
-                 leat_files_bytes_text(ceiling->copied_bytes_per_s, most));
-    snprintf(text, 128, "; %s/s to the device%s",
+        share_text(m->copied_bytes_per_s, ceiling->copied_bytes_per_s, most, "", share);
+    snprintf(text, 192, "; %s/s to the device%s",
              leat_files_bytes_text(m->copied_bytes_per_s, bytes), share);
     return text;
 }
@@ -118,7 +125,7 @@ static const char *copies_text(const leat_meter *m, const leat_ceiling *ceiling,
 void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sample,
                       const leat_ceiling *ceiling, bool simulated)
 {
-    char flops[32], products[128], launches[160] = "", copies[128] = "";
+    char flops[32], products[128], launches[160] = "", copies[192] = "";
     const double rate = flops_per_s(m, flops_per_sample);
     if (m->launches > 0)
         launches_text(m, launches);

@@ -89,8 +89,8 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
     *found = (leat_checkpoint_found){ 0 };
     if (keep->folder && info->simulated)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--checkpoint: device %s is simulated and has no weights to save",
-                         info->device);
+                         "--checkpoint: %s is simulated, so there are no weights to save",
+                         info->simulated_by);
     int rc = keep->folder ? open_folder(keep, err) : LEAT_OK;
     if (rc < 0)
         return rc;

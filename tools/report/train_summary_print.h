@@ -7,11 +7,18 @@
 #include "json.h"
 #include "leat/leat.h"
 
-/* A table on standard output. */
-int leat_train_summary_print(const leat_trainer *trainer, const char *path, leat_error *err);
-/* Notes on standard error that loader and model together want more memory than there is, if they do. */
-void leat_train_summary_memory(const leat_trainer *trainer, const leat_budget *loader);
+/* What the loaders of a run may take. Both are open during an evaluation; zeroed: there is none. */
+typedef struct leat_train_loaders {
+    leat_budget train, eval;
+} leat_train_loaders;
+
+/* A table on standard output, and the memory of model and loaders. */
+int leat_train_summary_print(const leat_trainer *trainer, const char *path,
+                             const leat_train_loaders *loaders, leat_error *err);
+/* Notes on standard error that loaders and model together want more memory than there is, if they do. */
+void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loaders *loaders);
 /* Owned by the caller; NULL after an error. */
-json_t *leat_train_summary_json(const leat_trainer *trainer, leat_error *err);
+json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
+                                leat_error *err);
 
 #endif

@@ -111,13 +111,16 @@ static void print_trial(const leat_whatif_trial *trial)
 void leat_whatif_print(const leat_whatif_result *result)
 {
     char rate[32], low[32], high[32], bytes[32], out[32];
+    char share[32] = "no less"; /* more is noise, or the cost of waking a thread that works alone */
+    if (result->efficiency < 0.995)
+        snprintf(share, sizeof share, "%.0f %% of that", 100 * result->efficiency);
     leat_terminal_say(
         2,
         "one thread makes %s samples per second%s (95 %% interval %s to %s); while "
-        "all %d cores work, each makes %.0f %% of that%s",
+        "all %d cores work, each makes %s%s",
         rate_text(result->per_thread.value, rate), result->cpu_bound ? " of its CPU time" : "",
         rate_text(result->per_thread.low, low), rate_text(result->per_thread.high, high),
-        result->cores, 100 * result->efficiency,
+        result->cores, share,
         result->waits ? "; they wait most of the time, so they need no core each" : "");
     if (result->bytes_per_sample > 0)
         leat_terminal_say(2, "a sample is %s as stored and %s as delivered",

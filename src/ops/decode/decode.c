@@ -47,6 +47,8 @@ int leat_decode_fail_kind(const char *op, const char *kind, const char *why, con
         [LEAT_IMAGE_PNM] = { "PGM or PPM", "decode_pnm" },
     };
     const leat_image_format format = leat_image_format_of(bytes, n);
+    if (n == 0)
+        return leat_fail(err, LEAT_E_DATA, "%s: not a %s: the file is empty", op, kind);
     if (format == LEAT_IMAGE_NONE || !strcmp(kinds[format].op, op))
         return leat_fail(err, LEAT_E_DATA, "%s: not a %s: %s", op, kind, why);
     return leat_fail(err, LEAT_E_DATA,

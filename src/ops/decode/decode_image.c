@@ -40,6 +40,8 @@ static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_
     if (!op) {
         uint8_t start[4] = { 0 };
         memcpy(start, in->data, in->shape.dims[0] < 4 ? (size_t)in->shape.dims[0] : 4);
+        if (in->shape.dims[0] == 0)
+            return leat_fail(err, LEAT_E_DATA, "decode_image: the file is empty");
         return leat_fail(err, LEAT_E_DATA,
                          "decode_image: none of JPEG, PNG, WebP, BMP, PGM and PPM: %lld bytes that "
                          "start with %02x %02x %02x %02x",

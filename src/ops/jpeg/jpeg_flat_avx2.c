@@ -59,20 +59,17 @@ _Static_assert(LEAT_JPEG_EOB == 64, "read by the assembly above");
 #define SKIM_SELECT(s, entry, sum)                                                                 \
     do {                                                                                           \
         (s).k = (sum);                                                                             \
-        __asm__("movq (%[turn]), %[table]\n\t"                                                     \
+        __asm__("movq (%[block]), %[table]\n\t"                                                    \
                 "testb $64, %b[e]\n\t"                                                             \
-                "cmovnzq 8(%[turn]), %[table]\n\t"                                                 \
-                "cmovnzq 16(%[turn]), %[turn]\n\t"                                                 \
+                "cmovnzq 8(%[block]), %[table]\n\t"                                                \
                 "cmovnzq %[zero], %[k]\n\t"                                                        \
-                "cmovnzq %[later], %[next]"                                                        \
-                : [turn] "+r"((s).turn), [table] "=&r"((s).table), [k] "+r"((s).k),                \
-                  [next] "+r"((s).next)                                                            \
-                : [e] "q"(entry), [zero] "r"((uint64_t)0), [later] "r"((s).next + 1)               \
+                "cmovnzq %[later], %[block]"                                                       \
+                : [block] "+r"((s).block), [table] "=&r"((s).table), [k] "+r"((s).k)               \
+                : [e] "q"(entry), [zero] "r"((uint64_t)0), [later] "r"((s).block + 1)              \
                 : "cc", "memory");                                                                 \
     } while (0)
-_Static_assert(offsetof(leat_jpeg_turn, ac) == 0, "read by the assembly above");
-_Static_assert(offsetof(leat_jpeg_turn, next) == 8, "read by the assembly above");
-_Static_assert(offsetof(leat_jpeg_turn, after) == 16, "read by the assembly above");
+_Static_assert(offsetof(leat_jpeg_start, ac) == 0, "read by the assembly above");
+_Static_assert(offsetof(leat_jpeg_start, next) == 8, "read by the assembly above");
 
 #define SKIM_NAME leat_jpeg_skim_avx2
 #include "jpeg_skim.inc"

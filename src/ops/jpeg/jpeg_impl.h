@@ -104,22 +104,28 @@ typedef struct leat_jpeg_quick {
     const leat_jpeg_table *codes; /* limits and symbols */
 } leat_jpeg_quick;
 
-/* A block of an MCU: tables of its symbols after the DC symbol, and of the next block's start. */
-typedef struct leat_jpeg_turn {
-    const leat_jpeg_quick *ac, *next;
-    const struct leat_jpeg_turn *after; /* the next block */
-} leat_jpeg_turn;
-
-/* Where a block starts: a reading position, as the lower 32 bits of both numbers. */
+/* A block: tables of its symbols after the DC symbol, and of the next block's start; and where it starts: a reading
+ * position, as the lower 32 bits of both numbers. */
 typedef struct leat_jpeg_start {
+    const leat_jpeg_quick *ac, *next;
     uint32_t p, n;
 } leat_jpeg_start;
 
-/* Skips whole MCUs, from `turn` on, whose first block starts with `dc`. Sets the starts of their blocks, and the
- * place after the last one, *stop. Returns 0, or -1: no such code, or end of data. */
-typedef int leat_jpeg_skim_fn(leat_jpeg_bits *bits, const leat_jpeg_turn *turn,
-                              const leat_jpeg_quick *dc, leat_jpeg_start *starts,
-                              const leat_jpeg_start *stop);
+/* The state of skipping the blocks before `stop`. The loop sets p and n of each block after the first, and of *stop,
+ * the place after the last. */
+typedef struct leat_jpeg_skimmer {
+    uint64_t word, n; /* as in leat_jpeg_bits */
+    const uint8_t *p;
+    uint64_t k; /* coefficients of the block so far */
+    leat_jpeg_start *block;
+    const leat_jpeg_quick *table; /* of the next symbol */
+    const leat_jpeg_start *stop;
+    const uint8_t *limit;
+} leat_jpeg_skimmer;
+
+/* Goes on with one, or with two at the same time, until one has reached its stop. Returns 0, or -1: no such code,
+ * or end of data. */
+typedef int leat_jpeg_skim_fn(leat_jpeg_skimmer *const *skimmers, int n);
 
 /* The state of decoding a scan of one band of AC coefficients, `first` to `last` in zigzag order. */
 typedef struct leat_jpeg_band {
@@ -226,9 +232,12 @@ typedef struct leat_jpeg_scan {
     leat_jpeg_node *nodes, *skip_nodes;
     /* One row of MCUs per component: v rows of n_across blocks, or with dc_only of their DC values. */
     int16_t *blocks[3];
-    leat_jpeg_turn *turns;   /* with dc_only: the blocks of an MCU */
-    leat_jpeg_start *starts; /* with dc_only: of the blocks of a row of MCUs */
-    uint8_t *segment;        /* unstuffed bytes of the segment */
+    leat_jpeg_start *starts; /* with dc_only: the blocks of some MCUs */
+    const leat_jpeg_quick
+        *quick[3][2]; /* with dc_only: a component's tables for DC and AC symbols */
+    leat_jpeg_skimmer skimmer;
+    int32_t skim_mcus; /* MCUs that it is skipping; 0: none */
+    uint8_t *segment;  /* unstuffed bytes of the segment */
     const uint8_t *segment_end;
     const uint8_t *src; /* the file after the segment */
     leat_jpeg_bits bits;
@@ -253,6 +262,13 @@ int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err);
 /* The same for a progressive file. Opening decodes all scans. */
 int leat_jpeg_progressive_open(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *err);
 int leat_jpeg_progressive_row(leat_jpeg_scan *scan, int32_t row);
+/* With marks and dc_only, after opening: scans[0] decodes the rows of MCUs before `row`, and scans[1], which this sets,
+ * the others. leat_jpeg_scan_either() decodes the next row of one of them, and says of which. After its last row,
+ * leat_jpeg_scan_meet() checks that scans[0] has reached the place from which `other` started. */
+int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scratch,
+                         leat_error *err);
+int leat_jpeg_scan_either(leat_jpeg_scan *scans, int *which, leat_error *err);
+int leat_jpeg_scan_meet(const leat_jpeg_scan *scan, const leat_jpeg_scan *other, leat_error *err);
 /* Decodes only DC differences, from the next MCU to before `stop`, inside one row of MCUs. */
 int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err);
 
@@ -264,6 +280,11 @@ int leat_jpeg_nodes_decode(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, in
                            int32_t n_mcus);
 int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus);
+/* Decodes two scans, each up to its segment_stop, until one has come to the end of a row of MCUs. Returns which,
+ * or -1. */
+int leat_jpeg_skim_either(leat_jpeg_scan *scans);
+/* Takes the memory that a second scan needs for itself. */
+int leat_jpeg_skim_memory(leat_jpeg_scan *scan, leat_scratch *scratch);
 
 /* Extracts a value from the bits of a look-up. Negative values are stored one too low; see jpeg_flat.h. */
 static inline int16_t leat_jpeg_cut(uint64_t word, uint64_t start, uint64_t cut)

@@ -84,19 +84,19 @@ static int make_tables(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *
 static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
 {
     const leat_jpeg *jpeg = scan->jpeg;
+    scan->segment = leat_scratch_take(scratch, (size_t)(jpeg->end - jpeg->scan) + LEAT_JPEG_PAD);
+    if (!scan->segment)
+        return -1;
+    if (scan->window.dc_only)
+        return leat_jpeg_skim_open(scan, scratch);
     for (int i = 0; i < jpeg->n_components; i++) {
         const leat_jpeg_component *c = &jpeg->component[i];
-        const size_t n_blocks = (size_t)c->n_across * (size_t)c->v;
-        const size_t n = scan->window.dc_only ? n_blocks : 64 * n_blocks;
+        const size_t n = 64 * (size_t)c->n_across * (size_t)c->v;
         scan->blocks[i] = leat_scratch_take(scratch, n * sizeof(int16_t));
         if (!scan->blocks[i])
             return -1;
     }
-    scan->segment = leat_scratch_take(scratch, (size_t)(jpeg->end - jpeg->scan) + LEAT_JPEG_PAD);
-    if (!scan->segment)
-        return -1;
-    return scan->window.dc_only ? leat_jpeg_skim_open(scan, scratch)
-                                : leat_jpeg_nodes_open(scan, scratch);
+    return leat_jpeg_nodes_open(scan, scratch);
 }
 
 int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_jpeg_window *window,
@@ -196,12 +196,17 @@ static int pass_marker(leat_jpeg_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
+/* Bits of the segment that have been decoded. */
+static int64_t bits_used(const leat_jpeg_scan *scan)
+{
+    return 8 * (int64_t)(scan->bits.p - scan->segment) - (int64_t)(scan->bits.n & 63);
+}
+
 /* Checks that decoding has reached the position and the DC values of the next mark. */
 static int check_mark(const leat_jpeg_scan *scan, leat_error *err)
 {
     const leat_jpeg_mark *mark = &scan->jpeg->marks[scan->mcu / scan->jpeg->mark_mcus];
-    const int64_t used = 8 * (int64_t)(scan->bits.p - scan->segment) - (int64_t)(scan->bits.n & 63);
-    int fits = used == (int64_t)scan->segment_bits;
+    int fits = bits_used(scan) == (int64_t)scan->segment_bits;
     for (int i = 0; i < scan->jpeg->n_components; i++)
         fits &= scan->dc_sum[i] == mark->dc[i];
     return fits ? LEAT_OK : refuse(err, "the index belongs to another file");
@@ -335,4 +340,59 @@ int leat_jpeg_scan_finish(leat_jpeg_scan *scan, leat_error *err)
         scan->segment_stop = scan->n_mcus;
     }
     return pass_marker(scan, err);
+}
+
+/* Reads the whole scan into the segment. Returns where the bytes from `middle` on are there, or NULL: the scan
+ * has a marker before it, or it is inside a stuffed pair. */
+static uint8_t *read_halves(leat_jpeg_scan *scan, const uint8_t *middle)
+{
+    const leat_jpeg *jpeg = scan->jpeg;
+    const uint8_t *stop;
+    const size_t n = jpeg->dsp->unstuff(jpeg->scan, middle, scan->segment, &stop);
+    if (stop != middle)
+        return NULL;
+    set_bits(scan, n + jpeg->dsp->unstuff(middle, jpeg->end, scan->segment + n, &scan->src), 0);
+    return scan->segment + n;
+}
+
+int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scratch, leat_error *err)
+{
+    const leat_jpeg *jpeg = scans->jpeg;
+    const uint64_t across = (uint64_t)jpeg->mcus_x, first = (uint64_t)row * across;
+    const leat_jpeg_mark *mark = &jpeg->marks[first / jpeg->mark_mcus];
+    const int is_inside = mark->byte <= (size_t)(jpeg->end - jpeg->scan) && mark->bit < 8;
+    const uint8_t *at = is_inside ? read_halves(scans, jpeg->scan + mark->byte) : NULL;
+    if (!at)
+        return refuse(err, "the index belongs to another file");
+    scans[1] = scans[0];
+    scans[0].segment_stop = first;
+    scans[1].segment_stop = scans->n_mcus;
+    if (leat_jpeg_skim_memory(&scans[1], scratch))
+        return refuse_memory(err, jpeg);
+    scans[1].bits = (leat_jpeg_bits){ (uint64_t)*at << (56 + mark->bit), 8u - mark->bit, at + 1,
+                                      scans->bits.limit };
+    for (int i = 0; i < 3; i++)
+        scans[1].dc_sum[i] = mark->dc[i];
+    for (scans[1].mcu = first - first % jpeg->mark_mcus; scans[1].mcu < first;) {
+        const uint64_t left = first - scans[1].mcu, n = left < across ? left : across;
+        if (leat_jpeg_skim(&scans[1], 0, (int32_t)n))
+            return refuse(err, "the index belongs to another file");
+        scans[1].mcu += n;
+    }
+    return LEAT_OK;
+}
+
+int leat_jpeg_scan_either(leat_jpeg_scan *scans, int *which, leat_error *err)
+{
+    *which = leat_jpeg_skim_either(scans);
+    if (*which < 0)
+        return refuse(err, "bad code or DC value, or data ends early");
+    return *which && scans[1].mcu == scans->n_mcus ? finish_segment(&scans[1], err) : LEAT_OK;
+}
+
+int leat_jpeg_scan_meet(const leat_jpeg_scan *scan, const leat_jpeg_scan *other, leat_error *err)
+{
+    const int meets = scan->mcu == other->mcu && bits_used(scan) == bits_used(other) &&
+                      !memcmp(scan->dc_sum, other->dc_sum, sizeof scan->dc_sum);
+    return meets ? LEAT_OK : refuse(err, "the index belongs to another file");
 }

@@ -6,6 +6,9 @@
 
 enum { MISS = 255 << 8 };
 
+/* MCUs at a time. Their blocks and the tables fit the first cache. */
+enum { SKIM_MCUS = 32 };
+
 /* Small files are read faster than large tables are made. */
 enum { SMALL_BITS = 10, SMALL_BYTES = 512 << 10 };
 
@@ -75,39 +78,58 @@ static int make_tables(const leat_jpeg_scan *scan, int i, leat_jpeg_quick *quick
     return 0;
 }
 
-int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch)
+/* The blocks of SKIM_MCUS MCUs. */
+static int make_starts(leat_jpeg_scan *scan, leat_scratch *scratch)
 {
-    const leat_jpeg *jpeg = scan->jpeg;
-    const size_t n_blocks = (size_t)jpeg->mcus_x * (size_t)jpeg->blocks_per_mcu;
-    leat_jpeg_quick *quick[3][2];
-    leat_jpeg_turn *turn = leat_scratch_take(scratch, (size_t)jpeg->blocks_per_mcu * sizeof *turn);
-    scan->starts = leat_scratch_take(scratch, (n_blocks + 1) * sizeof *scan->starts);
-    scan->turns = turn;
-    if (!turn || !scan->starts)
+    const size_t n_blocks = (size_t)SKIM_MCUS * (size_t)scan->jpeg->blocks_per_mcu;
+    leat_jpeg_start *at = leat_scratch_take(scratch, (n_blocks + 1) * sizeof *at);
+    if (!at)
         return -1;
-    for (int i = 0; i < jpeg->n_components; i++) {
-        const leat_jpeg_component *c = &jpeg->component[i];
-        const int same = i == 2 && c->dc == c[-1].dc && c->ac == c[-1].ac;
-        if (same)
-            memcpy(quick[i], quick[i - 1], sizeof quick[i]);
-        else if (make_tables(scan, i, quick[i], scratch))
-            return -1;
-        for (int b = 0; b < c->h * c->v; b++, turn++) {
-            *turn = (leat_jpeg_turn){ quick[i][LEAT_JPEG_AC], quick[0][LEAT_JPEG_DC], turn + 1 };
-            if (turn != scan->turns)
-                turn[-1].next = quick[i][LEAT_JPEG_DC];
+    scan->starts = at;
+    for (int mcu = 0; mcu < SKIM_MCUS; mcu++)
+        for (int i = 0; i < scan->jpeg->n_components; i++) {
+            const leat_jpeg_component *c = &scan->jpeg->component[i];
+            for (int b = 0; b < c->h * c->v; b++, at++) {
+                *at = (leat_jpeg_start){ scan->quick[i][LEAT_JPEG_AC], scan->quick[0][LEAT_JPEG_DC],
+                                         0, 0 };
+                if (at != scan->starts)
+                    at[-1].next = scan->quick[i][LEAT_JPEG_DC];
+            }
         }
-    }
-    turn[-1].after = scan->turns;
     return 0;
 }
 
+int leat_jpeg_skim_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
+{
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        const leat_jpeg_component *c = &scan->jpeg->component[i];
+        const size_t n = (size_t)c->n_across * (size_t)c->v;
+        if (!(scan->blocks[i] = leat_scratch_take(scratch, n * sizeof(int16_t))))
+            return -1;
+    }
+    return make_starts(scan, scratch);
+}
+
+int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch)
+{
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
+        const leat_jpeg_component *c = &scan->jpeg->component[i];
+        leat_jpeg_quick *quick[2];
+        if (i == 2 && c->dc == c[-1].dc && c->ac == c[-1].ac)
+            memcpy(quick, scan->quick[i - 1], sizeof quick);
+        else if (make_tables(scan, i, quick, scratch))
+            return -1;
+        memcpy(scan->quick[i], quick, sizeof quick);
+    }
+    return leat_jpeg_skim_memory(scan, scratch);
+}
+
 /* The DC difference at the start of a block. */
-static inline int32_t difference_at(const leat_jpeg_scan *scan, leat_jpeg_start start,
+static inline int32_t difference_at(const leat_jpeg_scan *scan, const leat_jpeg_start *start,
                                     const leat_jpeg_table *table)
 {
-    const uint32_t n = start.n & 63; /* bits before p */
-    const uint8_t *p = scan->segment + (uint32_t)(start.p - (uint32_t)(uintptr_t)scan->segment);
+    const uint32_t n = start->n & 63; /* bits before p */
+    const uint8_t *p = scan->segment + (uint32_t)(start->p - (uint32_t)(uintptr_t)scan->segment);
     const uint64_t word = load_be64(p - (n + 7) / 8) << (-n & 7);
     const uint64_t entry = table->fast[word >> (64 - LEAT_JPEG_PROBEUP_BITS)];
     int length;
@@ -131,7 +153,7 @@ static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_start *start
     for (; n_mcus; n_mcus--, start += step, to += h)
         for (int32_t y = 0; y < v; y++)
             for (int32_t x = 0; x < h; x++) {
-                dc += difference_at(scan, start[y * h + x], table);
+                dc += difference_at(scan, &start[y * h + x], table);
                 beyond |= (uint32_t)(dc + 32767) > 65534;
                 to[y * c->n_across + x] = (int16_t)dc;
             }
@@ -139,18 +161,78 @@ static uint32_t sum_dc(leat_jpeg_scan *scan, int i, const leat_jpeg_start *start
     return beyond;
 }
 
-int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus)
+/* Adds up the DC values that a run has found, from `column` on. */
+static uint32_t sum_all_dc(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus)
 {
-    const leat_jpeg *jpeg = scan->jpeg;
-    const int32_t step = jpeg->blocks_per_mcu;
     const leat_jpeg_start *start = scan->starts;
     uint32_t beyond = 0;
-    if (jpeg->dsp->skim(&scan->bits, scan->turns, scan->turns[step - 1].next, scan->starts,
-                        scan->starts + (ptrdiff_t)n_mcus * step))
-        return -1;
-    for (int i = 0; i < jpeg->n_components; i++) {
+    for (int i = 0; i < scan->jpeg->n_components; i++) {
         beyond |= sum_dc(scan, i, start, column, n_mcus);
-        start += jpeg->component[i].h * jpeg->component[i].v;
+        start += scan->jpeg->component[i].h * scan->jpeg->component[i].v;
     }
+    return beyond;
+}
+
+/* Begins to skip some of the next MCUs, n_mcus at most. */
+static void begin(leat_jpeg_scan *scan, int32_t n_mcus)
+{
+    const int32_t n = n_mcus < SKIM_MCUS ? n_mcus : SKIM_MCUS;
+    leat_jpeg_start *const first = scan->starts;
+    const leat_jpeg_start *const stop = first + (ptrdiff_t)n * scan->jpeg->blocks_per_mcu;
+    scan->skim_mcus = n;
+    scan->skimmer = (leat_jpeg_skimmer){
+        scan->bits.word, scan->bits.n, scan->bits.p, 0, first, scan->quick[0][LEAT_JPEG_DC], stop,
+        scan->bits.limit
+    };
+    first->p = (uint32_t)(uintptr_t)scan->bits.p;
+    first->n = (uint32_t)scan->bits.n;
+}
+
+/* Takes their DC values. */
+static int end(leat_jpeg_scan *scan, int32_t column)
+{
+    const leat_jpeg_skimmer *const s = &scan->skimmer;
+    const uint32_t beyond = sum_all_dc(scan, column, scan->skim_mcus);
+    scan->bits = (leat_jpeg_bits){ s->word, s->n, s->p, s->limit };
+    scan->skim_mcus = 0;
     return beyond ? -1 : 0;
+}
+
+int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus)
+{
+    leat_jpeg_skimmer *const skimmer = &scan->skimmer;
+    for (int32_t n; n_mcus; column += n, n_mcus -= n) {
+        begin(scan, n_mcus);
+        n = scan->skim_mcus;
+        if (scan->jpeg->dsp->skim(&skimmer, 1) || end(scan, column))
+            return -1;
+    }
+    return 0;
+}
+
+int leat_jpeg_skim_either(leat_jpeg_scan *scans)
+{
+    const int32_t across = scans->jpeg->mcus_x;
+    for (;;) {
+        leat_jpeg_skimmer *skimmers[2];
+        int n = 0;
+        for (leat_jpeg_scan *s = scans; s < scans + 2; s++) {
+            if (s->mcu < s->segment_stop && !s->skim_mcus)
+                begin(s, across - (int32_t)(s->mcu % (uint64_t)across));
+            if (s->skim_mcus)
+                skimmers[n++] = &s->skimmer;
+        }
+        if (scans->jpeg->dsp->skim(skimmers, n))
+            return -1;
+        for (leat_jpeg_scan *s = scans; s < scans + 2; s++) {
+            const int32_t column = (int32_t)(s->mcu % (uint64_t)across), n_mcus = s->skim_mcus;
+            if (!n_mcus || s->skimmer.block < s->skimmer.stop)
+                continue;
+            if (end(s, column))
+                return -1;
+            s->mcu += (uint64_t)n_mcus;
+            if (column + n_mcus == across)
+                return (int)(s - scans);
+        }
+    }
 }

@@ -18,9 +18,11 @@ static const leat_option table[] = {
                        "where samples are stored: memory, while the plan is open; device: all "
                        "samples in the memory of the loader's CUDA device, while the loader is "
                        "open; or the path of a file, for later runs too"),
-    LEAT_OPTION_BYTES_OR(leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
-                         "size limit; samples that do not fit are computed again in each epoch; "
-                         "auto: half of the free memory, or of the free disk space"),
+    LEAT_OPTION_BYTES_OR(
+        leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
+        "size limit; samples that do not fit are computed again in each epoch; "
+        "auto: what the other stages leave of engine.memory, or half of the free disk "
+        "space"),
     LEAT_OPTION_END
 };
 

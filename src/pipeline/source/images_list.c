@@ -79,7 +79,10 @@ static int visit_one(walk *w, const struct dirent *entry, visit_entry *visit)
         return leat_fail(w->err, LEAT_E_NOMEM, "images: the path of a file");
     const char kind = kind_of(entry, path);
     if (kind == 0)
-        rc = leat_node_fail(w->where, w->err, LEAT_E_IO, "%s: %s", path, strerror(errno));
+        rc = leat_node_fail(w->where, w->err, LEAT_E_IO, "%s: %s", path,
+                            errno == ENOENT ? "a broken link: remove it, or put back the file that "
+                                              "it names"
+                                            : strerror(errno));
     else
         rc = visit(w, &path, kind);
     free(path);
@@ -201,7 +204,8 @@ static int helpers(size_t n_files, int64_t threads)
 }
 
 /* Removes files that are no images from the list. */
-static void keep_images(leat_images_list *list, const bool *is_image, left_out *others)
+static void keep_images(leat_images_list *list, const bool *is_image, left_out *empty,
+                        left_out *others)
 {
     size_t n = 0;
     for (size_t i = 0; i < list->n_files; i++) {
@@ -210,14 +214,15 @@ static void keep_images(leat_images_list *list, const bool *is_image, left_out *
             list->files[n].bytes = list->files[i].bytes;
             list->files[n++].label = list->files[i].label;
         } else {
-            leave_out(others, list->files[i].path);
+            leave_out(list->files[i].bytes ? others : empty, list->files[i].path);
             free(list->files[i].path);
         }
     }
     list->n_files = n;
 }
 
-static int sniff_all(leat_images_list *list, int64_t threads, left_out *others, leat_error *err)
+static int sniff_all(leat_images_list *list, int64_t threads, left_out *empty, left_out *others,
+                     leat_error *err)
 {
     sniffing s = { .list = list, .is_image = calloc(list->n_files + 1, sizeof *s.is_image) };
     leat_pool *pool = NULL;
@@ -228,7 +233,7 @@ static int sniff_all(leat_images_list *list, int64_t threads, left_out *others, 
         leat_pool_open(&pool, n_more, "images", sniff_pieces, &s, NULL);
     sniff_pieces(&s, 0);
     leat_pool_close(&pool);
-    keep_images(list, s.is_image, others);
+    keep_images(list, s.is_image, empty, others);
     free(s.is_image);
     return s.failed ? leat_fail(err, LEAT_E_IO, "images: cannot open files: %s",
                                 leat_format_open_error(s.failed))
@@ -282,11 +287,12 @@ static int fail_empty(const walk *w)
         w->root, n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
 }
 
-static int note_all(const walk *w, const left_out *others)
+static int note_all(const walk *w, const left_out *empty, const left_out *others)
 {
     leat_images_list *const list = w->list;
     int rc;
-    if ((rc = note_left_out(list, others, "file that is no image", "files that are no images",
+    if ((rc = note_left_out(list, empty, "empty file", "empty files", w->err)) < 0 ||
+        (rc = note_left_out(list, others, "file that is no image", "files that are no images",
                             w->err)) < 0 ||
         (rc = note_left_out(list, &w->odd, "name that is neither a file nor a folder",
                             "names that are neither files nor folders", w->err)) < 0 ||
@@ -299,16 +305,16 @@ static int note_all(const walk *w, const left_out *others)
 int leat_images_list_open(const char *root, int64_t threads, const leat_node *where,
                           leat_images_list *out, leat_error *err)
 {
-    left_out others = { .n = 0 };
+    left_out empty = { .n = 0 }, others = { .n = 0 };
     walk w = { .list = out, .root = root, .where = where, .err = err };
     *out = (leat_images_list){ 0 };
     int rc = visit_folder(&w, root, visit_class);
     if (rc >= 0)
-        rc = sniff_all(out, threads, &others, err);
+        rc = sniff_all(out, threads, &empty, &others, err);
     if (rc >= 0 && out->n_files == 0)
         rc = fail_empty(&w);
     if (rc >= 0)
-        rc = note_all(&w, &others);
+        rc = note_all(&w, &empty, &others);
     for (int32_t i = 0; i < out->n_classes; i++)
         free(w.classes[i]);
     free(w.classes);

@@ -61,13 +61,15 @@ static void report(struct doctor *d, const char *what)
 static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_suggestion *change,
                         bool *has, leat_error *err)
 {
+    const leat_trial_how how = { change, d->result->rounds, d->out.steps, trial == &d->other };
     leat_error why = { 0 };
-    const int rc = leat_trial_open(trial, d->config, change, d->result->rounds, d->out.steps, &why);
+    const int rc = leat_trial_open(trial, &d->arm, &how, &why);
     *has = rc == LEAT_OK;
     if (rc == LEAT_OK)
         return LEAT_OK;
     leat_trial_close(trial);
-    if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED)
+    if (rc == LEAT_E_CONFIG || rc == LEAT_E_ARGUMENT || rc == LEAT_E_UNSUPPORTED ||
+        rc == LEAT_E_NOMEM)
         return LEAT_OK;
     return leat_fail(err, rc, "with %s: %s", change->n_set ? change->set[0] : change->lines,
                      why.message);
@@ -75,6 +77,7 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
 
 static int open_all(struct doctor *d, const leat_config *config, leat_error *err)
 {
+    leat_arm_room room = { .n = 0 };
     int rc;
     if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
         (d->options->device &&
@@ -82,6 +85,8 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
         (rc = leat_arm_open(&d->arm, err)) < 0 ||
+        (rc = leat_arm_room_take(&room, &d->arm, err)) < 0 ||
+        (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0 ||
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
@@ -185,22 +190,24 @@ static double ns_per_batch(const leat_arm *arm, int32_t round)
     return (double)arm->runs[round].wall_ns / arm->out->steps;
 }
 
-/* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. */
+/* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. A run of fewer
+ * batches shows nothing. */
 static int probe(struct doctor *d, leat_error *err)
 {
-    double plain = 0, more = 0;
-    const int32_t last = d->result->rounds - 1;
+    double plain[PROBE_ROUNDS], more[PROBE_ROUNDS];
+    const int32_t last = d->result->rounds - 1, twice = d->out.steps / PROBE_EVERY;
     int rc = LEAT_OK;
-    for (int i = 0; i < 2 * PROBE_ROUNDS && rc == LEAT_OK; i++) {
+    for (int i = 0; i < 2 * PROBE_ROUNDS && rc == LEAT_OK && twice > 0; i++) {
         const bool added = (i / 2 + i) % 2; /* plain, more, more, plain */
         d->arm.repeat_every = added ? PROBE_EVERY : 0;
         rc = leat_arm_run(&d->arm, last, err);
-        *(added ? &more : &plain) += ns_per_batch(&d->arm, last) / PROBE_ROUNDS;
+        (added ? more : plain)[i / 2] = ns_per_batch(&d->arm, last);
     }
     d->arm.repeat_every = 0;
     const double step = leat_forecast_of(&d->facts).step;
-    if (rc == LEAT_OK && step > 0)
-        d->result->probe = (more - plain) / (step / PROBE_EVERY);
+    if (rc == LEAT_OK && step > 0 && twice > 0)
+        d->result->probe =
+            leat_doctor_slope(plain, more, PROBE_ROUNDS, step * twice / d->out.steps);
     report(d, "probing which part has slack");
     return rc;
 }
@@ -283,11 +290,12 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
     leat_meter before[VERIFY_ROUNDS];
+    const leat_trial_how how = { .change = s, .rounds = VERIFY_ROUNDS };
     leat_trial *trial = calloc(1, sizeof *trial);
     leat_other_processes others_before, others_after;
     int rc = trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
     if (rc == LEAT_OK)
-        rc = leat_trial_open(trial, d->config, s, VERIFY_ROUNDS, 0, err);
+        rc = leat_trial_open(trial, &d->arm, &how, err);
     if (rc == LEAT_OK)
         rc = leat_arm_warm_up(&trial->arm, d->options->steps, err);
     leat_other_processes_look("", &others_before);
@@ -309,8 +317,10 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 static int verify_first(struct doctor *d, leat_error *err)
 {
     for (int32_t i = 0; i < d->result->n_suggestions; i++)
-        if (!d->result->suggestions[i].not_tried[0])
-            return verify(d, &d->result->suggestions[i], err);
+        if (!d->result->suggestions[i].not_tried[0]) {
+            const int rc = verify(d, &d->result->suggestions[i], err);
+            return rc == LEAT_E_UNSUPPORTED ? LEAT_OK : rc; /* its cache was full in time before */
+        }
     return LEAT_OK;
 }
 
@@ -324,8 +334,12 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
         return rc;
     snprintf(out->device, sizeof out->device, "%s", d->out.device);
     out->simulated = d->out.simulated;
+    out->uncached = d->out.uncached;
+    out->batch_size = leat_plan_get_info(d->arm.plan)->batch_size;
     out->steps = d->out.steps;
     gather(d);
+    leat_trial_close(&d->other); /* their memory is for the trials */
+    leat_trial_close(&d->waitless);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
     if (!strcmp(d->diagnosis.name, "environment"))
@@ -363,6 +377,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     d->options = options ? options : &defaults;
     d->result = out;
     if ((rc = check(d->options, err)) == LEAT_OK) {
+        out->no_trials = d->options->no_trials;
         out->rounds = d->options->rounds ? d->options->rounds : DEFAULT_ROUNDS;
         d->n_total = 1 + out->rounds + (d->options->no_trials ? 0 : leat_suggest_most()) +
                      (d->options->verify ? VERIFY_ROUNDS : 0);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bytes_text.h"
 #include "base/text.h"
 #include "doctor_fill.h"
 #include "study/forecast.h"
@@ -137,6 +138,25 @@ static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
     snprintf(e->text, sizeof e->text, "host is late: %s", why);
 }
 
+/* What layers on other devices cost in a step of the whole. */
+static void placement_evidence(const leat_facts *f, leat_doctor_result *out)
+{
+    char there[32], crossing[32], rest[32], bytes[32];
+    const double share = out->shares[LEAT_SHARE_PLACEMENT].share,
+                 waits = share * out->measured_step_ms * 1e6 - f->meter.elsewhere_ns -
+                         f->meter.crossing_ns;
+    if (f->meter.crossings <= 0)
+        return;
+    ms_text(f->meter.elsewhere_ns, there);
+    ms_text(f->meter.crossing_ns, crossing);
+    ms_text(waits > 0 ? waits : 0, rest);
+    leat_doctor_evidence *e = add_evidence(out, "placement", share, "share");
+    leat_text(e->text, sizeof e->text,
+              "%s: %s ms; %.4g crossings of %s: %s ms; waits at crossings: %s ms",
+              f->placed[0] ? f->placed : "layers on other devices", there, f->meter.crossings,
+              leat_bytes_text((int64_t)f->meter.crossed_bytes, bytes), crossing, rest);
+}
+
 /* Spans of all threads count as if one thread had recorded them, so this is the most that they can cost. */
 static void span_evidence(const leat_facts *f, leat_doctor_result *out)
 {
@@ -174,6 +194,7 @@ void leat_doctor_fill_evidence(const leat_facts *f, const leat_doctor_loaders *l
                       "of the step, the device computes for only");
     stage_evidence(f, out);
     rule_evidence(f, &m, out);
+    placement_evidence(f, out);
     late_evidence(f, &m, out);
     span_evidence(f, out);
 }

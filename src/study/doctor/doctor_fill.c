@@ -9,11 +9,15 @@
 
 #include "base/text.h"
 #include "study/forecast.h"
+#include "study/median.h"
 
 static double ms_at(const leat_facts *f, double rate)
 {
     return rate > 0 ? f->rows / rate * 1e3 : 0;
 }
+
+static const double PROBE_APART = 0.5;   /* the middle two of its pairs: more is noise */
+static const double PROBE_BEYOND = 0.25; /* what is added makes a run longer by 0 to 1 of it */
 
 /* --- capacities -------------------------------------------------------------------------------- */
 
@@ -74,9 +78,9 @@ static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *load
 
 static void fill_shares(const leat_facts *f, leat_doctor_result *out)
 {
-    static const char *const names[LEAT_N_SHARES] = { "busy",   "input_wait", "exposed_copy",
-                                                      "launch", "sync",       "other_host",
-                                                      "unknown" };
+    static const char *const names[LEAT_N_SHARES] = { "busy",       "input_wait", "exposed_copy",
+                                                      "launch",     "sync",       "placement",
+                                                      "other_host", "unknown" };
     double shares[LEAT_N_SHARES];
     leat_forecast_shares(f, shares);
     for (int i = 0; i < LEAT_N_SHARES; i++)
@@ -97,11 +101,12 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
 {
     const leat_forecast m = leat_forecast_of(f);
     const bool step = !strcmp(d->name, "compute-bound"), shared = !strcmp(d->name, "shared-cores");
-    const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound");
+    const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound") ||
+                      !strcmp(d->name, "placement");
     const bool input = !strcmp(d->name, "input-bound"), copy = !strcmp(d->name, "transfer-bound");
     const double loader = ms_at(f, loaders->ahead.value) * 1e6;
     /* If the loader or the step is limited by the cores, that is the same limit. */
-    const bool is_cpu = (input && strstr(d->label, "cpu-saturated")) ||
+    const bool is_cpu = (input && strstr(d->label, "cpu-saturated")) || (step && f->on_host) ||
                         ((input || step) && m.shared >= CPU_LIMITS * m.predicted);
     const struct wall walls[] = {
         { "the step on the device", step   ? 0
@@ -117,8 +122,8 @@ static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
     for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
         if (walls[i].ns > 0 && (!next || walls[i].ns > next->ns))
             next = &walls[i];
-    if (!next)
-        return;
+    if (!next || !strcmp(d->name, "environment") || !strcmp(d->name, "inconclusive"))
+        return; /* no part is known to be the limit, so none comes next */
     snprintf(out->next_wall, sizeof out->next_wall, "%s", next->name);
     out->next_wall_step_ms = next->ns * 1e-6;
 }
@@ -139,6 +144,9 @@ static const struct {
       "fix in the input." },
     { "launch-bound", NULL, "The device waits for the host, which launches many short kernels." },
     { "sync-bound", NULL, "The device waits while the host waits for its results." },
+    { "placement", NULL,
+      "The device waits for layers that run on other devices, and for what crosses to and from "
+      "them. Where a layer names a `device` of its own, leave it out." },
     { "shared-cores", NULL,
       "Input and training need the same CPU cores, and take them from each other." },
     { "warm-up", NULL,
@@ -149,6 +157,9 @@ static const struct {
     { "environment", NULL,
       "Other programs used the CPU meanwhile: end them and run this again. The figures say "
       "little." },
+    { "inconclusive", "too-few-steps",
+      "Fewer than 5 steps were measured: their times say little. Measure again, with more --steps "
+      "or --rounds." },
     { "inconclusive", NULL,
       "The measurements do not explain the step time. Measure again, longer." },
 };
@@ -165,6 +176,7 @@ static const struct {
     { "pageable", " The batches are not in pinned memory." },
     { "small-copies", " The copies are small, so their latency counts." },
     { "trainer-starved", " The workers take those of the trainer." },
+    { "driver-starved", " The workers take that of the thread that feeds the device." },
 };
 
 static const char *meaning_of_label(const char *label)
@@ -185,7 +197,13 @@ static void fill_sentence(const leat_diagnosis *d, leat_doctor_result *out)
         if (!strcmp(meanings[i].name, d->name) &&
             (!meanings[i].label || !strcmp(meanings[i].label, d->label)))
             meaning = meanings[i].text;
-    if (d->also[0])
+    const bool unclear = !strcmp(d->also, "environment") || !strcmp(d->also, "inconclusive");
+    if (unclear)
+        snprintf(also, sizeof also, " What limits its steps is not clear%s.",
+                 !strcmp(d->also, "environment") ? ": other programs used the CPU" : "");
+    else if (!strcmp(d->also, "shared-cores"))
+        snprintf(also, sizeof also, " In its steps, input and training need the same cores.");
+    else if (d->also[0])
         snprintf(also, sizeof also,
                  strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."
                                             : " Its steps are %s.",
@@ -233,11 +251,27 @@ void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int3
         { "first batch", (double)once->batch_ns },
         { "first step", (double)once->step_ns - step },
         { "warm-up steps", (double)once->warm_ns - (warmup_steps - 1) * step },
+        { "fill cache", (double)once->fill_ns },
     };
-    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
+    const size_t n = sizeof costs / sizeof *costs - (once->fill_ns == 0);
+    for (size_t i = 0; i < n; i++)
         out->one_time[out->n_one_time++] =
             (leat_doctor_cost){ costs[i].name, costs[i].ns > 0 ? costs[i].ns * 1e-6 : 0 };
     out->warmup_steps = warmup_steps;
+}
+
+/* --- the probe --------------------------------------------------------------------------------- */
+
+double leat_doctor_slope(const double *plain, const double *more, int n, double added)
+{
+    double slopes[LEAT_DOCTOR_PROBE_MOST];
+    for (int i = 0; i < n; i++)
+        slopes[i] = (more[i] - plain[i]) / added;
+    leat_median_sort_real(slopes, (size_t)n);
+    const double low = slopes[(n - 1) / 2], high = slopes[n / 2], slope = (low + high) / 2;
+    if (!(high - low <= PROBE_APART) || slope < -PROBE_BEYOND || slope > 1 + PROBE_BEYOND)
+        return -1;
+    return slope < 0 ? 0 : slope > 1 ? 1 : slope;
 }
 
 /* --- a guess ----------------------------------------------------------------------------------- */

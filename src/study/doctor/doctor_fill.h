@@ -21,4 +21,9 @@ void leat_doctor_fill_evidence(const leat_facts *facts, const leat_doctor_loader
 void leat_doctor_fill_costs(const leat_facts *facts, const leat_arm_once *once,
                             int32_t warmup_steps, leat_doctor_result *out);
 
+/* How much of a time that was added to steps made runs longer, 0 … 1: the median of n pairs of runs, without it and
+ * with it. All in ns per batch. -1: the pairs differ too much, or show what cannot be. */
+enum { LEAT_DOCTOR_PROBE_MOST = 16 };
+double leat_doctor_slope(const double *plain, const double *more, int n, double added);
+
 #endif

@@ -12,7 +12,7 @@
 #include "study/forecast.h"
 #include "suggest_cache.h"
 
-enum { MOST_WORKERS = 64 };
+enum { MOST_WORKERS = 64, MOST_LAYERS = 10000 };
 
 struct row {
     const char *title, *why;
@@ -175,6 +175,26 @@ static void set_rare_sync(const leat_suggest_about *about, leat_doctor_suggestio
     add(out, "train.sync_every", 100);
 }
 
+static bool is_placed(const leat_suggest_about *about)
+{
+    return about->facts->meter.crossings > 0; /* whatever the verdict: it is tried */
+}
+
+/* Layers in the list `train.model` that name a device. */
+static void set_own_device(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    char path[64], text[256];
+    for (int i = 0; i < MOST_LAYERS; i++) {
+        snprintf(path, sizeof path, "train.model[%d]", i);
+        if (leat_config_get(about->config, path, text, sizeof text, NULL) < 0)
+            break;
+        snprintf(path, sizeof path, "train.model[%d].device", i);
+        if (leat_config_get(about->config, path, text, sizeof text, NULL) == LEAT_OK && text[0] &&
+            out->n_set < LEAT_DOCTOR_MAX_SET)
+            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=\"\"", path);
+    }
+}
+
 static bool launches(const leat_suggest_about *about)
 {
     return is(about, "launch-bound");
@@ -264,6 +284,9 @@ static const struct row rows[] = {
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
       waits_often, set_rare_sync, false },
+    { "Compute these layers on the run's own device",
+      "layers on other devices make it wait for them, and for the copies between them", is_placed,
+      set_own_device, false },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
       set_graph, false },
     { "Use larger batches",
@@ -349,8 +372,9 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if ((!s.n_set && !s.lines[0]) || leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
     const int rc = leat_suggest_try(about, row->input_only, &s, &why);
-    if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT)
-        return LEAT_OK; /* such a value cannot be set in this config or on this device */
+    if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||
+        rc == LEAT_E_NOMEM)
+        return LEAT_OK; /* such a value cannot be set in this config, on this device or machine */
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
     out->n_tried++;

@@ -44,23 +44,32 @@ double leat_suggest_without_decoding(const leat_facts *f, double share)
         return 0;
     after.loader.value = f->loader.value / (rest > 0.02 ? rest : 0.02);
     after.loader_cpu_ns = f->loader_cpu_ns * rest;
-    return f->rows / f->run.value * 1e9 * leat_forecast_of(&after).predicted / before;
+    const leat_forecast m = leat_forecast_of(&after);
+    const double scaled = f->rows / f->run.value * 1e9 * m.predicted / before;
+    return scaled > m.step ? scaled : m.step; /* another input makes no step faster than alone */
 }
 
-/* "it takes 7.03 MB of memory (143 samples of 49.2 kB); 23.8 GB are free". */
+/* "it takes 7.03 MB (143 samples of 49.2 kB); the limit is 5.9 GB (engine.memory, auto: a quarter of what is free)". */
 static void say_memory(const leat_suggest_place *place, char *text, size_t size)
 {
-    char each[32], all[32], most[32];
+    char each[32], all[32], limit[32], left[32], takes[128], why[96];
     const double bytes = (double)place->sample_bytes * (double)place->n_samples;
-    leat_bytes_text(place->free_bytes, most);
+    snprintf(why, sizeof why, "%s (engine.memory%s)", leat_bytes_text(place->limit_bytes, limit),
+             place->is_auto ? ", auto: a quarter of what is free" : "");
     if (bytes < 0 || bytes > 1e18)
-        snprintf(text, size, "how much memory it takes is not known; %s are free", most);
+        snprintf(takes, sizeof takes, "how much memory it takes is not known");
     else
-        snprintf(text, size, "it takes %s%s of memory (%llu samples of %s%s); %s are free%s",
+        snprintf(takes, sizeof takes, "it takes %s%s of memory (%llu samples of %s%s)",
                  place->varies ? "about " : "", leat_bytes_text((int64_t)bytes, all),
                  (unsigned long long)place->n_samples, leat_bytes_text(place->sample_bytes, each),
-                 place->varies ? " on average" : "", most,
-                 place->share < 1 ? ", so only a part is cached" : "");
+                 place->varies ? " on average" : "");
+    if (place->share < 1)
+        snprintf(text, size,
+                 "%s, but gets %s of the limit of %s: a part is cached; for more set "
+                 "engine.memory higher",
+                 takes, leat_bytes_text(place->left_bytes, left), why);
+    else
+        snprintf(text, size, "%s; the limit is %s", takes, why);
 }
 
 /* Whether ops behind the decoder are part of its stage, so that their time is not known apart. */
@@ -75,7 +84,7 @@ static bool runs_with_others(const leat_facts *f)
 void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place,
                             leat_doctor_suggestion *s)
 {
-    char memory[192];
+    char memory[320];
     say_memory(place, memory, sizeof memory);
     snprintf(s->title, sizeof s->title, "Decode once: keep the decoded pictures in a cache");
     leat_text(s->why, sizeof s->why,
@@ -100,10 +109,11 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         leat_suggest_cache_say(f, &place, &cache);
     if (placed && leat_suggest_is_listed(&cache, out))
         return; /* it was tried */
-    const char *const why = !placed ? "it needs other files"
-                            : leat_suggest_cache_fills(f, &place)
-                                ? out->n_tried ? "it cannot be tried here" : "no change was tried"
-                                : "a pass over the data takes long";
+    const char *const why =
+        !placed ? "it needs other files"
+        : leat_suggest_cache_fills(f, &place)
+            ? out->no_trials ? "--quick tries no changes" : "it cannot be tried here"
+            : "a pass over the data takes long";
     leat_doctor_suggestion *s =
         advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
     if (placed) {
@@ -120,7 +130,8 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
 {
     const leat_forecast m = leat_forecast_of(f);
     const double goal = m.step > m.copy ? m.step : m.copy;
-    const double times = goal > 0 ? m.loader / goal : 0;
+    const double now = f->rows / f->run.value * 1e9;
+    const double times = goal > 0 ? (now > m.loader ? now : m.loader) / goal : 0;
     leat_doctor_suggestion *s = advise(f, goal, "it needs another machine", out);
     if (times * f->cores <= MOST_CORES)
         leat_text(s->title, sizeof s->title,

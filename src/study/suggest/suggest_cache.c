@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/machine.h"
 #include "base/text.h"
 #include "leat/budget.h"
 #include "leat/loader.h"
@@ -143,15 +142,15 @@ static bool look_at_memory(const leat_suggest_about *about, const struct place *
 {
     leat_config *config = NULL;
     leat_plan *plan = NULL;
-    leat_machine machine;
     leat_budget *const budget = calloc(1, sizeof *budget);
     const bool good = budget && leat_config_copy(about->config, &config, NULL) == LEAT_OK &&
                       insert(config, out) && leat_plan_open(config, NULL, &plan, NULL) == LEAT_OK &&
                       leat_plan_budget(plan, NULL, budget, NULL) == LEAT_OK;
     if (good) {
-        leat_machine_read("", &machine);
-        out->free_bytes = machine.memory_bytes;
-        out->n_samples = leat_plan_get_info(plan)->n_records;
+        out->limit_bytes = budget->limit_bytes;
+        out->left_bytes = budget->cache_bytes;
+        out->is_auto = !strncmp(budget->limit_reason, "auto", 4);
+        out->n_samples = leat_arm_samples(plan);
         out->sample_bytes = sample_bytes(about->arm->plan, p);
         out->varies = out->sample_bytes < 0;
         if (out->varies)

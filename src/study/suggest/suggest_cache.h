@@ -10,11 +10,12 @@ typedef struct leat_suggest_place {
     char where[LEAT_DOCTOR_MAX_WHERE]; /* "in the list `pipeline`, before `batch`" */
     char lines[LEAT_DOCTOR_MAX_LINES]; /* YAML, with \n between the lines */
     int32_t stage, replaces;           /* as in leat_doctor_suggestion */
-    uint64_t n_samples;
-    int64_t sample_bytes; /* of one in the cache; -1: not known */
-    bool varies;        /* it is the mean of some that were cached: pictures differ in size there */
-    int64_t free_bytes; /* memory that is available now */
-    double share;       /* of the samples that fit into the cache; 1 if their size is not known */
+    uint64_t n_samples;                /* that the stages let pass */
+    int64_t sample_bytes;              /* of one in the cache; -1: not known */
+    bool varies; /* it is the mean of some that were cached: pictures differ in size there */
+    int64_t limit_bytes, left_bytes; /* engine.memory; what the other stages leave of it */
+    bool is_auto;                    /* it is not set: a share of the memory that is free */
+    double share; /* of the samples that fit into the cache; 1 if their size is not known */
 } leat_suggest_place;
 
 /* The cache comes behind the map that decodes; a map with a random op behind the decoder is divided there. False:

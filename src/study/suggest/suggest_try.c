@@ -134,8 +134,9 @@ int leat_suggest_try(const leat_suggest_about *about, bool input_only, leat_doct
 {
     struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
     int rc = pair.trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
+    const leat_trial_how how = { .change = s, .rounds = TRIAL_ROUNDS };
     if (rc == LEAT_OK)
-        rc = leat_trial_open(pair.trial, about->config, s, TRIAL_ROUNDS, 0, err);
+        rc = leat_trial_open(pair.trial, about->arm, &how, err);
     /* A faster variant needs more steps to fill a run, and other caches. */
     if (rc == LEAT_OK) {
         pair.trial->arm.warmup_ns = WARM_NS;

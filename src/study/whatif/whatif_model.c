@@ -52,8 +52,9 @@ void leat_whatif_say(leat_whatif_result *out)
     const char *simulated = row->simulated ? " (simulated)" : "";
     if (row->cores_needed <= out->cores)
         leat_text(out->sentence, sizeof out->sentence,
-                  "%d threads on %d of this machine's cores keep %s busy%s", row->threads_needed,
-                  row->cores_needed, row->device, simulated);
+                  "%d thread%s on %d of this machine's cores keep%s %s busy%s", row->threads_needed,
+                  row->threads_needed == 1 ? "" : "s", row->cores_needed,
+                  row->threads_needed == 1 ? "s" : "", row->device, simulated);
     else
         leat_text(
             out->sentence, sizeof out->sentence,

@@ -26,6 +26,14 @@ static int arena_of(leat_net *net, leat_slot slot, float **out, leat_error *err)
     return *out ? LEAT_OK : LEAT_E_NOMEM;
 }
 
+static const float *cpu_values(leat_net *net, int32_t layer, int32_t param, leat_slot slot)
+{
+    float *arena;
+    return arena_of(net, slot, &arena, NULL) == LEAT_OK
+               ? arena + net->model->params[net->model->layers[layer].first_param + param].at
+               : NULL;
+}
+
 static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
                     leat_error *err)
 {
@@ -301,7 +309,7 @@ static int count_all(leat_net *net, leat_error *err)
     return leat_model_fits(net->model, &memory, err);
 }
 
-static int open_all(leat_net *net, leat_error *err)
+static int open_counted(leat_net *net, leat_error *err)
 {
     const leat_model *model = net->model;
     const int64_t most = (model->batch_size + model->shards - 1) / model->shards;
@@ -310,33 +318,60 @@ static int open_all(leat_net *net, leat_error *err)
         (rc = leat_cpu_team_open(&net->team, count_threads(model), leat_cpu_step_work, net, err)) <
             0 ||
         (rc = leat_cpu_program_open(net, &net->train, true, most, err)) < 0 ||
-        (rc = leat_cpu_program_open(net, &net->even, false, most, err)) < 0 ||
-        (rc = count_all(net, err)) < 0 || (rc = open_memory(net, err)) < 0 ||
-        (rc = leat_cpu_plan_memory(net, err)) < 0 || (rc = open_saved(net, err)) < 0 ||
-        (rc = draw_weights(net, err)) < 0)
+        (rc = leat_cpu_program_open(net, &net->even, false, most, err)) < 0)
+        return rc;
+    return count_all(net, err);
+}
+
+static int open_all(leat_net *net, leat_error *err)
+{
+    int rc;
+    if ((rc = open_memory(net, err)) < 0 || (rc = leat_cpu_plan_memory(net, err)) < 0 ||
+        (rc = open_saved(net, err)) < 0 || (rc = draw_weights(net, err)) < 0)
         return rc;
     return leat_cpu_update_open(net, err);
 }
 
-static int cpu_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
+/* A net that is planned and counted, with nothing large in memory. */
+static int plan_net(const leat_model *model, leat_net **out, leat_error *err)
 {
     leat_net *net = calloc(1, sizeof *net);
-    (void)device;
-    *out = NULL;
+    *out = net;
     if (!net)
         return leat_cpu_no_memory(err, sizeof *net);
     net->model = model;
     net->loops = leat_cpu_loops_get();
-    const bool lacks = model->precision == LEAT_PRECISION_BF16 && !leat_dn_has_bf16();
-    const int rc = lacks ? leat_fail(err, LEAT_E_UNSUPPORTED,
-                                     "this CPU has no bfloat16 arithmetic: write precision: fp32")
-                         : open_all(net, err);
-    if (rc < 0) {
-        cpu_close(net);
-        return rc;
+    if (model->precision == LEAT_PRECISION_BF16 && !leat_dn_has_bf16())
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "this CPU has no bfloat16 arithmetic: write precision: fp32");
+    return open_counted(net, err);
+}
+
+static int cpu_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
+{
+    int rc = plan_net(model, out, err);
+    (void)device;
+    if (rc == LEAT_OK)
+        rc = open_all(*out, err);
+    if (rc < 0 && *out) {
+        cpu_close(*out);
+        *out = NULL;
     }
-    *out = net;
-    return LEAT_OK;
+    return rc;
+}
+
+static int cpu_count(const leat_model *model, leat_train_memory *out, leat_error *err)
+{
+    leat_net *net;
+    const int rc = plan_net(model, &net, err);
+    *out = (leat_train_memory){ 0 };
+    if (rc == LEAT_OK) {
+        cpu_memory(net, out);
+        leat_model_memory(model, out);
+    }
+    if (net)
+        cpu_close(net);
+    return rc;
 }
 
 const leat_backend leat_backend_cpu = {
@@ -346,10 +381,12 @@ const leat_backend leat_backend_cpu = {
     .step = leat_cpu_step,
     .sums = cpu_sums,
     .read = cpu_read,
+    .values = cpu_values,
     .write = cpu_write,
     .blend = cpu_blend,
     .swap = cpu_swap,
     .memory = cpu_memory,
+    .count = cpu_count,
     .updates = cpu_updates,
     .set_updates = cpu_set_updates,
 };

@@ -7,7 +7,9 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "base/bytes_text.h"
 #include "base/cores.h"
+#include "base/machine.h"
 #include "onednn_impl.h"
 
 int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
@@ -17,7 +19,6 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
         const char *text;
     } of[] = {
         [dnnl_success] = { LEAT_E_INTERNAL, "no error" },
-        [dnnl_out_of_memory] = { LEAT_E_NOMEM, "out of memory" },
         [dnnl_invalid_arguments] = { LEAT_E_INTERNAL, "invalid arguments" },
         [dnnl_unimplemented] = { LEAT_E_UNSUPPORTED,
                                  "oneDNN does not support this operation on this CPU" },
@@ -25,6 +26,15 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
         [dnnl_not_required] = { LEAT_E_INTERNAL, "not required" },
     };
     const size_t n = sizeof of / sizeof *of;
+    if (status == dnnl_out_of_memory) {
+        leat_machine machine;
+        char left[32];
+        leat_machine_read("", &machine);
+        return leat_fail(err, LEAT_E_NOMEM,
+                         "no memory is left for oneDNN to make a %s: there are %s (%s); lower "
+                         "pipeline.batch.size or train.threads, or raise the limit",
+                         what, leat_bytes_text(machine.memory_bytes, left), machine.memory_why);
+    }
     const size_t i = (size_t)status < n && of[status].text ? (size_t)status : dnnl_runtime_error;
     return leat_fail(err, of[i].code, "oneDNN %d.%d: %s: %s", dnnl_version()->major,
                      dnnl_version()->minor, what, of[i].text);

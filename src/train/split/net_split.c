@@ -198,6 +198,13 @@ static int split_read(leat_net *net, int32_t layer, int32_t param, leat_slot slo
     return p->on->backend->read(p->net, layer, param, slot, to, err);
 }
 
+static const float *split_values(leat_net *net, int32_t layer, int32_t param, leat_slot slot)
+{
+    const leat_split_part *const p = part_of(net, layer);
+    const leat_backend *const on = p->on->backend;
+    return on->values ? on->values(p->net, layer, param, slot) : NULL;
+}
+
 static int split_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
                        const float *from, leat_error *err)
 {
@@ -249,6 +256,10 @@ leat_split_info leat_split_describe(const leat_net *net)
             }
         info.ends_simulated = net->parts[i].on->device->info.simulated != 0;
         info.simulated |= info.ends_simulated;
+        if (info.ends_simulated && !info.simulated_layer) {
+            info.simulated_layer = net->model->layers[net->parts[i].model.first].name;
+            info.simulated_device = net->parts[i].on->device->info.name;
+        }
         info.in_host_memory &= net->parts[i].on->table->host_memory;
     }
     return info;
@@ -261,6 +272,7 @@ const leat_backend leat_backend_split = {
     .step = split_step,
     .sums = split_sums,
     .read = split_read,
+    .values = split_values,
     .write = split_write,
     .blend = split_blend,
     .swap = split_swap,

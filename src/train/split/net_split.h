@@ -14,9 +14,10 @@ bool leat_split_wanted(const leat_model *model);
 /* crossings, and their bytes, are those of a training step of a full batch without masks. */
 typedef struct leat_split_info {
     int64_t crossings, bytes;
-    bool simulated;      /* a device is */
-    bool ends_simulated; /* that of the loss is */
-    bool in_host_memory; /* all devices compute there */
+    bool simulated;                                 /* a device is */
+    bool ends_simulated;                            /* that of the loss is */
+    const char *simulated_layer, *simulated_device; /* the first; NULL: none */
+    bool in_host_memory;                            /* all devices compute there */
 } leat_split_info;
 leat_split_info leat_split_describe(const leat_net *net);
 

@@ -91,8 +91,10 @@ int leat_carry_open(leat_carry *c, leat_error *err)
     c->there = there ? from->table->device_alloc(from->device, c->bytes) : NULL;
     c->here = here ? to->table->device_alloc(to->device, c->bytes) : NULL;
     if (!c->host || (there && !c->there) || (here && !c->here))
-        return leat_fail(err, LEAT_E_NOMEM, "no %zu bytes for what goes from %s to %s", c->bytes,
-                         from->device->info.name, to->device->info.name);
+        return leat_fail(err, LEAT_E_NOMEM,
+                         "no memory for the %zu bytes of a batch that go from %s to %s: lower "
+                         "pipeline.batch.size, or give these layers one `device`",
+                         c->bytes, from->device->info.name, to->device->info.name);
     int rc = clear(c, err);
     if (rc == LEAT_OK)
         rc = leat_span_open(&c->down, from, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * split_open.c: cuts a model whose layers run on several devices into nets, and opens them. A part in host memory must fit
- * beside the parts before it and all that crosses. See split.h for the design. */
+ * split_open.c: cuts a model whose layers run on several devices into nets, and opens them. All parts are
+ * counted before the first is opened: one in host memory must fit beside the parts before it and all that crosses. See split.h for the design. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,24 +67,49 @@ static void plan_carries(const leat_net *net, int32_t i)
 static void limit_memory(leat_net *net, leat_split_part *p)
 {
     const int64_t all = net->model->memory_limit;
-    char text[32];
+    char text[32], limit[32];
     for (int k = 0; k < LEAT_CARRIES; k++)
         net->host_bytes += (int64_t)p->carries[k].bytes;
     p->model.memory_limit = 0;
     if (all == 0 || !p->on->table->host_memory)
         return;
     p->model.memory_limit = all > net->host_bytes ? all - net->host_bytes : 1;
-    snprintf(p->memory_why, sizeof p->memory_why, "less %s for other layers and crossings; %s",
+    snprintf(p->memory_why, sizeof p->memory_why,
+             "of %s less %s for other layers and crossings; %s", leat_bytes_text(all, limit),
              leat_bytes_text(net->host_bytes, text), net->model->memory_why);
     if (net->host_bytes > 0)
         p->model.memory_why = p->memory_why;
 }
 
-static int count_memory(leat_net *net, const leat_split_part *p, leat_error *err)
+/* Where a part computes, and what it takes; nothing large is allocated. */
+static int part_plan(leat_net *net, int32_t first, leat_error *err)
+{
+    const leat_model *const model = net->model;
+    const int32_t end = leat_split_end(model, first), i = net->n_parts++;
+    leat_split_part *const p = &net->parts[i];
+    leat_train_memory m;
+    int rc = leat_split_cut(model, first, end, &p->model, err);
+    if (rc == LEAT_OK && (rc = find_place(net, leat_split_device(model, first), &p->on, err)) < 0) {
+        const leat_node *const at = model->layers[first].device_at;
+        leat_fail_in(err, rc, "layer '%s': ", model->layers[first].name);
+        return at ? leat_node_fail_in(at, err, rc) : rc;
+    }
+    if (rc < 0)
+        return rc;
+    plan_carries(net, i);
+    limit_memory(net, p);
+    if (!p->on->table->host_memory || !p->on->backend->count)
+        return LEAT_OK;
+    if ((rc = p->on->backend->count(&p->model, &m, err)) < 0)
+        return leat_fail_in(err, rc, "layers from '%s' on: ", model->layers[first].name);
+    net->host_bytes += m.total;
+    return LEAT_OK;
+}
+
+static int sum_memory(leat_net *net, const leat_split_part *p, leat_error *err)
 {
     leat_train_memory m;
     const int rc = leat_net_memory(&p->model, p->on->backend, p->net, &m, err);
-    net->host_bytes += p->on->table->host_memory ? m.total : 0;
     net->memory.gradients += m.gradients;
     net->memory.activations += m.activations;
     net->memory.workspace += m.workspace;
@@ -95,25 +120,17 @@ static int count_memory(leat_net *net, const leat_split_part *p, leat_error *err
     return rc;
 }
 
-static int part_open(leat_net *net, int32_t first, leat_error *err)
+static int part_open(leat_net *net, leat_split_part *p, leat_error *err)
 {
-    const leat_model *const model = net->model;
-    const int32_t end = leat_split_end(model, first), i = net->n_parts++;
-    leat_split_part *const p = &net->parts[i];
-    int rc = leat_split_cut(model, first, end, &p->model, err);
-    if (rc == LEAT_OK && (rc = find_place(net, leat_split_device(model, first), &p->on, err)) < 0)
-        return leat_fail_in(err, rc, "layer '%s': ", model->layers[first].name);
+    int rc = p->on->backend->open(&p->model, p->on->device, &p->net, err);
     if (rc < 0)
-        return rc;
-    plan_carries(net, i);
-    limit_memory(net, p);
-    if ((rc = p->on->backend->open(&p->model, p->on->device, &p->net, err)) < 0)
-        return leat_fail_in(err, rc, "layers from '%s' on: ", model->layers[first].name);
+        return leat_fail_in(err, rc,
+                            "layers from '%s' on: ", net->model->layers[p->model.first].name);
     for (int k = 0; k < LEAT_CARRIES && rc == LEAT_OK; k++)
         rc = leat_carry_open(&p->carries[k], err);
     for (int k = 0; k < 2 && rc == LEAT_OK; k++)
         rc = leat_span_open(&p->work[k], p->on, err);
-    return rc < 0 ? rc : count_memory(net, p, err);
+    return rc < 0 ? rc : sum_memory(net, p, err);
 }
 
 /* --- open, close ----------------------------------------------------------------------------- */
@@ -170,7 +187,9 @@ static int open_all(leat_net *net, leat_device *device, leat_error *err)
     int rc = place_open(net, device, err);
     for (int32_t first = 0; first < model->n_layers && rc == LEAT_OK;
          first = leat_split_end(model, first))
-        rc = part_open(net, first, err);
+        rc = part_plan(net, first, err);
+    for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)
+        rc = part_open(net, &net->parts[i], err);
     return rc;
 }
 

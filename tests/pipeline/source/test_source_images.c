@@ -202,14 +202,15 @@ static void files_are_taken_by_content(void **state)
     plan = plan_of("content", "{map: [decode_image, {resize: [8, 8]}]}, {batch: 1}");
     assert_int_equal(leat_plan_get_info(plan)->n_records, 9);
     assert_int_equal(leat_plan_get_info(plan)->n_classes, 4);
-    expect_note(plan, 0, "images: left out: 4 files that are no images: the first is %s",
-                "content/cat/empty.jpg");
-    expect_note(plan, 1, "images: left out: 1 name that is neither a file nor a folder: %s",
+    expect_note(plan, 0, "images: left out: 1 empty file: %s", "content/cat/empty.jpg");
+    expect_note(plan, 1, "images: left out: 3 files that are no images: the first is %s",
+                "content/cat/h.jpg");
+    expect_note(plan, 2, "images: left out: 1 name that is neither a file nor a folder: %s",
                 "content/dog/pipe.jpg");
-    expect_note(plan, 2, "images: left out: 1 file outside of any class folder: %s",
+    expect_note(plan, 3, "images: left out: 1 file outside of any class folder: %s",
                 "content/readme");
-    expect_note(plan, 3, "images: 1 of 4 classes has no image: %s (label 2)", "content/emu");
-    assert_null(leat_plan_note(plan, 4));
+    expect_note(plan, 4, "images: 1 of 4 classes has no image: %s (label 2)", "content/emu");
+    assert_null(leat_plan_note(plan, 5));
     leat_plan_close(&plan);
 }
 
@@ -290,10 +291,12 @@ static void names_without_files_are_refused(void **state)
     make_sub("odd/cat");
     write_shade("odd/cat/1.jpg", 1);
     assert_int_equal(symlink("gone.jpg", in_folder("odd/cat/link.jpg")), 0);
-    refuse("odd", LEAT_E_IO, "$/odd/cat/link.jpg: No such file or directory");
+    refuse("odd", LEAT_E_IO,
+           "$/odd/cat/link.jpg: a broken link: remove it, or put back the file that it names");
     assert_int_equal(unlink(in_folder("odd/cat/link.jpg")), 0);
     assert_int_equal(symlink("gone", in_folder("odd/dog")), 0);
-    refuse("odd", LEAT_E_IO, "$/odd/dog: No such file or directory");
+    refuse("odd", LEAT_E_IO,
+           "$/odd/dog: a broken link: remove it, or put back the file that it names");
     assert_int_equal(unlink(in_folder("odd/dog")), 0);
     leat_plan *plan = plan_of("odd", "{" DECODE "}, {batch: 4}");
     leat_plan_close(&plan);
