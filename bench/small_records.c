@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * small_records.c: rows of 100 floats from a TFRecord file in the page cache, batches of 1024 and 32, against two
- * plain loops over the same order that check each record's CRC and copy its floats: one reads each record with
- * pread, one has the file in memory and fetches records ahead. With one thread the figure is CPU time per row, with
- * two it is elapsed time. The folder is TMPDIR or /tmp. */
+ * small_records.c: rows of 100 floats from a TFRecord file in the page cache, batches of 1024 and 32, against plain
+ * loops that check each record's CRC and copy its floats, in an order of the same kind: one reads each record with
+ * pread, one does so and finds the record with the index and the floats by their name, as a loader must, and one has
+ * the file in memory and fetches records ahead. With one thread the figure is CPU time per row, with two it is elapsed
+ * time. The folder is TMPDIR or /tmp. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "base/perm.h"
 #include "bench_common.h"
 #include "formats/example.h"
+#include "formats/index.h"
 #include "formats/tfrecord.h"
 #include "leat/leat.h"
 
@@ -35,8 +37,10 @@ typedef struct job {
     /* of a plain loop */
     int fd;
     size_t record_bytes;
-    const uint8_t *file; /* NULL: read each record */
+    const uint8_t *file;     /* NULL: read each record */
+    const leat_index *index; /* NULL: records have one size, and their floats are at the end */
     uint8_t *slot;
+    uint64_t position; /* of the next row, counted over all epochs */
 } job;
 
 static void write_file(void)
@@ -82,33 +86,60 @@ static int64_t loaded(void *arg)
     return now_ns(j) - start;
 }
 
-static bool take(const uint8_t *framed, size_t size, uint8_t *to)
+static bool take(const uint8_t *framed, size_t size, bool parses, uint8_t *to)
 {
+    static const leat_feature_key key = { "x", 1 };
     const uint8_t *payload;
+    leat_feature found;
     size_t n;
     if (leat_tfrecord_check(framed, size, &payload, &n, NULL) < 0)
         return false;
+    if (parses)
+        return leat_example_scan(payload, n, &key, 1, &found, NULL) >= 0 &&
+               leat_feature_floats(&found, (float *)(void *)to, FLOATS, NULL) >= 0;
     memcpy(to, payload + n - ROW, ROW);
     return true;
 }
 
+/* Reads a record into `record`; NULL: the read failed. *size receives its size. */
+static const uint8_t *read_record(const job *j, uint64_t id, uint8_t *record, size_t *size)
+{
+    uint64_t offset = id * j->record_bytes, bytes = j->record_bytes;
+    if (j->index && leat_index_extent(j->index, id, &offset, &bytes) < 0)
+        return NULL;
+    *size = (size_t)bytes;
+    return pread(j->fd, record, *size, (off_t)offset) == (ssize_t)bytes ? record : NULL;
+}
+
+/* The records of the next rows, in an order of its own for each epoch, as a loader has. */
+static void next_ids(job *j, uint64_t ids[BLOCK])
+{
+    const uint64_t at = j->position % N_RECORDS, left = N_RECORDS - at;
+    const uint64_t n = left < BLOCK ? left : BLOCK;
+    const leat_perm perm = leat_perm_make(N_RECORDS, 1, j->position / N_RECORDS, 0);
+    const leat_perm next = leat_perm_make(N_RECORDS, 1, j->position / N_RECORDS + 1, 0);
+    leat_perm_span(&perm, at, n, ids);
+    if (n < BLOCK)
+        leat_perm_span(&next, 0, BLOCK - n, ids + n);
+    j->position += BLOCK;
+}
+
 static int64_t plain(void *arg)
 {
-    const job *const j = arg;
-    const leat_perm perm = leat_perm_make(N_RECORDS, 1, 0, 0);
-    const size_t size = j->record_bytes;
+    job *const j = arg;
     uint64_t ids[BLOCK];
     uint8_t record[4096];
+    size_t size = j->record_bytes;
     const int64_t start = now_ns(j);
     for (uint64_t i = 0; i < ROWS; i++) {
         if (i % BLOCK == 0)
-            leat_perm_span(&perm, i % (N_RECORDS - BLOCK), BLOCK, ids);
+            next_ids(j, ids);
         for (size_t at = 0; j->file && at < size && i % BLOCK + AHEAD < BLOCK; at += 64)
             __builtin_prefetch(j->file + ids[i % BLOCK + AHEAD] * size + at);
-        if (!j->file && pread(j->fd, record, size, (off_t)(ids[i % BLOCK] * size)) != (ssize_t)size)
-            return -1;
-        if (!take(j->file ? j->file + ids[i % BLOCK] * size : record, size,
-                  j->slot + i % (uint64_t)j->batch * ROW))
+        const uint64_t id = ids[i % BLOCK];
+        const uint8_t *const bytes =
+            j->file ? j->file + id * size : read_record(j, id, record, &size);
+        if (!bytes || !take(bytes, size, j->index, j->slot + i % (uint64_t)j->batch * ROW))
             return -1;
     }
     bench_keep(j->slot);
@@ -137,7 +168,8 @@ static job open_loader(const job *base, int threads, const char *engine, const c
     return j;
 }
 
-static void compare(bench *b, int64_t batch, int threads, const uint8_t *file)
+static void compare(bench *b, int64_t batch, int threads, const uint8_t *file,
+                    const leat_index *index)
 {
     char group[80];
     job base = { .batch = batch, .cpu = threads == 1, .slot = malloc((size_t)batch * ROW) };
@@ -146,8 +178,9 @@ static void compare(bench *b, int64_t batch, int threads, const uint8_t *file)
     if (fstat(base.fd, &status) < 0)
         exit(1);
     base.record_bytes = (size_t)status.st_size / N_RECORDS;
-    job memory = base;
+    job memory = base, parsed = base;
     memory.file = file;
+    parsed.index = index;
     const char *const small = "memory: 64 MiB"; /* the file does not fit its share */
     job jobs[] = {
         open_loader(&base, threads, "reader: auto", "{}"),
@@ -159,6 +192,7 @@ static void compare(bench *b, int64_t batch, int threads, const uint8_t *file)
     };
     const bench_arm arms[] = {
         { "plain loop, pread", plain, &base, ROWS, "rows" },
+        { "plain loop, pread, index, parse", plain, &parsed, ROWS, "rows" },
         { "plain loop, in memory", plain, &memory, ROWS, "rows" },
         { "auto", loaded, &jobs[0], ROWS, "rows" },
         { "pread", loaded, &jobs[1], ROWS, "rows" },
@@ -202,11 +236,15 @@ int main(int argc, char **argv)
              (int)getpid());
     write_file();
     uint8_t *const file = read_file();
+    leat_index index;
+    if (leat_index_open(path, 0, &index, NULL) < 0)
+        exit(1);
     for (int threads = 1; threads <= 2; threads++) {
-        compare(b, 1024, threads, file);
-        compare(b, 32, threads, file);
+        compare(b, 1024, threads, file, &index);
+        compare(b, 32, threads, file, &index);
     }
     free(file);
+    leat_index_close(&index);
     unlink(path);
     snprintf(side, sizeof side, "%s.idx", path);
     unlink(side);

@@ -181,7 +181,7 @@ typedef struct leat_loader_stats_info {
     uint64_t spans;          /* recorded for a trace so far, by all threads */
     char reader[16];         /* now: "io_uring", "pread"; "memory": files of small records are kept;
                         "threads": threads beside the workers read files; "direct": workers call the source */
-    char reader_reason[160]; /* why this reader; "" when it is the requested one */
+    char reader_reason[160]; /* why this reader; "" if asked for, or io_uring */
     int64_t prefetch;        /* batches ahead, now */
     int64_t memory_bytes;    /* planned in all, see leat/budget.h */
     int64_t memory_peak;     /* the most that was in use so far */

@@ -43,6 +43,10 @@ void leat_trace_sum(const leat_trace *first, size_t stride, int n, int32_t n_sta
 
 /* --- spans --------------------------------------------------------------------------------------- */
 
+/* A ring up to this size is committed when it is opened: page faults of several threads, some of which hold the
+ * engine's lock, would delay the first batches. A larger one is for a trace, and may never be full. */
+#define COMMIT_BYTES (1 << 20)
+
 static uint64_t round_up(uint64_t n)
 {
     uint64_t power = n ? 1 : 0;
@@ -61,7 +65,9 @@ int leat_trace_ring_open(leat_trace_ring *ring, uint64_t n, leat_error *err)
     const uint64_t bytes = leat_trace_ring_bytes(n);
     if (!bytes)
         return LEAT_OK;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const int now = bytes <= COMMIT_BYTES ? MAP_POPULATE : 0;
+    void *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | now, -1, 0);
     if (memory == MAP_FAILED)
         return leat_fail(err, LEAT_E_NOMEM, "%llu spans of a trace: %llu bytes; lower engine.spans",
                          (unsigned long long)n, (unsigned long long)bytes);

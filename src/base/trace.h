@@ -113,7 +113,7 @@ static inline void leat_trace_cpu(leat_trace_stage *stage, uint64_t n, int64_t c
 void leat_trace_sum(const leat_trace *first, size_t stride, int n, int32_t n_stages,
                     leat_stage_stats *out);
 
-/* Opens a ring of n spans, rounded up to a power of two; 0: no spans. Pages are committed when touched.
+/* Opens a ring of n spans, rounded up to a power of two; 0: no spans. Pages of a large ring are committed when touched.
  * Returns LEAT_OK or LEAT_E_NOMEM. */
 int leat_trace_ring_open(leat_trace_ring *ring, uint64_t n, leat_error *err);
 /* Also closes a zeroed ring. */

@@ -72,6 +72,25 @@ static void the_reader_in_use_is_explained(void **state)
     expect_in(out, "reader in use: pread: io: direct needs reader: io_uring\n");
 }
 
+/* Opening the files of a folder ahead takes fewer of them at once. */
+static void few_open_files_are_enough(void **state)
+{
+    (void)state;
+    static const char *const limits[] = { "$(ulimit -n)", "64", "16" };
+    char first[4096];
+    expect_success(shell("printf 'source: {images: {path: images}}\npipeline: [map: [decode_jpeg, "
+                         "{resize: [4, 4]}], batch: 16, prefetch: 2]\n' >x.yaml"));
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        expect_success(shell("ulimit -n %s; $L bench x.yaml --digest --epochs 2 -q >x.txt && "
+                             "grep -c 'reader threads (' x.txt; grep ^epoch x.txt",
+                             limits[i]));
+        if (!i)
+            snprintf(first, sizeof first, "%.4000s", out);
+        expect_in(first, "1\nepoch 0: ");
+        assert_string_equal(out, first);
+    }
+}
+
 static void warm_up_is_at_most_half(void **state)
 {
     (void)state;
@@ -129,6 +148,7 @@ int main(void)
         cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
         cmocka_unit_test_teardown(a_plan_says_what_and_why, clean),
         cmocka_unit_test_teardown(the_reader_in_use_is_explained, clean),
+        cmocka_unit_test_teardown(few_open_files_are_enough, clean),
         cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
         cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
     };

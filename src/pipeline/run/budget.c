@@ -89,13 +89,16 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
         decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
     else if (b->kept_bytes)
-        decide(b, "reader", 0, "",
-               "memory: records are small, so all files are read once and kept");
+        decide(b, "reader", 0, "", "memory: records are small, so %s are read once and kept",
+               b->kept_bytes < (int64_t)plan->source->keep_bytes
+                   ? "the parts of files that a shuffle needs"
+                   : "all files");
     else if (!b->read_bytes)
         decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
         if (leat_budget_reads_in_threads(plan))
-            decide(b, "reader", 0, "", "threads: %d beside the workers open and read the files",
+            decide(b, "reader", 0, "",
+                   "threads: up to %d beside the workers open and read the files",
                    LEAT_READER_THREADS);
         else
             decide(b, "reader", 0, "", "io_uring%s",

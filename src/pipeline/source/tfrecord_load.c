@@ -11,6 +11,7 @@
 
 #include "base/scratch.h"
 #include "formats/tfrecord.h"
+#include "pread_once.h"
 #include "tfrecord_impl.h"
 
 /* Returns the bytes of a record of a kept or compressed file; NULL: an error. */
@@ -157,7 +158,9 @@ static const uint8_t *read_record(leat_gather *g, const leat_tfrecord_place *at,
     if (asks && leat_source_pread_cached(at->shard->fd, bytes, size, at->offset))
         return bytes;
     g->waited |= asks;
-    return leat_source_pread(at->shard->fd, bytes, size, at->offset, NULL, NULL) < 0 ? NULL : bytes;
+    const bool all = leat_pread_once(at->shard->fd, bytes, size, at->offset) ||
+                     leat_source_pread(at->shard->fd, bytes, size, at->offset, NULL, NULL) >= 0;
+    return all ? bytes : NULL;
 }
 
 /* Makes row i alone; false: it needs more than a copy, or is damaged. */

@@ -226,10 +226,10 @@ static void expect_reader(const char *engine, const char *reader, const char *re
 static void who_reads_is_said(void **state)
 {
     (void)state;
-    expect_reader("threads: 2", "threads", "");
-    expect_reader("threads: 2, reader: pread", "direct", "");
-    expect_reader("threads: 2, reader: io_uring", "direct", "");
-    expect_reader("threads: 0", "direct", "");
+    expect_reader("threads: 2", "threads", "open and read the files");
+    expect_reader("threads: 2, reader: pread", "direct", "the source reads records itself");
+    expect_reader("threads: 2, reader: io_uring", "direct", "the source reads records itself");
+    expect_reader("threads: 0", "direct", "the source reads records itself");
     leat_reader_fault = (leat_reader_faults){ .refuse_threads = true };
     expect_reader("threads: 2", "direct", "cannot start a thread");
     leat_reader_fault = (leat_reader_faults){ 0 };
@@ -465,23 +465,52 @@ static int n_threads(void)
     return n;
 }
 
-static void threads_end_when_the_loader_closes(void **state)
+/* Lowers the limit on file descriptors to n, or to what the limit is if that is less. */
+static void limit_files(rlim_t n, struct rlimit *before)
+{
+    getrlimit(RLIMIT_NOFILE, before);
+    const struct rlimit limit = { n < before->rlim_cur ? n : before->rlim_cur, before->rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* So many threads read with the current limit. */
+static int n_reading(void)
+{
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const int n =
+        limit.rlim_cur / 8 < LEAT_READER_THREADS ? (int)(limit.rlim_cur / 8) : LEAT_READER_THREADS;
+    return n < 2 ? 2 : n;
+}
+
+/* Opens a loader, takes some batches, and closes it while reads are under way. */
+static void open_and_close(const leat_plan *plan, int n_taken)
 {
     const int before = n_threads();
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *batch;
+    assert_int_equal(n_threads(), before + 2 + n_reading());
+    for (int i = 0; i < n_taken; i++) {
+        check(leat_loader_next(loader, &batch, NULL), NULL);
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    for (int i = 0; i < 1000 && n_threads() > before; i++)
+        pause_ns(1000000); /* a thread that was joined leaves the list a little later */
+    assert_int_equal(n_threads(), before);
+}
+
+static void threads_end_when_the_loader_closes(void **state)
+{
+    static const rlim_t limits[] = { 1024, 64 };
     leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
     (void)state;
-    for (int n_taken = 0; n_taken < 10; n_taken++) {
-        leat_loader *loader = open_loader(plan, NULL);
-        leat_batch *batch;
-        assert_int_equal(n_threads(), before + 2 + LEAT_READER_THREADS);
-        for (int i = 0; i < n_taken; i++) {
-            check(leat_loader_next(loader, &batch, NULL), NULL);
-            leat_batch_release(batch);
-        }
-        leat_loader_close(&loader); /* reads are under way */
-        for (int i = 0; i < 1000 && n_threads() > before; i++)
-            pause_ns(1000000); /* a thread that was joined leaves the list a little later */
-        assert_int_equal(n_threads(), before);
+    for (int l = 0; l < 2; l++) {
+        struct rlimit before;
+        limit_files(limits[l], &before);
+        for (int n_taken = 0; n_taken < 10; n_taken++)
+            open_and_close(plan, n_taken);
+        setrlimit(RLIMIT_NOFILE, &before);
     }
     leat_plan_close(&plan);
 }
