@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_png.c: decode_png against libspng: pixels and refusals must be the same. The first byte chooses: the
- * rest is a PNG whose checksums are set right; or it is compressed data, around which a PNG is built that fits
- * what it inflates to. */
+ * fuzz_png.c: decode_png against libspng: pixels and refusals must be the same, but for one kind of damage. The
+ * first byte chooses: the rest is a PNG whose checksums are set right; or it is compressed data, around which a
+ * PNG is built that fits what it inflates to. */
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #include <spng.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "fuzz_target.h"
 #include "leat/op.h"
@@ -100,6 +101,30 @@ static int by_spng(const leat_view *in, const leat_view *out)
     return rc;
 }
 
+/* Whether zlib refuses a set of codes that does not use up its room, in which case libspng refuses the file. ISA-L takes
+ * such a set if no missing code comes up; the rows then have the right Adler-32. */
+static int has_incomplete_codes(const leat_view *in)
+{
+    const uint8_t *at = (const uint8_t *)in->data + 8, *const end = at + in->shape.dims[0] - 8;
+    static uint8_t rows[1 << 20];
+    z_stream z = { .next_out = rows, .avail_out = sizeof rows };
+    int rc = inflateInit(&z);
+    for (uint32_t n; rc == Z_OK && end - at >= 12; at += 12 + (size_t)n) {
+        n = read_u32(at);
+        if (n > (size_t)(end - at) - 12)
+            break;
+        if (memcmp(at + 4, "IDAT", 4))
+            continue;
+        z.next_in = (uint8_t *)(uintptr_t)(at + 8);
+        z.avail_in = n;
+        rc = n ? inflate(&z, Z_NO_FLUSH) : Z_OK;
+    }
+    const size_t length = z.msg ? strlen(z.msg) : 0;
+    const int is_set = rc == Z_DATA_ERROR && length > 4 && !strcmp(z.msg + length - 4, " set");
+    inflateEnd(&z);
+    return is_set;
+}
+
 static void compare(const leat_view *in, const char *channels)
 {
     static leat_scratch *scratch;
@@ -120,7 +145,7 @@ static void compare(const leat_view *in, const char *channels)
         got.data = malloc(n);
         const int rc = op->apply(options, NULL, in, &got, scratch, &err);
         const int rc_spng = by_spng(in, &expected);
-        EXPECT((rc == LEAT_OK) == !rc_spng);
+        EXPECT((rc == LEAT_OK) == !rc_spng || (rc == LEAT_OK && has_incomplete_codes(in)));
         EXPECT(rc_spng || !memcmp(got.data, expected.data, n));
         free(expected.data);
         free(got.data);

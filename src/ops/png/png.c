@@ -3,7 +3,8 @@
  * png.c: decodes common PNG files (png.h). DESIGN: all chunks are checked first, then ISA-L inflates the whole
  * stream, which must give exactly the rows of the picture and end with the right Adler-32. zlib refuses
  * matches that reach further back than the window that the stream declares, and ISA-L does not; so a window
- * smaller than both the data and 32 KiB is left to libspng. */
+ * smaller than both the data and 32 KiB is left to libspng. zlib also refuses a set of Huffman codes with unused room,
+ * even if the rows have the right checksum; ISA-L does not, and such a file is taken. */
 #include "png.h"
 
 #include <string.h>

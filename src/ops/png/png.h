@@ -3,7 +3,7 @@
  * png.h: leat's own PNG decoder. It gives the same bytes as libspng and is faster. It decodes the common
  * kinds: 8 bits, gray or RGB, with or without alpha, not interlaced.
  *
- * CONTRACT  LEAT_OK: libspng would give the same pixels and no error. LEAT_E_UNSUPPORTED: the file is
+ * CONTRACT  LEAT_OK: libspng would give the same pixels and no error (but see png.c). LEAT_E_UNSUPPORTED: the file is
  * unusual (16 bits, a palette, interlaced, …) or damaged. Then the caller asks libspng, so that only libspng
  * decides what a damaged file becomes. */
 #ifndef LEAT_PNG_H
