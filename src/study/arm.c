@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes_text.h"
 #include "base/clock.h"
-#include "leat/budget.h"
 #include "median.h"
 
 enum {
@@ -92,49 +90,11 @@ static int open_parts(leat_arm *arm, leat_error *err)
     return LEAT_OK;
 }
 
-/* Trainers with the memory of a device have no limit here. */
-static int count_memory(leat_arm *arm, leat_error *err)
-{
-    const leat_loader_options options = { .device = arm->device };
-    leat_arm_memory *const out = &arm->memory;
-    leat_train_memory m;
-    leat_budget budget;
-    int rc = leat_trainer_memory(arm->trainer, &m, err);
-    if (rc < 0 || m.limit == 0 || (rc = leat_plan_budget(arm->plan, &options, &budget, err)) < 0)
-        return rc;
-    *out = (leat_arm_memory){ .trainer = m.total, .loader = budget.total_bytes, .limit = m.limit };
-    snprintf(out->limit_reason, sizeof out->limit_reason, "%s", m.limit_reason);
-    return LEAT_OK;
-}
-
-int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err)
-{
-    leat_arm_memory *const all = &room->all;
-    char total[32], limit[32], trainers[32], loader[32];
-    if (!all->limit)
-        *all = arm->memory;
-    else
-        all->trainer += arm->memory.trainer;
-    if (arm->memory.loader > all->loader)
-        all->loader = arm->memory.loader;
-    room->n += arm->memory.limit > 0;
-    if (!all->limit || all->trainer + all->loader <= all->limit)
-        return LEAT_OK;
-    return leat_fail(err, LEAT_E_NOMEM,
-                     "measuring needs %s of memory, but there are %s (%s): trainers %s (%d at a "
-                     "time), a loader %s; lower pipeline.batch.size or engine.memory%s",
-                     leat_bytes_text(all->trainer + all->loader, total),
-                     leat_bytes_text(all->limit, limit), all->limit_reason,
-                     leat_bytes_text(all->trainer, trainers), room->n,
-                     leat_bytes_text(all->loader, loader),
-                     room->n == 1 ? "" : ", or compare fewer arms at a time");
-}
-
 int leat_arm_open(leat_arm *arm, leat_error *err)
 {
     int rc = open_parts(arm, err);
-    if (rc == LEAT_OK && !arm->input_only)
-        rc = count_memory(arm, err);
+    if (rc == LEAT_OK)
+        rc = leat_arm_count_memory(arm, err);
     if (rc < 0)
         return rc;
     read_config(arm);

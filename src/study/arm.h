@@ -37,9 +37,10 @@ typedef struct leat_arm_once {
     int64_t fill_ns;                        /* a pass that fills a cache; 0: there is none */
 } leat_arm_once;
 
-/* Bytes in host memory of the arm's trainer and of a loader of its plan. */
+/* Bytes in host memory of the arm's trainer (0: it has the memory of a device), of a loader of its plan, and of the cache
+ * that all these loaders share (0: none, or one that becomes smaller where memory is short: it counts as the loader's). */
 typedef struct leat_arm_memory {
-    int64_t trainer, loader;
+    int64_t trainer, loader, cache;
     int64_t limit; /* what could be used when the arm was opened; 0: no limit counts */
     char limit_reason[200];
 } leat_arm_memory;
@@ -93,9 +94,11 @@ int leat_arm_set_device(leat_config *config, const char *device, leat_error *err
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
 /* Opens plan, device and trainer of arm->config, which the caller has set. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
-/* What arms that are open at a time take: all their trainers, and the largest of their loaders, of which one is open.
- * Zeroed at first. The limit is that of the first arm that has one (others train in the memory of a device), from
- * before the others were opened. */
+/* Sets arm->memory of an arm whose parts are open. leat_arm_open() calls it. */
+int leat_arm_count_memory(leat_arm *arm, leat_error *err);
+/* What arms that are open at a time take: all their trainers and caches, and the largest of their loaders, of which one is
+ * open. Zeroed at first. The limit is that of the first arm that has one (others train in the memory of a device and
+ * have no cache), from before the others were opened. */
 typedef struct leat_arm_room {
     leat_arm_memory all;
     int32_t n; /* arms that have a limit */

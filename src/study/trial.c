@@ -22,7 +22,7 @@ static int check_memory(const leat_arm *job, const leat_arm *arm, leat_error *er
 {
     leat_arm_room room = { .n = 0 };
     const int rc = leat_arm_room_take(&room, job, err);
-    return rc < 0 || arm->input_only ? rc : leat_arm_room_take(&room, arm, err);
+    return rc < 0 ? rc : leat_arm_room_take(&room, arm, err);
 }
 
 int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how *how,

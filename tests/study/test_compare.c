@@ -378,6 +378,41 @@ static void arms_must_fit_in_memory_together(void **state)
     assert_null(strstr(err.message, "fewer arms"));
 }
 
+/* Every arm fills a cache of its own, which stays while the others run. One that takes what is free becomes smaller. */
+static void caches_of_all_arms_must_fit(void **state)
+{
+    leat_error err = { 0 };
+    (void)state;
+    world.trainer_bytes = 40000000;
+    world.loader_bytes = 10000000;
+    world.cache_bytes = 20000000;
+    world.memory_reason = "engine.memory";
+    world.limit_bytes = 150000000;
+    must_compare(PREFETCH "=0,2", NULL); /* 2 * 40 + 3 * 10 + 2 * 20 */
+    world.limit_bytes--;
+    assert_int_equal(compare(PREFETCH "=0,2", NULL, &err), LEAT_E_NOMEM);
+    if (!strstr(err.message, "trainers 80.0 MB (2 at a time), a loader 30.0 MB, caches 40.0 MB; "))
+        fail_msg("%s", err.message);
+    world.memory_reason = "auto: 1/4 of it";
+    must_compare(PREFETCH "=0,2", NULL);
+    world.limit_bytes = 129999999; /* 2 * 40 + (3 * 10 + 20) */
+    assert_int_equal(compare(PREFETCH "=0,2", NULL, &err), LEAT_E_NOMEM);
+}
+
+/* Trainers on a device need no memory of the host, but caches do: the limit is then the host's. */
+static void caches_beside_a_device_must_fit(void **state)
+{
+    leat_error err = { 0 };
+    (void)state;
+    world.memory_reason = "engine.memory";
+    world.trainer_bytes = (int64_t)1 << 58; /* no host has as much */
+    world.cache_bytes = 1000;
+    must_compare(PREFETCH "=0,2", NULL);
+    world.cache_bytes = (int64_t)1 << 58;
+    assert_int_equal(compare(PREFETCH "=0,2", NULL, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "trainers 0 B (1 at a time)"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +433,8 @@ int main(void)
         cmocka_unit_test_setup(what_cannot_be_is_refused, setup_world),
         cmocka_unit_test_setup(odd_parts_are_noticed, setup_world),
         cmocka_unit_test_setup(arms_must_fit_in_memory_together, setup_world),
+        cmocka_unit_test_setup(caches_of_all_arms_must_fit, setup_world),
+        cmocka_unit_test_setup(caches_beside_a_device_must_fit, setup_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

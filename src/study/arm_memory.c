@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * arm_memory.c: the host memory that arms need which are open at a time. arm.c and all studies call it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arm.h"
+#include "base/bytes_text.h"
+#include "base/machine.h"
+#include "leat/budget.h"
+
+static int64_t on_device(const leat_budget *budget)
+{
+    int64_t bytes = 0;
+    for (int32_t i = 0; i < budget->n_rows; i++)
+        if (budget->rows[i].kind == LEAT_MEMORY_DEVICE)
+            bytes += budget->rows[i].bytes;
+    return bytes;
+}
+
+/* Where engine.memory is auto, a loader takes a part of what is free when it is opened, so that the caches of further
+ * arms are smaller; otherwise each has the same size. */
+static int64_t cache_of(const leat_budget *budget)
+{
+    return strncmp(budget->limit_reason, "auto", 4) != 0 ? budget->cache_bytes : 0;
+}
+
+static void set_limit(leat_arm_memory *out, int64_t limit, const char *reason)
+{
+    out->limit = limit;
+    snprintf(out->limit_reason, sizeof out->limit_reason, "%s", reason);
+}
+
+int leat_arm_count_memory(leat_arm *arm, leat_error *err)
+{
+    const leat_loader_options options = { .device = arm->device };
+    leat_arm_memory *const out = &arm->memory;
+    leat_train_memory m = { .limit = 0 };
+    leat_machine machine;
+    leat_budget budget;
+    int rc = arm->input_only ? LEAT_OK : leat_trainer_memory(arm->trainer, &m, err);
+    if (rc < 0 || (rc = leat_plan_budget(arm->plan, &options, &budget, err)) < 0)
+        return rc;
+    *out = (leat_arm_memory){ .trainer = m.limit ? m.total : 0, .cache = cache_of(&budget) };
+    out->loader = budget.total_bytes - on_device(&budget) - out->cache;
+    if (m.limit) {
+        set_limit(out, m.limit, m.limit_reason);
+    } else if (out->cache) {
+        leat_machine_read("", &machine);
+        set_limit(out, machine.memory_bytes, machine.memory_why);
+    }
+    return LEAT_OK;
+}
+
+static int refuse_room(const leat_arm_room *room, int64_t needed, leat_error *err)
+{
+    const leat_arm_memory *const all = &room->all;
+    char total[32], limit[32], trainers[32], loader[32], cache[32], caches[64] = "";
+    if (all->cache)
+        snprintf(caches, sizeof caches, ", caches %s", leat_bytes_text(all->cache, cache));
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "measuring needs %s of memory, but there are %s (%s): trainers %s (%d at a "
+                     "time), a loader %s%s; lower pipeline.batch.size or engine.memory%s",
+                     leat_bytes_text(needed, total), leat_bytes_text(all->limit, limit),
+                     all->limit_reason, leat_bytes_text(all->trainer, trainers), room->n,
+                     leat_bytes_text(all->loader, loader), caches,
+                     room->n == 1 ? "" : ", or compare fewer arms at a time");
+}
+
+int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err)
+{
+    leat_arm_memory *const all = &room->all;
+    const leat_arm_memory *const own = &arm->memory;
+    if (!all->limit)
+        set_limit(all, own->limit, own->limit_reason);
+    all->trainer += own->trainer;
+    all->cache += own->cache;
+    if (own->loader > all->loader)
+        all->loader = own->loader;
+    room->n += own->limit > 0;
+    const int64_t needed = all->trainer + all->loader + all->cache;
+    return all->limit && needed > all->limit ? refuse_room(room, needed, err) : LEAT_OK;
+}
