@@ -86,6 +86,7 @@ typedef struct leat_doctor_suggestion {
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
     double gain;          /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
+    char not_verified[160]; /* why --verify could not measure it; "": it did, or was not asked to */
     /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
     double verified_step_ms, before_step_ms, verified_gain;
     /* The prediction, scaled by how much the unchanged job's time has changed since. */

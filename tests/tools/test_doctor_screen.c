@@ -91,6 +91,8 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
 {
     FILL(s->title);
     FILL(s->why);
+    if (!verified)
+        FILL(s->not_verified);
     if (i % 2) {
         FILL(s->where);
         FILL(s->lines);
@@ -334,6 +336,30 @@ static void a_cache_that_is_not_full_is_told(void **state)
     assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
     r.uncached = 0.75;
     assert_non_null(strstr(screen_of("x.yaml", NULL), "\nthe cache was 25 % full when the "));
+}
+
+/* The rest of the result stands. */
+static void a_change_that_could_not_be_verified_is_told(void **state)
+{
+    (void)state;
+    leat_config *config = parse("engine: {threads: 2}\n");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    r.n_suggestions = 1;
+    r.suggestions[0] = (leat_doctor_suggestion){ .title = "Let all cores make batches",
+                                                 .n_set = 1,
+                                                 .set = { "engine.threads=4" },
+                                                 .gain = 0.5,
+                                                 .predicted_step_ms = 5 };
+    const char *text = screen_of("x.yaml", config);
+    assert_null(strstr(text, "not verified"));
+    assert_non_null(strstr(text, "--verify measures the first"));
+    strcpy(r.suggestions[0].not_verified, "its cache is not filled in 5 s");
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "only predicted"));
+    assert_non_null(strstr(text, "\n     not verified: its cache is not filled in 5 s\n"));
+    assert_null(strstr(text, "--verify measures the first"));
+    leat_config_close(&config);
 }
 
 /* A mean is said to be one, and one is not many. */
@@ -595,6 +621,7 @@ int main(void)
         cmocka_unit_test(nothing_is_the_same_as_no_limit),
         cmocka_unit_test(no_change_has_a_reason),
         cmocka_unit_test(a_cache_that_is_not_full_is_told),
+        cmocka_unit_test(a_change_that_could_not_be_verified_is_told),
         cmocka_unit_test(batches_have_whole_sizes),
         cmocka_unit_test(layers_elsewhere_are_named),
         cmocka_unit_test(a_change_says_why_it_was_not_tried),

@@ -161,6 +161,10 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);
     print_gain(to, s, r);
+    if (s->not_verified[0]) {
+        snprintf(title, sizeof title, "not verified: %s", s->not_verified);
+        print_indented(to, title);
+    }
     if (why)
         print_indented(to, s->why);
     print_write(to, s, path, config);
