@@ -340,20 +340,24 @@ static void what_comes_next_is_without_the_limit(void **state)
     assert_string_equal(r.next_wall, "");
 }
 
-/* What comes second is a sentence, too. */
-static void a_short_job_says_what_its_steps_are(void **state)
+/* What comes second is a sentence, too, and does not deny the verdict. */
+static void a_second_verdict_is_a_sentence(void **state)
 {
     (void)state;
     static const struct {
-        const char *also, *text;
+        const char *name, *also, *text;
     } cases[] = {
-        { "input-bound", " Its steps are input-bound." },
-        { "shared-cores", " In its steps, input and training need the same cores." },
-        { "environment", " What limits its steps is not clear: other programs used the CPU." },
-        { "inconclusive", " What limits its steps is not clear." },
+        { "warm-up", "input-bound", " Its steps are input-bound." },
+        { "warm-up", "shared-cores", " In its steps, input and training need the same cores." },
+        { "warm-up", "environment",
+          " What limits its steps is not clear: other programs used the CPU." },
+        { "warm-up", "inconclusive", " What limits its steps is not clear." },
+        { "compute-bound", "inconclusive", " Whether the input is as slow is not clear." },
+        { "placement", "environment",
+          " Whether the input is as slow is not clear: other programs used the CPU." },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const leat_diagnosis d = { .name = "warm-up",
+        const leat_diagnosis d = { .name = cases[i].name,
                                    .severity = "moderate",
                                    .also = cases[i].also };
         const leat_doctor_loaders none = { .ahead = { .value = 0 } };
@@ -429,7 +433,7 @@ int main(void)
         cmocka_unit_test(a_cache_is_filled_for_some_time_only),
         cmocka_unit_test(one_step_is_inconclusive),
         cmocka_unit_test(what_comes_next_is_without_the_limit),
-        cmocka_unit_test(a_short_job_says_what_its_steps_are),
+        cmocka_unit_test(a_second_verdict_is_a_sentence),
         cmocka_unit_test(a_probe_is_a_share_or_not_known),
         cmocka_unit_test(a_guess_names_the_largest_share),
     };
