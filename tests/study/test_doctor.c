@@ -306,6 +306,37 @@ static void a_cache_is_filled_for_some_time_only(void **state)
     leat_arm_close(&arm);
 }
 
+/* The name of a device, without its options and what introduces them. */
+static void placed_layers_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *placed;
+    } cases[] = {
+        { "sim:{launch_ns: 1}", "0.dense on sim" },
+        { "sim:h200", "0.dense on sim:h200" },
+        { "sim:h200 {host: eager}", "0.dense on sim:h200" },
+        { "sim", "0.dense on sim" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct job job = { "cpu", "sleep: 0", "{batches: 2}", "" };
+        leat_compare_arm out = { .name = "" };
+        leat_arm arm = { .sync_every = 0 };
+        leat_facts f;
+        leat_error err;
+        char model[128];
+        snprintf(model, sizeof model, "train.model=[dense: {units: %d, device: '%s'}, dense: %d]",
+                 N_RECORDS, cases[i].device, N_RECORDS);
+        check(leat_arm_init(&arm, &out, 1, &err), &err);
+        arm.config = make_config(&job);
+        check(leat_config_set(arm.config, model, &err), &err);
+        check(leat_arm_open(&arm, &err), &err);
+        leat_facts_of(&arm, &f);
+        assert_string_equal(f.placed, cases[i].placed);
+        leat_arm_close(&arm);
+    }
+}
+
 /* One step of each part proves nothing, whatever it took. */
 static void one_step_is_inconclusive(void **state)
 {
@@ -431,6 +462,7 @@ int main(void)
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_cache_is_filled_first),
         cmocka_unit_test(a_cache_is_filled_for_some_time_only),
+        cmocka_unit_test(placed_layers_are_named),
         cmocka_unit_test(one_step_is_inconclusive),
         cmocka_unit_test(what_comes_next_is_without_the_limit),
         cmocka_unit_test(a_second_verdict_is_a_sentence),
