@@ -333,7 +333,8 @@ static void a_cache_that_is_not_full_is_told(void **state)
     set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
     assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
     r.uncached = 0.75;
-    assert_non_null(strstr(screen_of("x.yaml", NULL), "\nthe cache was 25 % full when the "));
+    assert_non_null(
+        strstr(screen_of("x.yaml", NULL), "\nthe cache held 25 % of the samples when the "));
 }
 
 /* A mean is said to be one, and one is not many. */
