@@ -206,20 +206,6 @@ static void show_progress(void *user, int done, int total, const char *what)
     leat_progress_show(progress, (uint64_t)done);
 }
 
-/* Lines that take the place of others were made of these, which the command line may have changed. */
-static void tell_of_set(const leat_config *file, const leat_config *config, leat_doctor_result *r)
-{
-    char there[4096] = "", here[sizeof there] = "";
-    leat_config_get(file, "pipeline", there, sizeof there, NULL);
-    leat_config_get(config, "pipeline", here, sizeof here, NULL);
-    for (int32_t i = 0; i < r->n_suggestions && strcmp(there, here); i++) {
-        char *const where = r->suggestions[i].where;
-        if (r->suggestions[i].replaces > 0)
-            snprintf(where + strlen(where), LEAT_DOCTOR_MAX_WHERE - strlen(where),
-                     ", with the values of --set");
-    }
-}
-
 /* file: the config without the values of the command line, as what to write depends on it. */
 static int examine(const struct doctor_options *o, const char *path, const leat_config *file,
                    leat_config *config, leat_doctor_result *result, leat_error *err)
@@ -237,7 +223,7 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
     };
     int rc = leat_doctor(config, &how, result, err);
     leat_progress_fini(&progress);
-    tell_of_set(file, config, result);
+    leat_doctor_tell_of_set(file, config, result);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
         leat_doctor_report_print(stdout, result, path, file);
     if (rc == LEAT_OK)

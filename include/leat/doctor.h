@@ -20,6 +20,7 @@ extern "C" {
 #define LEAT_DOCTOR_MAX_SET         8
 #define LEAT_DOCTOR_MAX_WHERE       96
 #define LEAT_DOCTOR_MAX_LINES       800
+#define LEAT_DOCTOR_MAX_VALUES      256
 #define LEAT_DOCTOR_SHARES          8
 
 /* All zero is the default. */
@@ -86,6 +87,7 @@ typedef struct leat_doctor_suggestion {
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
     double gain;          /* samples/s: 0.25 is a quarter more */
     int32_t is_verified;
+    char not_verified[160]; /* why --verify could not measure it; "": it did, or was not asked to */
     /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
     double verified_step_ms, before_step_ms, verified_gain;
     /* The prediction, scaled by how much the unchanged job's time has changed since. */
@@ -122,7 +124,7 @@ typedef struct leat_doctor_result {
     int32_t n_not_filled;   /* the same, as their cache is not filled in 5 s */
     int32_t n_without_gain; /* of n_tried, those that gain less than 3 % */
     /* Values: "path=value", or several with blanks between; or stages: "cache". */
-    char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][128];
+    char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][LEAT_DOCTOR_MAX_VALUES];
     int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
     leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
     int32_t cores, threads;

@@ -14,7 +14,7 @@ enum { LEAT_TUNE_TRIED = 96, LEAT_TUNE_SET = 16 };
 
 /* All zero is the default. */
 typedef struct leat_tune_options {
-    double seconds;     /* time limit; 0: 60. A started run is finished */
+    double seconds; /* time limit; 0: 60. A started run is finished, and so is filling a cache */
     const char *device; /* overrides train.device; NULL: as the config says */
     /* Called after every run with the seconds so far and the limit; may be NULL. */
     void (*progress)(void *user, double seconds, double limit);
@@ -37,6 +37,7 @@ typedef struct leat_tune_result {
     double seconds;         /* that it took */
     int32_t complete;       /* 0: the time was over before all options were tried */
     leat_estimate baseline; /* samples/s of the config as it is, in the last comparison */
+    double uncached;        /* as in leat_compare_arm, of the config in the last comparison */
     /* The winner. With n_set = 0 nothing was faster than the config beyond noise. */
     int32_t n_set;
     char set[LEAT_TUNE_SET][128]; /* "engine.threads=2", as leat_config_set() takes it */
@@ -59,7 +60,8 @@ LEAT_API const leat_tune_option *leat_tune_option_at(size_t i);
 /* Tries the options of its table one after the other, each with several values, and keeps what is faster
  * beyond noise; then once more if something changed. Values of one option race: they alternate in
  * rounds, and a value is out when its interval lies below that of the fastest. Then lines that gain nothing
- * beside the others are dropped. Last, the config and the winner are compared alone. None of these options
+ * beside the others are dropped. A `cache` is filled before each race, in 5 s at most per value; a value with which it
+ * is not full then is left out, unless that of the best so far is not full either. Last, the config and the winner are compared alone. None of these options
  * changes the contents of a batch.
  * options  NULL for defaults
  * returns  LEAT_OK, also if nothing was faster; LEAT_E_ARGUMENT; or the first error of the config as it is

@@ -17,8 +17,8 @@ typedef struct leat_machine {
 } leat_machine;
 
 /* Finds all limits. Rules for memory: what is available now (MemAvailable, or physical memory), the
- * limit of each level of the memory cgroup, and RLIMIT_AS and RLIMIT_DATA, each less its use (1: nothing is left). Never fails: a
- * limit that cannot be read does not count. root: see cores.h. Any thread. */
+ * limit of each level of the memory cgroup, and RLIMIT_AS and RLIMIT_DATA, each less its use (1: nothing is
+ * left). Never fails: a limit that cannot be read does not count. root: see cores.h. Any thread. */
 void leat_machine_read(const char *root, leat_machine *out);
 
 /* Bytes of the CPU's level 3 cache; 0: it has none, or it is unknown. Linux's own figure: cpuid also counts

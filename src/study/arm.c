@@ -31,8 +31,8 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
     return LEAT_OK;
 }
 
-/* Where the config is read, the name would be reported as that of a --set. Opening a GPU takes long, and what that takes
- * is measured, so that its number is left to it. */
+/* Where the config is read, the name would be reported as that of a --set. The number of a GPU is not checked here,
+ * because opening one takes long and is measured later. */
 static int check_device(const char *name, leat_error *err)
 {
     leat_device *device = NULL;

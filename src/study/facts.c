@@ -36,6 +36,13 @@ static void add_loader(const leat_arm_input *input, leat_facts *out)
     out->reads_in_flight = per(input->reads_in_flight, (double)input->n_samplings);
 }
 
+/* Characters of "sim" in "sim:{launch_ns: 1}", of "sim:h200" in "sim:h200 {host: eager}". */
+static int name_of(const char *device)
+{
+    const int n = (int)strcspn(device, " {");
+    return n > 0 && device[n] && device[n - 1] == ':' ? n - 1 : n;
+}
+
 /* "2.dense on cpu", "2.dense and 3 more on cpu": the layers that other devices than the run's compute. */
 static void add_placed(const leat_arm *arm, leat_facts *out)
 {
@@ -57,7 +64,7 @@ static void add_placed(const leat_arm *arm, leat_facts *out)
         snprintf(more, sizeof more, " and %d more", n - 1);
     const char *const on = alike ? first.device : "other devices";
     snprintf(out->placed, sizeof out->placed, "%.16s%s on %.*s", first.name, more,
-             (int)(strcspn(on, "{") < 13 ? strcspn(on, "{") : 13), on);
+             alike && name_of(on) < 13 ? name_of(on) : 13, on);
 }
 
 void leat_facts_of(const leat_arm *arm, leat_facts *out)

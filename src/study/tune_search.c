@@ -84,8 +84,7 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
         (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
         (rc = leat_arm_open(arm, err)) < 0)
         return rc;
-    rc = leat_arm_room_take(&study->room, arm, err);
-    return rc < 0 ? rc : leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err);
+    return leat_arm_room_take(&study->room, arm, err);
 }
 
 /* A run tells how many steps fill the next one. */
@@ -117,14 +116,18 @@ static void close_race(struct study *study)
     study->room = (leat_arm_room){ .n = 0 };
 }
 
-/* Adds an arm. Settings that cannot be set are left out; for arm 0 they are an error. */
+/* Adds an arm. Settings that cannot be set are left out, and those that leave the cache less full than that of arm 0
+ * is, as they would race against later epochs with a first one; for arm 0 they are an error. */
 static int enter(struct study *study, const leat_tune_settings *s, leat_error *err)
 {
     leat_race *race = &study->race;
     const size_t i = race->n_arms;
     const leat_arm_room before = study->room;
-    const int rc = open_arm(study, &study->arms[i], &study->outs[i], s, i ? NULL : err);
-    if (rc < 0) {
+    leat_error *const why = i ? NULL : err;
+    int rc = open_arm(study, &study->arms[i], &study->outs[i], s, why);
+    if (rc == LEAT_OK)
+        rc = leat_arm_fill(&study->arms[i], LEAT_ARM_REFILL_NS, why);
+    if (rc < 0 || (study->outs[i].uncached > 0 && !(study->outs[0].uncached > 0))) {
         study->room = before;
         close_arm(&study->arms[i]);
         return i ? LEAT_OK : rc;
@@ -259,8 +262,10 @@ static int search(struct study *study, leat_error *err)
 static int drop_idle_line(struct study *study, size_t option, leat_error *err)
 {
     leat_tune_settings without = study->best;
-    bool in_time = true;
+    bool in_time = seconds(study) < study->options.seconds;
     int rc;
+    if (!in_time)
+        return LEAT_OK; /* a cache is not filled for nothing */
     without.values[option][0] = 0;
     memset(&study->race, 0, sizeof study->race);
     if ((rc = enter(study, &study->best, err)) == LEAT_OK &&
@@ -306,6 +311,7 @@ static int last_race(struct study *study, leat_error *err)
     memset(&study->race, 0, sizeof study->race);
     if ((rc = enter(study, &none, err)) < 0)
         goto done;
+    out->uncached = study->outs[0].uncached;
     if (!same(&none, &study->best) && (rc = enter(study, &study->best, err)) < 0)
         goto done;
     for (; rounds < LAST_ROUNDS && rc == LEAT_OK; rounds++) {

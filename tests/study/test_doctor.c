@@ -287,6 +287,37 @@ static void a_cache_is_filled_first(void **state)
             fail_msg("%s: %g ms per step", r.capacities[i].name, r.capacities[i].step_ms);
 }
 
+/* The name of a device, without its options and what introduces them. */
+static void placed_layers_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *device, *placed;
+    } cases[] = {
+        { "sim:{launch_ns: 1}", "0.dense on sim" },
+        { "sim:h200", "0.dense on sim:h200" },
+        { "sim:h200 {host: eager}", "0.dense on sim:h200" },
+        { "sim", "0.dense on sim" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct job job = { "cpu", "sleep: 0", "{batches: 2}", "" };
+        leat_compare_arm out = { .name = "" };
+        leat_arm arm = { .sync_every = 0 };
+        leat_facts f;
+        leat_error err;
+        char model[128];
+        snprintf(model, sizeof model, "train.model=[dense: {units: %d, device: '%s'}, dense: %d]",
+                 N_RECORDS, cases[i].device, N_RECORDS);
+        check(leat_arm_init(&arm, &out, 1, &err), &err);
+        arm.config = make_config(&job);
+        check(leat_config_set(arm.config, model, &err), &err);
+        check(leat_arm_open(&arm, &err), &err);
+        leat_facts_of(&arm, &f);
+        assert_string_equal(f.placed, cases[i].placed);
+        leat_arm_close(&arm);
+    }
+}
+
 /* One step of each part proves nothing, whatever it took. */
 static void one_step_is_inconclusive(void **state)
 {
@@ -321,20 +352,24 @@ static void what_comes_next_is_without_the_limit(void **state)
     assert_string_equal(r.next_wall, "");
 }
 
-/* What comes second is a sentence, too. */
-static void a_short_job_says_what_its_steps_are(void **state)
+/* What comes second is a sentence, too, and does not deny the verdict. */
+static void a_second_verdict_is_a_sentence(void **state)
 {
     (void)state;
     static const struct {
-        const char *also, *text;
+        const char *name, *also, *text;
     } cases[] = {
-        { "input-bound", " Its steps are input-bound." },
-        { "shared-cores", " In its steps, input and training need the same cores." },
-        { "environment", " What limits its steps is not clear: other programs used the CPU." },
-        { "inconclusive", " What limits its steps is not clear." },
+        { "warm-up", "input-bound", " Its steps are input-bound." },
+        { "warm-up", "shared-cores", " In its steps, input and training need the same cores." },
+        { "warm-up", "environment",
+          " What limits its steps is not clear: other programs used the CPU." },
+        { "warm-up", "inconclusive", " What limits its steps is not clear." },
+        { "compute-bound", "inconclusive", " Whether the input is as slow is not clear." },
+        { "placement", "environment",
+          " Whether the input is as slow is not clear: other programs used the CPU." },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const leat_diagnosis d = { .name = "warm-up",
+        const leat_diagnosis d = { .name = cases[i].name,
                                    .severity = "moderate",
                                    .also = cases[i].also };
         const leat_doctor_loaders none = { .ahead = { .value = 0 } };
@@ -407,9 +442,10 @@ int main(void)
         cmocka_unit_test(the_cpu_is_a_device_like_others),
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_cache_is_filled_first),
+        cmocka_unit_test(placed_layers_are_named),
         cmocka_unit_test(one_step_is_inconclusive),
         cmocka_unit_test(what_comes_next_is_without_the_limit),
-        cmocka_unit_test(a_short_job_says_what_its_steps_are),
+        cmocka_unit_test(a_second_verdict_is_a_sentence),
         cmocka_unit_test(a_probe_is_a_share_or_not_known),
         cmocka_unit_test(a_guess_names_the_largest_share),
     };

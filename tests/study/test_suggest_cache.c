@@ -85,7 +85,8 @@ static void the_cache_stands_behind_the_decoder(void **state)
             assert_int_equal(place.sample_bytes, cases[i].bytes);
         assert_int_equal(place.varies, cases[i].varies);
         assert_int_equal(place.n_samples, N);
-        assert_true(place.share == 1 && place.limit_bytes >= place.left_bytes);
+        assert_true(place.share == 1 && place.left_bytes > 0);
+        assert_true(place.limit_bytes >= place.left_bytes);
     }
 }
 
@@ -166,6 +167,21 @@ static void a_cache_is_tried(void **state)
     leat_arm_close(&arm);
 }
 
+/* Eight layers with devices of their own: none of their values is cut off. */
+static void changes_of_many_values_are_told_apart(void **state)
+{
+    (void)state;
+    static leat_doctor_result r;
+    leat_doctor_suggestion s = { .n_set = LEAT_DOCTOR_MAX_SET };
+    memset(&r, 0, sizeof r);
+    for (int i = 0; i < LEAT_DOCTOR_MAX_SET; i++)
+        snprintf(s.set[i], sizeof s.set[i], "train.model[%d].device=\"\"", 9990 + i);
+    r.suggestions[r.n_suggestions++] = s;
+    assert_true(leat_suggest_is_listed(&s, &r));
+    snprintf(s.set[LEAT_DOCTOR_MAX_SET - 1], sizeof s.set[0], "train.model[9998].device=\"\"");
+    assert_false(leat_suggest_is_listed(&s, &r));
+}
+
 /* What a filter leaves out is never cached, whatever `repeat` adds. */
 static void only_samples_that_pass_are_counted(void **state)
 {
@@ -224,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cache_stands_behind_the_decoder),
         cmocka_unit_test(a_cache_is_tried),
+        cmocka_unit_test(changes_of_many_values_are_told_apart),
         cmocka_unit_test(only_samples_that_pass_are_counted),
         cmocka_unit_test(the_limit_of_memory_is_named),
         cmocka_unit_test(a_second_cache_has_no_place),

@@ -99,6 +99,21 @@ static void noise_is_no_gain(void **state)
     leat_config_close(&config);
 }
 
+/* The slow op runs once per sample and arm, and not in the steps that are measured. */
+static void a_cache_is_filled_before_a_race(void **state)
+{
+    (void)state;
+    leat_config *config = record_file_config(
+        "engine: {threads: 1}\n"
+        "pipeline: [{map: {tensor: x, ops: [{sleep: 5}]}}, cache, {batch: %d}, {prefetch: 2}]\n"
+        "train:\n  device: 'sim:{kernel_min_ns: 300000, launch_ns: 0}'\n  model: [{dense: %d}]\n",
+        BATCH, N_RECORDS);
+    tune(config, 3);
+    assert_true(result.uncached == 0);
+    assert_true(result.baseline.value > 1000 / 5.); /* samples/s of a worker that sleeps */
+    leat_config_close(&config);
+}
+
 /* What is set in a file must be a map. */
 static void a_bare_prefetch_gets_its_name(void **state)
 {
@@ -159,6 +174,7 @@ int main(void)
         cmocka_unit_test(sleeping_samples_get_more_threads),
         cmocka_unit_test(prefetch_is_found),
         cmocka_unit_test(noise_is_no_gain),
+        cmocka_unit_test(a_cache_is_filled_before_a_race),
         cmocka_unit_test(a_bare_prefetch_gets_its_name),
         cmocka_unit_test(what_cannot_be_is_refused),
     };

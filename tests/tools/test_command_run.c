@@ -128,7 +128,7 @@ static void outputs_are_checked_before_the_work(void **state)
         { "train x.yaml --save x.folder/", 1, "is not the name of a file" },
         { "train x.yaml --save /dev/null/x", 1, "--save: /dev/null/x" },
         { "train x.yaml --save x.yaml/x", 1, "--save: x.yaml/x" },
-        { "train x.yaml --save x.st --device sim", 2, "has no weights to save" },
+        { "train x.yaml --save x.st --device sim", 2, "there are no weights to save" },
         { "train x.yaml --restore x.folder", 1, "x.folder" },
         { "train x.yaml --restore ''", 1, "" },
         { "train x.yaml --json=x.folder", 1, "x.folder: exists and is not a regular file" },

@@ -259,7 +259,7 @@ static void layers_on_another_device_are_told(void **state)
     expect_success(shell("$L train x.yaml --summary --device 'sim:{launch_ns: 1000, kernel_min_ns: "
                          "1000}' --set 'train.model=[flatten, dense: 20, relu: {device: cpu}, "
                          "dense: {units: 10, name: one_of_a_long_name_indeed}]'"));
-    expect_in(out, "  sim:...\n2.relu ");
+    expect_in(out, "  sim\n2.relu ");
     for (const char *at = out; *at; at += strspn(at, "\n")) {
         const size_t n = strcspn(at, "\n");
         if (n > 80)

@@ -91,6 +91,8 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
 {
     FILL(s->title);
     FILL(s->why);
+    if (!verified)
+        FILL(s->not_verified);
     if (i % 2) {
         FILL(s->where);
         FILL(s->lines);
@@ -356,6 +358,57 @@ static void a_cache_that_is_not_full_is_told(void **state)
         strstr(screen_of("x.yaml", NULL), "\nthe cache held 25 % of the samples when the "));
 }
 
+/* The rest of the result stands. */
+static void a_change_that_could_not_be_verified_is_told(void **state)
+{
+    (void)state;
+    leat_config *config = parse("engine: {threads: 2}\n");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    r.n_suggestions = 1;
+    r.suggestions[0] = (leat_doctor_suggestion){ .title = "Let all cores make batches",
+                                                 .n_set = 1,
+                                                 .set = { "engine.threads=4" },
+                                                 .gain = 0.5,
+                                                 .predicted_step_ms = 5 };
+    const char *text = screen_of("x.yaml", config);
+    assert_null(strstr(text, "not verified"));
+    assert_non_null(strstr(text, "--verify measures the first"));
+    strcpy(r.suggestions[0].not_verified, "its cache is not filled in 5 s");
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "only predicted"));
+    assert_non_null(strstr(text, "\n     not verified: its cache is not filled in 5 s\n"));
+    assert_null(strstr(text, "--verify measures the first"));
+    leat_config_close(&config);
+}
+
+/* Only lines that take the place of others, and only if --set changed the list they come from. */
+static void lines_of_set_are_told(void **state)
+{
+    (void)state;
+    leat_config *file = parse("pipeline: [{map: [decode_pnm]}, {batch: 2}]\n");
+    leat_config *set = parse("pipeline: [{map: [decode_pnm, normalize]}, {batch: 2}]\n");
+    for (int changed = 0; changed < 2; changed++) {
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        for (r.n_suggestions = 0; r.n_suggestions < 2; r.n_suggestions++) {
+            leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
+            strcpy(s->where, r.n_suggestions ? "after the `map`" : "in place of the `map`");
+            strcpy(s->lines, "- cache");
+            s->replaces = !r.n_suggestions;
+        }
+        leat_doctor_tell_of_set(file, changed ? set : file, &r);
+        assert_string_equal(r.suggestions[0].where,
+                            changed ? "in place of the `map`, with the values of --set"
+                                    : "in place of the `map`");
+        assert_string_equal(r.suggestions[1].where, "after the `map`");
+        const char *const told = strstr(screen_of("x.yaml", file), "with the values of --set");
+        assert_true(changed ? told != NULL : !told);
+    }
+    leat_config_close(&file);
+    leat_config_close(&set);
+}
+
 /* A mean is said to be one, and one is not many. */
 static void batches_have_whole_sizes(void **state)
 {
@@ -616,6 +669,8 @@ int main(void)
         cmocka_unit_test(no_change_has_a_reason),
         cmocka_unit_test(changes_left_out_are_told),
         cmocka_unit_test(a_cache_that_is_not_full_is_told),
+        cmocka_unit_test(a_change_that_could_not_be_verified_is_told),
+        cmocka_unit_test(lines_of_set_are_told),
         cmocka_unit_test(batches_have_whole_sizes),
         cmocka_unit_test(layers_elsewhere_are_named),
         cmocka_unit_test(a_change_says_why_it_was_not_tried),

@@ -44,6 +44,8 @@ const leat_help_word leat_help_words[] = {
                "work, waiting for a result" },
     { "p50", "median of the times between the ends of two steps in a row" },
     { "p95", "95th percentile of the times between the ends of two steps in a row" },
+    { "placement", "verdict: the device waits for layers that run on other devices, and for what "
+                   "crosses to and from them" },
     { "plan", "a checked pipeline: every size is known; `leat plan` shows it" },
     { "read-ahead", "bytes of records read before they are needed" },
     { "reads in flight", "progress: reads submitted to the kernel and not finished" },
@@ -72,8 +74,8 @@ const leat_help_word leat_help_words[] = {
     { "transfer-bound", "verdict: the device waits for copies of batches" },
     { "us/sample", "bench: microseconds of worker time per sample in a stage" },
     { "verdict", "doctor, compare: what limits a job: input-bound, transfer-bound, compute-bound, "
-                 "launch-bound, sync-bound, shared-cores, environment or inconclusive "
-                 "(docs/measuring.md)" },
+                 "launch-bound, sync-bound, placement, shared-cores, environment or "
+                 "inconclusive (docs/measuring.md)" },
     { "waited", "share of the time that the consumer spent in leat_loader_next" },
     { "warm-up",
       "steps before the measurement, until step times are steady; not part of any figure" },

@@ -119,6 +119,20 @@ static void print_lines(FILE *to, const char *lines, bool brackets)
     }
 }
 
+void leat_doctor_tell_of_set(const leat_config *file, const leat_config *config,
+                             leat_doctor_result *r)
+{
+    char there[4096] = "", here[sizeof there] = "";
+    leat_config_get(file, "pipeline", there, sizeof there, NULL);
+    leat_config_get(config, "pipeline", here, sizeof here, NULL);
+    for (int32_t i = 0; i < r->n_suggestions && strcmp(there, here); i++) {
+        char *const where = r->suggestions[i].where;
+        if (r->suggestions[i].replaces > 0)
+            snprintf(where + strlen(where), LEAT_DOCTOR_MAX_WHERE - strlen(where),
+                     ", with the values of --set");
+    }
+}
+
 bool leat_doctor_change_helps(const leat_doctor_suggestion *s)
 {
     return !s->is_verified || s->verified_gain >= 0.03;
@@ -161,6 +175,10 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);
     print_gain(to, s, r);
+    if (s->not_verified[0]) {
+        snprintf(title, sizeof title, "not verified: %s", s->not_verified);
+        print_indented(to, title);
+    }
     if (why)
         print_indented(to, s->why);
     print_write(to, s, path, config);

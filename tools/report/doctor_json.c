@@ -114,6 +114,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const char *path
     leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
     leat_json_real(one, "gain", s->gain);
+    leat_json_text(one, "not_verified", s->not_verified);
     leat_json_real(one, "verified_step_ms", s->is_verified ? s->verified_step_ms : NAN);
     leat_json_real(one, "before_step_ms", s->is_verified ? s->before_step_ms : NAN);
     leat_json_real(one, "expected_step_ms", s->is_verified ? s->expected_step_ms : NAN);

@@ -84,10 +84,11 @@ static void print_try(FILE *to, const leat_doctor_result *r, int32_t most)
     }
 }
 
+/* Or could not be. */
 static bool any_verified(const leat_doctor_result *r)
 {
     for (int32_t i = 0; i < r->n_suggestions; i++)
-        if (r->suggestions[i].is_verified)
+        if (r->suggestions[i].is_verified || r->suggestions[i].not_verified[0])
             return true;
     return false;
 }

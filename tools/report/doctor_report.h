@@ -26,6 +26,11 @@ const char *leat_doctor_evidence_text(const leat_doctor_result *result, const ch
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *result, int32_t number, bool why,
                               const char *path, const leat_config *config);
 
+/* Adds to the places of lines that were made of others that the command line may have changed these: their text is not
+ * that of the file. */
+void leat_doctor_tell_of_set(const leat_config *file, const leat_config *config,
+                             leat_doctor_result *result);
+
 /* False if --verify measured a gain below 3 %. */
 bool leat_doctor_change_helps(const leat_doctor_suggestion *suggestion);
 

@@ -32,11 +32,12 @@ static const struct columns {
     int name, shape, count, flops;
 } plain = { 24, 16, 14, 10 }, narrow = { 18, 15, 11, 8 };
 
-/* "sim:{...}" of "sim:{launch_ns: 1000}": the line has no place for options. */
+/* "sim" of "sim:{launch_ns: 1000}", as leat doctor has it: the line has no place for options. */
 static void print_device(const char *device)
 {
-    const int n = (int)strcspn(device, " {");
-    printf("  %.*s%s", n < 11 ? n : 11, device, device[n] ? "..." : "");
+    int n = (int)strcspn(device, " {");
+    n -= n > 0 && device[n] && device[n - 1] == ':';
+    printf("  %.*s", n < 11 ? n : 11, device);
 }
 
 static void print_layer(const leat_layer_info *l, const struct columns *c, bool device)

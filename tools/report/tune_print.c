@@ -60,6 +60,7 @@ json_t *leat_tune_json(const leat_tune_result *result, const char *path)
     leat_json_bool(json, "simulated", result->simulated);
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
+    leat_json_real(json, "uncached", result->uncached);
     leat_json_add(json, "baseline", baseline);
     leat_json_add(json, "best", best_json(result));
     leat_json_add(json, "tried", tried);
@@ -95,13 +96,15 @@ static bool begins_race(const leat_tune_try *try)
 
 void leat_tune_print(const leat_tune_result *result, const char *output)
 {
-    char rate[32], before[32];
+    char rate[32], before[32], line[160];
     leat_terminal_say(2, "device %s%s", result->device,
                       result->simulated ? ": simulated; times are modelled, no arithmetic is done"
                                         : "");
     if (result->cores_taken >= 0.1 * result->cores)
         printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);
+    if (result->uncached > 0)
+        leat_terminal_say(2, "%s", leat_files_uncached_text(result->uncached, line));
     printf("\n%12s %18s %7s\n%12s %18s %7s  %s\n", "", "times the first", "", "samples/s", "(95 %)",
            "rounds", "settings");
     for (int32_t i = 0; i < result->n_tried; i++) {

@@ -93,9 +93,9 @@ int leat_jpeg_make_marks(const leat_jpeg *jpeg, uint32_t every_mcus, leat_jpeg_m
                          leat_scratch *scratch, leat_error *err);
 
 /* Lets leat_jpeg_decode_box() start at any mark, and leat_jpeg_decode_eighth() read two places at a time. What
- * they decode must reach the position and DC values of a later mark, else they return LEAT_E_UNSUPPORTED. The caller makes sure that the marks belong to this
- * file (by a digest). `marks` must stay valid as long as *jpeg is used.
- * Returns LEAT_OK, or LEAT_E_ARGUMENT if the number of marks is wrong. */
+ * they decode must reach the position and DC values of a later mark, else they return LEAT_E_UNSUPPORTED. The
+ * caller makes sure that the marks belong to this file (by a digest). `marks` must stay valid as long as *jpeg
+ * is used. Returns LEAT_OK, or LEAT_E_ARGUMENT if the number of marks is wrong. */
 int leat_jpeg_use_marks(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_mark *marks,
                         uint64_t n_marks, leat_error *err);
 

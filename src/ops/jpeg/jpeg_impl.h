@@ -232,9 +232,8 @@ typedef struct leat_jpeg_scan {
     leat_jpeg_node *nodes, *skip_nodes;
     /* One row of MCUs per component: v rows of n_across blocks, or with dc_only of their DC values. */
     int16_t *blocks[3];
-    leat_jpeg_start *starts; /* with dc_only: the blocks of some MCUs */
-    const leat_jpeg_quick
-        *quick[3][2]; /* with dc_only: a component's tables for DC and AC symbols */
+    leat_jpeg_start *starts;            /* with dc_only: the blocks of some MCUs */
+    const leat_jpeg_quick *quick[3][2]; /* with dc_only: tables of DC and AC symbols */
     leat_jpeg_skimmer skimmer;
     int32_t skim_mcus; /* MCUs that it is skipping; 0: none */
     uint8_t *segment;  /* unstuffed bytes of the segment */

@@ -7,19 +7,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Reads exactly size bytes at an offset. false: a signal came, the read was short or failed; leat_source_pread() then
- * reads again or says why. In a process with threads, pread() itself also allows to cancel the thread in the call,
- * which takes 10 to 20 ns and which nothing here uses. */
+ * reads again or says why. */
 static inline bool leat_pread_once(int fd, void *to, size_t size, uint64_t offset)
 {
-#ifdef __LP64__
-    return syscall(SYS_pread64, fd, to, size, offset) == (long)size;
-#else
     return pread(fd, to, size, (off_t)offset) == (ssize_t)size;
-#endif
 }
 
 #endif

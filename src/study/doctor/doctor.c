@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "doctor_fill.h"
 #include "span_cost.h"
 #include "study/bootstrap.h"
@@ -320,13 +321,19 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
     return rc;
 }
 
+/* The result without it is whole: a change that needs too much memory or time now is told, and no error. */
 static int verify_first(struct doctor *d, leat_error *err)
 {
-    for (int32_t i = 0; i < d->result->n_suggestions; i++)
-        if (!d->result->suggestions[i].not_tried[0]) {
-            const int rc = verify(d, &d->result->suggestions[i], err);
-            return rc == LEAT_E_UNSUPPORTED ? LEAT_OK : rc; /* its cache was full in time before */
-        }
+    leat_doctor_suggestion *s = d->result->suggestions, *const end = s + d->result->n_suggestions;
+    leat_error why = { 0 };
+    while (s < end && s->not_tried[0])
+        s++;
+    const int rc = s < end ? verify(d, s, &why) : LEAT_OK;
+    if (rc == LEAT_OK)
+        return LEAT_OK;
+    if (rc != LEAT_E_NOMEM && rc != LEAT_E_UNSUPPORTED)
+        return leat_fail(err, rc, "%s", why.message);
+    leat_text(s->not_verified, sizeof s->not_verified, "%s", why.message);
     return LEAT_OK;
 }
 

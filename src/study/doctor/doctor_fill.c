@@ -199,7 +199,9 @@ static void fill_sentence(const leat_diagnosis *d, leat_doctor_result *out)
             meaning = meanings[i].text;
     const bool unclear = !strcmp(d->also, "environment") || !strcmp(d->also, "inconclusive");
     if (unclear)
-        snprintf(also, sizeof also, " What limits its steps is not clear%s.",
+        snprintf(also, sizeof also, " %s is not clear%s.",
+                 strcmp(d->name, "warm-up") ? "Whether the input is as slow"
+                                            : "What limits its steps",
                  !strcmp(d->also, "environment") ? ": other programs used the CPU" : "");
     else if (!strcmp(d->also, "shared-cores"))
         snprintf(also, sizeof also, " In its steps, input and training need the same cores.");

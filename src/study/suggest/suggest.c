@@ -327,14 +327,15 @@ static void insert(const leat_doctor_suggestion *s, leat_doctor_result *out)
 }
 
 /* "path=value path=value", or "cache" of "- cache". */
-static void settings_of(const leat_doctor_suggestion *s, char text[128])
+static void settings_of(const leat_doctor_suggestion *s, char text[LEAT_DOCTOR_MAX_VALUES])
 {
+    const size_t size = LEAT_DOCTOR_MAX_VALUES;
     text[0] = 0;
     for (int32_t i = 0; i < s->n_set; i++)
-        leat_text(text + strlen(text), 128 - strlen(text), "%s%s", i ? " " : "", s->set[i]);
+        leat_text(text + strlen(text), size - strlen(text), "%s%s", i ? " " : "", s->set[i]);
     for (const char *line = s->lines; line[0] && line[1]; line += line[0] == '\n') {
         const int n = (int)strcspn(line, "\n");
-        leat_text(text + strlen(text), 128 - strlen(text), "%s%.*s", text[0] ? ", " : "", n - 2,
+        leat_text(text + strlen(text), size - strlen(text), "%s%.*s", text[0] ? ", " : "", n - 2,
                   line + 2);
         line += n;
     }

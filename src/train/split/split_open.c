@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * split_open.c: cuts a model whose layers run on several devices into nets, and opens them. All parts are
- * counted before the first is opened: one in host memory must fit beside the parts before it and all that crosses. See split.h for the design. */
+ * counted before the first is opened: one in host memory must fit beside the parts before it and all that
+ * crosses. See split.h for the design. */
 #include <stdlib.h>
 #include <string.h>
 
