@@ -270,9 +270,11 @@ const char *leat_files_ms_text(double ms, char text[32])
 
 const char *leat_files_uncached_text(double uncached, char *text)
 {
-    snprintf(text, 160,
-             "the cache was %.0f %% full when the measurements began: they show a first epoch%s",
-             100 * (1 - uncached), uncached < 1 ? " in part, as filling it takes long" : "");
+    snprintf(
+        text, 160,
+        "the cache held %.0f %% of the samples when the measurements began: the others were made "
+        "as in a first epoch",
+        100 * (1 - uncached));
     return text;
 }
 

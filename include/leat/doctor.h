@@ -120,7 +120,9 @@ typedef struct leat_doctor_result {
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
     int32_t no_trials;      /* as in the options */
     int32_t n_tried;        /* changes whose values this config and device allow */
-    int32_t n_without_gain; /* of them, those that gain less than 3 % */
+    int32_t n_no_memory;    /* changes left out as they do not fit in memory beside the job */
+    int32_t n_not_filled;   /* the same, as their cache is not filled in 5 s */
+    int32_t n_without_gain; /* of n_tried, those that gain less than 3 % */
     /* Values: "path=value", or several with blanks between; or stages: "cache". */
     char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][LEAT_DOCTOR_MAX_VALUES];
     int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */

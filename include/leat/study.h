@@ -58,8 +58,9 @@ typedef struct leat_compare_arm {
     /* Of a step alone: time of layers on other devices, and of copies from and to these, ns. */
     double placement_ns;
     /* Share of the samples that were not in the pipeline's `cache` before the first run: filling it takes too
-     * long (30 s for leat_compare() and leat_doctor(), 5 s for leat_tune()), or, 1, it lies on the device and ends with
-     * each run. So runs show a first epoch, or a part of one. 0: all were in it, or there is no cache. */
+     * long (30 s for leat_compare() and leat_doctor(), 5 s for leat_tune()), they do not fit, another process fills its
+     * file, or, 1, it lies on the device and ends with each run. So runs make these as in a first epoch. 0: all were in
+     * it, or there is no cache. */
     double uncached;
     char verdict[24];   /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
     char label[48];     /* the cause within it, such as "decode: serial"; "": none */

@@ -34,7 +34,7 @@ typedef struct leat_arm_once {
     int64_t plan_ns, device_ns, trainer_ns; /* opening each */
     int64_t loader_ns, batch_ns, step_ns;   /* the first loader, batch and step */
     int64_t warm_ns;                        /* the steps up to the first steady one */
-    int64_t fill_ns;                        /* a pass that fills a cache; 0: there is none */
+    int64_t fill_ns; /* a pass that fills a cache; 0: there is none, or on a device */
 } leat_arm_once;
 
 /* Bytes in host memory of the arm's trainer (0: it has the memory of a device), of a loader of its plan, and of the cache
@@ -66,6 +66,7 @@ typedef struct leat_arm {
     leat_arm_input input;
     leat_arm_once once;
     leat_arm_memory memory;
+    bool is_cut;        /* the pass that fills the cache did not reach its end in time */
     bool input_only;    /* set by the caller: there is no trainer, only the loader runs */
     int32_t sync_every; /* train.sync_every */
     bool pageable;      /* pipeline.prefetch.pinned is off */
@@ -111,8 +112,9 @@ void leat_arm_close(leat_arm *arm);
 
 /* Samples of the source that the stages let pass: each of them is cached at most once. */
 uint64_t leat_arm_samples(const leat_plan *plan);
+bool leat_arm_has_cache(const leat_plan *plan);
 /* If the pipeline has a `cache`, one pass over the data, but for most_ns at most, and sets out->uncached. All loaders of a
- * plan share its cache, so it is filled for all runs. Without it, runs would show what a first epoch takes. */
+ * plan share its cache, so it is filled for all runs. Without it, runs would show what a first epoch takes. One on a device belongs to one loader: it is not filled. */
 int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err);
 
 /* Runs until step times are steady and sets the number of steps of a run.

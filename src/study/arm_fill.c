@@ -20,19 +20,29 @@ uint64_t leat_arm_samples(const leat_plan *plan)
     return n;
 }
 
-/* A cache on a device belongs to one loader, and each run has its own. */
-static bool is_kept(const leat_arm *arm, leat_loader *loader)
+/* Samples that the cache holds, -1: none for the next loader, as a cache on a device belongs to one, and each run has its
+ * own. */
+static int64_t kept_by(const leat_arm *arm, leat_loader *loader)
 {
     leat_loader_stats_info *const stats = calloc(1, sizeof *stats);
     const char *const device = leat_device_get_info(arm->device)->name;
+    int64_t n = -1;
     if (stats)
         leat_loader_stats(loader, stats);
-    const bool kept = stats && stats->cache.is_on && strcmp(stats->cache.place, device) != 0;
+    if (stats && stats->cache.is_on && strcmp(stats->cache.place, device) != 0)
+        n = (int64_t)stats->cache.entries;
     free(stats);
-    return kept;
+    return n;
 }
 
-static bool has_cache(const leat_plan *plan)
+/* The share of n samples that the cache lacks. */
+static double lacks(const leat_arm *arm, leat_loader *loader, uint64_t n)
+{
+    const double kept = (double)kept_by(arm, loader);
+    return kept < (double)n ? 1 - kept / (double)n : 0;
+}
+
+bool leat_arm_has_cache(const leat_plan *plan)
 {
     const leat_stage_info *stage;
     for (int32_t i = 0; (stage = leat_plan_stage(plan, i)) != NULL; i++)
@@ -50,18 +60,23 @@ int leat_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err)
     leat_batch *batch;
     uint64_t rows = 0;
     arm->out->uncached = 0;
-    if (!has_cache(arm->plan))
+    arm->is_cut = false;
+    if (!leat_arm_has_cache(arm->plan))
         return LEAT_OK;
     int rc = leat_loader_open(arm->plan, &options, &loader, err);
+    if (rc == LEAT_OK && kept_by(arm, loader) < 0) {
+        arm->out->uncached = 1;
+        leat_loader_close(&loader);
+        return LEAT_OK;
+    }
     while (rc == LEAT_OK && rows < n && (rows == 0 || leat_clock_ns() - from < most_ns))
         if ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK) {
             rows += (uint64_t)leat_batch_get_info(batch)->rows;
             leat_batch_release(batch);
         }
-    if (rc == LEAT_OK && rows < n) /* a pass may end earlier, as it drops the last batch */
-        arm->out->uncached = 1 - (double)rows / (double)n;
-    if ((rc == LEAT_OK || rc == LEAT_E_END) && !is_kept(arm, loader))
-        arm->out->uncached = 1;
+    arm->is_cut = rc == LEAT_OK && rows < n;
+    if (rc == LEAT_OK || rc == LEAT_E_END) /* a pass may end earlier, as it drops the last batch */
+        arm->out->uncached = lacks(arm, loader, rc == LEAT_OK ? n : rows);
     leat_loader_close(&loader);
     arm->once.fill_ns = leat_clock_ns() - from;
     return rc == LEAT_E_END ? LEAT_OK : rc;

@@ -9,6 +9,9 @@
 #include "rounds.h"
 #include "suggest/stage_lines.h"
 
+/* Share of the samples that the cache of a trial may lack, though that of the job has them. */
+static const double EMPTIER = 0.05;
+
 static int change_config(leat_config *config, const leat_doctor_suggestion *change, leat_error *err)
 {
     int rc = LEAT_OK;
@@ -18,11 +21,27 @@ static int change_config(leat_config *config, const leat_doctor_suggestion *chan
 }
 
 /* Beside the unchanged job, which stays open. */
-static int check_memory(const leat_arm *job, const leat_arm *arm, leat_error *err)
+static int check_memory(const leat_arm *job, const leat_trial_how *how, const leat_arm *arm,
+                        leat_error *err)
 {
     leat_arm_room room = { .n = 0 };
-    const int rc = leat_arm_room_take(&room, job, err);
+    int rc = leat_arm_room_take(&room, job, err);
+    if (rc == LEAT_OK && how->beside)
+        rc = leat_arm_room_take(&room, how->beside, err);
     return rc < 0 ? rc : leat_arm_room_take(&room, arm, err);
+}
+
+/* Fills the cache. Where the job has one, too, both must be about as full, whatever the reason is that one is not. */
+static int fill(const leat_arm *job, leat_trial *trial, leat_error *err)
+{
+    leat_arm *const arm = &trial->arm;
+    const int rc = leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err);
+    trial->is_unfilled = rc == LEAT_OK && (leat_arm_has_cache(job->plan)
+                                               ? arm->out->uncached > job->out->uncached + EMPTIER
+                                               : arm->is_cut);
+    if (!trial->is_unfilled)
+        return rc;
+    return leat_fail(err, LEAT_E_UNSUPPORTED, "its cache is not filled in 5 s");
 }
 
 int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how *how,
@@ -36,11 +55,9 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
     if ((rc = leat_arm_init(arm, &trial->result, how->rounds, err)) < 0 ||
         (rc = leat_config_copy(job->config, &arm->config, err)) < 0 ||
         (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
-        (rc = check_memory(job, arm, err)) < 0 ||
-        (rc = leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err)) < 0)
+        (rc = check_memory(job, how, arm, err)) < 0 ||
+        (!how->step_only && (rc = fill(job, trial, err)) < 0))
         return rc;
-    if (trial->result.uncached > 0)
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "its cache is not filled in 5 s");
     trial->result.steps = how->steps;
     return how->input_only ? LEAT_OK : leat_arm_warm_step(arm, err);
 }

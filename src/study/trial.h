@@ -11,19 +11,22 @@
 typedef struct leat_trial {
     leat_arm arm;
     leat_compare_arm result;
-    int32_t rounds; /* done */
+    int32_t rounds;   /* done */
+    bool is_unfilled; /* opening it failed as its cache lacks too much */
 } leat_trial;
 
 typedef struct leat_trial_how {
     const leat_doctor_suggestion *change;
-    int32_t rounds, steps; /* rounds: at most; steps: of a run as configured */
-    bool input_only;       /* only leat_arm_run_loader() is called: no trainer is opened */
+    int32_t rounds, steps;  /* rounds: at most; steps: of a run as configured */
+    bool input_only;        /* only leat_arm_run_loader() is called: no trainer is opened */
+    bool step_only;         /* only the step counts: a cache is not filled */
+    const leat_arm *beside; /* open meanwhile, as the job is; NULL: none */
 } leat_trial_how;
 
 /* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache is filled
  * by one pass over the data.
- * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its cache takes longer than
- *          5 s to fill; LEAT_E_NOMEM: it does not fit beside the job */
+ * returns  LEAT_OK; LEAT_E_CONFIG, LEAT_E_UNSUPPORTED: the config cannot be changed so, or its cache lacks
+ *          more than that of the job after 5 s; LEAT_E_NOMEM: it does not fit beside the job */
 int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how *how,
                     leat_error *err);
 /* Frees everything; accepts half-opened trials. */

@@ -10,7 +10,6 @@
 #include <math.h>
 
 #include "study/doctor/doctor_fill.h"
-#include "study/trial.h"
 
 enum { N_RECORDS = 64, BATCH = 8 };
 
@@ -288,61 +287,6 @@ static void a_cache_is_filled_first(void **state)
             fail_msg("%s: %g ms per step", r.capacities[i].name, r.capacities[i].step_ms);
 }
 
-static void a_cache_is_filled_for_some_time_only(void **state)
-{
-    (void)state;
-    const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
-    leat_compare_arm out = { .name = "" };
-    leat_arm arm = { .sync_every = 0 };
-    leat_error err;
-    check(leat_arm_init(&arm, &out, 1, &err), &err);
-    cache = ", cache";
-    arm.config = make_config(&job);
-    cache = "";
-    check(leat_arm_open(&arm, &err), &err);
-    check(leat_arm_fill(&arm, 0, &err), &err);
-    assert_true(out.uncached == 1 - BATCH / (double)N_RECORDS);
-    check(leat_arm_fill(&arm, LEAT_ARM_FILL_NS, &err), &err);
-    assert_true(out.uncached == 0 && arm.once.fill_ns > 0);
-    leat_arm_close(&arm);
-}
-
-/* A job with a cache of 1 MB at most. The device has memory of its own, so that only caches and loaders count. */
-static void open_cached_job(leat_arm *arm, leat_compare_arm *out)
-{
-    const struct job job = { "sim:h200", "normalize: {}", "{batches: 2}", "" };
-    leat_error err;
-    *arm = (leat_arm){ .sync_every = 0 };
-    *out = (leat_compare_arm){ .steps = 5 };
-    check(leat_arm_init(arm, out, 1, &err), &err);
-    cache = ", {cache: {bytes: 1000000}}";
-    arm->config = make_config(&job);
-    cache = "";
-    check(leat_config_set(arm->config, "engine.memory=200000000", &err), &err);
-    check(leat_arm_open(arm, &err), &err);
-}
-
-/* Even where only the loader runs, as its cache is filled beside that of the job. */
-static void a_trial_has_a_cache_of_its_own(void **state)
-{
-    (void)state;
-    leat_compare_arm out;
-    leat_arm arm;
-    leat_trial trial;
-    leat_error err;
-    const leat_doctor_suggestion change = { .n_set = 1, .set = { "pipeline.prefetch.batches=1" } };
-    const leat_trial_how how = { &change, 1, 5, true };
-    open_cached_job(&arm, &out);
-    assert_true(arm.memory.cache > 0 && arm.memory.limit > 0 && arm.memory.trainer == 0);
-    arm.memory.limit = arm.memory.loader + 2 * arm.memory.cache;
-    check(leat_trial_open(&trial, &arm, &how, &err), &err);
-    leat_trial_close(&trial);
-    arm.memory.limit--;
-    assert_int_equal(leat_trial_open(&trial, &arm, &how, &err), LEAT_E_NOMEM);
-    leat_trial_close(&trial);
-    leat_arm_close(&arm);
-}
-
 /* The name of a device, without its options and what introduces them. */
 static void placed_layers_are_named(void **state)
 {
@@ -498,8 +442,6 @@ int main(void)
         cmocka_unit_test(the_cpu_is_a_device_like_others),
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_cache_is_filled_first),
-        cmocka_unit_test(a_cache_is_filled_for_some_time_only),
-        cmocka_unit_test(a_trial_has_a_cache_of_its_own),
         cmocka_unit_test(placed_layers_are_named),
         cmocka_unit_test(one_step_is_inconclusive),
         cmocka_unit_test(what_comes_next_is_without_the_limit),

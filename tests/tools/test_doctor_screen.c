@@ -328,6 +328,25 @@ static void no_change_has_a_reason(void **state)
                            "what to change: no change was tried; leave out --quick\n"));
 }
 
+static void changes_left_out_are_told(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    assert_null(strstr(screen_of("x.yaml", NULL), "left out"));
+    r.n_no_memory = 2;
+    const char *screen = screen_of("x.yaml", NULL);
+    assert_non_null(strstr(screen, "what to change: no change could be tried\n"
+                                   "  left out: 2 that did not fit in memory\n"));
+    r.n_not_filled = 3;
+    assert_non_null(
+        strstr(screen_of("x.yaml", NULL), "memory, 3 whose cache was not filled in 5 s\n"));
+    r.n_tried = 1;
+    r.n_no_memory = 0;
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "1 change tried, none gains 3 % or more\n  left out: 3 whose"));
+}
+
 static void a_cache_that_is_not_full_is_told(void **state)
 {
     (void)state;
@@ -335,7 +354,8 @@ static void a_cache_that_is_not_full_is_told(void **state)
     set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
     assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
     r.uncached = 0.75;
-    assert_non_null(strstr(screen_of("x.yaml", NULL), "\nthe cache was 25 % full when the "));
+    assert_non_null(
+        strstr(screen_of("x.yaml", NULL), "\nthe cache held 25 % of the samples when the "));
 }
 
 /* The rest of the result stands. */
@@ -647,6 +667,7 @@ int main(void)
         cmocka_unit_test(what_explains_is_printed),
         cmocka_unit_test(nothing_is_the_same_as_no_limit),
         cmocka_unit_test(no_change_has_a_reason),
+        cmocka_unit_test(changes_left_out_are_told),
         cmocka_unit_test(a_cache_that_is_not_full_is_told),
         cmocka_unit_test(a_change_that_could_not_be_verified_is_told),
         cmocka_unit_test(lines_of_set_are_told),

@@ -104,6 +104,21 @@ static void print_without_gain(FILE *to, const leat_doctor_result *r)
     leat_terminal_wrap(to, line, 2, 4);
 }
 
+/* Changes that apply, but could not be measured. */
+static void print_left_out(FILE *to, const leat_doctor_result *r)
+{
+    char line[160] = "left out: ";
+    size_t n = strlen(line);
+    if (r->n_no_memory)
+        n += (size_t)snprintf(line + n, sizeof line - n, "%d that did not fit in memory%s",
+                              r->n_no_memory, r->n_not_filled ? ", " : "");
+    if (r->n_not_filled)
+        snprintf(line + n, sizeof line - n, "%d whose cache was not filled in 5 s",
+                 r->n_not_filled);
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 4);
+}
+
 static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
 {
     fputs("\nwhat to change: ", to);
@@ -119,8 +134,12 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
                 r->n_tried == 1 ? "" : "s");
     else
         fputs(r->no_trials ? "no change was tried; leave out --quick\n"
-                           : "none of the changes that leat knows applies here\n",
+              : r->n_no_memory || r->n_not_filled
+                  ? "no change could be tried\n"
+                  : "none of the changes that leat knows applies here\n",
               to);
+    if (r->n_no_memory || r->n_not_filled)
+        print_left_out(to, r);
 }
 
 static void print_suggestions(FILE *to, const struct screen *s)
@@ -144,6 +163,8 @@ static void print_suggestions(FILE *to, const struct screen *s)
         fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
     if (s->extras && r->n_without_gain)
         print_without_gain(to, r);
+    if (s->extras && (r->n_no_memory || r->n_not_filled))
+        print_left_out(to, r);
     if (s->extras)
         print_try(to, r, s->changes);
 }

@@ -62,7 +62,13 @@ static void report(struct doctor *d, const char *what)
 static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_suggestion *change,
                         bool *has, leat_error *err)
 {
-    const leat_trial_how how = { change, d->result->rounds, d->out.steps, trial == &d->other };
+    const bool is_other = trial == &d->other;
+    const leat_trial_how how = { .change = change,
+                                 .rounds = d->result->rounds,
+                                 .steps = d->out.steps,
+                                 .input_only = is_other,
+                                 .step_only = !is_other,
+                                 .beside = d->has_other ? &d->other.arm : NULL };
     leat_error why = { 0 };
     const int rc = leat_trial_open(trial, &d->arm, &how, &why);
     *has = rc == LEAT_OK;

@@ -373,6 +373,8 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if ((!s.n_set && !s.lines[0]) || leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
     const int rc = leat_suggest_try(about, row->input_only, &s, &why);
+    out->n_no_memory += rc == LEAT_E_NOMEM;
+    out->n_not_filled += s.not_tried[0] != 0;
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||
         rc == LEAT_E_NOMEM)
         return LEAT_OK; /* such a value cannot be set in this config, on this device or machine */

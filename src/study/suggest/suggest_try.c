@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest_try.c: measures a job with a change, alternately with the unchanged job. suggest.c calls it. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "study/forecast.h"
@@ -151,6 +152,8 @@ int leat_suggest_try(const leat_suggest_about *about, bool input_only, leat_doct
     }
     if (rc == LEAT_OK)
         predict(about, &pair, n, input_only, s);
+    if (pair.trial && pair.trial->is_unfilled)
+        snprintf(s->not_tried, sizeof s->not_tried, "its cache is not filled in 5 s");
     if (pair.trial)
         leat_trial_close(pair.trial);
     free(pair.trial);

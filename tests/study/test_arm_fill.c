@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_arm_fill.c: the cache of an arm, filled before anything is measured, and those of trials beside it. */
+#include "device/device_table.h"
+#include "fixtures/engine_fixture.h"
+#include "fixtures/record_file.h"
+#include "study/trial.h"
+
+enum { N_RECORDS = 64, BATCH = 8 };
+
+static int make_file(void **state)
+{
+    (void)state;
+    return make_record_file(N_RECORDS, 0);
+}
+
+/* A job with a cache. The device has memory of its own, so that only caches and loaders count. Without threads nothing is
+ * read ahead. */
+static void open_cached_job(leat_arm *arm, leat_compare_arm *out)
+{
+    leat_error err;
+    *arm = (leat_arm){ .sync_every = 0 };
+    *out = (leat_compare_arm){ .steps = 5 };
+    check(leat_arm_init(arm, out, 1, &err), &err);
+    arm->config =
+        record_file_config("engine: {threads: 0, memory: 200000000}\n"
+                           "pipeline: [{map: {tensor: x, ops: [normalize: {}]}}, {cache: {bytes: "
+                           "1000000}}, {batch: %d}, "
+                           "{prefetch: {batches: 2}}]\n"
+                           "train:\n  device: sim:h200\n  epochs: 10000\n  model: [{dense: %d}]\n",
+                           BATCH, N_RECORDS);
+    check(leat_arm_open(arm, &err), &err);
+}
+
+static void a_cache_is_filled_for_some_time_only(void **state)
+{
+    (void)state;
+    leat_compare_arm out;
+    leat_arm arm;
+    leat_error err;
+    open_cached_job(&arm, &out);
+    check(leat_arm_fill(&arm, 0, &err), &err);
+    assert_true(out.uncached == 1 - BATCH / (double)N_RECORDS && arm.is_cut);
+    check(leat_arm_fill(&arm, LEAT_ARM_FILL_NS, &err), &err);
+    assert_true(out.uncached == 0 && !arm.is_cut && arm.once.fill_ns > 0);
+    check(leat_arm_fill(&arm, 0, &err), &err); /* what is in it counts, not what a pass delivers */
+    assert_true(out.uncached == 0);
+    leat_arm_close(&arm);
+}
+
+/* Even where only the loader runs, as its cache is filled beside that of the job. */
+static void a_trial_has_a_cache_of_its_own(void **state)
+{
+    (void)state;
+    leat_compare_arm out;
+    leat_arm arm;
+    leat_trial trial;
+    leat_error err;
+    const leat_doctor_suggestion change = { .n_set = 1, .set = { "pipeline.prefetch.batches=1" } };
+    const leat_trial_how how = { .change = &change, .rounds = 1, .steps = 5, .input_only = true };
+    open_cached_job(&arm, &out);
+    assert_true(arm.memory.cache > 0 && arm.memory.limit > 0 && arm.memory.trainer == 0);
+    arm.memory.limit = arm.memory.loader + 2 * arm.memory.cache;
+    check(leat_trial_open(&trial, &arm, &how, &err), &err);
+    leat_trial_close(&trial);
+    arm.memory.limit--;
+    assert_int_equal(leat_trial_open(&trial, &arm, &how, &err), LEAT_E_NOMEM);
+    leat_trial_close(&trial);
+    leat_arm_close(&arm);
+}
+
+static int open_trial(const leat_arm *job, const char *set, bool step_only, double *uncached)
+{
+    leat_doctor_suggestion change = { .n_set = 1 };
+    const leat_trial_how how = {
+        .change = &change, .rounds = 1, .steps = 5, .step_only = step_only
+    };
+    leat_trial trial;
+    leat_error err;
+    snprintf(change.set[0], sizeof change.set[0], "%s", set);
+    const int rc = leat_trial_open(&trial, job, &how, &err);
+    *uncached = trial.result.uncached;
+    assert_true(!step_only || trial.arm.once.fill_ns == 0);
+    leat_trial_close(&trial);
+    return rc;
+}
+
+/* Both caches of a comparison must be about as full; the step alone needs none. */
+static void a_trial_has_a_cache_as_full_as_the_job(void **state)
+{
+    (void)state;
+    leat_compare_arm out;
+    leat_arm arm;
+    leat_error err;
+    double uncached;
+    open_cached_job(&arm, &out);
+    check(leat_arm_fill(&arm, LEAT_ARM_FILL_NS, &err), &err);
+    assert_true(out.uncached == 0);
+    assert_int_equal(open_trial(&arm, "pipeline.prefetch.batches=1", false, &uncached), LEAT_OK);
+    assert_true(uncached == 0);
+    const char *const less = "pipeline.cache.bytes=1000"; /* of 7,168 */
+    assert_int_equal(open_trial(&arm, less, false, &uncached), LEAT_E_UNSUPPORTED);
+    assert_true(uncached > 0.8 && uncached < 1);
+    assert_int_equal(open_trial(&arm, less, true, &uncached), LEAT_OK);
+    out.uncached = uncached = 0.9;
+    assert_int_equal(open_trial(&arm, less, false, &uncached), LEAT_OK);
+    leat_arm_close(&arm);
+}
+
+/* A cache on a device bears its name. Filling it would be in vain. */
+static void a_cache_on_a_device_is_not_filled(void **state)
+{
+    (void)state;
+    leat_compare_arm out;
+    leat_arm arm;
+    leat_error err;
+    double uncached;
+    open_cached_job(&arm, &out);
+    const leat_device_info plain = arm.device->info;
+    snprintf((char *)arm.device->info.name, sizeof arm.device->info.name, "memory");
+    check(leat_arm_fill(&arm, LEAT_ARM_FILL_NS, &err), &err);
+    assert_true(out.uncached == 1 && arm.once.fill_ns == 0);
+    arm.device->info = plain;
+    assert_int_equal(open_trial(&arm, "pipeline.prefetch.batches=1", false, &uncached), LEAT_OK);
+    leat_arm_close(&arm);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cache_is_filled_for_some_time_only),
+        cmocka_unit_test(a_trial_has_a_cache_of_its_own),
+        cmocka_unit_test(a_trial_has_a_cache_as_full_as_the_job),
+        cmocka_unit_test(a_cache_on_a_device_is_not_filled),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
