@@ -103,25 +103,17 @@ static int set_target(const leat_fused_op *ops, int n, const leat_plan64 *plans,
     return LEAT_OK;
 }
 
-/* Decodes with the source's seek table. Without a table, or if it does not match the file, decodes
- * from the start. */
-static int decode(leat_jpeg *jpeg, leat_seek *seek, const leat_image_box *box,
-                  const leat_jpeg_target *target, void *out, leat_scratch *scratch, leat_error *err)
+/* What to do with a file. */
+typedef struct job {
+    const leat_image_box *box;
+    const leat_jpeg_target *target;
+} job;
+
+static int decode(const leat_jpeg *jpeg, const void *how, void *out, leat_scratch *scratch,
+                  leat_error *err)
 {
-    const size_t mark = leat_scratch_mark(scratch);
-    if (!seek || !seek->bytes)
-        return leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
-    int rc = leat_jpeg_use_table(jpeg, seek->table, seek->bytes, scratch, err);
-    if (rc == LEAT_OK)
-        rc = leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
-    seek->used = rc == LEAT_OK;
-    if (rc == LEAT_OK || rc == LEAT_E_NOMEM)
-        return rc;
-    leat_scratch_rewind(scratch, mark);
-    jpeg->marks = NULL;
-    rc = leat_jpeg_decode_resized(jpeg, box, target, out, scratch, err);
-    seek->refused = rc == LEAT_OK;
-    return rc;
+    const job *j = how;
+    return leat_jpeg_decode_resized(jpeg, j->box, j->target, out, scratch, err);
 }
 
 /* Decodes the whole image with libjpeg-turbo, which is faster than ours on CPUs without AVX2. */
@@ -161,7 +153,8 @@ static int apply(const leat_fused_op *ops, int n, const leat_plan64 *plans, cons
             return rc;
         leat_scratch_rewind(scratch, mark); /* damaged, but perhaps not inside the box */
     }
-    return decode(&jpeg, in->seek, &box, &target, out->data, scratch, err);
+    const job how = { &box, &target };
+    return leat_jpeg_with_seek(&jpeg, in->seek, decode, &how, out->data, scratch, err);
 }
 
 const leat_fused leat_fused_jpeg = {

@@ -83,24 +83,10 @@ static int measure(const void *opts, const leat_view *in, leat_shape *out, leat_
     return LEAT_OK;
 }
 
-/* With the source's seek table. Without a table, or if it does not match the file, from the start. */
-static int decode_eighth(leat_jpeg *jpeg, leat_seek *seek, int channels, uint8_t *out,
+static int decode_eighth(const leat_jpeg *jpeg, const void *channels, void *out,
                          leat_scratch *scratch, leat_error *err)
 {
-    const size_t mark = leat_scratch_mark(scratch);
-    if (!seek || !seek->bytes)
-        return leat_jpeg_decode_eighth(jpeg, channels, out, scratch, err);
-    int rc = leat_jpeg_use_table(jpeg, seek->table, seek->bytes, scratch, err);
-    if (rc == LEAT_OK)
-        rc = leat_jpeg_decode_eighth(jpeg, channels, out, scratch, err);
-    seek->used = rc == LEAT_OK;
-    if (rc == LEAT_OK || rc == LEAT_E_NOMEM)
-        return rc;
-    leat_scratch_rewind(scratch, mark);
-    jpeg->marks = NULL;
-    rc = leat_jpeg_decode_eighth(jpeg, channels, out, scratch, err);
-    seek->refused = rc == LEAT_OK;
-    return rc;
+    return leat_jpeg_decode_eighth(jpeg, *(const int *)channels, out, scratch, err);
 }
 
 /* By the decoder in jpeg/. */
@@ -116,7 +102,8 @@ static int decode_common(const leat_view *in, const leat_view *out, int32_t scal
     if (rc)
         return rc;
     return scale == 1 ? leat_jpeg_decode(&jpeg, channels, out->data, scratch, err)
-                      : decode_eighth(&jpeg, in->seek, channels, out->data, scratch, err);
+                      : leat_jpeg_with_seek(&jpeg, in->seek, decode_eighth, &channels, out->data,
+                                            scratch, err);
 }
 
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,

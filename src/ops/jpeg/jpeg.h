@@ -115,6 +115,16 @@ size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint3
 int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat_scratch *scratch,
                         leat_error *err);
 
+/* Decodes with the source's seek table, which is such a table. Without one, or if it does not match the file, decodes
+ * from the start. Sets used and refused of `seek`, which may be NULL.
+ *
+ * work     decodes to `out` as `how` says, with the marks that the file then has or without any
+ * returns  what work() returns */
+typedef int leat_jpeg_work(const leat_jpeg *jpeg, const void *how, void *out, leat_scratch *scratch,
+                           leat_error *err);
+int leat_jpeg_with_seek(leat_jpeg *jpeg, leat_seek *seek, leat_jpeg_work *work, const void *how,
+                        void *out, leat_scratch *scratch, leat_error *err);
+
 /* How to process a box: resize as resample.h, cut a part out of that, mirror left to right, then
  * x * scale + shift. */
 typedef struct leat_jpeg_target {

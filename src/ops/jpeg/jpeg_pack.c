@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/scratch.h"
 #include "formats/little_endian.h"
 
 enum {
@@ -154,4 +155,23 @@ int leat_jpeg_use_table(leat_jpeg *jpeg, const uint8_t *table, size_t size, leat
     if (!unpack(table, n, marks))
         return leat_fail(err, LEAT_E_ARGUMENT, "jpeg: the table belongs to another file");
     return leat_jpeg_use_marks(jpeg, leat_load_u32(table + AT_EVERY), marks, n + 1, err);
+}
+
+int leat_jpeg_with_seek(leat_jpeg *jpeg, leat_seek *seek, leat_jpeg_work *work, const void *how,
+                        void *out, leat_scratch *scratch, leat_error *err)
+{
+    const size_t mark = leat_scratch_mark(scratch);
+    if (!seek || !seek->bytes)
+        return work(jpeg, how, out, scratch, err);
+    int rc = leat_jpeg_use_table(jpeg, seek->table, seek->bytes, scratch, err);
+    if (rc == LEAT_OK)
+        rc = work(jpeg, how, out, scratch, err);
+    seek->used = rc == LEAT_OK;
+    if (rc == LEAT_OK || rc == LEAT_E_NOMEM)
+        return rc;
+    leat_scratch_rewind(scratch, mark);
+    jpeg->marks = NULL;
+    rc = work(jpeg, how, out, scratch, err);
+    seek->refused = rc == LEAT_OK;
+    return rc;
 }
