@@ -190,8 +190,8 @@ static int run_race(struct study *study, double until, bool *in_time, leat_error
     return rc;
 }
 
-/* Races the values of one option against the best settings so far. */
-static int try_option(struct study *study, size_t option, double until, bool *changed,
+/* Races the values of one option against the best settings so far. *tried: the time was enough for that. */
+static int try_option(struct study *study, size_t option, double until, bool *changed, bool *tried,
                       leat_error *err)
 {
     char values[LEAT_TUNE_VALUES][32];
@@ -208,6 +208,7 @@ static int try_option(struct study *study, size_t option, double until, bool *ch
     }
     if (rc == LEAT_OK)
         rc = run_race(study, until, &in_time, err);
+    *tried = n == 0 || study->race.n_rounds > 0 || seconds(study) < until;
     if (rc == LEAT_OK) {
         const size_t winner = leat_race_winner(&study->race);
         *changed |= winner > 0;
@@ -245,13 +246,12 @@ static int search(struct study *study, leat_error *err)
             /* The first pass leaves time for the options after this one, the second does not. */
             const double share =
                 pass ? 1 : fmax(i ? 0.35 : 0.5, 1. / (double)(LEAT_TUNE_OPTIONS - i));
+            bool tried = false;
             if (!applies(study, i))
                 continue;
-            if (now >= end) {
-                study->out->complete = pass > 0; /* all were tried at least once */
-                continue;
-            }
-            rc = try_option(study, i, now + (end - now) * share, &changed, err);
+            if (now < end)
+                rc = try_option(study, i, now + (end - now) * share, &changed, &tried, err);
+            study->out->complete &= tried || pass > 0; /* all were tried at least once */
         }
     }
     return rc;
@@ -343,16 +343,16 @@ static void say(leat_tune_result *out)
 {
     const char *simulated = out->simulated ? " (simulated)" : "";
     const char *rest = out->complete ? "" : "; the time was over before all options were tried";
+    const char *none = out->n_tried ? "nothing that was tried is faster than the config beyond "
+                                      "noise; leave it as it is"
+                                    : "no settings were tried";
     if (out->n_set)
         leat_text(out->sentence, sizeof out->sentence,
                   "these settings make training %.2f times as fast as the config (95 %% interval "
                   "%.2f to %.2f)%s%s",
                   out->speedup.value, out->speedup.low, out->speedup.high, simulated, rest);
     else
-        leat_text(out->sentence, sizeof out->sentence,
-                  "nothing that was tried is faster than the config beyond noise; leave it as it "
-                  "is%s%s",
-                  simulated, rest);
+        leat_text(out->sentence, sizeof out->sentence, "%s%s%s", none, simulated, rest);
 }
 
 static int tune(struct study *study, leat_error *err)

@@ -168,6 +168,20 @@ static void what_cannot_be_is_refused(void **state)
     assert_true(n >= 8);
 }
 
+/* Nothing is said of what was not tried. */
+static void without_time_nothing_is_tried(void **state)
+{
+    (void)state;
+    leat_config *config = make_config("0", "1", ", {prefetch: 2}");
+    const leat_tune_options options = { .seconds = 1e-6 };
+    leat_error err;
+    check(leat_tune(config, &options, &result, &err), &err);
+    assert_true(!result.complete && result.n_set == 0 && result.n_tried == 0);
+    assert_string_equal(result.sentence, "no settings were tried (simulated); the time was over "
+                                         "before all options were tried");
+    leat_config_close(&config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +190,7 @@ int main(void)
         cmocka_unit_test(noise_is_no_gain),
         cmocka_unit_test(a_cache_is_filled_before_a_race),
         cmocka_unit_test(a_bare_prefetch_gets_its_name),
+        cmocka_unit_test(without_time_nothing_is_tried),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);
