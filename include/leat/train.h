@@ -32,14 +32,13 @@ typedef struct leat_trainer leat_trainer;
 typedef struct leat_trainer_info {
     const char *device; /* from train.device, or the device given */
     int64_t n_parameters;
-    double flops_per_sample; /* forward + backward + update of one sample, multiply-add = 2 */
-    int64_t epochs;          /* train.epochs */
-    int64_t n_outputs;       /* values that the model gives for a sample */
-    int32_t simulated;       /* 1: no arithmetic is done, only time is modelled */
-    const char
-        *simulated_by;  /* "device sim", "layer 'NAME' on device sim"; NULL: nothing is simulated */
-    leat_expect expect; /* conditions on the target and weights: for leat_loader_options */
-    int32_t input;      /* index of the tensor that the model reads */
+    double flops_per_sample;  /* forward + backward + update of one sample, multiply-add = 2 */
+    int64_t epochs;           /* train.epochs */
+    int64_t n_outputs;        /* values that the model gives for a sample */
+    int32_t simulated;        /* 1: no arithmetic is done, only time is modelled */
+    const char *simulated_by; /* "device sim", "layer 'NAME' on device sim"; NULL: nothing is */
+    leat_expect expect;       /* conditions on the target and weights: for leat_loader_options */
+    int32_t input;            /* index of the tensor that the model reads */
     leat_precision precision; /* train.precision */
     /* Where layers name devices: how often values cross between devices in a training step, and their bytes, with a
      * full batch and no masked rows. */

@@ -192,10 +192,9 @@ typedef struct leat_layer_common {
 typedef struct leat_model_layer {
     const leat_layer *layer; /* [const after open] */
     void *options;
-    char name[64]; /* its own, or INDEX.KIND */
-    const leat_node
-        *device_at; /* its `device` in the config, for messages while a trainer opens; NULL: none */
-    bool learns;    /* it, or a layer that it reads at any distance, has trained parameters */
+    char name[64];              /* its own, or INDEX.KIND */
+    const leat_node *device_at; /* its `device` in the config, while a trainer opens; NULL: none */
+    bool learns; /* it, or a layer that it reads at any distance, has trained parameters */
     int32_t n_inputs;
     int32_t inputs[LEAT_LAYER_MAX_INPUTS]; /* indexes of layers; -1: the model's input */
     leat_shape in, out;                    /* of one sample, float32; `in` of the first input */

@@ -142,7 +142,7 @@ static void what_to_write_is_of_the_file(void **state)
 
 /* Lines that take the place of a map are made of its ops, here of those of --set. They are shown where decoding limits
  * the job, if nobody else has the cores and the few samples that are timed show it; otherwise this test is skipped, and
- * test_doctor_screen.c has it of a result made there. */
+ * test_doctor_change.c has it of a result made there. */
 static void lines_of_set_are_told(void **state)
 {
     (void)state;

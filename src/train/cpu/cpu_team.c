@@ -114,8 +114,7 @@ static int start(leat_cpu_team *team, int32_t thread)
     if (!me)
         return -1;
     *me = (member){ team, thread };
-    sigfillset(
-        &all); /* a handler must not run on a stack pointer that oneDNN uses for its buffers */
+    sigfillset(&all); /* oneDNN lets the stack pointer point into its buffers: no handler there */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     const int rc = pthread_create(&team->threads[team->n_started], NULL, run_member, me);
     pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_doctor_change.c: changes on the screen of `leat doctor`: what they gain, why they were not tried or
+ * verified, and the line to write, which depends on the config. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "../tools/report/setting.h"
+#include "doctor_screen.h"
+
+static void a_change_says_why_it_was_not_tried(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .gain = 0.5 };
+    s->predicted_step_ms = 6.67;
+    strcpy(s->not_tried, "it needs other files");
+    assert_non_null(strstr(screen_of("x.yaml", NULL),
+                           "  1. Title: +50 % samples/s, only predicted, not tried: it needs other "
+                           "files\n"));
+}
+
+/* The rest of the result stands. */
+static void a_change_that_could_not_be_verified_is_told(void **state)
+{
+    (void)state;
+    leat_config *config = parse("engine: {threads: 2}\n");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    r.n_suggestions = 1;
+    r.suggestions[0] = (leat_doctor_suggestion){ .title = "Let all cores make batches",
+                                                 .n_set = 1,
+                                                 .set = { "engine.threads=4" },
+                                                 .gain = 0.5,
+                                                 .predicted_step_ms = 5 };
+    const char *text = screen_of("x.yaml", config);
+    assert_null(strstr(text, "not verified"));
+    assert_non_null(strstr(text, "--verify measures the first"));
+    strcpy(r.suggestions[0].not_verified, "its cache is not filled in 5 s");
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "only predicted"));
+    assert_non_null(strstr(text, "\n     not verified: its cache is not filled in 5 s\n"));
+    assert_null(strstr(text, "--verify measures the first"));
+    leat_config_close(&config);
+}
+
+/* Only lines that take the place of others, and only if --set changed the list they come from. */
+static void lines_of_set_are_told(void **state)
+{
+    (void)state;
+    leat_config *file = parse("pipeline: [{map: [decode_pnm]}, {batch: 2}]\n");
+    leat_config *set = parse("pipeline: [{map: [decode_pnm, normalize]}, {batch: 2}]\n");
+    for (int changed = 0; changed < 2; changed++) {
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        for (r.n_suggestions = 0; r.n_suggestions < 2; r.n_suggestions++) {
+            leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
+            strcpy(s->where, r.n_suggestions ? "after the `map`" : "in place of the `map`");
+            strcpy(s->lines, "- cache");
+            s->replaces = !r.n_suggestions;
+        }
+        leat_doctor_tell_of_set(file, changed ? set : file, &r);
+        assert_string_equal(r.suggestions[0].where,
+                            changed ? "in place of the `map`, with the values of --set"
+                                    : "in place of the `map`");
+        assert_string_equal(r.suggestions[1].where, "after the `map`");
+        const char *const told = strstr(screen_of("x.yaml", file), "with the values of --set");
+        assert_true(changed ? told != NULL : !told);
+    }
+    leat_config_close(&file);
+    leat_config_close(&set);
+}
+
+static void the_line_to_write_depends_on_the_config(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *set, *config, *write;
+    } cases[] = {
+        { "engine.threads=8", "engine: {threads: 2}",
+          "under `engine:`, change `threads: 2` to `threads: 8`" },
+        { "engine.threads=8", "engine: {threads: 8}", /* with --threads 2 */
+          "under `engine:`, `threads: 8` is there already: leave out what overrides it" },
+        { "pipeline.prefetch.batches=2", "pipeline: [{prefetch: {batches: 2}}]",
+          "in the list `pipeline`, in `prefetch`, `batches: 2` is there already: leave out what "
+          "overrides it" },
+        { "engine.threads=8", "engine:\n  io: direct", "under `engine:`, add `threads: 8`" },
+        { "engine.threads=8", "seed: 1", "add the line `engine: {threads: 8}`" },
+        { "engine.threads=8", "engine:", "write `engine: {threads: 8}`" },
+        { "train.precision=bf16", "train:\n  epochs: 3\n",
+          "under `train:`, add `precision: bf16`" },
+        { "pipeline.prefetch.batches=8", "pipeline: [{prefetch: {batches: 2}}]",
+          "in the list `pipeline`, in `prefetch`, change `batches: 2` to `batches: 8`" },
+        { "pipeline.prefetch.pinned=true", "pipeline: [{prefetch: {batches: 2}}]",
+          "in the list `pipeline`, in `prefetch`, add `pinned: true`" },
+        { "pipeline.prefetch.batches=8", "pipeline:\n  - prefetch: 2\n",
+          "in the list `pipeline`, change `prefetch: 2` to `prefetch: {batches: 8}`" },
+        { "pipeline.prefetch.batches=8", "pipeline:\n  - prefetch\n",
+          "in the list `pipeline`, change `prefetch` to `prefetch: {batches: 8}`" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        leat_config *config = parse(cases[i].config);
+        assert_string_equal(leat_setting_write(config, cases[i].set, text, sizeof text),
+                            cases[i].write);
+        leat_config_close(&config);
+    }
+}
+
+static void a_change_that_does_not_help_is_not_written(void **state)
+{
+    (void)state;
+    leat_config *config = parse("engine: {threads: 2}");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .n_set = 1, .gain = 0.5 };
+    strcpy(s->set[0], "engine.threads=8");
+    s->predicted_step_ms = 6.67;
+    const char *text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: +50 % samples/s, only predicted\n"));
+    assert_non_null(strstr(text, "10.0 -> 6.67 ms per step, 800 -> 1,200 samples/s\n"));
+    assert_non_null(
+        strstr(text, "in x.yaml, under `engine:`, change `threads: 2` to `threads: 8`"));
+    assert_non_null(strstr(text, "add to your command: --set engine.threads=8"));
+    s->is_verified = 1;
+    s->verified_gain = -0.2;
+    s->before_step_ms = 20; /* the machine has become slower: only the ratio counts */
+    s->verified_step_ms = 25;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: -20 % samples/s, measured\n"));
+    assert_non_null(strstr(text, "10.0 -> 12.5 ms per step, 800 -> 640 samples/s"));
+    assert_non_null(strstr(text, "it does not help: change nothing"));
+    s->verified_gain = 0.02;
+    s->verified_step_ms = 19.6;
+    assert_non_null(strstr(screen_of("x.yaml", config), "it gains less than 3 %: change nothing"));
+    s->verified_gain = 0.05;
+    r.simulated = 1;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "1. Title: +5 % samples/s, measured (simulated device)\n"));
+    assert_non_null(strstr(text, "threads: 8"));
+    r.simulated = 0;
+    s->verified_gain = -0.2;
+    s->verified_step_ms = 25;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "side by side the job as it is took 20.0 ms"));
+    assert_null(strstr(text, "while this was measured"));
+    r.cores = 2;
+    s->cores_taken = 0.7;
+    text = screen_of("x.yaml", config);
+    assert_non_null(strstr(text, "other processes used 0.7 of 2 CPUs while this was measured"));
+    assert_null(strstr(text, "threads: 8"));
+    assert_null(strstr(text, "--set"));
+    leat_config_close(&config);
+}
+
+/* A step of a larger batch is another step. */
+static void a_change_of_the_batch_names_both(void **state)
+{
+    (void)state;
+    leat_config *config = parse("pipeline: [{batch: 8}]");
+    set_step(10);
+    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
+    *s = (leat_doctor_suggestion){ .title = "T", .why = "w", .n_set = 1, .gain = 3 };
+    s->predicted_step_ms = 10;
+    strcpy(s->set[0], "pipeline.batch.size=32");
+    const char *const text = screen_of("x.yaml", config);
+    assert_non_null(
+        strstr(text, "10.0 -> 10.0 ms per step (of 32, not 8 samples), 800 -> 3,200 samples/s\n"));
+    assert_non_null(strstr(text, "change `batch: 8` to `batch: {size: 32}`"));
+    leat_config_close(&config);
+}
+
+/* In a list in brackets a stage has no dash. */
+static void lines_are_written_as_the_list_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file, *lines;
+    } cases[] = {
+        { "seed: 1\npipeline:\n  - shuffle\n",
+          ", in P, write\n       - map: {ops: [a]}\n       - cache\n" },
+        { "pipeline: [shuffle, {batch: 2}]\n",
+          ", in P, write\n       {map: {ops: [a]}},\n       cache,\n" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char path[] = "/tmp/leat-screen-XXXXXX";
+        const int fd = mkstemp(path);
+        assert_true(fd >= 0 && write(fd, cases[i].file, strlen(cases[i].file)) > 0);
+        close(fd);
+        set_step(10);
+        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        r.suggestions[r.n_suggestions++] =
+            (leat_doctor_suggestion){ .title = "T",
+                                      .why = "w",
+                                      .gain = 2,
+                                      .predicted_step_ms = 3,
+                                      .where = "in P",
+                                      .lines = "- map: {ops: [a]}\n- cache" };
+        const char *const text = screen_of(path, NULL);
+        unlink(path);
+        if (!strstr(text, cases[i].lines))
+            fail_msg("%s", text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_change_says_why_it_was_not_tried),
+        cmocka_unit_test(a_change_that_could_not_be_verified_is_told),
+        cmocka_unit_test(lines_of_set_are_told),
+        cmocka_unit_test(the_line_to_write_depends_on_the_config),
+        cmocka_unit_test(a_change_that_does_not_help_is_not_written),
+        cmocka_unit_test(a_change_of_the_batch_names_both),
+        cmocka_unit_test(lines_are_written_as_the_list_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
