@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 all: build/build.ninja
 	cmake --build build -j $(JOBS)
 
-# Every target first makes sure that the Debian packages are there; says nothing when they are.
+# Every target first makes sure that the packages are there that it needs; says nothing when they are.
 build/build.ninja: | setup
 	cmake --preset release
 

@@ -189,11 +189,9 @@ static void a_failing_record_fails_as_ever(void **state)
                 leat_loader *loader = open_loader(plan, NULL);
                 leat_batch *batch;
                 leat_error err;
-                int rc, n = 0;
-                while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK) {
+                int rc;
+                while ((rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK)
                     leat_batch_release(batch);
-                    n++;
-                }
                 assert_int_equal(rc, LEAT_E_DATA);
                 if (!want[0])
                     snprintf(want, sizeof want, "%s", err.message);
