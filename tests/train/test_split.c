@@ -192,31 +192,43 @@ static void weights_move_to_an_uncut_model(void **state)
     fixture_close(&cut);
 }
 
-/* In pieces of the batch of training. */
-static void evaluation_takes_larger_batches(void **state)
+/* A batch of evaluation may be larger than those of training, and end anywhere in a shard. */
+static void evaluate_rows(int64_t n_rows, const char *text)
 {
     enum { ROWS = 3 * BATCH + 5 };
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, 3 }, BATCH);
     float *const x = random_floats(3, (size_t)ROWS * SIDE * SIDE * 3);
     int64_t *const y = random_labels(3, ROWS, CLASSES);
-    float logits[2][ROWS * CLASSES];
+    float logits[2][ROWS * CLASSES] = { { 0 } };
     leat_metrics metrics[2];
     fixture f[2];
-    (void)state;
     for (int k = 0; k < 2; k++) {
-        open_cut(&f[k], models[1].text, k ? 7 : 0, "cpu");
+        open_cut(&f[k], text, k ? 7 : 0, "cpu");
         step(&f[k], 0, true);
         fixture_metrics(&f[k]);
-        fixture_step(&f[k], &feed, x, y, ROWS, false);
+        fixture_step(&f[k], &feed, x, y, n_rows, false);
         metrics[k] = fixture_metrics(&f[k]);
-        fixture_logits(&f[k], &feed, x, ROWS, logits[k]);
+        fixture_logits(&f[k], &feed, x, n_rows, logits[k]);
         fixture_close(&f[k]);
     }
-    assert_int_equal(metrics[1].samples, ROWS);
+    assert_int_equal(metrics[1].samples, n_rows);
     assert_true(fabs(metrics[0].loss - metrics[1].loss) < 1e-12);
     assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
     free(x);
     free(y);
+}
+
+static void evaluation_takes_larger_batches(void **state)
+{
+    static const char uneven[] =
+        "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: {filters: 8, kernel: 3, "
+        "padding: same}}, {batch_norm: {@1}}, relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, "
+        "dense: 4]";
+    (void)state;
+    for (int64_t n = 1; n <= 3 * BATCH + 5; n += n < BATCH ? 1 : 5) {
+        evaluate_rows(n, models[1].text);
+        evaluate_rows(n, uneven);
+    }
 }
 
 /* --- what crosses ------------------------------------------------------------------------------ */

@@ -9,11 +9,19 @@
 
 /* --- a thread's part of a step --------------------------------------------------------------- */
 
+/* In training the model says how a batch is cut. Evaluation cuts at multiples of a fixed number of rows, because a
+ * product of another number of rows may round differently: so the values of a row do not depend on the rows behind
+ * its shard. */
 static int64_t shard_rows(const leat_net *net, int32_t shard, int64_t *first)
 {
     const int64_t rows = net->job.batch->rows, n = net->job.n_shards;
-    *first = rows * shard / n;
-    return rows * (shard + 1) / n - *first;
+    const int64_t most = net->job.program->most_rows;
+    if (net->job.how->train) {
+        *first = rows * shard / n;
+        return rows * (shard + 1) / n - *first;
+    }
+    *first = most * shard;
+    return rows - *first < most ? rows - *first : most;
 }
 
 static int64_t count_valid(const uint8_t *valid, int64_t rows)

@@ -152,11 +152,18 @@ static int check_targets(const leat_net *net, const leat_net_rows *rows, leat_er
                : LEAT_OK;
 }
 
-/* Batches of evaluation may be larger than those of training, for which there is memory. */
+/* Batches of evaluation may be larger than those of training, for which there is memory. They are cut at whole
+ * shards, as a model in one part cuts them, so that both give the same bits. */
+static int64_t piece_rows(const leat_model *model, const leat_net_step *how)
+{
+    const int64_t shard = (model->batch_size + model->shards - 1) / model->shards;
+    return how->train ? model->batch_size : model->batch_size / shard * shard;
+}
+
 static int split_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
                       const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
-    const int64_t most = net->model->batch_size;
+    const int64_t most = piece_rows(net->model, how);
     const int64_t n = leat_shape_elements(&net->model->layers[net->model->n_layers - 1].out);
     int rc = check_targets(net, rows, err);
     net->places[0].stream = stream ? stream : net->places[0].own;
