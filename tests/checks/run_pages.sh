@@ -38,6 +38,9 @@ for page in "$@"; do
             n=$((n + 1))
             [ "$kind" = run ] || continue
             if ! sh -c "$what" >said 2>&1 </dev/null; then
+                if grep 'this CPU has no bfloat16' said; then
+                    continue
+                fi
                 echo "$page: this command fails: $what"
                 cat said
                 exit 1

@@ -129,6 +129,11 @@ int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part
         rc = leat_compare(config, vary, n, &how, result, err);
     if (rc == LEAT_OK)
         rc = append(run, result, part->label, err);
+    else if (rc == LEAT_E_UNSUPPORTED) { /* such as bfloat16 on a CPU without it */
+        leat_experiment_note(run, "%s%sskipped: %s", part->label, *part->label ? ": " : "",
+                             err ? err->message : "not supported on this machine");
+        rc = LEAT_OK;
+    }
     leat_config_close(&config);
     free(result);
     return rc;
