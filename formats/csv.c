@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "csv.h"
 
+#include <string.h>
+
 enum { LINE, FIELD, PLAIN, QUOTED, QUOTE }; /* LINE, FIELD: before the first byte of one */
 
 /* The state after a byte outside of quotes. */
@@ -78,6 +80,7 @@ static int is_space(char byte)
 
 char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
 {
+    const uint8_t *const begin = c->at;
     const size_t most = room - 1;
     int good;
     *n = 0;
@@ -89,6 +92,9 @@ char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
     } else {
         good = take_plain(c, text, most, n);
     }
+    c->fault = memchr(begin, 0, (size_t)(c->at - begin)) ? "a zero byte, which no text has"
+               : good                                    ? NULL
+                                                         : "a quote that RFC 4180 does not allow";
     c->done = c->at == c->end;
     c->at += !c->done;
     size_t kept = *n < most ? *n : most;
@@ -97,5 +103,5 @@ char *leat_csv_take(leat_csv_cursor *c, char *text, size_t room, size_t *n)
     text[kept] = 0;
     while (is_space(*text))
         text++;
-    return good ? text : NULL;
+    return c->fault ? NULL : text;
 }

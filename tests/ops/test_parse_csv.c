@@ -108,14 +108,18 @@ static void bad_lines_are_named(void **state)
         { { "columns", "1", "na", "[NA]" },
           "NA",
           "parse_csv: field 0 is the missing value NA: give `fill` a number for such fields" },
-        { { "columns", "1" }, "\"1", "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
-        { { "columns", "1" }, "1\"", "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+        { { "columns", "1" },
+          "\"1",
+          "parse_csv: field 0 has a quote that RFC 4180 does not allow" },
+        { { "columns", "1" },
+          "1\"",
+          "parse_csv: field 0 has a quote that RFC 4180 does not allow" },
         { { "columns", "1" },
           "\"1\"2",
-          "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+          "parse_csv: field 0 has a quote that RFC 4180 does not allow" },
         { { "columns", "1", "first", "1" },
           "a \"b\" c,1",
-          "parse_csv: a quote in field 0 that RFC 4180 does not allow" },
+          "parse_csv: field 0 has a quote that RFC 4180 does not allow" },
         { { "columns", "1" },
           "0000000000000000000000000000000000000000000000000000000000000000000000000001",
           "parse_csv: field 0 is no float32: "
@@ -126,6 +130,20 @@ static void bad_lines_are_named(void **state)
         op_result r = parse(cases[i].options, cases[i].line, strlen(cases[i].line));
         assert_int_equal(r.rc, LEAT_E_DATA);
         assert_string_equal(r.err.message, cases[i].says);
+        free(r.out.data);
+    }
+}
+
+static void a_zero_byte_ends_no_field(void **state)
+{
+    static const char *const options[] = { "columns", "1", "na", "[NA]", "fill", "0", NULL };
+    static const char lines[][8] = { "2\0junk", "\"2\0\"", "2,\0", "NA\0", "\0" };
+    static const size_t sizes[] = { 6, 4, 3, 3, 1 };
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        op_result r = parse(options, lines[i], sizes[i]);
+        assert_int_equal(r.rc, LEAT_E_DATA);
+        assert_non_null(strstr(r.err.message, " has a zero byte, which no text has"));
         free(r.out.data);
     }
 }
@@ -182,9 +200,10 @@ static void the_locale_does_not_matter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_become_numbers), cmocka_unit_test(whole_numbers_are_exact),
-        cmocka_unit_test(bad_lines_are_named),  cmocka_unit_test(nothing_is_read_past_the_end),
-        cmocka_unit_test(options_are_checked),  cmocka_unit_test(the_locale_does_not_matter),
+        cmocka_unit_test(lines_become_numbers),         cmocka_unit_test(whole_numbers_are_exact),
+        cmocka_unit_test(a_zero_byte_ends_no_field),    cmocka_unit_test(bad_lines_are_named),
+        cmocka_unit_test(nothing_is_read_past_the_end), cmocka_unit_test(options_are_checked),
+        cmocka_unit_test(the_locale_does_not_matter),
     };
     return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
 }

@@ -111,9 +111,8 @@ static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,
         size_t size;
         const char *const value = leat_csv_take(&c, text, sizeof text, &size);
         if (!value)
-            return leat_fail(err, LEAT_E_DATA,
-                             "parse_csv: a quote in field %lld that RFC 4180 does not allow",
-                             (long long)n);
+            return leat_fail(err, LEAT_E_DATA, "parse_csv: field %lld has %s", (long long)n,
+                             c.fault);
         if (n < o->first || n >= o->first + o->columns)
             continue;
         const int rc = read_number(o, value, size, n, out->data, n - o->first, err);

@@ -40,30 +40,53 @@ typedef struct opening {
     size_t n;
 } opening;
 
-/* The number of the column of that name; -1: none. */
-static int64_t find_name(const opening *o, const char *name)
+/* Columns of one name. */
+typedef struct named {
+    int64_t first, second; /* -1: there is none */
+} named;
+
+static void note_column(named *found, int64_t i)
+{
+    if (found->first < 0)
+        found->first = i;
+    else if (found->second < 0)
+        found->second = i;
+}
+
+static named find_name(const opening *o, const char *name)
 {
     leat_csv_cursor c = leat_csv_begin(o->header, o->n, o->layout->delimiter);
+    named found = { -1, -1 };
     for (int32_t i = 0; i < o->layout->names->n; i++)
         if (!strcmp(o->layout->names->values[i].text, name))
-            return i;
+            note_column(&found, i);
     for (int64_t i = 0; o->n && !c.done; i++) {
         char text[LEAT_CSV_FIELD];
         size_t n;
         const char *const column = leat_csv_take(&c, text, sizeof text, &n);
-        if (column && !strcmp(column, name))
-            return i;
+        if (column && n < sizeof text && !strcmp(column, name))
+            note_column(&found, i);
     }
-    return -1;
+    return found;
 }
 
-/* The number of the column that a name or a number means; -1: none. */
-static int64_t find_column(const opening *o, const char *text)
+/* *out: the number of the column that a name or a number means; -1: none. Two columns of the name are an
+ * error. */
+static int find_column(const opening *o, const char *text, const leat_node *where, int64_t *out,
+                       leat_error *err)
 {
-    int64_t i = find_name(o, text);
-    if (i < 0 && *text >= '0' && *text <= '9' && leat_number_i64(text, &i) != LEAT_NUMBER_OK)
-        return -1;
-    return i < o->layout->n_columns ? i : -1;
+    const named found = find_name(o, text);
+    *out = found.first;
+    if (found.second >= 0)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "columns %lld and %lld are both named '%s': rename one, or give its "
+                              "number",
+                              (long long)found.first, (long long)found.second, text);
+    if (*out < 0 && *text >= '0' && *text <= '9' && leat_number_i64(text, out) != LEAT_NUMBER_OK)
+        *out = -1;
+    if (*out >= o->layout->n_columns)
+        *out = -1;
+    return LEAT_OK;
 }
 
 /* The first and last column of one entry of `columns`. */
@@ -72,12 +95,15 @@ static int find_range(const opening *o, const char *text, const leat_node *where
 {
     const char *const dots = strstr(text, "..");
     char begin[LEAT_OPTION_STRING_MAX];
-    *first = *last = find_column(o, text);
-    if (*first < 0 && dots) {
+    int rc = find_column(o, text, where, first, err);
+    *last = *first;
+    if (rc >= 0 && *first < 0 && dots) {
         snprintf(begin, sizeof begin, "%.*s", (int)(dots - text), text);
-        *first = find_column(o, begin);
-        *last = find_column(o, dots + 2);
+        if ((rc = find_column(o, begin, where, first, err)) >= 0)
+            rc = find_column(o, dots + 2, where, last, err);
     }
+    if (rc < 0)
+        return rc;
     if (*first >= 0 && *last >= *first)
         return LEAT_OK;
     char list[400] = "";
@@ -262,9 +288,7 @@ int leat_csv_features_read(const leat_csv_features *f, const leat_source *base,
         size_t size;
         const char *const value = leat_csv_take(&c, text, sizeof text, &size);
         if (!value)
-            return leat_fail(err, LEAT_E_DATA,
-                             "a quote in column %lld that RFC 4180 does not allow",
-                             (long long)column);
+            return leat_fail(err, LEAT_E_DATA, "column %lld has %s", (long long)column, c.fault);
         if (t == end || t->column != column)
             continue;
         for (; t < end && t->column == column; t++) {

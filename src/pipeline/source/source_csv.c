@@ -100,14 +100,20 @@ static int read_record(const leat_row_file *file, const places *found, uint8_t *
                 : leat_fail(err, LEAT_E_NOMEM, "%s: a line of %zu bytes", file->path, *n);
 }
 
-static int64_t count_fields(const uint8_t *record, size_t n, char delimiter)
+/* *n_fields: fields of the first line. Checks them if they are names. */
+static int count_fields(const leat_row_file *file, const uint8_t *record, size_t n, char delimiter,
+                        bool has_names, int64_t *n_fields, leat_error *err)
 {
     leat_csv_cursor c = leat_csv_begin(record, n, delimiter);
     char text[1];
-    int64_t fields = 0;
-    for (size_t size; !c.done; fields++)
+    *n_fields = 0;
+    for (size_t size; !c.done; ++*n_fields) {
         leat_csv_take(&c, text, sizeof text, &size);
-    return fields;
+        if (has_names && c.fault)
+            return leat_fail(err, LEAT_E_DATA, "%s: the first line: column %lld has %s", file->path,
+                             (long long)*n_fields, c.fault);
+    }
+    return LEAT_OK;
 }
 
 /* Reads what the first line of a file says. */
@@ -117,10 +123,11 @@ static int read_first(csv_source *source, const csv_options *o, const leat_row_f
     uint8_t *line;
     size_t n;
     int rc = read_record(file, found, &line, &n, err);
-    if (rc < 0)
-        goto end;
-    const int64_t fields = count_fields(line, n, *o->delimiter.text);
     const bool has_names = o->header && !o->columns.n;
+    int64_t fields;
+    if (rc < 0 ||
+        (rc = count_fields(file, line, n, *o->delimiter.text, has_names, &fields, err)) < 0)
+        goto end;
     if (is_first) {
         source->layout.n_columns = o->columns.n ? o->columns.n : fields;
         rc = leat_csv_features_open(&source->features, &source->rows.base, o->features,

@@ -165,13 +165,14 @@ static void engine_and_line_ends_do_not_matter(void **state)
 }
 
 /* The message of the first bad record, or of opening. */
-static void fails_with(const char *text, const char *options, int code, const char *message)
+static void bytes_fail_with(const char *text, size_t n, const char *options, int code,
+                            const char *message)
 {
     leat_plan *plan;
     leat_loader *loader = NULL;
     leat_batch *batch;
     leat_error err = { 0 };
-    put_text("bad.csv", text);
+    put_file("bad.csv", text, n);
     int rc = open_csv(in_folder("bad.csv"), options, "pipeline: [{batch: 7}]", &plan, &err);
     if (rc >= 0) {
         loader = open_loader(plan, NULL);
@@ -181,6 +182,43 @@ static void fails_with(const char *text, const char *options, int code, const ch
         fail_msg("%s: %s: %s\nexpected: %s", options, leat_code_name(rc), err.message, message);
     leat_loader_close(&loader);
     leat_plan_close(&plan);
+}
+
+static void fails_with(const char *text, const char *options, int code, const char *message)
+{
+    bytes_fail_with(text, strlen(text), options, code, message);
+}
+
+static void a_zero_byte_ends_no_field(void **state)
+{
+    static const char number[] = "a,b\n1,2\n2\0junk,2\n", name[] = "a,b\ncat,1\ncat\0x,2\n",
+                      unread[] = "a,b\n1,2\n1,\"\0\"\n", header[] = "a,b\0c\n1,2\n";
+    (void)state;
+    bytes_fail_with(number, sizeof number - 1, "features: {x: a}", LEAT_E_DATA,
+                    "bad.csv, record 1 (byte 8): column 0 has a zero byte");
+    bytes_fail_with(name, sizeof name - 1, "features: {x: {columns: a, classes: [cat]}}",
+                    LEAT_E_DATA, "bad.csv, record 1 (byte 10): column 0 has a zero byte");
+    bytes_fail_with(unread, sizeof unread - 1, "features: {x: a}", LEAT_E_DATA,
+                    "bad.csv, record 1 (byte 8): column 1 has a zero byte");
+    bytes_fail_with(header, sizeof header - 1, "features: {x: b}", LEAT_E_DATA,
+                    "bad.csv: the first line: column 1 has a zero byte");
+    bytes_fail_with(header, sizeof header - 1, "features: {x: a}", LEAT_E_DATA,
+                    "bad.csv: the first line: column 1 has a zero byte");
+}
+
+static void a_name_of_two_columns_is_refused(void **state)
+{
+    (void)state;
+    fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG, "test.yaml:1:");
+    fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG,
+               "columns 0 and 1 are both named 'a': rename one, or give its number");
+    fails_with("a,b,c,b\n1,2,3,4\n", "features: {x: a..b}", LEAT_E_CONFIG,
+               "columns 1 and 3 are both named 'b'");
+    fails_with("1,2\n", "columns: [a, a], features: {x: a}", LEAT_E_CONFIG,
+               "columns 0 and 1 are both named 'a'");
+    check_numbers("n,a,a\n1,2,3\n", ONE, (const int64_t[]){ 1 }, 1);
+    check_numbers("n,n,a\n1,2,3\n", "features: {n: {columns: 1, type: int64}}",
+                  (const int64_t[]){ 2 }, 1);
 }
 
 static void errors_say_what_and_where(void **state)
@@ -194,8 +232,9 @@ static void errors_say_what_and_where(void **state)
                "is the missing value NA: give the feature a `default`");
     fails_with("a,b\n1,2\n1\n", one, LEAT_E_DATA, "1 fields where 2 are expected");
     fails_with("a,b\n1,2\n1,2,3\n", one, LEAT_E_DATA, "3 fields where 2 are expected");
-    fails_with("a,b\n1,2\n1,2\"\n", one, LEAT_E_DATA, "a quote in column 1 that RFC 4180 does not");
-    fails_with("a,b\n1,2\n1,\"2", one, LEAT_E_DATA, "a quote in column 1 that RFC 4180 does not");
+    fails_with("a,b\n1,2\n1,2\"\n", one, LEAT_E_DATA,
+               "column 1 has a quote that RFC 4180 does not");
+    fails_with("a,b\n1,2\n1,\"2", one, LEAT_E_DATA, "column 1 has a quote that RFC 4180 does not");
     fails_with("a,b\nant,2\nwasp,2\n", "features: {x: {columns: a, classes: [ant]}}", LEAT_E_DATA,
                "is no name of its `classes`: 'wasp'");
     fails_with("a\n256\n", "features: {x: {columns: a, type: uint8}}", LEAT_E_DATA,
@@ -276,6 +315,8 @@ int main(void)
         cmocka_unit_test(lines_are_records),
         cmocka_unit_test(large_records_are_found),
         cmocka_unit_test(engine_and_line_ends_do_not_matter),
+        cmocka_unit_test(a_zero_byte_ends_no_field),
+        cmocka_unit_test(a_name_of_two_columns_is_refused),
         cmocka_unit_test(errors_say_what_and_where),
         cmocka_unit_test(files_have_the_same_columns),
         cmocka_unit_test(prefixes_are_read_or_refused),
