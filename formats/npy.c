@@ -54,7 +54,8 @@ static int take_word(cursor *c, const char *word)
     return 1;
 }
 
-/* A string in quotes of either kind, without escapes. 0: none stands there, or it is longer than room. */
+/* A string in quotes of either kind, without escapes and zero bytes. 0: none stands there, or it is longer than
+ * room. */
 static int take_string(cursor *c, char *to, size_t room)
 {
     skip_space(c);
@@ -65,7 +66,7 @@ static int take_string(cursor *c, char *to, size_t room)
     while (c->at < c->end && *c->at != quote && *c->at != '\\')
         c->at++;
     const size_t n = (size_t)(c->at - begin);
-    if (c->at == c->end || *c->at != quote || n >= room)
+    if (c->at == c->end || *c->at != quote || n >= room || memchr(begin, 0, n))
         return 0;
     memcpy(to, begin, n);
     to[n] = 0;

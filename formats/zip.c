@@ -23,7 +23,8 @@ enum {
     END64_BYTES = 56,
     ENTRY_BYTES = 46, /* of the directory */
     LOCAL_BYTES = 30, /* before the bytes of a member */
-    DIRECTORY_MOST = 1 << 26
+    DIRECTORY_MOST = 1 << 26,
+    DEFLATE_MOST = 1032 /* bytes that one deflated byte can become */
 };
 
 #define END_SIGNATURE     0x06054b50u
@@ -174,6 +175,10 @@ static int read_entry(uint8_t **at, const uint8_t *end, leat_zip_member *m, leat
                    flags & 1 ? "a member is encrypted" : "a member is neither stored nor deflated");
     if (!m->deflated && m->bytes != m->stored_bytes)
         return bad(err, m->offset, "the directory is damaged: a stored member has two sizes");
+    if (memchr(e + ENTRY_BYTES, 0, name))
+        return bad(err, m->offset, "a member's name has a zero byte");
+    if (m->deflated && m->bytes / DEFLATE_MOST > m->stored_bytes)
+        return bad(err, m->offset, "the directory is damaged: a member is too large for its bytes");
     memmove(e, e + ENTRY_BYTES, name); /* to have room for the terminating 0 */
     e[name] = 0;
     *at = e + ENTRY_BYTES + name + extra + comment;
@@ -219,28 +224,36 @@ int leat_zip_open(int fd, leat_zip *out, leat_format_error *err)
     return rc;
 }
 
-static int inflate_member(int fd, const leat_zip_member *m, uint8_t *to, leat_format_error *err)
+/* Inflates the first n bytes of a member; all of them must be its end too. */
+static int inflate_member(int fd, const leat_zip_member *m, uint8_t *to, size_t n,
+                          leat_format_error *err)
 {
     leat_inflate *inflate;
-    size_t n = 0, more = 0;
+    size_t got = 0, more = 0;
     uint8_t one;
     int rc = leat_inflate_open(&inflate, err);
     if (rc < 0)
         return rc;
     leat_inflate_begin(inflate, fd, "DEFLATE", m->offset);
-    rc = leat_inflate_read(inflate, to, (size_t)m->bytes, &n, err);
-    if (rc == LEAT_FORMAT_OK && n == m->bytes)
+    rc = leat_inflate_read(inflate, to, n, &got, err);
+    if (rc == LEAT_FORMAT_OK && got == m->bytes)
         rc = leat_inflate_read(inflate, &one, 1, &more, err);
-    if (rc == LEAT_FORMAT_OK && (n != m->bytes || more))
+    if (rc == LEAT_FORMAT_OK && (got != n || more))
         rc = bad(err, m->offset, "a member has not the size that the directory gives");
     leat_inflate_close(&inflate);
     return rc;
 }
 
+int leat_zip_begin(int fd, const leat_zip_member *m, uint8_t *to, size_t n, leat_format_error *err)
+{
+    if (n > m->bytes)
+        return bad(err, m->offset, "a member is too short");
+    return m->deflated ? inflate_member(fd, m, to, n, err) : read_at(fd, to, n, m->offset, err);
+}
+
 int leat_zip_read(int fd, const leat_zip_member *m, uint8_t *to, leat_format_error *err)
 {
-    const int rc = m->deflated ? inflate_member(fd, m, to, err)
-                               : read_at(fd, to, (size_t)m->bytes, m->offset, err);
+    const int rc = leat_zip_begin(fd, m, to, (size_t)m->bytes, err);
     if (rc < 0)
         return rc;
     return crc32_gzip_refl(0, to, m->bytes) == m->crc

@@ -35,6 +35,10 @@ int leat_zip_begins(const uint8_t *begin, size_t n);
 int leat_zip_open(int fd, leat_zip *out, leat_format_error *err);
 void leat_zip_close(leat_zip *zip);
 
+/* Reads the first n bytes of a member, which has as many, without a check of its CRC-32. */
+int leat_zip_begin(int fd, const leat_zip_member *member, uint8_t *to, size_t n,
+                   leat_format_error *err);
+
 /* Reads a whole member into `to`, which has room for its bytes, and checks its CRC-32. */
 int leat_zip_read(int fd, const leat_zip_member *member, uint8_t *to, leat_format_error *err);
 

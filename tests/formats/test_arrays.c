@@ -102,6 +102,27 @@ static void other_headers_are_refused(void **state)
             fail_msg("%s: %s", cases[i].text, err.text);
 }
 
+/* A zero byte in place of the '#'. */
+static void a_zero_byte_ends_no_word(void **state)
+{
+    static const char *const texts[] = {
+        "{'descr': '<f4#', 'fortran_order': False, 'shape': (3,)}",
+        "{'descr#x': '<f4', 'fortran_order': False, 'shape': (3,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (3#,)}",
+    };
+    leat_array array;
+    leat_format_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        size_t n;
+        uint8_t *const bytes = npy(texts[i], &n);
+        *(uint8_t *)memchr(bytes + 10, '#', n - 10) = 0;
+        assert_int_equal(leat_npy_parse(bytes, n, &array, &err), LEAT_FORMAT_BAD);
+        assert_non_null(strstr(err.text, "damaged"));
+        free(bytes);
+    }
+}
+
 static void a_cut_header_is_refused(void **state)
 {
     size_t n;
@@ -204,8 +225,11 @@ static void extremes_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_python_literal_is_read), cmocka_unit_test(other_headers_are_refused),
-        cmocka_unit_test(a_cut_header_is_refused),    cmocka_unit_test(idx_headers),
+        cmocka_unit_test(any_python_literal_is_read),
+        cmocka_unit_test(other_headers_are_refused),
+        cmocka_unit_test(a_zero_byte_ends_no_word),
+        cmocka_unit_test(a_cut_header_is_refused),
+        cmocka_unit_test(idx_headers),
         cmocka_unit_test(extremes_are_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,14 +117,16 @@ static void what_cannot_be_read_is_told(void **state)
         size_t at; /* in the entry of the directory */
         uint8_t value;
         const char *message;
-    } cases[] = { { 8, 1, "encrypted" }, { 10, 12, "neither stored nor deflated" } };
+    } cases[] = { { 8, 1, "encrypted" },
+                  { 10, 12, "neither stored nor deflated" },
+                  { 46, 0, "a member's name has a zero byte" } };
     leat_format_error err;
     size_t size;
     uint8_t *const bytes = read_whole(SEEDS "comment", &size);
     (void)state;
     uint8_t *const entry = memmem(bytes, size, "PK\1\2", 4);
     assert_non_null(entry);
-    for (int i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const uint8_t before = entry[cases[i].at];
         entry[cases[i].at] = cases[i].value;
         put_file("changed", bytes, size);
@@ -135,6 +137,22 @@ static void what_cannot_be_read_is_told(void **state)
     free(bytes);
 }
 
+/* A directory that gives a deflated member more bytes than its deflated bytes can become. */
+static void a_size_that_cannot_be_is_refused(void **state)
+{
+    leat_format_error err;
+    size_t size;
+    uint8_t *const bytes = read_whole(GOLDEN "deflated.npz", &size);
+    (void)state;
+    uint8_t *const entry = memmem(bytes, size, "PK\1\2", 4);
+    assert_non_null(entry);
+    entry[27] = 0x40; /* 1 GiB more */
+    put_file("changed", bytes, size);
+    assert_int_equal(read_all(in_folder("changed"), &err), LEAT_FORMAT_BAD);
+    assert_non_null(strstr(err.text, "too large for its bytes"));
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +160,7 @@ int main(void)
         cmocka_unit_test(cut_archives_are_refused),
         cmocka_unit_test(changed_bytes_of_members_are_found),
         cmocka_unit_test(what_cannot_be_read_is_told),
+        cmocka_unit_test(a_size_that_cannot_be_is_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -30,16 +30,28 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* Reads the header at an offset of the file. most: bytes from there that are of the array. */
-static int read_header(const leat_row_file *file, uint64_t offset, uint64_t most, leat_array *out,
+/* Reads the first n bytes of an array. m: the member of an archive; NULL: the file is the array. */
+static int read_begin(const leat_row_file *file, const leat_zip_member *m, uint8_t *to, size_t n,
+                      leat_error *err)
+{
+    leat_format_error why;
+    if (!m)
+        return leat_source_pread(file->fd, to, n, 0, file->path, err);
+    return leat_zip_begin(file->fd, m, to, n, &why) < 0 ? leat_row_files_fail(file->path, &why, err)
+                                                        : LEAT_OK;
+}
+
+/* Reads the header of an array. m: as for read_begin(). */
+static int read_header(const leat_row_file *file, const leat_zip_member *m, leat_array *out,
                        leat_error *err)
 {
+    const uint64_t most = m ? m->bytes : file->bytes;
     leat_format_error why;
     uint8_t begin[LEAT_NPY_LOOK];
     int rc;
     if (most < sizeof begin)
         return leat_fail(err, LEAT_E_DATA, "%s: not a .npy file: it is too short", file->path);
-    if ((rc = leat_source_pread(file->fd, begin, sizeof begin, offset, file->path, err)) < 0)
+    if ((rc = read_begin(file, m, begin, sizeof begin, err)) < 0)
         return rc;
     const size_t bytes = leat_npy_header_bytes(begin, sizeof begin);
     if (bytes > most)
@@ -47,7 +59,7 @@ static int read_header(const leat_row_file *file, uint64_t offset, uint64_t most
     uint8_t *const header = malloc(bytes ? bytes : 1);
     if (!header)
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", file->path, bytes);
-    rc = leat_source_pread(file->fd, header, bytes, offset, file->path, err);
+    rc = read_begin(file, m, header, bytes, err);
     if (rc >= 0 && leat_npy_parse(header, bytes, out, &why) < 0)
         rc = leat_row_files_fail(file->path, &why, err);
     free(header);
@@ -60,54 +72,46 @@ static int add_npy(leat_row_files *s, const char *name, leat_row_file *file, lea
     leat_row_column *column;
     leat_array array;
     int rc;
-    if ((rc = read_header(file, 0, file->bytes, &array, err)) < 0 ||
+    if ((rc = read_header(file, NULL, &array, err)) < 0 ||
         (rc = leat_row_files_size(file, array.offset + array.bytes, err)) < 0)
         return rc;
     return leat_row_files_column(s, name, &array, file, NULL, &column, err);
 }
 
-static int fail_member_size(const leat_row_file *file, const leat_zip_member *m, leat_error *err)
-{
-    return leat_fail(err, LEAT_E_DATA, "%s: array '%s' has another size than its header says",
-                     file->path, m->name);
-}
-
-/* Adds a deflated member of a .npz file as a column, in memory. */
-static int add_deflated(leat_row_files *s, const char *name, leat_row_file *file,
-                        const leat_zip_member *m, leat_error *err)
+/* Decompresses a member into memory that belongs to the source. */
+static int inflate(leat_row_files *s, const leat_row_file *file, const leat_zip_member *m,
+                   uint8_t **bytes, leat_error *err)
 {
     leat_format_error why;
-    leat_row_column *column;
-    leat_array array;
-    uint8_t *bytes;
     const int rc = leat_row_files_memory(s, file->path, m->bytes,
-                                         "decompressed (a plain file needs none)", &bytes, err);
-    if (rc < 0)
+                                         "decompressed (a plain file needs none)", bytes, err);
+    if (rc < 0 || leat_zip_read(file->fd, m, *bytes, &why) >= 0)
         return rc;
-    if (leat_zip_read(file->fd, m, bytes, &why) < 0 ||
-        leat_npy_parse(bytes, (size_t)m->bytes, &array, &why) < 0) {
-        const int code = leat_row_files_fail(m->name, &why, err);
-        return leat_fail_in(err, code, "%s: ", file->path);
-    }
-    if (array.offset + array.bytes != m->bytes)
-        return fail_member_size(file, m, err);
-    return leat_row_files_column(s, name, &array, file, bytes, &column, err);
+    const int code = leat_row_files_fail(m->name, &why, err);
+    return leat_fail_in(err, code, "%s: ", file->path);
 }
 
+/* Adds a member of a .npz file as a column, a deflated one in memory. The header is checked before a byte of the
+ * values is decompressed. */
 static int add_member(leat_row_files *s, const char *name, leat_row_file *file,
                       const leat_zip_member *m, leat_error *err)
 {
     leat_row_column *column;
     leat_array array;
-    if (m->deflated)
-        return add_deflated(s, name, file, m, err);
-    const int rc = read_header(file, m->offset, m->bytes, &array, err);
+    uint8_t *bytes = NULL;
+    int rc = read_header(file, m, &array, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "array '%.80s' of ", m->name);
     if (array.offset + array.bytes != m->bytes)
-        return fail_member_size(file, m, err);
-    array.offset += m->offset;
-    return leat_row_files_column(s, name, &array, file, NULL, &column, err);
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: array '%s' has %llu bytes, but its header says %llu", file->path,
+                         m->name, (unsigned long long)m->bytes,
+                         (unsigned long long)(array.offset + array.bytes));
+    if (m->deflated && (rc = inflate(s, file, m, &bytes, err)) < 0)
+        return rc;
+    if (!m->deflated)
+        array.offset += m->offset;
+    return leat_row_files_column(s, name, &array, file, bytes, &column, err);
 }
 
 /* Length of a member's name without ".npy". */

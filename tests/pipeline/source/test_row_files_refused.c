@@ -67,6 +67,21 @@ static void compressed_files_stay_in_the_budget(void **state)
         refuse(sources[i], "engine: {memory: 200}\n" ALL, LEAT_E_NOMEM, "raise engine.memory");
 }
 
+/* The header of an array is compared with the directory's size before the array is decompressed. */
+static void a_size_that_is_not_the_headers_is_refused_first(void **state)
+{
+    size_t size;
+    uint8_t *const bytes = read_whole(GOLDEN "deflated.npz", &size);
+    (void)state;
+    uint8_t *const entry = memmem(bytes, size, "PK\1\2", 4);
+    assert_non_null(entry);
+    entry[25] = (uint8_t)(entry[25] + 1); /* 256 bytes more */
+    put_file("changed.npz", bytes, size);
+    refuse("npy: {files: '@changed.npz', features: {x: x}}", "engine: {memory: 1}\n" ALL,
+           LEAT_E_DATA, "bytes, but its header says");
+    free(bytes);
+}
+
 /* Every prefix of a file is refused, or (cifar) has fewer records. */
 static void cut_everywhere(const char *golden, const char *name, const char *source, size_t step)
 {
@@ -170,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refusals_say_what_and_where),
         cmocka_unit_test(compressed_files_stay_in_the_budget),
+        cmocka_unit_test(a_size_that_is_not_the_headers_is_refused_first),
         cmocka_unit_test(files_cut_at_every_byte_are_refused),
         cmocka_unit_test(bytes_after_the_end_are_refused),
         cmocka_unit_test(a_file_cut_in_use_is_an_error),
