@@ -139,10 +139,12 @@ static void a_note_says_what_it_costs(void **state)
 static void memory_is_planned(void **state)
 {
     leat_tfrecord_shard shard;
+    leat_open_files files = { 0 }; /* all stay open */
     leat_source source = { 0 };
     leat_error err;
     (void)state;
-    check(leat_tfrecord_shard_open(&shard, in_folder("g0.tfrecord"), false, &source, &err), &err);
+    check(leat_tfrecord_shard_open(&shard, in_folder("g0.tfrecord"), &files, false, &source, &err),
+          &err);
     assert_string_equal(shard.compression, "GZIP");
     assert_int_equal(shard.n_records, N);
     assert_int_equal(shard.inflated.index.n_chunks,
@@ -185,6 +187,7 @@ static void many_threads_few_chunks(void **state)
     static const char *const names[] = { "0.tfrecord", "1.tfrecord" };
     enum { THREADS = 6, CHUNK = 100003 };
     leat_inflated_file files[2];
+    leat_open_file opened[2] = { 0 };
     reading of[THREADS];
     pthread_t threads[THREADS];
     leat_error err;
@@ -193,8 +196,9 @@ static void many_threads_few_chunks(void **state)
         char name[32];
         size_t size;
         snprintf(name, sizeof name, "g%s", names[k]);
-        files[k].fd = open(in_folder(name), O_RDONLY);
-        assert_int_equal(leat_inflate_index_build(files[k].fd, k ? "ZLIB" : "GZIP", CHUNK,
+        opened[k].fd = open(in_folder(name), O_RDONLY);
+        files[k].file = &opened[k];
+        assert_int_equal(leat_inflate_index_build(opened[k].fd, k ? "ZLIB" : "GZIP", CHUNK,
                                                   &files[k].index, NULL),
                          LEAT_FORMAT_OK);
         name[0] = 'f';
@@ -216,7 +220,7 @@ static void many_threads_few_chunks(void **state)
     }
     for (int k = 0; k < 2; k++) {
         leat_inflate_index_close(&files[k].index);
-        close(files[k].fd);
+        close(opened[k].fd);
         free((void *)(uintptr_t)of[0].plain[k]);
     }
 }

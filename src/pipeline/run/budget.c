@@ -86,13 +86,13 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
-    if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
-        decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
-    else if (b->kept_bytes)
+    if (b->kept_bytes)
         decide(b, "reader", 0, "", "memory: records are small, so %s are read once and kept",
                b->kept_bytes < (int64_t)plan->source->keep_bytes
                    ? "the parts of files that a shuffle needs"
                    : "all files");
+    else if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
+        decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
     else if (!b->read_bytes)
         decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "engine.h"
 
 #define JOINED_MOST (256 << 10) /* bytes of one joined read */
@@ -26,6 +27,13 @@ static void probe_first_file(const leat_loader *loader)
     leat_extent at;
     if (source->table->locate && source->table->locate(source, 0, &at, NULL) >= 0 && at.fd >= 0)
         leat_reader_is_direct(loader->readahead.reader, at.fd);
+}
+
+/* Direct reads need a second descriptor of each file. */
+static bool can_read_directly(const leat_loader *loader)
+{
+    const uint64_t n = loader->plan->source->n_files;
+    return leat_descriptors_want(n, 0).room >= (int64_t)n;
 }
 
 int leat_readahead_open(leat_loader *loader, leat_error *err)
@@ -47,10 +55,10 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     a->n_settle = LEAT_SETTLE;
     a->bytes = a->bytes_ahead = (uint64_t)loader->budget.read_bytes;
     a->is_single = a->by_threads;
-    const int rc =
-        a->by_threads
-            ? leat_reader_open_threads(&a->reader, a->bytes, leat_read_row_now, loader, err)
-            : leat_reader_open(&a->reader, a->bytes, plan->engine.io == LEAT_IO_DIRECT, err);
+    const bool direct = plan->engine.io == LEAT_IO_DIRECT && can_read_directly(loader);
+    const int rc = a->by_threads ? leat_reader_open_threads(&a->reader, a->bytes, leat_read_row_now,
+                                                            loader, err)
+                                 : leat_reader_open(&a->reader, a->bytes, direct, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
                  err             ? err->message
@@ -63,8 +71,13 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     if (rc < 0)
         return leat_fail_in(err, rc, "engine.reader: io_uring: ");
     probe_first_file(loader);
-    snprintf(loader->reader_reason, sizeof loader->reader_reason, "%s",
-             leat_reader_note(a->reader));
+    if (plan->engine.io == LEAT_IO_DIRECT && !direct && !a->by_threads)
+        snprintf(loader->reader_reason, sizeof loader->reader_reason,
+                 "io: direct needs two descriptors for each of %llu files (ulimit -n)",
+                 (unsigned long long)plan->source->n_files);
+    else
+        snprintf(loader->reader_reason, sizeof loader->reader_reason, "%s",
+                 leat_reader_note(a->reader));
     a->coalesce = (leat_coalesce){ .memory = leat_reader_memory(a->reader),
                                    .bytes = a->bytes,
                                    .most = leat_reader_fault.separate   ? 0

@@ -130,8 +130,8 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     pthread_mutex_lock(&loader->lock);
     snprintf(out->reader, sizeof out->reader, "%s",
              a->reader && !a->refused ? a->by_threads ? "threads" : "io_uring"
-             : !loader->plan->source->table->locate || loader->plan->source->table->read ? "direct"
              : loader->budget.kept_bytes && !loader->reader_reason[0]                    ? "memory"
+             : !loader->plan->source->table->locate || loader->plan->source->table->read ? "direct"
                                                                                          : "pread");
     snprintf(out->reader_reason, sizeof out->reader_reason, "%s",
              reader_reason_locked(loader, out->reader));

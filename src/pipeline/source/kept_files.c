@@ -44,9 +44,10 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
 }
 
 /* Files begin at pages, so that a page is in one piece. */
-void leat_kept_files_add(leat_kept_files *kept, int fd, uint64_t bytes, leat_kept_file *out)
+void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t bytes,
+                         leat_kept_file *out)
 {
-    *out = (leat_kept_file){ fd, bytes, kept->bytes, kept->n_pieces };
+    *out = (leat_kept_file){ file, bytes, kept->bytes, kept->n_pieces };
     kept->bytes += round_up(bytes, PAGE);
     kept->n_pieces += round_up(bytes, PIECE) >> LEAT_KEPT_SHIFT;
 }
@@ -171,13 +172,23 @@ static bool give_frame(leat_kept_files *kept, uint64_t piece)
     return has;
 }
 
+static bool read_piece(const leat_kept_file *file, uint8_t *to, size_t bytes, uint64_t from)
+{
+    int fd;
+    if (leat_open_file_claim(file->file, &fd, NULL) < 0)
+        return false;
+    const bool whole = leat_source_pread(fd, to, bytes, from, NULL, NULL) == LEAT_OK;
+    leat_open_file_release(file->file);
+    return whole;
+}
+
 /* Reads bytes of n pieces that this thread has claimed. */
 static bool fill(leat_kept_files *kept, const leat_kept_file *file, uint64_t p, uint64_t n,
                  uint64_t size, uint8_t *to, size_t *n_read)
 {
     const uint64_t from = p << LEAT_KEPT_SHIFT, left = file->bytes - from;
     const size_t bytes = (size_t)(left < size ? left : size);
-    const bool whole = leat_source_pread(file->fd, to, bytes, from, NULL, NULL) == LEAT_OK;
+    const bool whole = read_piece(file, to, bytes, from);
     *n_read += whole ? bytes : 0;
     for (uint64_t i = 0; i < n; i++)
         atomic_store_explicit(&kept->pieces[file->first_piece + p + i],

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "leat/error.h"
+#include "open_files.h"
 
 #define LEAT_KEPT_SHIFT 17 /* a piece is 128 KiB */
 
@@ -48,15 +49,16 @@ typedef struct leat_kept_files {
 
 /* A file's place. */
 typedef struct leat_kept_file {
-    int fd;
+    leat_open_file *file;
     uint64_t bytes, at, first_piece;
 } leat_kept_file;
 
 /* NULL: out of memory. */
 leat_kept_files *leat_kept_files_open(void);
 void leat_kept_files_close(leat_kept_files **kept);
-/* Adds a file of so many bytes, during open. fd: must stay open. */
-void leat_kept_files_add(leat_kept_files *kept, int fd, uint64_t bytes, leat_kept_file *out);
+/* Adds a file of so many bytes, during open. file: borrowed. */
+void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t bytes,
+                         leat_kept_file *out);
 /* Memory for all files. */
 uint64_t leat_kept_files_memory(const leat_kept_files *kept);
 

@@ -198,6 +198,7 @@ int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *e
     const leat_source *const model = parts->list[0].source;
     whole->n_classes = model->n_classes;
     whole->n_features = model->n_features;
+    whole->fixed_sizes = true;
     memcpy(whole->features, model->features, sizeof whole->features);
     for (size_t i = 0; i < parts->n; i++) {
         leat_nested_part *const part = &parts->list[i];
@@ -206,6 +207,7 @@ int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *e
             return rc;
         part->first = whole->n_records;
         whole->n_records += part->source->n_records;
+        whole->fixed_sizes &= part->source->fixed_sizes;
         leat_nested_part_count(part, whole);
         if (part->source->n_classes != whole->n_classes)
             whole->n_classes = 0;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptors.h"
 #include "base/digest.h"
 #include "base/machine.h"
 #include "formats/grow.h"
@@ -98,13 +99,23 @@ static int grow(void *list, size_t n, size_t size, leat_error *err)
     return LEAT_OK;
 }
 
+static int open_path(const char *path)
+{
+    const int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    if (fd >= 0 || errno != EMFILE)
+        return fd;
+    leat_descriptors_want(1, 0); /* all files stay open: raises the limit, if that is allowed */
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
 static int open_file(leat_row_file *file, const char *path, leat_error *err)
 {
     struct stat status;
     leat_file_watch_id id;
     if (!(file->path = strdup(path)))
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
-    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    file->fd = open_path(path);
     if (file->fd < 0 || fstat(file->fd, &status) < 0 || leat_file_watch_id_of(file->fd, &id) < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
     if (!S_ISREG(status.st_mode))

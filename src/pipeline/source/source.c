@@ -259,7 +259,7 @@ int leat_source_largest_record(const leat_source *source, int64_t *most, leat_er
         const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
         if (rc < 0)
             return rc;
-        if (at.fd < 0) {
+        if (at.fd < 0 && !(source->fixed_sizes && at.size)) {
             *most = -1;
             return LEAT_OK;
         }

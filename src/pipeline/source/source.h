@@ -121,8 +121,9 @@ struct leat_source {
     uint64_t memory_bytes; /* of file names, indexes and the like in memory */
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
     uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
-    bool can_gather;       /* features have one known shape, or are bytes: use `gather` */
-    int32_t n_classes;     /* 0: unknown */
+    bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */
+    bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
+    int32_t n_classes; /* 0: unknown */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
     const char *notes;   /* one line each; NULL: none. Owned */

@@ -105,22 +105,32 @@ static cached_chunk *idle_locked(leat_inflated *chunks)
     return best;
 }
 
+static int inflate_chunk(const leat_inflated_file *file, size_t chunk, cached_chunk *s,
+                         leat_error *err)
+{
+    leat_format_error why;
+    size_t n;
+    int fd, rc = leat_open_file_claim(file->file, &fd, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_inflate_index_chunk(&file->index, chunk, fd, s->inflate, s->bytes, &n, &why);
+    leat_open_file_release(file->file);
+    return rc < 0 ? leat_tfrecord_features_fail(err, &why) : LEAT_OK;
+}
+
 /* Decompresses a chunk. Releases the lock meanwhile. */
 static int fill_locked(leat_inflated *chunks, cached_chunk *s, const leat_inflated_file *file,
                        size_t chunk, leat_error *err)
 {
-    leat_format_error why;
-    size_t n;
     s->state = FILLING;
     s->file = file;
     s->chunk = chunk;
     pthread_mutex_unlock(&chunks->lock);
-    const int rc =
-        leat_inflate_index_chunk(&file->index, chunk, file->fd, s->inflate, s->bytes, &n, &why);
+    const int rc = inflate_chunk(file, chunk, s, err);
     pthread_mutex_lock(&chunks->lock);
     s->state = rc < 0 ? EMPTY : READY;
     pthread_cond_broadcast(&chunks->changed);
-    return rc < 0 ? leat_tfrecord_features_fail(err, &why) : LEAT_OK;
+    return rc;
 }
 
 /* Returns the cached chunk that holds chunk `chunk` of a file. Give it back with release(). */

@@ -7,12 +7,13 @@
 
 #include "formats/inflate_index.h"
 #include "leat/error.h"
+#include "open_files.h"
 
 #define LEAT_INFLATED_CHUNK ((uint64_t)4 << 20) /* decompressed bytes per chunk */
 
 /* A file of a source. Never move it while in use: its address identifies its chunks. */
 typedef struct leat_inflated_file {
-    int fd;
+    leat_open_file *file;
     leat_inflate_index index;
 } leat_inflated_file;
 

@@ -43,6 +43,7 @@ static void close_tfrecord(leat_source *base)
         leat_tfrecord_shard_close(&source->shards[i]);
     leat_inflated_close(&source->chunks);
     leat_kept_files_close(&source->kept);
+    leat_open_files_fini(&source->files);
     free(source->shards);
     free(source->notes);
     free(source);
@@ -92,7 +93,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     uint64_t offset, size;
     leat_format_error inner;
-    int rc = leat_file_watch_check(&s->watch, s->fd, err);
+    int rc = leat_open_file_check(&s->file, err);
     if (rc < 0)
         return rc;
     rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
@@ -103,8 +104,12 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                          s->path, (unsigned long long)(record - s->first), s->path);
         return leat_tfrecord_features_fail(err, &inner);
     }
-    const bool is_loaded = s->compression || leat_kept_files_started(source->kept);
-    *out = (leat_extent){ is_loaded ? -1 : s->fd, offset, (size_t)size };
+    if (s->compression || leat_kept_files_started(source->kept))
+        *out = (leat_extent){ .fd = -1 };
+    else if (source->files.rotates)
+        *out = (leat_extent){ .fd = -1, .size = (size_t)size };
+    else
+        *out = (leat_extent){ s->file.fd, offset, (size_t)size };
     return LEAT_OK;
 }
 
@@ -141,7 +146,7 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, &inner) < 0) {
         /* If the file was changed while in use, report the change: it explains the error. */
         leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
-        const int rc = leat_file_watch_check_now(&s->watch, s->fd, err);
+        const int rc = leat_open_file_check_now(&s->file, err);
         return rc < 0 ? rc : leat_tfrecord_features_fail(err, &inner);
     }
     const int rc = leat_tfrecord_features_view(&source->features, found, scratch, features, err);
@@ -160,22 +165,24 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
 static int describe_by(leat_tfrecord_source *source, const tfrecord_options *o, uint64_t number,
                        const leat_node *where, leat_error *err)
 {
+    leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, number);
     leat_extent at;
     leat_format_error inner;
     char name[512];
     leat_tfrecord_example by = { .name = name };
+    uint64_t offset, size;
     describe(&source->base, number, name, sizeof name);
     int rc = locate(&source->base, number, &at, err);
     if (rc < 0)
         return rc;
-    uint8_t *const bytes = malloc(at.size);
+    leat_tfrecord_shard_extent(s, number - s->first, &offset, &size);
+    uint8_t *const bytes = malloc((size_t)size);
     if (!bytes)
-        return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", name, at.size);
-    rc = at.fd < 0
-             ? leat_inflated_read(source->chunks, &leat_tfrecord_shard_of(source, number)->inflated,
-                                  at.offset, at.size, bytes, err)
-             : leat_source_pread(at.fd, bytes, at.size, at.offset, name, err);
-    if (rc >= 0 && leat_tfrecord_check(bytes, at.size, &by.bytes, &by.size, &inner) < 0) {
+        return leat_fail(err, LEAT_E_NOMEM, "%s: %llu bytes", name, (unsigned long long)size);
+    rc = s->compression
+             ? leat_inflated_read(source->chunks, &s->inflated, offset, (size_t)size, bytes, err)
+             : leat_tfrecord_read_plain(s, bytes, (size_t)size, offset, name, err);
+    if (rc >= 0 && leat_tfrecord_check(bytes, (size_t)size, &by.bytes, &by.size, &inner) < 0) {
         leat_tfrecord_features_fail(err, &inner);
         rc = leat_fail_in(err, LEAT_E_DATA, "%s: ", name);
     } else if (rc >= 0) {
@@ -257,7 +264,7 @@ static void set_ways(leat_tfrecord_source *source)
         leat_tfrecord_shard *const s = &source->shards[i];
         all_plain &= !s->compression;
         if (!s->compression)
-            leat_kept_files_add(source->kept, s->fd, s->bytes, &s->kept);
+            leat_kept_files_add(source->kept, &s->file, s->bytes, &s->kept);
     }
     for (int32_t i = 0; i < source->base.n_features; i++)
         all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
@@ -306,7 +313,8 @@ static int open_shards(leat_tfrecord_source *source, char *const *paths, leat_er
             continue;
         }
         leat_tfrecord_shard *const s = &source->shards[source->n_shards++];
-        int rc = leat_tfrecord_shard_open(s, paths[i], source->skips_damage, &source->base, err);
+        int rc = leat_tfrecord_shard_open(s, paths[i], &source->files, source->skips_damage,
+                                          &source->base, err);
         if (rc >= 0)
             rc = note_damage(source, s, err);
         if (rc < 0)
@@ -325,12 +333,33 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     *out = 0;
     for (size_t i = 0; i < source->n_shards; i++) {
+        leat_tfrecord_shard *const s = &source->shards[i];
         struct stat status;
-        if (fstat(source->shards[i].fd, &status) < 0)
-            return leat_fail(err, LEAT_E_IO, "%s: %s", source->shards[i].path, strerror(errno));
+        int fd, rc = leat_open_file_claim(&s->file, &fd, err);
+        if (rc < 0)
+            return rc;
+        if (fstat(fd, &status) < 0)
+            rc = leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
+        leat_open_file_release(&s->file);
+        if (rc < 0)
+            return rc;
         *out = leat_source_stamp(*out, &status);
     }
     return LEAT_OK;
+}
+
+/* Decides how many files stay open. Files that take turns have no descriptor to read ahead with: each record is
+ * read like a file of its own. */
+static int limit_files(leat_tfrecord_source *source, size_t n, leat_error *err)
+{
+    char note[400];
+    leat_open_files_init(&source->files, n, note, sizeof note);
+    source->base.fixed_sizes = true;
+    if (source->files.rotates)
+        source->table.read = leat_tfrecord_read;
+    const int rc = *note ? leat_source_add_note(&source->notes, err, "tfrecord: %s", note) : 0;
+    source->base.notes = source->notes;
+    return rc;
 }
 
 static int open_tfrecord(const void *opts, const leat_node *where,
@@ -352,10 +381,12 @@ static int open_tfrecord(const void *opts, const leat_node *where,
         rc = leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
         goto fail;
     }
-    source->base.table = &leat_source_tfrecord;
+    source->table = leat_source_tfrecord;
+    source->base.table = &source->table;
     source->base.seek_complete = true;
     source->skips_damage = setting->skips_damage;
-    if ((rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
+    if ((rc = limit_files(source, n_paths, err)) < 0 ||
+        (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_chunks(source, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {

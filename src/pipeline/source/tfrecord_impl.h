@@ -26,6 +26,8 @@ typedef struct leat_tfrecord_split {
 
 typedef struct leat_tfrecord_source {
     leat_source base;
+    leat_source_table table; /* with `read` if files take turns */
+    leat_open_files files;
     leat_tfrecord_shard *shards;
     size_t n_shards;
     leat_inflated *chunks; /* of compressed files; NULL: there are none */
@@ -57,6 +59,10 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
 /* --- tfrecord_load.c: see leat_source_table ------------------------------------------------------- */
 int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                        leat_view *features, size_t *n_read, leat_error *err);
+/* Reads bytes of a plain file. name: for messages, or NULL. */
+int leat_tfrecord_read_plain(leat_tfrecord_shard *shard, uint8_t *to, size_t size, uint64_t offset,
+                             const char *name, leat_error *err);
+int leat_tfrecord_read(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd);
 int leat_tfrecord_keep(const leat_source *base, uint64_t bytes, leat_error *err);
 void leat_tfrecord_hint(const leat_source *base, uint64_t record);
 uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g);

@@ -14,7 +14,39 @@
 #include "pread_once.h"
 #include "tfrecord_impl.h"
 
-/* Returns the bytes of a record of a kept or compressed file; NULL: an error. */
+int leat_tfrecord_read_plain(leat_tfrecord_shard *s, uint8_t *to, size_t size, uint64_t offset,
+                             const char *name, leat_error *err)
+{
+    int fd, rc = leat_open_file_claim(&s->file, &fd, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_source_pread(fd, to, size, offset, name, err);
+    leat_open_file_release(&s->file);
+    return rc;
+}
+
+int leat_tfrecord_read(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd)
+{
+    leat_tfrecord_shard *const s =
+        leat_tfrecord_shard_of((const leat_tfrecord_source *)base, record);
+    uint64_t offset, bytes;
+    int rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &bytes);
+    if (rc < 0 || bytes != size) {
+        rc = LEAT_E_DATA;
+    } else if (*fd >= 0) {
+        rc = leat_source_pread(*fd, to, size, offset, NULL, NULL);
+    } else if ((rc = leat_open_file_try(&s->file, fd, NULL)) < 0) {
+        *fd = -1;
+        return rc;
+    } else if (!leat_source_pread_begin(*fd, to, size, offset)) {
+        return LEAT_OK;
+    }
+    leat_open_file_release(&s->file);
+    *fd = -1;
+    return rc;
+}
+
+/* Returns the bytes of a record of a kept, closed or compressed file; NULL: an error. */
 static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfrecord_shard *s,
                                  uint64_t offset, size_t size, leat_scratch *scratch,
                                  size_t *n_read, leat_error *err)
@@ -37,7 +69,7 @@ static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfreco
     }
     const int rc = s->compression
                        ? leat_inflated_read(source->chunks, &s->inflated, offset, size, bytes, err)
-                       : leat_source_pread(s->fd, bytes, size, offset, NULL, err);
+                       : leat_tfrecord_read_plain(s, bytes, size, offset, NULL, err);
     *n_read += rc < 0 ? 0 : size;
     return rc < 0 ? NULL : bytes;
 }
@@ -54,7 +86,7 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
     if (bytes)
         return leat_tfrecord_parse(base, record, bytes, (size_t)size, scratch, features, err);
     /* if the file was changed while in use, report the change: it explains the error */
-    const int changed = s->compression ? leat_file_watch_check_now(&s->watch, s->fd, err) : 0;
+    const int changed = s->compression ? leat_open_file_check_now(&s->file, err) : 0;
     return changed < 0 ? changed : leat_fail(err, why.code, "%s", why.message);
 }
 
@@ -102,7 +134,7 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
     for (uint64_t i = 0; i < g->n; i++) {
         leat_tfrecord_place *const at = &out[i];
         leat_tfrecord_shard *const s = at->shard;
-        if ((s != checked && leat_file_watch_check(&s->watch, s->fd, NULL) < 0) ||
+        if ((s != checked && leat_open_file_check(&s->file, NULL) < 0) ||
             leat_index_extent(&s->index, g->records[i] - s->first, &at->offset, &at->size) < 0)
             return i;
         checked = s;
@@ -152,14 +184,17 @@ static const uint8_t *read_record(leat_gather *g, const leat_tfrecord_place *at,
 {
     const size_t size = (size_t)at->size;
     uint8_t *const bytes = leat_scratch_take(g->scratch, size);
+    int fd;
     if (!bytes)
         return NULL;
     g->n_read += size;
-    if (asks && leat_source_pread_cached(at->shard->fd, bytes, size, at->offset))
-        return bytes;
-    g->waited |= asks;
-    const bool all = leat_pread_once(at->shard->fd, bytes, size, at->offset) ||
-                     leat_source_pread(at->shard->fd, bytes, size, at->offset, NULL, NULL) >= 0;
+    if (leat_open_file_claim(&at->shard->file, &fd, NULL) < 0)
+        return NULL;
+    bool all = asks && leat_source_pread_cached(fd, bytes, size, at->offset);
+    g->waited |= asks && !all;
+    all = all || leat_pread_once(fd, bytes, size, at->offset) ||
+          leat_source_pread(fd, bytes, size, at->offset, NULL, NULL) >= 0;
+    leat_open_file_release(&at->shard->file);
     return all ? bytes : NULL;
 }
 

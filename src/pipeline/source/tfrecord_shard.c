@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/digest.h"
 #include "formats/format.h"
@@ -58,8 +57,7 @@ void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
     leat_index_close(&shard->index);
     leat_inflate_index_close(&shard->inflated.index);
     leat_jpeg_seek_close(&shard->seek);
-    if (shard->fd >= 0)
-        close(shard->fd);
+    leat_open_file_fini(&shard->file);
     free(shard->path);
 }
 
@@ -86,10 +84,10 @@ static int open_plain(leat_tfrecord_shard *s, bool skips_damage, leat_source *so
     leat_jpeg_seek_open(&s->seek, s->path, s->index.data_bytes, s->index.n_records, source);
     /* The index was made from the path. Check that it belongs to the open file. */
     const leat_file_watch_id id = { s->index.data_bytes, s->index.data_mtime_ns };
-    const int rc = leat_file_watch_same(&id, s->fd, s->path, err);
+    const int rc = leat_file_watch_same(&id, s->file.fd, s->path, err);
     if (rc < 0)
         return rc;
-    leat_file_watch_init(&s->watch, &id);
+    leat_file_watch_init(&s->file.watch, &id);
     s->n_records = s->index.n_records;
     source->n_bytes += s->bytes;
     source->lost_bytes += s->index.lost_bytes;
@@ -103,10 +101,10 @@ static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
 {
     leat_inflate_index *const index = &s->inflated.index;
     leat_format_error why;
-    s->inflated.fd = s->fd;
-    int rc = leat_inflate_index_build(s->fd, s->compression, LEAT_INFLATED_CHUNK, index, &why);
+    s->inflated.file = &s->file;
+    int rc = leat_inflate_index_build(s->file.fd, s->compression, LEAT_INFLATED_CHUNK, index, &why);
     /* If the file was changed meanwhile, report the change: it explains other errors. */
-    const int changed = leat_file_watch_same(id, s->fd, s->path, err);
+    const int changed = leat_file_watch_same(id, s->file.fd, s->path, err);
     if (changed < 0)
         return changed;
     if (rc < 0) {
@@ -118,7 +116,7 @@ static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
         rc = leat_tfrecord_features_fail(err, &why);
         return leat_fail_in(err, rc, "%s: ", s->path);
     }
-    leat_file_watch_init(&s->watch, id);
+    leat_file_watch_init(&s->file.watch, id);
     s->seek.feature = -1;
     s->n_records = index->n_records;
     source->seek_complete = false;
@@ -127,29 +125,32 @@ static int open_compressed(leat_tfrecord_shard *s, const leat_file_watch_id *id,
     return LEAT_OK;
 }
 
-int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, bool skips_damage,
-                             leat_source *source, leat_error *err)
+int leat_tfrecord_shard_open(leat_tfrecord_shard *s, const char *path, leat_open_files *files,
+                             bool skips_damage, leat_source *source, leat_error *err)
 {
     uint8_t begin[LEAT_TFRECORD_HEADER];
     leat_file_watch_id id;
     struct stat status;
-    *s = (leat_tfrecord_shard){ .fd = -1, .first = source->n_records };
+    *s = (leat_tfrecord_shard){ .file.fd = -1, .first = source->n_records };
     if (!(s->path = strdup(path)))
         return leat_fail(err, LEAT_E_NOMEM, "%s", path);
-    s->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
-    if (s->fd < 0 || fstat(s->fd, &status) < 0)
+    s->file.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    if (s->file.fd < 0 || fstat(s->file.fd, &status) < 0)
         return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
     if (!S_ISREG(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
     s->bytes = (uint64_t)status.st_size;
-    const ssize_t n = leat_format_pread(s->fd, begin, sizeof begin, 0);
-    if (n < 0 || leat_file_watch_id_of(s->fd, &id) < 0)
+    s->file.path = s->path;
+    s->file.inode = status.st_ino;
+    const ssize_t n = leat_format_pread(s->file.fd, begin, sizeof begin, 0);
+    if (n < 0 || leat_file_watch_id_of(s->file.fd, &id) < 0)
         return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
     s->compression = leat_tfrecord_compression(begin, (size_t)n);
     const int rc = s->compression ? open_compressed(s, &id, source, err)
                                   : open_plain(s, skips_damage, source, err);
     if (rc < 0)
         return rc;
+    leat_open_file_add(&s->file, files);
     source->n_files++;
     source->n_records += s->n_records;
     source->digest =

@@ -4,16 +4,15 @@
 #ifndef LEAT_TFRECORD_SHARD_H
 #define LEAT_TFRECORD_SHARD_H
 
-#include "file_watch.h"
 #include "formats/index.h"
 #include "jpeg_seek.h"
 #include "kept_files.h"
+#include "open_files.h"
 #include "source_inflated.h"
 
 typedef struct leat_tfrecord_shard {
     char *path;
-    int fd;
-    leat_file_watch watch; /* any thread */
+    leat_open_file file; /* any thread */
     leat_index index;
     const char *compression; /* "GZIP" or "ZLIB": use `inflated`. NULL: use `index` */
     leat_inflated_file inflated;
@@ -31,10 +30,11 @@ int leat_tfrecord_shard_find(const leat_strings *files, const leat_node *where, 
 
 /* Opens the next file of a source and adds its counts to the source.
  *
+ * files    the files of the source; for its descriptor
  * skips_damage    each place of damage counts as one record, see index.h
  * out      close with leat_tfrecord_shard_close(), also after an error; never move it while open */
-int leat_tfrecord_shard_open(leat_tfrecord_shard *out, const char *path, bool skips_damage,
-                             leat_source *source, leat_error *err);
+int leat_tfrecord_shard_open(leat_tfrecord_shard *out, const char *path, leat_open_files *files,
+                             bool skips_damage, leat_source *source, leat_error *err);
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard);
 
 /* Finds a record, including its framing, in the file or in its decompressed data.

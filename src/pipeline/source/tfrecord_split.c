@@ -152,6 +152,16 @@ static bool take(const leat_tfrecord_source *source, const split_read *r, const 
            leat_tfrecord_copy(source, r->g, row, found, r->in_rows);
 }
 
+static bool read_parts(const split_read *r, const leat_tfrecord_place *at, size_t bytes)
+{
+    int fd;
+    if (leat_open_file_claim(&at->shard->file, &fd, NULL) < 0)
+        return false;
+    const bool all = leat_source_preadv_cached(fd, r->parts, r->n_parts, bytes, at->offset);
+    leat_open_file_release(&at->shard->file);
+    return all;
+}
+
 uint64_t leat_tfrecord_split_read(const leat_tfrecord_source *source, leat_gather *g,
                                   const leat_tfrecord_place *places, uint64_t i, uint64_t n)
 {
@@ -165,8 +175,7 @@ uint64_t leat_tfrecord_split_read(const leat_tfrecord_source *source, leat_gathe
         return 0;
     list_parts(&r, most);
     const size_t bytes = most * split->record_bytes;
-    if (!leat_source_preadv_cached(places[i].shard->fd, r.parts, r.n_parts, bytes,
-                                   places[i].offset)) {
+    if (!read_parts(&r, &places[i], bytes)) {
         g->waited = true;
         return 0;
     }
