@@ -10,6 +10,7 @@
 #include "convert/convert_images.h"
 #include "convert/convert_source.h"
 #include "convert/convert_tfrecord.h"
+#include "convert/file_set.h"
 #include "files.h"
 #include "report/json.h"
 #include "report/progress.h"
@@ -140,12 +141,34 @@ static int run_source(const leat_call *call)
     return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
 }
 
+/* Gives the files of an earlier run their names. */
+static int run_finish(const leat_call *call)
+{
+    const struct convert_options *const o = call->options;
+    leat_file_set set = { 0 };
+    leat_error err = { 0 };
+    if (call->n_arguments > 1 || o->shuffle || o->jpeg || o->keep_metadata || o->verify ||
+        o->skip_bad || o->recursive || o->shards >= 0 || o->json)
+        return leat_command_misuse("convert", "finish takes -o PREFIX and nothing else");
+    leat_files_catch();
+    int rc = leat_file_set_open(&set, o->output, &err);
+    if (rc == LEAT_OK && !set.is_finished)
+        rc = leat_fail(&err, LEAT_E_ARGUMENT,
+                       "%s: no complete files wait for their names; run the conversion itself",
+                       o->output);
+    else if (rc == LEAT_OK)
+        printf("the files %s-* have their names\n", o->output);
+    leat_file_set_close(&set);
+    return finish(rc, &err);
+}
+
 /* Checks the arguments. Returns LEAT_EXIT_OK, or the code of what it has reported. */
 static int check_call(const leat_call *call)
 {
     const struct convert_options *const o = call->options;
     const char *const first = call->arguments[0];
-    const bool is_known = !strcmp(first, "config") || leat_convert_source_knows(first);
+    const bool is_finish = !strcmp(first, "finish");
+    const bool is_known = is_finish || !strcmp(first, "config") || leat_convert_source_knows(first);
     const bool is_images = !strcmp(first, "images");
     char names[200];
     if (!is_known && (call->n_arguments == 1 || access(first, F_OK) == 0))
@@ -155,7 +178,7 @@ static int check_call(const leat_call *call)
     if (!is_known)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: %sconfig", first,
                                    leat_convert_source_names(names));
-    if (call->n_arguments == 1)
+    if (call->n_arguments == 1 && !is_finish)
         return leat_command_misuse("convert",
                                    is_images ? "needs images DIR: the folder is missing"
                                              : "needs %s FILES: none is given",
@@ -206,13 +229,14 @@ static int run(const leat_call *call)
         return code;
     return !strcmp(call->arguments[0], "images")     ? run_images(call)
            : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call)
+           : !strcmp(call->arguments[0], "finish")   ? run_finish(call)
                                                      : run_source(call);
 }
 
 const leat_command leat_command_convert = {
     .name = "convert",
     .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
-    .arguments = "images DIR|tfrecord FILE...|SOURCE FILE...",
+    .arguments = "images DIR|tfrecord FILE...|SOURCE FILE...|finish",
     .text =
         "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
@@ -241,14 +265,15 @@ const leat_command leat_command_convert = {
         "A, labels: B}'. config CONFIG takes the source of a config. The report ends with the "
         "config "
         "that reads the new files.\n\n"
-        "No file gets its final name before all files are complete and on disk. While one process "
-        "writes files of a PREFIX, a second one with the same PREFIX is refused. A process that is "
-        "killed leaves hidden files: .PREFIX.lock, and .NAME.part for each file that was complete; "
-        "over a network, or on another file system without nameless files, also .NAME.*.tmp (a "
-        "long NAME is omitted, or replaced by digits). They can be deleted, and the next run "
-        "ignores them. If it was killed while it renamed the files, PREFIX.incomplete is left, and "
-        "leat refuses to read the set until the conversion has run again. Existing files of the "
-        "same PREFIX and number of shards are replaced at that moment.",
+        "Files are written in a hidden folder .PREFIX.part beside PREFIX and get their names when "
+        "all of them are complete and on disk; old files of the same PREFIX and number of shards "
+        "are replaced at that moment. Meanwhile PREFIX.incomplete exists and leat refuses to read "
+        "the set; old and new files never have names at the same time. If that fails, the old "
+        "files get their names back, and the new ones are kept in .PREFIX.part: `leat convert "
+        "finish -o PREFIX` goes on when the cause is removed, also after a kill. The next "
+        "conversion to PREFIX does so too before it begins. Files of a run that was stopped "
+        "earlier are not complete: the next run deletes them. While one process writes files of a "
+        "PREFIX, a second one with the same PREFIX is refused.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
                "  leat convert tfrecord 'gzip/train-*' -o data/train\n"
                "  leat convert cifar 'data_batch_*.bin' -o data/cifar10-train --shuffle 1",

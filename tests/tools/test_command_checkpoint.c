@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_command_checkpoint.c: `leat train --checkpoint` and `--resume`: killed and stopped runs end with the
- * weights of the straight run. KILL_AT is the library that kills a process at a rename. */
+ * weights of the straight run. FAULT_AT is the library that kills a process at a rename. */
 #include "fixtures/command_pipeline.h"
 
 /* Two epochs of 15 steps of a model with batch_norm and dropout. */
@@ -41,7 +41,7 @@ static void killed_at_any_checkpoint_it_goes_on(void **state)
     train_straight();
     for (int n = 1; n <= 8; n += 1 + n / 4) {
         expect_success(shell("rm -rf c x.st"));
-        expect_success(shell("LEAT_KILL_AT=%d LD_PRELOAD=" KILL_AT " " TRAIN
+        expect_success(shell("LEAT_FAULT_AT=%d LD_PRELOAD=" FAULT_AT " " TRAIN
                              "--checkpoint c --set train.checkpoint.every_steps=4; test $? = 137",
                              n));
         expect_success(shell(TRAIN "--checkpoint c --resume --save x.st --threads %d "

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_convert_killed.c: a conversion over an existing set that is killed at any rename leaves the
- * old set, the new set, or a set that is refused. It never leaves a mixture that is read without an error. */
+ * test_convert_killed.c: a conversion over an existing set that is killed at any change of a name, or where any call
+ * fails, leaves the old set, the new set, or a set that is refused and can be finished. It never leaves a mixture that
+ * is read without an error, and never deletes files that were complete. */
 #include "fixtures/command_fixture.h"
 
-enum { N_SHARDS = 3, N_OLD = 24, N_NEW = 6, MOST_CALLS = 60 };
+#include <errno.h>
+
+enum { N_SHARDS = 3, N_OLD = 24, N_NEW = 6, MOST_CALLS = 80 };
 
 #define CONVERT "$L convert images %s -o %s --shards 3 --threads 2 -q"
 
@@ -38,55 +41,182 @@ static int shards_like(const char *set)
     return atoi(out);
 }
 
-/* Kills a conversion of new images over the old set there; its exit code. */
-static int kill_at(int call, bool over_old)
+/* Ways to make the new set: with labels and with shards in parallel, or one shard after the other. */
+static const char *const ways[] = { "$L convert images test-images -o x --shards 3 --threads 2 -q",
+                                    "$L convert tfrecord 'new-*.tfrecord' -o x -q" };
+
+/* Disturbs the n-th of these calls of a command. `error`: errno, or 0 to kill the process. */
+static int disturb(const char *command, const char *calls, int call, int error)
 {
-    expect_success(shell("rm -f x* .x*"));
-    if (over_old)
-        expect_success(shell("for f in old-*; do cp $f x-${f#old-}; done"));
+    char with[64] = "";
+    if (error)
+        snprintf(with, sizeof with, "LEAT_FAULT_ERRNO=%d", error);
     /* A sanitizer that is linked in minds a library before it. */
     return shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=%s "
-                 "LEAT_KILL_AT=%d " CONVERT,
-                 KILL_AT, call, "test-images", "x");
+                 "LEAT_FAULT_CALLS=' %s ' LEAT_FAULT_AT=%d %s %s",
+                 FAULT_AT, calls, call, with, command);
 }
 
-static void no_mixed_set_is_read(bool over_old)
+static void put_old_set(bool over_old)
 {
-    int n_killed = 0, n_refused = 0, code = -1;
+    expect_success(shell("rm -rf x* .x*"));
+    if (over_old)
+        expect_success(shell("for f in old-*; do cp -p $f x-${f#old-}; done"));
+}
+
+/* What readers find is whole, or refused. Returns the records, or 0. */
+static int64_t expect_no_mixture(void)
+{
+    const int n_old = shards_like("old"), n_new = shards_like("new");
+    assert_true(n_old == 0 || n_new == 0); /* readers without markers, too */
+    const int64_t records = records_of_set();
+    if (records == N_OLD)
+        assert_int_equal(n_old, N_SHARDS);
+    else if (records == N_NEW)
+        assert_int_equal(n_new, N_SHARDS);
+    else
+        assert_int_equal(records, 0);
+    return records;
+}
+
+static void expect_new_set(void)
+{
+    assert_int_equal(expect_no_mixture(), N_NEW);
+    assert_int_equal(count_files("x.incomplete") + count_files(".x.part"), 0);
+}
+
+static void no_mixed_set_is_read(const char *way, bool over_old)
+{
+    int n_killed = 0, n_refused = 0, n_finished = 0, code = -1;
     for (int call = 1; code != 0; call++) {
         assert_true(call < MOST_CALLS);
-        code = kill_at(call, over_old);
+        put_old_set(over_old);
+        code = disturb(way, "rename unlink mkdir rmdir linkat", call, 0);
         n_killed += code != 0;
         assert_true(code == 0 || code == 128 + 9);
-        const int n_old = shards_like("old"), n_new = shards_like("new");
-        assert_true(n_old == 0 || n_new == 0); /* whoever reads them */
-        const int64_t records = records_of_set();
-        n_refused += records == 0;
-        if (records == N_OLD)
-            assert_int_equal(n_old, N_SHARDS);
-        else if (records == N_NEW)
-            assert_int_equal(n_new, N_SHARDS);
-        else
-            assert_int_equal(records, 0);
-        /* Run again, it is whole. */
-        expect_success(shell(CONVERT, "test-images", "x"));
-        assert_int_equal(records_of_set(), N_NEW);
-        assert_int_equal(count_files("x.incomplete"), 0);
+        const bool is_refused = expect_no_mixture() == 0 && count_files("x-*.tfrecord");
+        n_refused += is_refused;
+        /* What was complete is finished; and run again, it is whole in any case. */
+        if (call % 2 == 0) {
+            const bool is_finished = shell("$L convert finish -o x") == 0;
+            n_finished += is_finished;
+            assert_true(is_finished || !is_refused);
+            if (is_finished)
+                expect_new_set();
+        }
+        expect_success(shell("%s", way));
+        expect_new_set();
     }
     assert_true(n_killed >= 2 * N_SHARDS);
-    assert_true(n_refused >= N_SHARDS);
+    assert_true(n_refused >= N_SHARDS - 1);
+    assert_true(n_finished >= N_SHARDS);
+}
+
+/* After one failed call: the old set or the new one is whole, or new files wait and are finished; files that were
+ * complete are never deleted. */
+static int fail_each(const char *way, const char *calls, int error)
+{
+    int n_failed = 0, n_kept = 0;
+    for (int call = 1;; call++) {
+        assert_true(call < MOST_CALLS);
+        put_old_set(true);
+        const int code = disturb(way, calls, call, error);
+        const bool hit = strstr(err, "fault: ") != NULL;
+        assert_true(code == 0 || (code == 1 && hit));
+        if (code) {
+            const bool is_kept = strstr(err, "kept in .x.part") != NULL;
+            expect_in(err, "leat convert: ");
+            expect_in(err, is_kept ? "`leat convert finish -o x` gives them their names" : "x");
+            const int64_t records = expect_no_mixture();
+            n_failed++;
+            n_kept += is_kept;
+            assert_true(is_kept || records == N_OLD || records == N_NEW);
+            if (is_kept) {
+                expect_success(shell("$L convert finish -o x"));
+                expect_new_set();
+            }
+        } else { /* a lock that could not be deleted may be left, for instance */
+            assert_int_equal(expect_no_mixture(), N_NEW);
+        }
+        if (!hit)
+            break;
+    }
+    assert_true(n_failed >= 1 || !strcmp(calls, "linkat")); /* it has another way */
+    return n_kept;
+}
+
+static void failed_calls_lose_nothing(void **state)
+{
+    static const char *const calls[] = { "rename", "unlink", "mkdir",  "rmdir",
+                                         "fsync",  "open",   "linkat", "write" };
+    static const int errors[] = { EACCES, ENOSPC, EPERM, EROFS };
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        int n_kept = 0;
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+            if (strcmp(calls[i], "rmdir") != 0) /* nothing depends on it */
+                n_kept += fail_each(ways[w], calls[i], EIO);
+        assert_true(n_kept >= 3 * N_SHARDS);
+        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+            assert_true(fail_each(ways[w], "rename", errors[i]) >= 2 * N_SHARDS);
+    }
+}
+
+/* A folder has the name of a file, or a link: nothing is lost, and a link is replaced. */
+static void names_that_are_taken(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        put_old_set(true);
+        expect_success(shell("rm x-00001-of-00003.tfrecord; mkdir x-00001-of-00003.tfrecord"));
+        expect_failure(shell("%s", ways[w]), 1,
+                       "x-00001-of-00003.tfrecord: exists and is not a file");
+        expect_in(err, "kept in .x.part");
+        assert_int_equal(shards_like("old"), N_SHARDS - 1);
+        /* The next run goes on with it before it begins, and fails at once. */
+        expect_failure(shell("%s", ways[w]), 1, "exists and is not a file");
+        assert_int_equal(shards_like("old"), N_SHARDS - 1);
+        expect_success(shell("rmdir x-00001-of-00003.tfrecord; $L convert finish -o x"));
+        expect_new_set();
+        expect_success(
+            shell("echo safe >safe; rm x-00001*; ln -s safe x-00001-of-00003.tfrecord; %s; "
+                  "grep safe safe",
+                  ways[w]));
+        expect_new_set();
+    }
+}
+
+/* A folder that somebody else made is not written in: it may hold links. */
+static void folders_of_others_are_refused(void **state)
+{
+    (void)state;
+    put_old_set(true);
+    expect_success(shell("mkdir trap; ln -s trap .x.part"));
+    expect_failure(shell("%s", ways[0]), 1, ".x.part is not a folder of this user");
+    expect_success(shell("rm .x.part; rmdir trap; touch .x.part"));
+    expect_failure(shell("%s", ways[0]), 1, ".x.part is not a folder of this user");
+    expect_success(shell("rm .x.part; mkdir .x.part; echo safe >safe; ln -s ../safe .x.part/lock"));
+    expect_failure(shell("%s", ways[0]), 1, "cannot create a file in .x.part");
+    expect_success(shell("grep safe safe; rm -r .x.part"));
+    if (geteuid() == 0) {
+        expect_success(shell("mkdir .x.part && chown 1234 .x.part"));
+        expect_failure(shell("%s", ways[0]), 1, ".x.part is not a folder of this user");
+    }
+    assert_int_equal(shards_like("old"), N_SHARDS);
+    expect_success(shell("rm -rf x* .x*"));
 }
 
 static void over_an_existing_set(void **state)
 {
     (void)state;
-    no_mixed_set_is_read(true);
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
+        no_mixed_set_is_read(ways[w], true);
 }
 
 static void where_there_was_none(void **state)
 {
     (void)state;
-    no_mixed_set_is_read(false);
+    no_mixed_set_is_read(ways[0], false);
 }
 
 /* The set is another's: its own files are read. */
@@ -118,6 +248,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(over_an_existing_set),
         cmocka_unit_test(where_there_was_none),
+        cmocka_unit_test(failed_calls_lose_nothing),
+        cmocka_unit_test(names_that_are_taken),
+        cmocka_unit_test(folders_of_others_are_refused),
         cmocka_unit_test(a_marker_is_for_its_own_set),
     };
     return cmocka_run_group_tests(tests, make_sets, command_remove_folder);

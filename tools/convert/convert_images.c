@@ -6,10 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "convert/file_set.h"
 #include "convert/left_out.h"
-#include "convert/lock.h"
 #include "convert/shard_names.h"
 #include "convert/shards.h"
 #include "files.h"
@@ -22,7 +21,8 @@ struct convert {
     leat_scan scan;
     uint32_t *order;
     leat_shards_result result;
-    char *labels, *labels_part; /* final and temporary name of the label map */
+    char *labels; /* name of the label map */
+    leat_file_set set;
     double seconds;
 };
 
@@ -57,22 +57,25 @@ static int check_labels(const leat_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
-/* Writes it under its temporary name; it is renamed together with the shards. */
+/* It gets its name together with the shards. */
 static int write_labels(struct convert *c, leat_error *err)
 {
     char *text = NULL;
     size_t size = 0;
     c->labels = leat_files_text("%s-labels.txt", c->o->prefix);
-    c->labels_part = c->labels ? leat_files_hidden(c->labels, ".part") : NULL;
-    FILE *memory = c->labels_part ? open_memstream(&text, &size) : NULL;
-    if (!memory)
+    char *const part = c->labels ? leat_file_set_part(&c->set, c->labels) : NULL;
+    FILE *memory = part ? open_memstream(&text, &size) : NULL;
+    if (!memory) {
+        free(part);
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    }
     for (size_t i = 0; i < c->scan.n_classes; i++)
         fprintf(memory, "%s\n", c->scan.classes[i]);
     const int closed = fclose(memory);
     const int rc = closed ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
-                          : leat_files_write(c->labels_part, text, size, err);
+                          : leat_files_write(part, text, size, err);
     free(text);
+    free(part);
     return rc;
 }
 
@@ -84,7 +87,7 @@ static int write_all(struct convert *c, leat_error *err)
         .folder = c->o->folder,
         .scan = &c->scan,
         .order = c->order,
-        .prefix = c->o->prefix,
+        .set = &c->set,
         .n_shards = n_shards_of(c),
         .threads = c->o->threads,
         .record = { .verify = c->o->verify,
@@ -97,25 +100,18 @@ static int write_all(struct convert *c, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
-    if (rc < 0 || (rc = leat_files_rename(c->labels_part, c->labels, err)) < 0 ||
-        (rc = leat_shard_names_end(c->o->prefix, err)) < 0)
-        goto fail;
+    if (rc < 0 || (rc = leat_file_set_commit(&c->set, err)) < 0)
+        return rc;
     return leat_shard_names_index(c->o->prefix, n_shards_of(c), err);
-fail:
-    if (c->labels_part)
-        unlink(c->labels_part);
-    return rc;
 }
 
-/* Temporary files, label map and shards all belong to PREFIX, so its lock covers them. */
 static int write_locked(struct convert *c, leat_error *err)
 {
-    leat_lock lock = { 0 };
     int rc;
-    if ((rc = leat_lock_open(&lock, c->o->prefix, err)) == LEAT_OK &&
+    if ((rc = leat_file_set_open(&c->set, c->o->prefix, err)) == LEAT_OK &&
         (rc = leat_shard_names_check(c->o->prefix, n_shards_of(c), err)) == LEAT_OK)
         rc = write_all(c, err);
-    leat_lock_close(&lock);
+    leat_file_set_close(&c->set);
     return rc;
 }
 
@@ -227,6 +223,5 @@ fail:
     leat_scan_close(&c.scan);
     free(c.order);
     free(c.labels);
-    free(c.labels_part);
     return rc;
 }

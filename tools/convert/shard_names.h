@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * shard_names.h: how the files of a set get their names, all or none. When all are complete and on disk:
- * leat_shard_names_begin(), the renames, leat_shard_names_end(). In between there is PREFIX.incomplete, which
- * readers refuse (formats/shard_set.h), and it stays when the process is killed there. */
+ * shard_names.h: the names of the files of a set, PREFIX-00000-of-00008.tfrecord, and their indexes. */
 #ifndef LEAT_SHARD_NAMES_H
 #define LEAT_SHARD_NAMES_H
 
@@ -25,11 +23,5 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
-
-/* Puts the marker there, on disk, and then removes the files of a former set of these names, so that there
- * are never files of both. Returns LEAT_OK, LEAT_E_IO or LEAT_E_NOMEM. */
-int leat_shard_names_begin(const char *prefix, int32_t n_shards, leat_error *err);
-/* All have their names: makes that durable, and takes the marker away. */
-int leat_shard_names_end(const char *prefix, leat_error *err);
 
 #endif

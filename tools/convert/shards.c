@@ -28,7 +28,7 @@ struct shard {
     size_t first, end;            /* positions */
     size_t turn;                  /* [job lock] next position to be written */
     leat_tfrecord_writer *writer; /* [whose turn it is] */
-    char *part, *name;            /* [const] temporary and final name */
+    char *part;                   /* [const] path until the set has its names */
     uint64_t bytes;               /* [whose turn it is] */
 };
 
@@ -130,18 +130,6 @@ static int close_shard(struct shard *shard, leat_format_error *why)
     const int rc = leat_tfrecord_writer_commit(shard->writer, why);
     leat_tfrecord_writer_close(&shard->writer);
     return rc;
-}
-
-/* Replaces the temporary name in errors of the writer by the final one. */
-static int fail_write(const struct shard *shard, const leat_format_error *why, leat_error *err)
-{
-    leat_error inner;
-    const int code = leat_files_fail(&inner, why);
-    const char *text = inner.message;
-    const size_t length = strlen(shard->part);
-    if (!strncmp(text, shard->part, length) && text[length] == ':')
-        text += length + 2;
-    return leat_fail(err, code, "%s: %s", shard->name, text);
 }
 
 /* --- reading -----------------------------------------------------------------------------------*/
@@ -250,7 +238,7 @@ static void run_task(struct worker *worker, struct task *task)
             if (rc == LEAT_FORMAT_OK && p + 1 == task->shard->end)
                 rc = close_shard(task->shard, &why);
             if (rc != LEAT_FORMAT_OK) {
-                fail_write(task->shard, &why, &err);
+                leat_file_set_fail(job->options->set, &err, &why);
                 stop_at(job, p, &err);
                 return;
             }
@@ -323,28 +311,13 @@ static int open_shards(struct job *job, leat_error *err)
         struct shard *shard = &job->shards[i];
         shard->first = shard->turn = first;
         shard->end = first += small + ((size_t)i < n_large);
-        shard->name = leat_shard_name(job->options->prefix, i, n_shards);
-        shard->part = shard->name ? leat_files_hidden(shard->name, ".part") : NULL;
+        char *const name = leat_shard_name(job->options->set->prefix, i, n_shards);
+        shard->part = name ? leat_file_set_part(job->options->set, name) : NULL;
+        free(name);
         if (!shard->part)
             return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     }
     return LEAT_OK;
-}
-
-/* Renames all shards, which are complete and on disk. */
-static int name_shards(struct job *job, leat_error *err)
-{
-    int rc = leat_shard_names_begin(job->options->prefix, job->options->n_shards, err);
-    for (int32_t i = 0; i < job->options->n_shards && rc == LEAT_OK; i++) {
-        struct shard *shard = &job->shards[i];
-        rc = leat_files_rename(shard->part, shard->name, err);
-        if (rc < 0)
-            break;
-        free(shard->part); /* renamed, so there is nothing to remove */
-        shard->part = NULL;
-        job->result->bytes_out += shard->bytes;
-    }
-    return rc;
 }
 
 static void close_shards(struct job *job)
@@ -352,10 +325,7 @@ static void close_shards(struct job *job)
     for (int32_t i = 0; job->shards && i < job->options->n_shards; i++) {
         struct shard *shard = &job->shards[i];
         leat_tfrecord_writer_close(&shard->writer);
-        if (shard->part)
-            unlink(shard->part);
         free(shard->part);
-        free(shard->name);
     }
     free(job->shards);
 }
@@ -384,7 +354,9 @@ static int run_job(struct job *job, leat_error *err)
     }
     if (result->images == 0)
         return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->folder);
-    return name_shards(job, err);
+    for (int32_t i = 0; i < job->options->n_shards; i++)
+        result->bytes_out += job->shards[i].bytes;
+    return LEAT_OK;
 }
 
 int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err)

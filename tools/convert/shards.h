@@ -5,6 +5,7 @@
 #ifndef LEAT_SHARDS_H
 #define LEAT_SHARDS_H
 
+#include "file_set.h"
 #include "image_record.h"
 #include "report/progress.h"
 #include "scan.h"
@@ -12,8 +13,8 @@
 typedef struct leat_shards_options {
     const char *folder; /* that scan's paths are relative to */
     const leat_scan *scan;
-    const uint32_t *order; /* position -> file; NULL: as listed */
-    const char *prefix;    /* PREFIX-00000-of-00008.tfrecord */
+    const uint32_t *order;    /* position -> file; NULL: as listed */
+    const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
     int32_t threads;                  /* ≥ 1 */
     leat_image_record_options record; /* how images are written */
@@ -33,9 +34,7 @@ typedef struct leat_shards_result {
     size_t n_skipped;
 } leat_shards_result;
 
-/* Writes all shards under temporary names and renames them when all are complete and
- * on disk: after leat_shard_names_begin(); the caller calls leat_shard_names_end() when the set has all else
- * that belongs to it. After an error before that, or a signal, nothing is left.
+/* Writes all shards. They are complete and on disk then; leat_file_set_commit() gives them their names.
  *
  * Position p of n goes into shard p · n_shards / n (rounded so that sizes differ by one at most):
  * shards read one after the other give the whole order.

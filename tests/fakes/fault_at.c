@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fault_at.c: a library for LD_PRELOAD that stops or disturbs its process at the n-th of some system calls.
+ *
+ *     LEAT_FAULT_AT=N         the call to disturb, from 1; without it nothing happens
+ *     LEAT_FAULT_CALLS=" … "  the calls that are counted, between spaces; default: " rename unlink "
+ *     LEAT_FAULT_ERRNO=E      that call fails with this errno and writes a line to standard error; without it the
+ *                             process is killed right before the call
+ *
+ * "open" are only calls that create a file, "write" only those to other files than the standard streams. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define VISIBLE __attribute__((visibility("default")))
+
+static atomic_int n_calls;
+
+/* True: the call of this name fails now; errno is set. */
+static bool fails(const char *name)
+{
+    const char *const at = getenv("LEAT_FAULT_AT"), *calls = getenv("LEAT_FAULT_CALLS"),
+                      *const error = getenv("LEAT_FAULT_ERRNO");
+    char word[32];
+    snprintf(word, sizeof word, " %s ", name);
+    if (!at || !strstr(calls ? calls : " rename unlink ", word) ||
+        atoi(at) != atomic_fetch_add(&n_calls, 1) + 1)
+        return false;
+    if (!error)
+        kill(getpid(), SIGKILL);
+    dprintf(STDERR_FILENO, "fault: %s\n", name);
+    errno = atoi(error ? error : "0");
+    return true;
+}
+
+/* Stores the function of this name behind this library in *call. */
+static void find(void *call, const char *name)
+{
+    void *const found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        abort();
+    memcpy(call, &found, sizeof found);
+}
+
+VISIBLE int rename(const char *from, const char *to)
+{
+    int (*call)(const char *, const char *);
+    find(&call, "rename");
+    return fails("rename") ? -1 : call(from, to);
+}
+
+VISIBLE int unlink(const char *path)
+{
+    int (*call)(const char *);
+    find(&call, "unlink");
+    return fails("unlink") ? -1 : call(path);
+}
+
+VISIBLE int mkdir(const char *path, mode_t mode)
+{
+    int (*call)(const char *, mode_t);
+    find(&call, "mkdir");
+    return fails("mkdir") ? -1 : call(path, mode);
+}
+
+VISIBLE int rmdir(const char *path)
+{
+    int (*call)(const char *);
+    find(&call, "rmdir");
+    return fails("rmdir") ? -1 : call(path);
+}
+
+VISIBLE int fsync(int fd)
+{
+    int (*call)(int);
+    find(&call, "fsync");
+    return fails("fsync") ? -1 : call(fd);
+}
+
+VISIBLE int linkat(int from, const char *path, int to, const char *name, int flags)
+{
+    int (*call)(int, const char *, int, const char *, int);
+    find(&call, "linkat");
+    return fails("linkat") ? -1 : call(from, path, to, name, flags);
+}
+
+VISIBLE ssize_t write(int fd, const void *bytes, size_t size)
+{
+    ssize_t (*call)(int, const void *, size_t);
+    find(&call, "write");
+    return fd > STDERR_FILENO && fails("write") ? -1 : call(fd, bytes, size);
+}
+
+static int open_as(const char *name, const char *path, int flags, va_list args)
+{
+    int (*call)(const char *, int, ...);
+    const bool creates = flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+    const mode_t mode = creates ? (mode_t)va_arg(args, int) : 0;
+    find(&call, name);
+    return creates && fails("open") ? -1 : call(path, flags, mode);
+}
+
+VISIBLE int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const int fd = open_as("open", path, flags, args);
+    va_end(args);
+    return fd;
+}
+
+VISIBLE int open64(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const int fd = open_as("open64", path, flags, args);
+    va_end(args);
+    return fd;
+}

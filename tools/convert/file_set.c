@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * file_set.c: the functions of file_set.h, which describes the states of the folder. */
+#include "file_set.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "formats/pattern.h"
+#include "formats/shard_set.h"
+
+enum { ATTEMPTS = 100 }; /* to lock a folder that other processes remove */
+
+static const char marker_text[] =
+    "leat is renaming the files of this set. If no leat is running, it was stopped before the "
+    "end:\n"
+    "`leat convert finish -o PREFIX` goes on, or run the conversion again.\n";
+
+/* A file of a set. */
+struct file {
+    char *name, *part, *old; /* its final path, where it is written, and where the old file goes */
+};
+
+struct files {
+    struct file *items;
+    size_t n;
+};
+
+static int no_memory(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+}
+
+static bool exists(const char *path)
+{
+    struct stat status;
+    return path && lstat(path, &status) == 0;
+}
+
+/* FOLDER/NAME; free(). */
+static char *inside(const leat_file_set *set, const char *name)
+{
+    return leat_files_text("%s/%s", set->folder, name);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+char *leat_file_set_part(const leat_file_set *set, const char *name)
+{
+    return inside(set, base_name(name));
+}
+
+int leat_file_set_fail(const leat_file_set *set, leat_error *err, const leat_format_error *from)
+{
+    leat_error inner;
+    const int code = leat_files_fail(&inner, from);
+    const size_t n = strlen(set->folder);
+    const int parent = (int)(base_name(set->prefix) - set->prefix);
+    if (strncmp(inner.message, set->folder, n) || inner.message[n] != '/')
+        return leat_fail(err, code, "%s", inner.message);
+    return leat_fail(err, code, "%.*s%s", parent, set->prefix, inner.message + n + 1);
+}
+
+/* --- the folder and its lock --------------------------------------------------------------------- */
+
+/* A folder that another user made could hold links of theirs. */
+static int check_own(const leat_file_set *set, leat_error *err)
+{
+    struct stat status;
+    if (lstat(set->folder, &status) < 0 || (S_ISDIR(status.st_mode) && status.st_uid == geteuid()))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO,
+                     "%s: %s is not a folder of this user: another user is writing files of this "
+                     "PREFIX, or has stopped; remove it or choose another PREFIX",
+                     set->prefix, set->folder);
+}
+
+/* The process that held the lock before may have removed the file after open() and before flock(). */
+static bool is_still_there(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+           ours.st_dev == there.st_dev;
+}
+
+static int fail_lock(const leat_file_set *set, const char *doing, leat_error *err)
+{
+    if (errno == EWOULDBLOCK)
+        return leat_fail(err, LEAT_E_IO,
+                         "%s: another leat is writing files of this PREFIX; wait until it is done "
+                         "or choose another PREFIX",
+                         set->prefix);
+    return leat_fail(err, LEAT_E_IO, "%s: cannot %s %s: %s", set->prefix, doing, set->folder,
+                     strerror(errno));
+}
+
+/* One attempt. LEAT_E_END: another process removed the folder meanwhile. */
+static int try_lock(leat_file_set *set, const char *path, leat_error *err)
+{
+    if (mkdir(set->folder, 0700) < 0) {
+        if (errno != EEXIST)
+            return fail_lock(set, "create the folder", err);
+        const int rc = check_own(set, err);
+        if (rc < 0)
+            return rc;
+    }
+    set->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (set->lock < 0)
+        return errno == ENOENT ? LEAT_E_END : fail_lock(set, "create a file in", err);
+    /* Some file systems have no locks; a single writer must work there too. */
+    int rc = LEAT_OK;
+    if (flock(set->lock, LOCK_EX | LOCK_NB) < 0 && errno != ENOSYS && errno != EOPNOTSUPP)
+        rc = fail_lock(set, "lock", err);
+    else if (!is_still_there(set->lock, path))
+        rc = LEAT_E_END;
+    if (rc < 0)
+        close(set->lock);
+    return rc;
+}
+
+static int take_lock(leat_file_set *set, leat_error *err)
+{
+    char *const path = inside(set, "lock");
+    int rc = path ? LEAT_E_END : no_memory(err);
+    for (int i = 0; i < ATTEMPTS && rc == LEAT_E_END; i++)
+        rc = try_lock(set, path, err);
+    free(path);
+    return rc == LEAT_E_END ? fail_lock(set, "lock", err) : rc;
+}
+
+/* Deletes the files of a folder except the lock and the sign that it is unfinished. False: one is left; errno. */
+static bool empty_folder(const char *path)
+{
+    const struct dirent *entry;
+    bool all = true;
+    DIR *const folder = opendir(path);
+    while (folder && (entry = readdir(folder))) {
+        const char *const name = entry->d_name;
+        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lock") ||
+            !strcmp(name, "unfinished"))
+            continue;
+        char *const file = leat_files_text("%s/%s", path, name);
+        all = file && unlink(file) == 0 && all;
+        free(file);
+    }
+    if (folder)
+        closedir(folder);
+    return all && (folder || errno == ENOENT);
+}
+
+/* Also deletes the old files. False: something is left; errno. */
+static bool empty_all(const leat_file_set *set)
+{
+    char *const old = inside(set, "old");
+    const bool all = old && empty_folder(old) && (rmdir(old) == 0 || errno == ENOENT) &&
+                     empty_folder(set->folder);
+    free(old);
+    return all;
+}
+
+static int begin(leat_file_set *set, leat_error *err)
+{
+    char *const sign = inside(set, "unfinished");
+    int rc = sign ? LEAT_OK : no_memory(err);
+    if (rc == LEAT_OK && !empty_all(set))
+        rc = leat_fail(err, LEAT_E_IO, "%s: cannot empty the folder: %s", set->folder,
+                       strerror(errno));
+    if (rc == LEAT_OK)
+        rc = leat_files_write(sign, "", 0, err);
+    free(sign);
+    return rc;
+}
+
+/* --- the files ----------------------------------------------------------------------------------- */
+
+static void close_files(struct files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        free(files->items[i].name);
+        free(files->items[i].part);
+        free(files->items[i].old);
+    }
+    free(files->items);
+}
+
+/* Lists the files that are written and have no name, in order. */
+static int list_files(const leat_file_set *set, struct files *files, leat_error *err)
+{
+    const char *const base = base_name(set->prefix);
+    char *const whole = leat_files_text("%s/%s", set->folder, base);
+    char *const literal = whole ? leat_pattern_escape(whole) : NULL;
+    char *const pattern = literal ? leat_files_text("%s-*", literal) : NULL;
+    glob_t found = { 0 };
+    const int got = pattern ? glob(pattern, 0, NULL, &found) : GLOB_NOSPACE;
+    int rc = got == 0 || got == GLOB_NOMATCH
+                 ? LEAT_OK
+                 : leat_fail(err, LEAT_E_IO, "%s: cannot list the folder", set->folder);
+    files->items = calloc(found.gl_pathc + 1, sizeof *files->items);
+    for (size_t i = 0; files->items && i < found.gl_pathc; i++, files->n++) {
+        struct file *const file = &files->items[i];
+        const char *const name = base_name(found.gl_pathv[i]);
+        file->part = leat_files_text("%s", found.gl_pathv[i]);
+        file->old = leat_files_text("%s/old/%s", set->folder, name);
+        file->name = leat_files_text("%.*s%s", (int)(base - set->prefix), set->prefix, name);
+        if (!file->part || !file->old || !file->name)
+            rc = no_memory(err);
+    }
+    globfree(&found);
+    free(whole);
+    free(literal);
+    free(pattern);
+    return files->items ? rc : no_memory(err);
+}
+
+int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
+{
+    char *const literal = leat_pattern_escape(prefix);
+    char *const pattern = literal ? leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-"
+                                                    "[0-9][0-9][0-9][0-9][0-9].tfrecord",
+                                                    literal)
+                                  : NULL;
+    glob_t found = { 0 };
+    int rc = pattern ? LEAT_OK : no_memory(err);
+    if (pattern && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
+            if (!strstr(found.gl_pathv[i], end))
+                rc =
+                    leat_fail(err, LEAT_E_DATA,
+                              "%s belongs to a set with another number of shards, and "
+                              "%s-*.tfrecord would mix the two; remove it or choose another PREFIX",
+                              found.gl_pathv[i], prefix);
+    globfree(&found);
+    free(literal);
+    free(pattern);
+    return rc;
+}
+
+/* The files there, if any, must be a set of the same size: other files may have come since the run began. */
+static int check_sizes(const leat_file_set *set, const struct files *files, leat_error *err)
+{
+    const size_t length = strlen("-of-00000.tfrecord");
+    for (size_t i = 0; i < files->n; i++) {
+        const char *const name = base_name(files->items[i].name);
+        const size_t n = strlen(name);
+        if (n > length && !strncmp(name + n - length, "-of-", 4))
+            return leat_file_set_check(set->prefix, name + n - length, err);
+    }
+    return LEAT_OK;
+}
+
+/* --- names --------------------------------------------------------------------------------------- */
+
+static int move_old(const struct file *file, leat_error *err)
+{
+    struct stat status;
+    if (lstat(file->name, &status) < 0)
+        return LEAT_OK;
+    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s: exists and is not a file", file->name);
+    if (rename(file->name, file->old) == 0)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO, "%s: cannot be replaced: %s", file->name, strerror(errno));
+}
+
+/* Moves all old files away before the first new one comes. */
+static int move_all(const leat_file_set *set, const struct files *files, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < files->n && rc == LEAT_OK; i++)
+        rc = move_old(&files->items[i], err);
+    for (size_t i = 0; i < files->n && rc == LEAT_OK; i++)
+        rc = leat_files_rename(files->items[i].part, files->items[i].name, err);
+    return rc == LEAT_OK ? leat_files_sync_folder_of(set->prefix, err) : rc;
+}
+
+/* Gives the old files their names again. False: not all of them. */
+static bool move_back(const leat_file_set *set, const struct files *files)
+{
+    bool all = true;
+    for (size_t i = files->n; i-- > 0;) {
+        const struct file *const file = &files->items[i];
+        if (!exists(file->part))
+            all = rename(file->name, file->part) == 0 && all;
+    }
+    for (size_t i = 0; i < files->n && all; i++) {
+        const struct file *const file = &files->items[i];
+        if (exists(file->old))
+            all = rename(file->old, file->name) == 0;
+    }
+    return all && leat_files_sync_folder_of(set->prefix, NULL) == LEAT_OK;
+}
+
+static int remove_file(const char *path, leat_error *err)
+{
+    if (unlink(path) == 0 || errno == ENOENT)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_IO, "%s: cannot be removed: %s", path, strerror(errno));
+}
+
+/* The files are complete: from now on they are kept, whatever fails. */
+static int end_writing(leat_file_set *set, leat_error *err)
+{
+    char *const sign = inside(set, "unfinished");
+    int rc = sign ? LEAT_OK : no_memory(err);
+    if (exists(sign) && (rc = remove_file(sign, err)) == LEAT_OK) {
+        set->is_kept = true;
+        rc = leat_files_sync_folder_of(sign, err);
+    }
+    free(sign);
+    return rc;
+}
+
+static int begin_names(const char *old, const char *marker, leat_error *err)
+{
+    if (mkdir(old, 0700) < 0 && errno != EEXIST)
+        return leat_fail(err, LEAT_E_IO, "%s: cannot create the folder: %s", old, strerror(errno));
+    return leat_files_write(marker, marker_text, strlen(marker_text), err);
+}
+
+static int replace(const leat_file_set *set, const struct files *files, const char *old,
+                   const char *marker, leat_error *err)
+{
+    const bool is_first = !exists(old); /* otherwise some new files may have their names already */
+    int rc;
+    if ((rc = check_sizes(set, files, err)) < 0 || (rc = begin_names(old, marker, err)) < 0)
+        return rc;
+    if ((rc = move_all(set, files, err)) < 0) {
+        if (is_first && move_back(set, files) && unlink(marker) == 0)
+            rmdir(old);
+        return rc;
+    }
+    if ((rc = remove_file(marker, err)) < 0)
+        return rc;
+    return leat_files_sync_folder_of(set->prefix, err);
+}
+
+/* Names the files there; goes on where an earlier process stopped. */
+static int name_files(leat_file_set *set, leat_error *err)
+{
+    struct files files = { 0 };
+    char *const old = inside(set, "old");
+    char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, set->prefix);
+    int rc = old && marker ? list_files(set, &files, err) : no_memory(err);
+    if (rc == LEAT_OK && (files.n || exists(old))) {
+        set->is_kept = true;
+        rc = replace(set, &files, old, marker, err);
+        set->is_finished = rc == LEAT_OK;
+    }
+    close_files(&files);
+    free(old);
+    free(marker);
+    return rc;
+}
+
+int leat_file_set_commit(leat_file_set *set, leat_error *err)
+{
+    int rc;
+    if ((rc = end_writing(set, err)) == LEAT_OK && (rc = name_files(set, err)) == LEAT_OK) {
+        set->is_kept = false;
+    } else if (set->is_kept) {
+        const leat_error inner = *err;
+        leat_fail(err, inner.code,
+                  "%s; the new files are complete and kept in %s: when the cause is removed, `leat "
+                  "convert finish -o %s` gives them their names",
+                  inner.message, set->folder, set->prefix);
+    }
+    return rc;
+}
+
+/* --- open and close ------------------------------------------------------------------------------ */
+
+/* Names the files of an earlier run if they were complete. */
+static int finish_earlier(leat_file_set *set, leat_error *err)
+{
+    char *const sign = inside(set, "unfinished");
+    const int rc = !sign ? no_memory(err) : exists(sign) ? LEAT_OK : leat_file_set_commit(set, err);
+    free(sign);
+    return rc;
+}
+
+int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err)
+{
+    int rc;
+    *set = (leat_file_set){ .prefix = prefix, .folder = leat_files_hidden(prefix, ".part") };
+    if (!set->folder)
+        return no_memory(err);
+    if ((rc = take_lock(set, err)) < 0) {
+        free(set->folder);
+        set->folder = NULL;
+        return rc;
+    }
+    return (rc = finish_earlier(set, err)) < 0 ? rc : begin(set, err);
+}
+
+void leat_file_set_close(leat_file_set *set)
+{
+    if (!set->folder)
+        return;
+    /* The order: files that a kill leaves stay unfinished, and the lock is held until the end. */
+    char *const sign = inside(set, "unfinished"), *const lock = inside(set, "lock");
+    if (!set->is_kept && sign && lock && empty_all(set)) {
+        unlink(sign);
+        unlink(lock);
+        rmdir(set->folder);
+    }
+    close(set->lock);
+    free(sign);
+    free(lock);
+    free(set->folder);
+    *set = (leat_file_set){ 0 };
+}
