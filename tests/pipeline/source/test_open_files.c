@@ -259,12 +259,12 @@ static void errors_of_opening_again(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int masks = 0; masks < 2; masks++) {
-            leat_plan *plan =
-                plan_of("part-*.tfrecord", "threads: 2",
-                        masks ? "on_error: {policy: mask, max_errors: unlimited}," : "");
+            leat_plan *plan = plan_of(
+                "part-*.tfrecord", "threads: 2",
+                masks ? "on_error: {policy: mask, max_errors: unlimited}, take: 4," : "take: 4,");
+            leat_open_files_fault = (leat_open_files_faults){ cases[i].error, 1 };
             leat_loader *loader = open_loader(plan, NULL);
             leat_error err;
-            leat_open_files_fault = (leat_open_files_faults){ cases[i].error, 1 };
             const int rc = run_to_error(loader, &err);
             leat_open_files_fault = (leat_open_files_faults){ 0 };
             if (masks && cases[i].is_of_record) {
