@@ -109,8 +109,9 @@ LEAT_API int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory 
 /* One forward + backward + update. Owns the batch from now on, even when it fails, and releases it when
  * the device is done. On the CPU the step is done on return, and where layers name devices. On other devices it
  * is enqueued, and the host may be ahead by as many steps as the loader has batches, at most 64. A batch may be short.
- * returns  LEAT_OK; LEAT_E_DATA: a label out of range or an impossible weight, with its row, or (on the CPU) a loss
- *          that is not a finite number, with the first layer whose output is not; weights did not change
+ * returns  LEAT_OK; LEAT_E_DATA: a label out of range or an impossible weight, with its row, or (on the CPU) an
+ *          input, a loss, a gradient or a statistic that is not a finite number, with the layer; weights did not
+ *          change, unless the message says that the update made them so: then load saved ones
  *          (not checked on a simulated device; on a GPU leat_trainer_metrics() reports an invalid label, and
  *          its row gives no gradient); LEAT_E_ARGUMENT: a batch of another plan;
  *          LEAT_E_DEVICE, LEAT_E_NOMEM

@@ -89,6 +89,20 @@ void leat_param_file_close(leat_param_file *file)
     *file = (leat_param_file){ 0 };
 }
 
+/* --- values that are not finite ------------------------------------------------------------ */
+
+/* Of float32 at any address. */
+static bool is_finite(const leat_safetensor *t)
+{
+    uint32_t bad = 0;
+    for (size_t i = 0; i < t->bytes / sizeof bad; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const char *)t->data + i * sizeof bits, sizeof bits);
+        bad |= (bits & 0x7f800000) == 0x7f800000;
+    }
+    return !bad;
+}
+
 /* --- digest ---------------------------------------------------------------------------------- */
 
 /* A note that is missing counts as an empty one. */
@@ -119,6 +133,12 @@ int leat_param_file_save(const leat_param_file *file, const leat_safetensors_not
     }
     for (size_t i = 0; i < file->n; i++)
         digest += digest_tensor(&file->tensors[i]);
+    for (size_t i = 0; i < file->n; i++)
+        if (!is_finite(&file->tensors[i]))
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s: not saved, because the tensor '%s' holds a value that is not a "
+                             "finite number",
+                             path, file->tensors[i].name);
     snprintf(text, sizeof text, "%016" PRIx64, digest);
     all[n] = (leat_safetensors_note){ "digest", text };
     return leat_safetensors_write(path, file->tensors, file->n, all, n + 1, &from) < 0
@@ -266,6 +286,11 @@ int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *
         return leat_fail(err, LEAT_E_DATA, "%s: tensor '%s' is %s %s, the model needs F32 %s", path,
                          wanted->name, leat_safetensors_dtype_name(found->dtype),
                          dims_text(found, b), dims_text(wanted, a));
+    if (!is_finite(found))
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: tensor '%s' holds a value that is not a finite number: the training "
+                         "that wrote it had diverged, so take weights of an earlier step",
+                         path, found->name);
     return LEAT_OK;
 }
 

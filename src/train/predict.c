@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * predict.c: a trained model's outputs for batches. */
+#include <math.h>
+
 #include "trainer.h"
 
 /* The loss of these rows does not count for training. */
@@ -25,6 +27,18 @@ static int forward(leat_trainer *trainer, const leat_net_rows *rows, float *out,
     return rc < 0 ? rc : dropped;
 }
 
+static int check_outputs(const leat_trainer *trainer, const leat_net_rows *rows, const float *out,
+                         leat_error *err)
+{
+    const int64_t n = trainer->info.n_outputs;
+    for (int64_t i = 0; i < rows->rows * n; i++)
+        if (!isfinite(out[i]))
+            return leat_fail(err, LEAT_E_DATA,
+                             "the model's output for row %lld of a batch is not a finite number",
+                             (long long)(i / n));
+    return LEAT_OK;
+}
+
 int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out, leat_error *err)
 {
     if (!trainer || !batch || !out)
@@ -43,7 +57,8 @@ int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out, l
         return leat_fail(err, rc, "%s: cannot wait for a batch", trainer->info.device);
     if ((rc = leat_average_swap(&trainer->average, trainer->backend, trainer->net, err)) < 0)
         return rc;
-    rc = forward(trainer, &rows, out, err);
+    if ((rc = forward(trainer, &rows, out, err)) == LEAT_OK)
+        rc = check_outputs(trainer, &rows, out, err);
     const int back = leat_average_swap(&trainer->average, trainer->backend, trainer->net,
                                        rc == LEAT_OK ? err : NULL);
     return rc < 0 ? rc : back;

@@ -87,7 +87,7 @@ int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int
 {
     char what[400], records[RECORDS_SHOWN * 22 + 64];
     leat_error why = { 0 };
-    if (!strstr(err->message, "the loss is not a finite number"))
+    if (!strstr(err->message, "not a finite number"))
         return rc;
     t->diverged = true;
     snprintf(what, sizeof what, "%.399s", err->message);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu_inspect.c: finds the first layer whose output is not finite, after a step whose loss is not finite.
- * The batch is run again, because tensors share memory and little of the first run is left. */
+ * cpu_inspect.c: no value that is not finite passes unseen: checks of the input, of convolutions, gradients and
+ * updates, and the search for the first layer whose output is not finite, after a step whose loss is not. For that the
+ * batch is run again, because tensors share memory and little of the first run is left. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,21 +17,12 @@ bool leat_cpu_loss_is_finite(const leat_net *net)
     return true;
 }
 
-static bool floats_are_finite(const float *x, size_t n)
+/* Of n elements of a tensor; 0 where they are whole numbers. */
+static float largest(const leat_net *net, const void *x, leat_prim_type type, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
-}
-
-/* All bits of the exponent are set: infinite or no number. */
-static bool halves_are_finite(const uint16_t *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((x[i] & 0x7F80) == 0x7F80)
-            return false;
-    return true;
+    return type == LEAT_PRIM_F32    ? net->loops->largest(x, n)
+           : type == LEAT_PRIM_BF16 ? net->loops->largest_bf16(x, n)
+                                    : 0;
 }
 
 void leat_cpu_inspect(const leat_cpu_call *call, int32_t i)
@@ -40,38 +32,125 @@ void leat_cpu_inspect(const leat_cpu_call *call, int32_t i)
     const size_t n = t ? (size_t)(t->n * call->rows) : 0;
     if (i >= net->first_bad[call->shard] || i >= net->job.program->program->n_forward || !t)
         return;
-    if ((t->type == LEAT_PRIM_F32 && !floats_are_finite(call->out[0], n)) ||
-        (t->type == LEAT_PRIM_BF16 && !halves_are_finite(call->out[0], n)))
+    if (!isfinite(largest(net, call->out[0], t->type, n)))
         net->first_bad[call->shard] = i;
 }
 
-static bool input_is_finite(const leat_net *net)
+/* Of rows [first, first + n) of the batch that count. */
+static bool rows_are_finite(const leat_net *net, int64_t first, int64_t n)
 {
     const leat_net_rows *batch = net->job.batch;
     const size_t row = (size_t)leat_shape_elements(&net->model->input);
-    for (int64_t i = 0; net->model->input.dtype == LEAT_F32 && i < batch->rows; i++)
-        if ((!batch->valid || batch->valid[i]) &&
-            !floats_are_finite((const float *)batch->x.data + (size_t)i * row, row))
+    const float *const x = batch->x.data;
+    if (net->model->input.dtype != LEAT_F32)
+        return true;
+    if (!batch->valid)
+        return isfinite(net->loops->largest(x + (size_t)first * row, (size_t)n * row));
+    for (int64_t i = first; i < first + n; i++)
+        if (batch->valid[i] && !isfinite(net->loops->largest(x + (size_t)i * row, row)))
             return false;
     return true;
 }
 
+static const char no_loss[] = "the loss is not a finite number";
+
+static int say_input(const leat_net *net, leat_error *err)
+{
+    return net->model->first
+               ? leat_fail(err, LEAT_E_DATA,
+                           "%s, because the output of layer '%s' is not: look at that layer, at "
+                           "those before it, and at the model's input",
+                           no_loss, net->model->layers[net->model->first - 1].name)
+               : leat_fail(err, LEAT_E_DATA, "%s, because the model's input is not", no_loss);
+}
+
+int leat_cpu_check_input(const leat_cpu_call *call)
+{
+    return rows_are_finite(call->net, call->first_row, call->rows)
+               ? LEAT_OK
+               : say_input(call->net, call->err);
+}
+
 static int say(const leat_net *net, int32_t first, leat_error *err)
 {
-    static const char text[] = "the loss is not a finite number";
     const leat_program *program = net->job.program->program;
     const int32_t layer = first < program->n_forward ? program->ops[first].layer : -1;
-    if (!input_is_finite(net) && net->model->first)
-        return leat_fail(err, LEAT_E_DATA,
-                         "%s, because the output of layer '%s' is not: look at that layer, at "
-                         "those before it, and at the model's input",
-                         text, net->model->layers[net->model->first - 1].name);
-    if (!input_is_finite(net))
-        return leat_fail(err, LEAT_E_DATA, "%s, because the model's input is not", text);
     if (layer < 0)
-        return leat_fail(err, LEAT_E_DATA, "%s, although the outputs of all layers are", text);
+        return leat_fail(err, LEAT_E_DATA, "%s, although the outputs of all layers are", no_loss);
     return leat_fail(err, LEAT_E_DATA, "%s: the first output that is not is that of layer '%s'",
-                     text, net->model->layers[layer].name);
+                     no_loss, net->model->layers[layer].name);
+}
+
+/* --- what a finite loss does not show -------------------------------------------------------- */
+
+/* The products of each sum, as if all had the same sign, stay this far below the largest float: fast convolutions
+ * (Winograd's) add and subtract inputs first. */
+static const double conv_limit = 1e36;
+
+int leat_cpu_check_conv(const leat_cpu_call *call, const leat_cpu_pack *pack, const float *bias)
+{
+    const leat_net *net = call->net;
+    const size_t n_out = (size_t)call->layer->out.dims[2];
+    const double products = (double)net->model->params[pack->param].n / (double)n_out;
+    const double x = (double)largest(net, call->in[0], call->in_spec[0]->type,
+                                     (size_t)(call->in_spec[0]->n * call->rows));
+    const double b = bias ? (double)net->loops->largest(bias, n_out) : 0;
+    if (x * (double)pack->largest * products + b < conv_limit)
+        return LEAT_OK;
+    if (!isfinite(x))
+        return leat_fail(call->err, LEAT_E_DATA,
+                         "its input is not a finite number: look at the layers before it");
+    return leat_fail(call->err, LEAT_E_DATA,
+                     "its output is not a finite number, or nearly so: the input reaches %.3g, the "
+                     "weights %.3g, the bias %.3g",
+                     x, (double)pack->largest, b);
+}
+
+static size_t bad_gradient(const leat_net *net)
+{
+    size_t at = SIZE_MAX;
+    for (int32_t i = 0; i < net->team.n_at_work; i++)
+        at = net->scratch[i].bad_gradient < at ? net->scratch[i].bad_gradient : at;
+    return at;
+}
+
+bool leat_cpu_gradients_are_finite(const leat_net *net)
+{
+    return bad_gradient(net) == SIZE_MAX;
+}
+
+static const char *layer_of(const leat_net *net, int32_t param)
+{
+    return net->model->layers[net->model->params[param].layer].name;
+}
+
+static int say_gradient(const leat_net *net, size_t at, leat_error *err)
+{
+    int32_t param = 0;
+    for (int32_t i = 0; i < net->model->n_params; i++)
+        if (net->model->params[i].spec->trained && net->grad[i].at <= at &&
+            at < net->grad[i].at + net->grad[i].n)
+            param = i;
+    return leat_fail(err, LEAT_E_DATA, "the gradient of layer '%s' is not a finite number",
+                     layer_of(net, param));
+}
+
+int leat_cpu_check_update(const leat_net *net, leat_error *err)
+{
+    const size_t at = bad_gradient(net);
+    if (net->bad_norm >= 0)
+        return leat_fail(err, LEAT_E_DATA,
+                         "the variance of the values that layer '%s' reads is not a finite number",
+                         net->model->layers[net->bad_norm].name);
+    if (at != SIZE_MAX)
+        return say_gradient(net, at, err);
+    for (int32_t i = 0; i < net->team.n_at_work; i++)
+        if (net->scratch[i].bad_param >= 0)
+            return leat_fail(err, LEAT_E_DATA,
+                             "after the update a weight of layer '%s', or the optimizer's state of "
+                             "one, is not a finite number",
+                             layer_of(net, net->scratch[i].bad_param));
+    return LEAT_OK;
 }
 
 int leat_cpu_find_bad(leat_net *net, leat_error *err)

@@ -36,6 +36,10 @@ typedef struct leat_cpu_loops {
     void (*floats_of_bf16)(const uint16_t *from, float *to, size_t n);
     void (*bf16_of_floats)(const float *from, uint16_t *to, size_t n); /* rounds to nearest even */
     void (*floats_of_bytes)(const uint8_t *from, float *to, size_t n);
+    /* The largest absolute value of n floats, or of n numbers of bfloat16; 0 of none. If one of them is infinite or no
+     * number, so is the result. */
+    float (*largest)(const float *x, size_t n);
+    float (*largest_bf16)(const uint16_t *x, size_t n);
     /* --- element by element */
     void (*act)(leat_act act, float alpha, const float *x, float *y, size_t n);
     /* of: the activation's output or input, as LEAT_ACT_LIST says */

@@ -35,6 +35,29 @@ static void floats_of_bytes(const uint8_t *R from, float *R to, size_t n)
         to[i] = (float)from[i];
 }
 
+/* Without their sign, floats are in the order of their bits; infinity and what is no number come last. */
+static float largest(const float *x, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof bits);
+        bits &= 0x7fffffff;
+        most = bits > most ? bits : most;
+    }
+    return leat_half_float(most);
+}
+
+static float largest_bf16(const uint16_t *x, size_t n)
+{
+    uint16_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint16_t bits = x[i] & 0x7fff;
+        most = bits > most ? bits : most;
+    }
+    return leat_half_of_bf16(most);
+}
+
 /* --- activations ----------------------------------------------------------------------------- */
 
 #define ACT_LOOP(name, from, help)                                                                 \
@@ -165,7 +188,7 @@ static void max_row(const float *R x, size_t step, int32_t tap, float *R best, i
 {
     for (size_t p = 0; p < pixels; p++, x += step, best += n_channels, place += n_channels)
         for (size_t c = 0; c < n_channels; c++) {
-            const int32_t stays = x[c] <= best[c];
+            const int32_t stays = (x[c] <= best[c]) | (best[c] != best[c]);
             best[c] = stays ? best[c] : x[c];
             place[c] = stays ? place[c] : tap;
         }
@@ -241,6 +264,8 @@ const leat_cpu_loops LEAT_CPU_LOOPS = {
     .floats_of_bf16 = floats_of_bf16,
     .bf16_of_floats = bf16_of_floats,
     .floats_of_bytes = floats_of_bytes,
+    .largest = largest,
+    .largest_bf16 = largest_bf16,
     .act = act,
     .act_grad = act_grad,
     .sum = sum,

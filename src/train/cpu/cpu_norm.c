@@ -179,6 +179,22 @@ static double pixels_of(const leat_model_layer *l, const leat_cpu_saved *s)
     return (double)leat_shape_elements(&l->in) / (double)s->n_channels;
 }
 
+/* Moves a channel's running statistics towards the batch's. False, and they stay, if they would not be finite. */
+static bool move_running(leat_net *net, const leat_model_layer *l, int64_t c, double mean,
+                         double variance)
+{
+    const leat_batch_norm_options *o = l->options;
+    float *const running_mean = weight_of(net, l, MEAN) + c;
+    float *const running_variance = weight_of(net, l, VARIANCE) + c;
+    const float m = o->momentum * *running_mean + (1 - o->momentum) * (float)mean;
+    const float v = o->momentum * *running_variance + (1 - o->momentum) * (float)variance;
+    if (!isfinite(m) || !isfinite(v))
+        return false;
+    *running_mean = m;
+    *running_variance = v;
+    return true;
+}
+
 /* Mean and variance over all shards; the running ones; factors for finish(). */
 void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op)
 {
@@ -200,10 +216,8 @@ void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op)
             count += m;
         }
         const double variance = squares / count;
-        float *running_mean = weight_of(net, l, MEAN) + c;
-        float *running_variance = weight_of(net, l, VARIANCE) + c;
-        *running_mean = o->momentum * *running_mean + (1 - o->momentum) * (float)mean;
-        *running_variance = o->momentum * *running_variance + (1 - o->momentum) * (float)variance;
+        if (!net->job.inspect && !move_running(net, l, c, mean, variance) && net->bad_norm < 0)
+            net->bad_norm = op->layer;
         s->inverse[c] = 1 / sqrt(variance + (double)o->epsilon);
         factor_row(s, CENTER)[c] = (float)mean;
         factor_row(s, FACTOR)[c] = (float)((double)weight_of(net, l, SCALE)[c] * s->inverse[c]);

@@ -19,12 +19,16 @@ static const leat_cpu_pack *packed(const leat_cpu_call *call)
 int leat_cpu_conv(const leat_cpu_call *call)
 {
     const leat_cpu_pack *pack = packed(call);
+    const float *bias = pack->norm >= 0             ? pack->bias
+                        : call->layer->n_params > 1 ? leat_cpu_weight(call, BIAS)
+                                                    : NULL;
+    const int rc = call->op->act == LEAT_ACT_relu ? leat_cpu_check_conv(call, pack, bias) : LEAT_OK;
+    if (rc < 0)
+        return rc;
     const leat_dn_conv_args args = {
         .src = call->in[0],
         .weights = pack->data,
-        .bias = pack->norm >= 0             ? pack->bias
-                : call->layer->n_params > 1 ? leat_cpu_weight(call, BIAS)
-                                            : NULL,
+        .bias = (void *)(uintptr_t)bias,
         .dst = call->out[0],
         .scratch = call->net->scratch[call->thread].dn,
     };

@@ -120,6 +120,11 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
     call.valid = net->job.batch->valid ? net->job.batch->valid + call.first_row : NULL;
     call.n_valid = count_valid(call.valid, call.rows);
     call.plan = plan_of(net, call.rows);
+    if (net->segment == 0 && !net->job.inspect) {
+        const int rc = leat_cpu_check_input(&call);
+        if (rc < 0)
+            return rc;
+    }
     for (int32_t i = now->first; i < end; i++) {
         set_op(&call, i);
         const leat_cpu_prim *prim = &leat_cpu_prims[call.op->prim];
@@ -135,6 +140,14 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
     return LEAT_OK;
 }
 
+static bool all_well(const leat_net *net)
+{
+    for (int32_t i = 0; i < net->team.n_at_work; i++)
+        if (net->scratch[i].rc < 0)
+            return false;
+    return true;
+}
+
 static void end_segment(void *owner)
 {
     leat_net *net = owner;
@@ -143,7 +156,8 @@ static void end_segment(void *owner)
     if (meets < 0)
         return;
     const leat_prim_op *op = &p->program->ops[meets];
-    leat_cpu_prims[op->prim].combine(net, op);
+    if (all_well(net))
+        leat_cpu_prims[op->prim].combine(net, op);
     net->segment++;
 }
 
@@ -165,6 +179,7 @@ static void renew_packs(leat_net *net, int32_t thread)
             leat_cpu_fold_weights(net, pack, mine->floats);
             from = mine->floats;
         }
+        net->packs[i].largest = net->loops->largest(from, net->model->params[pack->param].n);
         if (!pack->copy)
             net->loops->bf16_of_floats(from, pack->data, net->model->params[pack->param].n);
         else if (mine->rc == LEAT_OK)
@@ -172,14 +187,6 @@ static void renew_packs(leat_net *net, int32_t thread)
                 leat_dn_copy_run(pack->copy, thread, from, pack->data, mine->dn, &mine->error);
     }
     leat_cpu_team_meet(&net->team, NULL);
-}
-
-static bool all_well(const leat_net *net)
-{
-    for (int32_t i = 0; i < net->team.n_at_work; i++)
-        if (net->scratch[i].rc < 0)
-            return false;
-    return true;
 }
 
 static bool updates(const leat_cpu_job *job)
@@ -193,6 +200,8 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     leat_cpu_scratch *mine = &net->scratch[thread];
     const int was = leat_dn_enter(net->dn);
     mine->rc = LEAT_OK;
+    mine->bad_gradient = SIZE_MAX;
+    mine->bad_param = -1;
     if (packs_wait(net))
         renew_packs(net, thread);
     for (int32_t i = net->job.n_segments; i > 0; i--) {
@@ -201,7 +210,8 @@ void leat_cpu_step_work(void *owner, int32_t thread)
                 mine->rc = run_shard(net, shard, thread, &mine->error);
         leat_cpu_team_meet(&net->team, end_segment);
     }
-    if (updates(&net->job) && !net->job.inspect && all_well(net) && leat_cpu_loss_is_finite(net))
+    if (updates(&net->job) && !net->job.inspect && all_well(net) && net->bad_norm < 0 &&
+        leat_cpu_loss_is_finite(net))
         leat_cpu_update(net, thread);
     leat_dn_leave(net->dn, was);
 }
@@ -269,6 +279,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
                                                  ? program->n_forward
                                                  : program->n_segments - net->segment };
     net->grad_scale = how->share;
+    net->bad_norm = -1;
     if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
         return rc;
     const int was = leat_dn_enter(net->dn);
@@ -285,6 +296,8 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
         net->folds_stale = true;
         return leat_cpu_find_bad(net, err);
     }
+    if (how->train && (rc = leat_cpu_check_update(net, err)) < 0)
+        return rc;
     net->packs_stale = updates(&net->job) && how->last;
     net->folds_stale = how->train; /* every training step moves running statistics */
     net->updates += updates(&net->job) && how->last;

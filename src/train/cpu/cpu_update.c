@@ -13,7 +13,7 @@
 
 #include "net_cpu.h"
 
-enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384 };
+enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384, UPDATE_FLOATS = 2048 };
 
 /* --- the tree -------------------------------------------------------------------------------- */
 
@@ -44,21 +44,28 @@ static void tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_
     net->loops->sum(to, right, to, length);
 }
 
+static size_t first_bad(const float *x, size_t n)
+{
+    size_t i = 0;
+    while (i + 1 < n && isfinite(x[i]))
+        i++;
+    return i;
+}
+
 /* Of floats [at, at + length). */
 static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
 {
-    float *rooms = net->scratch[thread].floats;
-    if (!net->accumulated) {
-        tree(net, 0, net->job.n_shards, at, length, net->grads[0] + at, rooms);
-        return;
-    }
-    float *sum = net->accumulated + at;
-    if (net->job.how->first) {
+    leat_cpu_scratch *const mine = &net->scratch[thread];
+    float *const rooms = mine->floats;
+    float *const sum = (net->accumulated ? net->accumulated : net->grads[0]) + at;
+    if (!net->accumulated || net->job.how->first) {
         tree(net, 0, net->job.n_shards, at, length, sum, rooms);
-        return;
+    } else {
+        tree(net, 0, net->job.n_shards, at, length, rooms, rooms + length);
+        net->loops->sum(sum, rooms, sum, length);
     }
-    tree(net, 0, net->job.n_shards, at, length, rooms, rooms + length);
-    net->loops->sum(sum, rooms, sum, length);
+    if (at < mine->bad_gradient && !isfinite(net->loops->largest(sum, length)))
+        mine->bad_gradient = at + first_bad(sum, length);
 }
 
 /* --- gradients in the plain layout ----------------------------------------------------------- */
@@ -157,24 +164,60 @@ static bool as_matrix(const leat_model *model, int32_t param)
     return model->optimizer->update_matrix && model->params[param].spec->shape.rank >= 2;
 }
 
+/* Where one range of a parameter lies. */
+typedef struct range {
+    float *weight, *states[LEAT_OPTIMIZER_MAX_STATES];
+    const float *grad;
+} range;
+
+static range range_of(const leat_net *net, int32_t param, size_t from)
+{
+    const size_t at = net->model->params[param].at + from;
+    range r = { .weight = net->slots[LEAT_SLOT_WEIGHT] + at,
+                .grad = gradient_of(net, param) + from };
+    for (int32_t i = 0; i < net->model->optimizer->n_states; i++)
+        r.states[i] = net->slots[LEAT_SLOT_STATE + i] + at;
+    return r;
+}
+
+/* While the n values are in the nearest cache: whether the update made them infinite, or no numbers. */
+static void check_updated(leat_net *net, int32_t thread, int32_t param, const range *r, size_t n)
+{
+    bool finite = isfinite(net->loops->largest(r->weight, n));
+    for (int32_t i = 0; i < net->model->optimizer->n_states; i++)
+        finite = finite && isfinite(net->loops->largest(r->states[i], n));
+    if (!finite)
+        net->scratch[thread].bad_param = param;
+}
+
+static void update_vector(leat_net *net, int32_t thread, const leat_cpu_block *b,
+                          const leat_update *u)
+{
+    for (size_t at = 0; at < b->n; at += UPDATE_FLOATS) {
+        const size_t n = b->n - at < UPDATE_FLOATS ? b->n - at : UPDATE_FLOATS;
+        const range r = range_of(net, b->param, b->from + at);
+        net->model->optimizer->update(net->model->optimizer_options, u, r.weight, r.grad, r.states,
+                                      n);
+        check_updated(net, thread, b->param, &r, n);
+    }
+}
+
+static void update_matrix(leat_net *net, int32_t thread, const leat_cpu_block *b,
+                          const leat_update *u)
+{
+    const leat_model_param *const p = &net->model->params[b->param];
+    const int64_t columns = p->spec->shape.dims[p->spec->shape.rank - 1];
+    const range r = range_of(net, b->param, b->from);
+    net->model->optimizer->update_matrix(net->model->optimizer_options, u, r.weight, r.grad,
+                                         r.states, (int64_t)p->n / columns, columns,
+                                         net->matrix + (size_t)thread * net->matrix_floats);
+    check_updated(net, thread, b->param, &r, b->n);
+}
+
 static void update_block(leat_net *net, int32_t thread, const leat_cpu_block *b)
 {
-    const leat_model *model = net->model;
-    const leat_model_param *p = &model->params[b->param];
     const leat_update u = update_of(net, b->param);
-    const float *grad = gradient_of(net, b->param) + b->from;
-    float *states[LEAT_OPTIMIZER_MAX_STATES] = { 0 };
-    float *weight = net->slots[LEAT_SLOT_WEIGHT] + p->at + b->from;
-    for (int32_t i = 0; i < model->optimizer->n_states; i++)
-        states[i] = net->slots[LEAT_SLOT_STATE + i] + p->at + b->from;
-    if (!as_matrix(model, b->param)) {
-        model->optimizer->update(model->optimizer_options, &u, weight, grad, states, b->n);
-        return;
-    }
-    const int64_t columns = p->spec->shape.dims[p->spec->shape.rank - 1];
-    model->optimizer->update_matrix(model->optimizer_options, &u, weight, grad, states,
-                                    (int64_t)p->n / columns, columns,
-                                    net->matrix + (size_t)thread * net->matrix_floats);
+    (as_matrix(net->model, b->param) ? update_matrix : update_vector)(net, thread, b, &u);
 }
 
 static bool wants_norms(const leat_net *net)
@@ -198,7 +241,7 @@ void leat_cpu_update(leat_net *net, int32_t thread)
             reduce(net, thread, at, n - at < REDUCE_FLOATS ? n - at : REDUCE_FLOATS);
         leat_cpu_team_meet(&net->team, NULL);
     }
-    if (!net->job.how->last)
+    if (!net->job.how->last || !leat_cpu_gradients_are_finite(net))
         return;
     if (has_copies(net))
         unpack(net, thread);

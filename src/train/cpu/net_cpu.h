@@ -57,7 +57,8 @@ typedef struct leat_cpu_pack {
     float *factor, *bias; /* then, of each output channel; else NULL */
     const leat_dn_layout *layout;
     leat_dn_primitive *copy;
-    void *data; /* NULL until leat_cpu_plan_memory() */
+    void *data;    /* NULL until leat_cpu_plan_memory() */
+    float largest; /* absolute value of the weights that it was made from */
 } leat_cpu_pack;
 
 /* Where the gradient of a trained parameter lies in the arenas of the shards. */
@@ -91,6 +92,8 @@ typedef struct leat_cpu_scratch {
     float *floats; /* leat_net.scratch_floats */
     int rc;        /* of this job */
     leat_error error;
+    size_t bad_gradient; /* of this job: floats before a sum that is not finite; SIZE_MAX: none */
+    int32_t bad_param;   /* of this job: parameter that its update made not finite; -1: none */
 } leat_cpu_scratch;
 
 /* What threads do together. */
@@ -134,6 +137,8 @@ struct leat_net {
     int64_t updates;
     leat_net_sums sums, *shard_sums;
     int32_t *first_bad; /* of each shard: that op; the number of ops if there is none */
+    int32_t
+        bad_norm; /* layer of a batch_norm whose running statistics would not be finite; -1: none */
     leat_cpu_job job;
     int32_t segment; /* of the job, where all threads are */
 };
@@ -254,6 +259,15 @@ bool leat_cpu_loss_is_finite(const leat_net *net);
 int leat_cpu_find_bad(leat_net *net, leat_error *err);
 /* After op i of a shard, while leat_cpu_find_bad() runs. */
 void leat_cpu_inspect(const leat_cpu_call *call, int32_t i);
+/* LEAT_OK, or LEAT_E_DATA where the shard's rows of the model's input hold a value that is not finite. */
+int leat_cpu_check_input(const leat_cpu_call *call);
+/* The same where a sum of the call's convolution may not be finite, or the largest sums may be near that. The relu that
+ * oneDNN computes with the convolution makes 0 of what is no number, so nobody would see it. */
+int leat_cpu_check_conv(const leat_cpu_call *call, const leat_cpu_pack *pack, const float *bias);
+/* After the job: LEAT_OK, or LEAT_E_DATA where statistics, gradients or updated values are not finite. */
+int leat_cpu_check_update(const leat_net *net, leat_error *err);
+/* Inside of the job, when all gradients are summed: whether these are finite. */
+bool leat_cpu_gradients_are_finite(const leat_net *net);
 
 /* --- cpu_update.c ---------------------------------------------------------------------------- */
 
