@@ -2,6 +2,7 @@
  *
  * leat convert: writes images, arrays or records as TFRecord files. One file of convert/ for each kind. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,10 +20,15 @@ struct convert_options {
     const char *output;
     int64_t shards, threads;
     const char *shuffle;
-    const char *jpeg;
+    const char *jpeg, *root, *class_from, *file, *suffix, *delimiter;
+    leat_texts label;
+    int32_t label_type, header;
     int32_t keep_metadata, verify, skip_bad, recursive, quiet, progress;
     const char *json;
 };
+
+static const char *const types[] = { LEAT_LIST_TYPE_WORDS };
+static const char *const headers[] = { LEAT_LIST_HEADER_WORDS };
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(
@@ -30,9 +36,18 @@ static const leat_option options[] = {
         "PREFIX of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt"),
     LEAT_ROW_AUTO(struct convert_options, shards, 1, 99999,
                   "number of output files; auto: 1, or for TFRecord files one for each input file"),
-    LEAT_OPTION_STRING(
-        struct convert_options, shuffle, NULL,
-        "put all records in a random order given by this seed; default: by class, then by name"),
+    LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
+                       "put all records in a random order given by this seed; default: by class, "
+                       "then by name, or in "
+                       "the order of the list"),
+    LEAT_OPTION_STRING(struct convert_options, root, NULL, LEAT_LIST_HELP_ROOT),
+    LEAT_OPTION_STRINGS(struct convert_options, label, NULL, LEAT_LIST_HELP_LABEL),
+    LEAT_OPTION_ENUM(struct convert_options, label_type, "auto", types, LEAT_LIST_HELP_TYPE),
+    LEAT_OPTION_STRING(struct convert_options, class_from, NULL, LEAT_LIST_HELP_CLASS_FROM),
+    LEAT_OPTION_STRING(struct convert_options, file, NULL, LEAT_LIST_HELP_FILE "; default: 0"),
+    LEAT_OPTION_STRING(struct convert_options, suffix, NULL, LEAT_LIST_HELP_SUFFIX),
+    LEAT_OPTION_ENUM(struct convert_options, header, "auto", headers, LEAT_LIST_HELP_HEADER),
+    LEAT_OPTION_STRING(struct convert_options, delimiter, NULL, LEAT_LIST_HELP_DELIMITER),
     LEAT_ROW_THREADS(struct convert_options),
     LEAT_OPTION_STRING(struct convert_options, jpeg, NULL,
                        "rewrite JPEG files without loss: sequential, with a restart marker every N "
@@ -42,7 +57,9 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct convert_options, verify, "false",
                      "decode every image, to find damage after the header"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
-                     "leave out files that are no image or cannot be opened, and list them"),
+                     "leave out damaged images and files that cannot be opened, of a list also "
+                     "files that are no "
+                     "image or have no class, and name them"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "also take files from folders inside a class folder"),
     LEAT_ROW_QUIET(struct convert_options),
@@ -95,6 +112,13 @@ static int finish(int rc, const leat_error *err)
     return code;
 }
 
+/* Whether an option is set that only `images` has. */
+static bool has_list_options(const struct convert_options *o)
+{
+    return o->root || o->class_from || o->file || o->suffix || o->delimiter || o->label.n ||
+           o->label_type || o->header;
+}
+
 static int run_tfrecord(const leat_call *call)
 {
     const struct convert_options *const o = call->options;
@@ -105,7 +129,8 @@ static int run_tfrecord(const leat_call *call)
                                       .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                       .json = o->json };
     leat_error err = { 0 };
-    if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive)
+    if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
+        has_list_options(o))
         return leat_command_misuse("convert",
                                    "tfrecord takes --shards, --quiet, --progress and --json; "
                                    "records are written as they are");
@@ -131,7 +156,8 @@ static int run_source(const leat_call *call)
     if (is_config && call->n_arguments > 2)
         return leat_command_misuse("convert", "config takes one file, not also '%s'",
                                    call->arguments[2]);
-    if (o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive)
+    if (o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
+        has_list_options(o))
         return leat_command_misuse("convert",
                                    "%s takes --shards, --shuffle, --threads, --quiet, --progress "
                                    "and --json",
@@ -179,10 +205,11 @@ static int check_call(const leat_call *call)
         return leat_command_misuse("convert", "cannot convert '%s'; it knows: %sconfig", first,
                                    leat_convert_source_names(names));
     if (call->n_arguments == 1 && !is_finish)
-        return leat_command_misuse("convert",
-                                   is_images ? "needs images DIR: the folder is missing"
-                                             : "needs %s FILES: none is given",
-                                   first);
+        return leat_command_misuse(
+            "convert",
+            is_images ? "needs images DIR or images LIST: the folder or list is missing"
+                      : "needs %s FILES: none is given",
+            first);
     if (!o->output || !*o->output)
         return leat_command_misuse("convert", "needs -o PREFIX");
     if (o->output[strlen(o->output) - 1] == '/')
@@ -191,16 +218,37 @@ static int check_call(const leat_call *call)
             "-o %s is a folder: write -o %sNAME for files named NAME-00000-of-00001.tfrecord",
             o->output, o->output);
     if (is_images && call->n_arguments > 2)
-        return leat_command_misuse("convert", "images takes one folder, not also '%s'",
+        return leat_command_misuse("convert", "images takes one folder or list, not also '%s'",
                                    call->arguments[2]);
     return LEAT_EXIT_OK;
 }
 
+static const char *text_or(const char *text, const char *other)
+{
+    return text ? text : other;
+}
+
+static leat_file_list_options list_options(struct convert_options *o, bool is_piped)
+{
+    return (leat_file_list_options){ .root = text_or(o->root, is_piped ? "." : ""),
+                                     .delimiter = text_or(o->delimiter, "auto"),
+                                     .file = text_or(o->file, "0"),
+                                     .labels = o->label.values,
+                                     .n_labels = (size_t)o->label.n,
+                                     .suffix = text_or(o->suffix, ""),
+                                     .class_from = text_or(o->class_from, ""),
+                                     .header = o->header,
+                                     .type = (leat_list_type)o->label_type,
+                                     .skip = o->skip_bad };
+}
+
 static int run_images(const leat_call *call)
 {
+    const bool is_piped = !strcmp(call->arguments[1], "-");
     const struct convert_options *const o = call->options;
     const int64_t waiting = leat_files_cores() * 4; /* threads mostly wait for the disk */
-    leat_convert_images convert = { .folder = call->arguments[1],
+    leat_convert_images convert = { .folder = is_piped ? "/dev/stdin" : call->arguments[1],
+                                    .list = list_options(call->options, is_piped),
                                     .prefix = o->output,
                                     .n_shards = (int32_t)o->shards,
                                     .threads = (int32_t)(o->threads < 0   ? waiting
@@ -236,12 +284,21 @@ static int run(const leat_call *call)
 const leat_command leat_command_convert = {
     .name = "convert",
     .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
-    .arguments = "images DIR|tfrecord FILE...|SOURCE FILE...|finish",
+    .arguments = "images DIR|LIST|tfrecord FILE...|SOURCE FILE...|finish",
     .text =
         "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
         "bytes are copied unchanged. Labels are 0, 1, ... in byte order of the folder names. Names "
-        "that begin with a dot are skipped.\n\n"
+        "that begin with a dot are skipped, and other files that are no image are left out and "
+        "named."
+        "\n\n"
+        "LIST is a CSV or TSV file with paths and labels, or a text file with one path a line; - "
+        "is "
+        "standard input. Records are in the order of the list. --class-from takes the class from "
+        "the path, of a list or of all files in a folder. A path is relative to --root, by default "
+        "the folder of the list. Class names are numbered from 0 in byte order; whole numbers stay "
+        "as they are. Several --label columns make a vector. A listed file that is missing or no "
+        "image is an error.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
         "image/class/text, image/height, image/width and image/filename. Without --shuffle they "
         "are ordered by class and file name. The records are split in this order into shards of "
@@ -275,6 +332,7 @@ const leat_command leat_command_convert = {
         "earlier are not complete: the next run deletes them. While one process writes files of a "
         "PREFIX, a second one with the same PREFIX is refused.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
+               "  leat convert images train.csv --root photos --label breed -o data/train\n"
                "  leat convert tfrecord 'gzip/train-*' -o data/train\n"
                "  leat convert cifar 'data_batch_*.bin' -o data/cifar10-train --shuffle 1",
     .n_min = 1,

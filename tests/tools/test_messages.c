@@ -210,8 +210,19 @@ static const struct {
       "[cast: float32]}, batch: 4]'",
       { "got float32[]", "`map: {tensor: label, ops: [cast: int64]}`", "mean_squared_error" } },
     { "convert images-of-mine -o x", { "`leat convert images images-of-mine -o PREFIX`" } },
-    { "convert images -o x", { "needs images DIR", "the folder is missing" } },
-    { "convert images bad -o x", { "bad/cat/note.jpg: no image", "--skip-bad leaves" } },
+    { "convert images -o x", { "needs images DIR or images LIST", "is missing" } },
+    { "convert images bad -o x", { "bad: contains no image" } },
+    { "convert images list.csv -o x",
+      { "list.csv:2: ./gone.jpg: cannot open: No such file", "--skip-bad leaves" } },
+    { "convert images three.csv -o x", { "three.csv:1: there are 3 columns", "`label`" } },
+    { "convert images three.csv -o x --label size", { "no column 'size'", "a, b, c" } },
+    { "convert images truth.txt -o x",
+      { "truth.txt:1: '490' is a number", "paste -d, - truth.txt" } },
+    { "convert images list.csv -o x --class-from '(.+?)_'", { "class_from", "character 3" } },
+    { "convert images list.csv -o x --class-from '[a-z]+'", { "has no group" } },
+    { "convert images set -o x --suffix .jpg", { "'suffix' is for lists", "set is a folder" } },
+    { "plan c.yaml --set 'source={images: list.csv}'",
+      { "list.csv:2: ./gone.jpg: No such file", "skip_bad" } },
     { "bench c.yaml --json res.txt",
       { "'res.txt' is one argument too many", "--json=res.txt", ".json" } },
     { "train data", { "data is a folder", "not a config (.yaml)", "convert images" } },
@@ -248,7 +259,9 @@ static const struct {
     { "plan c.yaml --set pipeline.batch=[", { "a '[' or '{' before it is not closed" } },
     { "plan c.yaml --set pipeline.prefetch=AUTOTUNE", { "did you mean 'auto'?" } },
     { "plan c.yaml --set 'source={images: data/t-labels.txt}'",
-      { "Not a directory", "the source `tfrecord`" } },
+      { "data/t-labels.txt:1: data/", "No such file", "skip_bad" } },
+    { "plan c.yaml --set 'source={images: data/t-00000-of-00001.tfrecord}'",
+      { "a NUL byte", "the source `tfrecord`" } },
     { "help shuffel", { "did you mean 'shuffle'? leat help --search" } },
     { "inspect https://host/a.tfrecord", { "URLs are not supported yet" } },
 };
@@ -323,7 +336,9 @@ static int make_set(void **state)
     if (command_make_folder(state) < 0)
         return -1;
     expect_success(
-        shell("$L synth set --n 60 --size 16 --seed 7 -q && $L convert images set -o data/t -q"));
+        shell("$L synth set --n 60 --size 16 --seed 7 -q && $L convert images set -o data/t -q && "
+              "printf 'f,label\\n' >list.csv && printf 'gone.jpg,cat\\n' >>list.csv && "
+              "printf 'a,b,c\\n' >three.csv && printf '490\\n361\\n' >truth.txt"));
     char path[128];
     snprintf(path, sizeof path, "%s/ok.yaml", folder);
     FILE *file = fopen(path, "w");

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "convert/file_set.h"
 #include "convert/left_out.h"
@@ -62,6 +63,8 @@ static int write_labels(struct convert *c, leat_error *err)
 {
     char *text = NULL;
     size_t size = 0;
+    if (!c->scan.n_classes)
+        return LEAT_OK;
     c->labels = leat_files_text("%s-labels.txt", c->o->prefix);
     char *const part = c->labels ? leat_file_set_part(&c->set, c->labels) : NULL;
     FILE *memory = part ? open_memstream(&text, &size) : NULL;
@@ -79,12 +82,20 @@ static int write_labels(struct convert *c, leat_error *err)
     return rc;
 }
 
+/* A set without classes has no label map; one of an older set of this name would be wrong. */
+static void remove_old_labels(const struct convert *c)
+{
+    char *const old = c->labels ? NULL : leat_files_text("%s-labels.txt", c->o->prefix);
+    if (old)
+        unlink(old);
+    free(old);
+}
+
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
     leat_progress_init(&progress, "convert", "images", c->scan.n_files, c->o->progress);
     const leat_shards_options shards = {
-        .folder = c->o->folder,
         .scan = &c->scan,
         .order = c->order,
         .set = &c->set,
@@ -102,6 +113,7 @@ static int write_all(struct convert *c, leat_error *err)
     leat_progress_fini(&progress);
     if (rc < 0 || (rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
+    remove_old_labels(c);
     return leat_shard_names_index(c->o->prefix, n_shards_of(c), err);
 }
 
@@ -118,7 +130,7 @@ static int write_locked(struct convert *c, leat_error *err)
 static int convert(struct convert *c, leat_error *err)
 {
     const int64_t start = leat_files_now_ns();
-    const leat_scan_options how = { c->o->recursive, c->o->skip_bad };
+    const leat_scan_options how = { c->o->recursive, c->o->skip_bad, c->o->list };
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o->folder, &how, err)) < 0 ||
         (rc = check_labels(&c->scan, err)) < 0)
@@ -196,14 +208,19 @@ static void print_jpeg(const struct convert *c)
 static void print_summary(const struct convert *c)
 {
     char images[32], bytes[32], rate[32];
-    printf("%s image%s of %zu class%s, %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_files_count_text(c->result.images, images), c->result.images == 1 ? "" : "s",
-           c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es",
+    printf("%s image%s", leat_files_count_text(c->result.images, images),
+           c->result.images == 1 ? "" : "s");
+    if (c->scan.n_classes)
+        printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
+    printf(", %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
            leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)n_shards_of(c),
            n_shards_of(c) == 1 ? "" : "s", c->o->prefix, (long long)n_shards_of(c));
-    printf("%.2f s, %s images/s, %d thread%s; classes in %s\n", c->seconds,
+    printf("%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
-           c->o->threads, c->o->threads == 1 ? "" : "s", c->labels);
+           c->o->threads, c->o->threads == 1 ? "" : "s");
+    if (c->labels)
+        printf("; classes in %s", c->labels);
+    putchar('\n');
     if (c->o->restart_mcus)
         print_jpeg(c);
 }
@@ -214,7 +231,7 @@ int leat_convert_images_run(const leat_convert_images *o, leat_error *err)
     int rc = convert(&c, err);
     if (rc < 0)
         goto fail;
-    leat_left_out_print(o->folder, &c.scan, c.order, &c.result);
+    leat_left_out_print(&c.scan, c.order, &c.result);
     if (!leat_json_to_stdout(o->json))
         print_summary(&c);
     rc = write_json(&c, err);

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * convert_images.h: writes a folder of images, one sub-folder per class, as TFRecord shards with a label map
- * and index files. */
+ * convert_images.h: writes images, of a folder with one sub-folder per class or of a list, as TFRecord shards with
+ * a label map and index files. */
 #ifndef LEAT_CONVERT_IMAGES_H
 #define LEAT_CONVERT_IMAGES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "formats/file_list.h"
 #include "leat/error.h"
 
 typedef struct leat_convert_images {
-    const char *folder;
+    const char *folder; /* or list */
+    leat_file_list_options list;
     const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;   /* -1: 1 */
     int32_t threads;    /* at least 1 */

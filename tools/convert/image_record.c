@@ -133,21 +133,24 @@ static int transcode(leat_image_record *record, struct stored *image, leat_error
 }
 
 static int pack(leat_image_record *record, const struct stored *image, const char *path,
-                int32_t label, const char *class_name, const uint8_t **out, size_t *size,
+                const leat_image_label *label, const uint8_t **out, size_t *size,
                 leat_format_error *why)
 {
     leat_example_builder *b = record->builder;
     const leat_image_header *header = &image->header;
     const char *const format = leat_image_format_name(header->format);
-    const int64_t label64 = label;
     leat_example_builder_clear(b);
     int rc = leat_example_add_bytes(b, "image/encoded", image->bytes, image->size, why);
     if (!rc)
         rc = leat_example_add_bytes(b, "image/format", format, strlen(format), why);
-    if (!rc)
-        rc = leat_example_add_int64s(b, "image/class/label", &label64, 1, why);
-    if (!rc)
-        rc = leat_example_add_bytes(b, "image/class/text", class_name, strlen(class_name), why);
+    if (!rc && label->n)
+        rc =
+            label->floats
+                ? leat_example_add_floats(b, "image/class/label", label->floats, label->n, why)
+                : leat_example_add_int64s(b, "image/class/label",
+                                          label->ints ? label->ints : &label->place, label->n, why);
+    if (!rc && label->text)
+        rc = leat_example_add_bytes(b, "image/class/text", label->text, strlen(label->text), why);
     if (!rc)
         rc = leat_example_add_int64s(b, "image/height", &header->height, 1, why);
     if (!rc)
@@ -159,17 +162,19 @@ static int pack(leat_image_record *record, const struct stored *image, const cha
     return rc ? rc : leat_example_builder_pack(b, out, size, why);
 }
 
-int leat_image_record_make(leat_image_record *record, int folder, const char *path, int32_t label,
-                           const char *class_name, const uint8_t **out, size_t *size,
-                           size_t *bytes_in, leat_error *err)
+int leat_image_record_make(leat_image_record *record, int folder, const char *path,
+                           const leat_image_label *label, const uint8_t **out, size_t *size,
+                           size_t *bytes_in, bool *no_image, leat_error *err)
 {
     struct stored image = { 0 };
     leat_format_error why = { 0 };
+    *no_image = false;
     int rc = read_file(record, folder, path, bytes_in, err);
     if (rc < 0)
         return rc;
     image.bytes = record->bytes;
     image.size = *bytes_in;
+    *no_image = leat_image_format_of(image.bytes, image.size) == LEAT_IMAGE_NONE;
     rc = leat_image_reader_header(record->reader, image.bytes, image.size, &image.header, err);
     if (rc == LEAT_OK && record->verify)
         rc = leat_image_reader_verify(record->reader, image.bytes, image.size, err);
@@ -177,7 +182,7 @@ int leat_image_record_make(leat_image_record *record, int folder, const char *pa
         rc = transcode(record, &image, err);
     if (rc < 0)
         return leat_fail_in(err, rc, "%s: ", path);
-    if (pack(record, &image, path, label, class_name, out, size, &why) < 0) {
+    if (pack(record, &image, path, label, out, size, &why) < 0) {
         leat_files_fail(err, &why);
         return leat_fail_in(err, err->code, "%s: ", path);
     }

@@ -8,7 +8,7 @@ size_t leat_left_out_classes(const leat_scan *scan, const uint32_t *order,
                              const leat_shards_result *result, size_t *first)
 {
     size_t n_empty = 0;
-    size_t *const n = calloc(scan->n_classes, sizeof *n);
+    size_t *const n = scan->n_classes ? calloc(scan->n_classes, sizeof *n) : NULL;
     for (size_t i = 0; n && i < scan->n_files; i++)
         n[scan->files[i].label]++;
     for (size_t i = 0; n && i < result->n_skipped; i++) {
@@ -24,15 +24,37 @@ size_t leat_left_out_classes(const leat_scan *scan, const uint32_t *order,
     return n_empty;
 }
 
-void leat_left_out_print(const char *folder, const leat_scan *scan, const uint32_t *order,
+/* What only lists have. */
+static void print_list(const leat_file_list *given)
+{
+    if (*given->header)
+        fprintf(stderr, "the first line of %s is a header: %s\n", given->name, given->header);
+    if (given->n_unmatched)
+        fprintf(stderr, "left out: %zu file%s without a class: %s%s\n", given->n_unmatched,
+                given->n_unmatched == 1 ? "" : "s", given->n_unmatched == 1 ? "" : "the first is ",
+                given->first_unmatched);
+    if (given->n_repeated)
+        fprintf(stderr, "%zu file%s listed twice or more: %s%s\n", given->n_repeated,
+                given->n_repeated == 1 ? " is" : "s are",
+                given->n_repeated == 1 ? "" : "the first is ", given->first_repeated);
+}
+
+void leat_left_out_print(const leat_scan *scan, const uint32_t *order,
                          const leat_shards_result *result)
 {
+    const char *const folder = scan->root;
     size_t first = 0;
     const size_t n_empty = leat_left_out_classes(scan, order, result, &first);
+    char place[512];
+    if (scan->given)
+        print_list(scan->given);
     for (size_t i = 0; i < scan->n_left_out; i++)
         fprintf(stderr, "left out: %s/%s\n", folder, scan->left_out[i]);
-    for (size_t i = 0; i < result->n_skipped; i++)
-        fprintf(stderr, "left out: %s/%s\n", folder, result->skipped[i].text);
+    for (size_t i = 0; i < result->n_skipped; i++) {
+        const size_t position = result->skipped[i].position;
+        leat_scan_place(scan, order ? order[position] : position, place, sizeof place);
+        fprintf(stderr, "left out: %s%s\n", place, result->skipped[i].text);
+    }
     if (scan->n_outside)
         fprintf(stderr,
                 "left out: %zu file%s directly in %s, outside of any class folder: %s%s/%s\n",

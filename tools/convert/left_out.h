@@ -12,7 +12,7 @@
 size_t leat_left_out_classes(const leat_scan *scan, const uint32_t *order,
                              const leat_shards_result *result, size_t *first);
 /* Says on standard error what was left out, and which classes are empty. */
-void leat_left_out_print(const char *folder, const leat_scan *scan, const uint32_t *order,
+void leat_left_out_print(const leat_scan *scan, const uint32_t *order,
                          const leat_shards_result *result);
 
 #endif

@@ -262,14 +262,14 @@ static int scan_classes(struct walk *walk, leat_error *err)
     return rc;
 }
 
-int leat_scan_open(leat_scan *out, const char *folder, const leat_scan_options *options,
-                   leat_error *err)
+static int open_folder(leat_scan *out, const char *folder, const leat_scan_options *options,
+                       leat_error *err)
 {
     struct names folders = { 0 }, files = { 0 };
     struct walk walk = {
         .scan = out, .top = folder, .recursive = options->recursive, .skip_bad = options->skip_bad
     };
-    *out = (leat_scan){ 0 };
+    out->root = folder;
     is_loop(&walk, "", NULL, &walk.root);
     int rc = list_folder(&walk, "", false, &folders, &files, err);
     if (rc == LEAT_OK && folders.n == 0)
@@ -287,15 +287,98 @@ int leat_scan_open(leat_scan *out, const char *folder, const leat_scan_options *
     return rc < 0 ? rc : scan_classes(&walk, err);
 }
 
+/* --- a list --------------------------------------------------------------------------------------*/
+
+/* Names and classes stay the list's. */
+static int take_list(leat_scan *out, leat_error *err)
+{
+    leat_file_list *const given = out->given;
+    const bool has_classes = given->labels.type == LEAT_LIST_CLASS;
+    out->root = given->root;
+    if (has_classes) {
+        out->classes = given->labels.classes;
+        out->n_classes = given->labels.n_classes;
+    }
+    out->files = malloc(given->n * sizeof *out->files);
+    if (!out->files)
+        return fail_memory(err);
+    for (size_t i = 0; i < given->n; i++)
+        out->files[out->n_files++] =
+            (leat_scan_file){ given->entries[i].name,
+                              has_classes ? (int32_t)given->labels.ints[i] : 0 };
+    return LEAT_OK;
+}
+
+static int open_list(leat_scan *out, const char *path, const leat_scan_options *options,
+                     leat_error *err)
+{
+    leat_format_error why = { 0 };
+    if (options->recursive)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--recursive is for folders of classes; a list names its files, and "
+                         "--class-from takes all files below a folder");
+    out->given = calloc(1, sizeof *out->given);
+    if (!out->given)
+        return fail_memory(err);
+    if (leat_file_list_open(out->given, path, &options->list, &why) < 0)
+        return leat_files_fail(err, &why);
+    return take_list(out, err);
+}
+
+int leat_scan_open(leat_scan *out, const char *path, const leat_scan_options *options,
+                   leat_error *err)
+{
+    *out = (leat_scan){ 0 };
+    if (leat_file_list_wants(path, &options->list))
+        return open_list(out, path, options, err);
+    const char *const unused = leat_file_list_unused(&options->list);
+    if (unused)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "the option '%s' is for lists of files, but %s is a folder", unused, path);
+    return open_folder(out, path, options, err);
+}
+
+leat_image_label leat_scan_label(const leat_scan *scan, size_t file)
+{
+    const leat_file_list *const given = scan->given;
+    leat_image_label label = { 0 };
+    if (given) {
+        const size_t at = file * given->labels.n_columns;
+        label.n = given->labels.n_columns;
+        label.ints = given->labels.ints ? given->labels.ints + at : NULL;
+        label.floats = given->labels.floats ? given->labels.floats + at : NULL;
+    } else {
+        label.n = 1;
+        label.place = scan->files[file].label;
+    }
+    label.text = scan->n_classes ? scan->classes[scan->files[file].label] : NULL;
+    return label;
+}
+
+void leat_scan_place(const leat_scan *scan, size_t file, char *text, size_t size)
+{
+    const size_t line = scan->given ? scan->given->entries[file].line : 0;
+    const bool is_absolute = *scan->files[file].path == '/';
+    const char *const root = is_absolute ? "" : scan->root, *const slash = is_absolute ? "" : "/";
+    if (line)
+        snprintf(text, size, "%s:%zu: %s%s", scan->given->name, line, root, slash);
+    else
+        snprintf(text, size, "%s%s", root, slash);
+}
+
 void leat_scan_close(leat_scan *scan)
 {
-    for (size_t i = 0; i < scan->n_classes; i++)
+    for (size_t i = 0; !scan->given && i < scan->n_classes; i++)
         free(scan->classes[i]);
-    for (size_t i = 0; i < scan->n_files; i++)
+    for (size_t i = 0; !scan->given && i < scan->n_files; i++)
         free((char *)scan->files[i].path);
+    if (scan->given)
+        leat_file_list_close(scan->given);
+    else
+        free(scan->classes);
+    free(scan->given);
     for (size_t i = 0; i < scan->n_left_out; i++)
         free(scan->left_out[i]);
-    free(scan->classes);
     free(scan->files);
     free(scan->left_out);
     free(scan->outside);

@@ -176,20 +176,24 @@ static int take_file(struct worker *worker, size_t position, leat_error *err)
 {
     struct job *job = worker->job;
     const leat_shards_options *o = job->options;
-    const leat_scan_file *file = &o->scan->files[o->order ? o->order[position] : position];
+    const size_t file = o->order ? o->order[position] : position;
+    const leat_image_label label = leat_scan_label(o->scan, file);
     const uint8_t *record;
     size_t size, bytes_in;
-    int rc = leat_image_record_make(worker->record, job->folder, file->path, file->label,
-                                    o->scan->classes[file->label], &record, &size, &bytes_in, err);
+    bool no_image;
+    char place[512];
+    int rc = leat_image_record_make(worker->record, job->folder, o->scan->files[file].path, &label,
+                                    &record, &size, &bytes_in, &no_image, err);
     if (rc == LEAT_OK) {
         worker->images++;
         worker->bytes_in += bytes_in;
         rc = keep_record(worker, record, size, err);
-    } else if (rc == LEAT_E_DATA && o->skip_bad) {
+    } else if (rc == LEAT_E_DATA && (o->skip_bad || (no_image && !o->scan->given))) {
         rc = skip_file(job, position, err->message, err);
     } else {
         const leat_error inner = *err;
-        leat_fail(err, rc, "%s/%s%s", o->folder, inner.message,
+        leat_scan_place(o->scan, file, place, sizeof place);
+        leat_fail(err, rc, "%s%s%s", place, inner.message,
                   rc == LEAT_E_DATA ? "; --skip-bad leaves out such files" : "");
     }
     return rc;
@@ -353,7 +357,7 @@ static int run_job(struct job *job, leat_error *err)
         return err->code;
     }
     if (result->images == 0)
-        return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->folder);
+        return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->scan->root);
     for (int32_t i = 0; i < job->options->n_shards; i++)
         result->bytes_out += job->shards[i].bytes;
     return LEAT_OK;
@@ -363,9 +367,9 @@ int leat_shards_write(const leat_shards_options *options, leat_shards_result *ou
 {
     struct job job = { .options = options, .n = options->scan->n_files, .result = out };
     *out = (leat_shards_result){ 0 };
-    job.folder = open(options->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    job.folder = open(options->scan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (job.folder < 0)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", options->folder, strerror(errno));
+        return leat_fail(err, LEAT_E_IO, "%s: %s", options->scan->root, strerror(errno));
     atomic_init(&job.stop, SIZE_MAX);
     atomic_init(&job.done, 0);
     pthread_mutex_init(&job.lock, NULL);

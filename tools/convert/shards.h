@@ -11,14 +11,14 @@
 #include "scan.h"
 
 typedef struct leat_shards_options {
-    const char *folder; /* that scan's paths are relative to */
     const leat_scan *scan;
     const uint32_t *order;    /* position -> file; NULL: as listed */
     const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
     int32_t threads;                  /* ≥ 1 */
     leat_image_record_options record; /* how images are written */
-    bool skip_bad;                    /* leave out files that are no images, and list them */
+    bool
+        skip_bad; /* leave out, and list, also damaged images and what a list names and is no image */
     leat_progress *progress;
 } leat_shards_options;
 

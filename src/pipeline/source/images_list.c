@@ -112,6 +112,21 @@ static int visit_folder(walk *w, const char *folder, visit_entry *visit)
     return rc;
 }
 
+/* Adds a file; the list owns the path from then on. */
+static int add_file(leat_images_list *list, char *path, int64_t label, leat_error *err)
+{
+    if (list->n_files == list->room) {
+        const size_t room = list->room ? list->room * 2 : 1024;
+        leat_image_file *files = realloc(list->files, room * sizeof *files);
+        if (!files)
+            return leat_fail(err, LEAT_E_NOMEM, "images: %zu files", room);
+        list->files = files;
+        list->room = room;
+    }
+    list->files[list->n_files++] = (leat_image_file){ .path = path, .label = label };
+    return LEAT_OK;
+}
+
 static int visit_image(walk *w, char **path, char kind)
 {
     leat_images_list *const list = w->list;
@@ -124,15 +139,9 @@ static int visit_image(walk *w, char **path, char kind)
         leave_out(&w->odd, *path);
         return LEAT_OK;
     }
-    if (list->n_files == list->room) {
-        const size_t room = list->room ? list->room * 2 : 1024;
-        leat_image_file *files = realloc(list->files, room * sizeof *files);
-        if (!files)
-            return leat_fail(w->err, LEAT_E_NOMEM, "images: %zu files", room);
-        list->files = files;
-        list->room = room;
-    }
-    list->files[list->n_files++] = (leat_image_file){ .path = *path, .label = w->label };
+    const int rc = add_file(list, *path, w->label, w->err);
+    if (rc < 0)
+        return rc;
     *path = NULL;
     return LEAT_OK;
 }
@@ -156,15 +165,17 @@ static int visit_class(walk *w, char **path, char kind)
 
 /* --- what is an image --------------------------------------------------------------------------- */
 
+enum { IMAGE, NO_IMAGE, NOT_OPENED }; /* NOT_OPENED and above: plus errno */
+
 /* What all threads share. */
 typedef struct sniffing {
     leat_images_list *list; /* the thread that has a piece writes the sizes of its files */
-    bool *is_image;         /* per file; written by the thread that has its piece */
+    int *found;             /* per file; written by the thread that has its piece */
     _Atomic size_t next;    /* first file of the next piece */
     _Atomic int failed;     /* errno of a lack of memory or descriptors; 0: none */
 } sniffing;
 
-static bool sniff(leat_image_file *file, int *failed)
+static int sniff(leat_image_file *file, int *failed)
 {
     struct stat status;
     uint8_t bytes[LEAT_IMAGE_FORMAT_BYTES];
@@ -173,13 +184,16 @@ static bool sniff(leat_image_file *file, int *failed)
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
             *failed = errno;
-        return true;
+        return NOT_OPENED + errno;
     }
     const ssize_t n = leat_format_pread(fd, bytes, sizeof bytes, 0);
     if (n > 0 && fstat(fd, &status) == 0)
         file->bytes = (uint64_t)status.st_size;
+    const int error = n < 0 ? errno : 0;
     close(fd);
-    return n < 0 || leat_image_format_of(bytes, (size_t)n) != LEAT_IMAGE_NONE;
+    return n < 0                                                       ? NOT_OPENED + error
+           : leat_image_format_of(bytes, (size_t)n) != LEAT_IMAGE_NONE ? IMAGE
+                                                                       : NO_IMAGE;
 }
 
 static void sniff_pieces(void *arg, int thread)
@@ -190,7 +204,7 @@ static void sniff_pieces(void *arg, int thread)
     (void)thread;
     for (size_t first; (first = atomic_fetch_add(&s->next, PIECE_FILES)) < n;)
         for (size_t i = first; i < n && i < first + PIECE_FILES; i++)
-            s->is_image[i] = sniff(&s->list->files[i], &failed);
+            s->found[i] = sniff(&s->list->files[i], &failed);
     if (failed)
         atomic_store(&s->failed, failed);
 }
@@ -203,41 +217,78 @@ static int helpers(size_t n_files, int64_t threads)
     return n_pieces < 2 || all < 2 ? 0 : (int)(n_pieces < all ? n_pieces : all) - 1;
 }
 
-/* Removes files that are no images from the list. */
-static void keep_images(leat_images_list *list, const bool *is_image, left_out *empty,
-                        left_out *others)
+/* Files that were looked at, and are none of the records. */
+typedef struct others {
+    left_out empty, no_images, missing;
+    bool skips; /* leave out what a list names and is no image; otherwise it is an error */
+} others;
+
+/* Why a file is none of the records; NULL: it is one. */
+static const char *why_left_out(const leat_images_list *list, size_t i, int found)
+{
+    if (found == NO_IMAGE)
+        return list->files[i].bytes ? "no image: not JPEG, PNG, WebP, BMP, PGM or PPM"
+                                    : "an empty file";
+    return found == IMAGE || !list->given ? NULL : leat_format_open_error(found - NOT_OPENED);
+}
+
+static int fail_listed(const leat_images_list *list, size_t i, const char *why,
+                       const leat_node *where, leat_error *err)
+{
+    const leat_file_entry *const entry = &list->given->entries[i];
+    if (!entry->line)
+        return leat_node_fail(where, err, LEAT_E_DATA, "%s: %s; skip_bad leaves out such files",
+                              list->files[i].path, why);
+    return leat_node_fail(where, err, LEAT_E_DATA, "%s:%zu: %s: %s; skip_bad leaves out such files",
+                          list->given->name, entry->line, list->files[i].path, why);
+}
+
+/* Removes files that are no images from the list. The first that must not be missing is an error. */
+static int keep_images(leat_images_list *list, const int *found, others *out,
+                       const leat_node *where, leat_error *err)
 {
     size_t n = 0;
+    int rc = LEAT_OK;
     for (size_t i = 0; i < list->n_files; i++) {
-        if (is_image[i]) {
+        const char *const why = why_left_out(list, i, found[i]);
+        if (!why) {
             list->files[n].path = list->files[i].path;
             list->files[n].bytes = list->files[i].bytes;
             list->files[n++].label = list->files[i].label;
-        } else {
-            leave_out(list->files[i].bytes ? others : empty, list->files[i].path);
-            free(list->files[i].path);
+            continue;
         }
+        if (list->given && !out->skips && rc >= 0)
+            rc = fail_listed(list, i, why, where, err);
+        leave_out(found[i] != NO_IMAGE   ? &out->missing
+                  : list->files[i].bytes ? &out->no_images
+                                         : &out->empty,
+                  list->files[i].path);
+        free(list->files[i].path);
     }
     list->n_files = n;
+    return rc;
 }
 
-static int sniff_all(leat_images_list *list, int64_t threads, left_out *empty, left_out *others,
+static int sniff_all(leat_images_list *list, int64_t threads, others *out, const leat_node *where,
                      leat_error *err)
 {
-    sniffing s = { .list = list, .is_image = calloc(list->n_files + 1, sizeof *s.is_image) };
+    sniffing s = { .list = list, .found = calloc(list->n_files + 1, sizeof *s.found) };
     leat_pool *pool = NULL;
-    if (!s.is_image)
+    int rc = LEAT_OK;
+    if (!s.found)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu files", list->n_files);
     const int n_more = helpers(list->n_files, threads);
     if (n_more) /* if no thread can be started, the caller works alone */
         leat_pool_open(&pool, n_more, "images", sniff_pieces, &s, NULL);
     sniff_pieces(&s, 0);
     leat_pool_close(&pool);
-    keep_images(list, s.is_image, empty, others);
-    free(s.is_image);
-    return s.failed ? leat_fail(err, LEAT_E_IO, "images: cannot open files: %s",
-                                leat_format_open_error(s.failed))
-                    : LEAT_OK;
+    if (s.failed)
+        rc = leat_fail(err, LEAT_E_IO, "images: cannot open files: %s",
+                       leat_format_open_error(s.failed));
+    else
+        rc = keep_images(list, s.found, out, where, err);
+    free(s.found);
+    return rc;
 }
 
 /* --- open ---------------------------------------------------------------------------------- */
@@ -287,13 +338,22 @@ static int fail_empty(const walk *w)
         w->root, n, n == 1 ? "" : "s", n == 1 ? "it" : "them");
 }
 
-static int note_all(const walk *w, const left_out *empty, const left_out *others)
+static int note_others(leat_images_list *list, const others *out, leat_error *err)
+{
+    int rc;
+    if ((rc = note_left_out(list, &out->empty, "empty file", "empty files", err)) < 0 ||
+        (rc = note_left_out(list, &out->no_images, "file that is no image",
+                            "files that are no images", err)) < 0)
+        return rc;
+    return note_left_out(list, &out->missing, "file that cannot be opened",
+                         "files that cannot be opened", err);
+}
+
+static int note_all(const walk *w, const others *out)
 {
     leat_images_list *const list = w->list;
     int rc;
-    if ((rc = note_left_out(list, empty, "empty file", "empty files", w->err)) < 0 ||
-        (rc = note_left_out(list, others, "file that is no image", "files that are no images",
-                            w->err)) < 0 ||
+    if ((rc = note_others(list, out, w->err)) < 0 ||
         (rc = note_left_out(list, &w->odd, "name that is neither a file nor a folder",
                             "names that are neither files nor folders", w->err)) < 0 ||
         (rc = note_left_out(list, &w->outside, "file outside of any class folder",
@@ -302,30 +362,125 @@ static int note_all(const walk *w, const left_out *empty, const left_out *others
     return note_empty(w);
 }
 
-int leat_images_list_open(const char *root, int64_t threads, const leat_node *where,
-                          leat_images_list *out, leat_error *err)
+static int open_folder(const char *root, int64_t threads, const leat_node *where,
+                       leat_images_list *out, leat_error *err)
 {
-    left_out empty = { .n = 0 }, others = { .n = 0 };
+    others found = { .skips = true };
     walk w = { .list = out, .root = root, .where = where, .err = err };
-    *out = (leat_images_list){ 0 };
+    out->root_length = strlen(root);
     int rc = visit_folder(&w, root, visit_class);
     if (rc >= 0)
-        rc = sniff_all(out, threads, &empty, &others, err);
+        rc = sniff_all(out, threads, &found, where, err);
     if (rc >= 0 && out->n_files == 0)
         rc = fail_empty(&w);
     if (rc >= 0)
-        rc = note_all(&w, &empty, &others);
+        rc = note_all(&w, &found);
     for (int32_t i = 0; i < out->n_classes; i++)
         free(w.classes[i]);
     free(w.classes);
     return rc;
 }
 
+/* --- a list --------------------------------------------------------------------------------- */
+
+static int add_listed(leat_images_list *out, leat_error *err)
+{
+    const leat_file_list *const given = out->given;
+    const bool is_scalar = given->labels.ints && given->labels.n_columns == 1;
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < given->n && rc >= 0; i++) {
+        const char *const name = given->entries[i].name;
+        char *path;
+        if ((*name == '/' ? asprintf(&path, "%s", name)
+                          : asprintf(&path, "%s/%s", given->root, name)) < 0)
+            return leat_fail(err, LEAT_E_NOMEM, "images: the path of a file");
+        rc = add_file(out, path, is_scalar ? given->labels.ints[i] : (int64_t)i, err);
+        if (rc < 0)
+            free(path);
+    }
+    return rc;
+}
+
+static int note_list(leat_images_list *out, leat_error *err)
+{
+    const leat_file_list *const given = out->given;
+    int rc = LEAT_OK;
+    if (*given->header)
+        rc = leat_source_add_note(&out->notes, err, "images: the first line of %s is a header: %s",
+                                  given->name, given->header);
+    if (rc >= 0 && given->n_unmatched)
+        rc = leat_source_add_note(
+            &out->notes, err, "images: left out: %zu %s without a class: %s%s", given->n_unmatched,
+            given->n_unmatched == 1 ? "file" : "files",
+            given->n_unmatched == 1 ? "" : "the first is ", given->first_unmatched);
+    if (rc >= 0 && given->n_repeated)
+        rc = leat_source_add_note(
+            &out->notes, err, "images: %zu %s listed twice or more: %s%s", given->n_repeated,
+            given->n_repeated == 1 ? "file is" : "files are",
+            given->n_repeated == 1 ? "" : "the first is ", given->first_repeated);
+    return rc;
+}
+
+static int code_of(int format_code)
+{
+    return format_code == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM
+           : format_code == LEAT_FORMAT_IO  ? LEAT_E_IO
+                                            : LEAT_E_DATA;
+}
+
+static int open_list(const char *path, const leat_file_list_options *options, int64_t threads,
+                     const leat_node *where, leat_images_list *out, leat_error *err)
+{
+    leat_format_error why;
+    others found = { .skips = options->skip };
+    int rc;
+    out->given = calloc(1, sizeof *out->given);
+    if (!out->given)
+        return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *out->given);
+    if ((rc = leat_file_list_open(out->given, path, options, &why)) < 0)
+        return leat_node_fail(where, err, code_of(rc), "%s", why.text);
+    out->root_length = strlen(out->given->root);
+    out->n_classes = leat_file_list_classes(out->given);
+    if ((rc = add_listed(out, err)) < 0 || (rc = sniff_all(out, threads, &found, where, err)) < 0)
+        return rc;
+    if (out->n_files == 0)
+        return leat_node_fail(where, err, LEAT_E_DATA, "%s: no file that it lists is an image",
+                              path);
+    rc = note_others(out, &found, err);
+    return rc < 0 ? rc : note_list(out, err);
+}
+
+int leat_images_list_open(const char *root, const leat_file_list_options *options, int64_t threads,
+                          const leat_node *where, leat_images_list *out, leat_error *err)
+{
+    *out = (leat_images_list){ 0 };
+    if (leat_file_list_wants(root, options))
+        return open_list(root, options, threads, where, out, err);
+    const char *const unused = leat_file_list_unused(options);
+    if (unused)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "images: `%s` is for lists of files, but %s is a folder", unused,
+                              root);
+    return open_folder(root, threads, where, out, err);
+}
+
 void leat_images_list_close(leat_images_list *list)
 {
     for (size_t i = 0; i < list->n_files; i++)
         free(list->files[i].path);
+    if (list->given)
+        leat_file_list_close(list->given);
+    free(list->given);
     free(list->files);
     free(list->notes);
     *list = (leat_images_list){ 0 };
+}
+
+const char *leat_images_list_name(const leat_images_list *list, size_t file)
+{
+    const char *const path = list->files[file].path;
+    const size_t n = list->root_length;
+    return list->given && (strncmp(path, list->given->root, n) != 0 || path[n] != '/')
+               ? path
+               : path + n + 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * source_images.c: a folder of image files per class, read directly. The same tree gives the same records on
- * every machine; `leat convert` writes them in the same order (images_list.h). */
+ * source_images.c: image files, read directly: a folder per class, or a list of files. The same tree or list gives the
+ * same records on every machine; `leat convert` writes them in the same order (images_list.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,17 +21,36 @@
 #define PAUSE_NS 50000 /* after each of them */
 
 typedef struct images_options {
-    leat_string path;
+    leat_string path, root, delimiter, file, suffix, class_from;
+    leat_strings label;
+    int32_t header, label_type, skip_bad;
 } images_options;
 
-static const leat_option options[] = { LEAT_OPTION_STRING(
-                                           images_options, path, NULL,
-                                           "folder with one sub-folder of images per class"),
-                                       LEAT_OPTION_END };
+static const char *const types[] = { LEAT_LIST_TYPE_WORDS };
+static const char *const headers[] = { LEAT_LIST_HEADER_WORDS };
+
+static const leat_option options[] = {
+    LEAT_OPTION_STRING(images_options, path, NULL,
+                       "folder with one sub-folder of images per class; or a CSV or TSV file with "
+                       "paths and labels; or a text file with one path a line"),
+    LEAT_OPTION_STRING(images_options, root, "", LEAT_LIST_HELP_ROOT),
+    LEAT_OPTION_STRINGS(images_options, label, "[]", LEAT_LIST_HELP_LABEL),
+    LEAT_OPTION_ENUM(images_options, label_type, "auto", types, LEAT_LIST_HELP_TYPE),
+    LEAT_OPTION_STRING(images_options, class_from, "", LEAT_LIST_HELP_CLASS_FROM),
+    LEAT_OPTION_STRING(images_options, file, "0", LEAT_LIST_HELP_FILE),
+    LEAT_OPTION_STRING(images_options, suffix, "", LEAT_LIST_HELP_SUFFIX),
+    LEAT_OPTION_ENUM(images_options, header, "auto", headers, LEAT_LIST_HELP_HEADER),
+    LEAT_OPTION_STRING(images_options, delimiter, "auto", LEAT_LIST_HELP_DELIMITER),
+    LEAT_OPTION_BOOL(images_options, skip_bad, "false",
+                     "leave out files of a list that are no image or cannot be opened, and names "
+                     "without a class"),
+    LEAT_OPTION_END
+};
 
 typedef struct images_source {
     leat_source base;
     leat_images_list list;
+    leat_shape label; /* with n_features 2 */
 } images_source;
 
 static void close_images(leat_source *base)
@@ -41,43 +60,99 @@ static void close_images(leat_source *base)
     free(source);
 }
 
-static uint64_t digest_of(const leat_images_list *list, size_t root_length)
+static leat_view label_of(const images_source *source, uint64_t record)
 {
+    leat_image_file *const file = &source->list.files[record];
+    const leat_file_list *const given = source->list.given;
+    leat_view view = { source->label, &file->label, NULL };
+    if (given && (source->label.rank || given->labels.floats)) {
+        const size_t at = (size_t)file->label * given->labels.n_columns;
+        view.data = given->labels.floats ? (void *)(given->labels.floats + at)
+                                         : (void *)(given->labels.ints + at);
+    }
+    return view;
+}
+
+/* Of names and labels: a list that names the files of a folder has the same digest. */
+static uint64_t digest_of(const images_source *source)
+{
+    const leat_images_list *const list = &source->list;
     uint64_t digest = 0;
     for (size_t i = 0; i < list->n_files; i++) {
-        const char *const name = list->files[i].path + root_length;
+        const char *const name = leat_images_list_name(list, i);
         digest = leat_digest_chain(digest, leat_digest_row(name, strlen(name), i));
+        if (source->base.n_features > 1) {
+            const leat_view label = label_of(source, i);
+            digest = leat_digest_chain(
+                digest, leat_digest_row(label.data, (size_t)leat_shape_bytes(&label.shape), i));
+        }
     }
     return digest;
+}
+
+/* What file_list.h takes; it points into the options. `labels` has LEAT_OPTION_STRINGS_MAX places. */
+static leat_file_list_options list_options(const images_options *o, const char **labels)
+{
+    for (int32_t i = 0; i < o->label.n; i++)
+        labels[i] = o->label.values[i].text;
+    return (leat_file_list_options){ .root = o->root.text,
+                                     .delimiter = o->delimiter.text,
+                                     .file = o->file.text,
+                                     .labels = labels,
+                                     .n_labels = (size_t)o->label.n,
+                                     .suffix = o->suffix.text,
+                                     .class_from = o->class_from.text,
+                                     .header = o->header,
+                                     .type = (leat_list_type)o->label_type,
+                                     .skip = o->skip_bad };
+}
+
+/* A list without labels has images alone. */
+static void add_features(images_source *source)
+{
+    const leat_file_list *const given = source->list.given;
+    const int64_t bytes = LEAT_UNKNOWN_DIM, n = given ? (int64_t)given->labels.n_columns : 1;
+    leat_source *const base = &source->base;
+    base->features[base->n_features++] =
+        (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };
+    if (!n)
+        return;
+    source->label = leat_shape_make(given && given->labels.floats ? LEAT_F32 : LEAT_I64, n > 1, &n);
+    base->features[base->n_features++] = (leat_feature_info){ "label", source->label };
+}
+
+static uint64_t memory_of(const leat_images_list *list)
+{
+    uint64_t bytes = list->room * sizeof *list->files;
+    for (size_t i = 0; i < list->n_files; i++) /* about what malloc rounds up to */
+        bytes += (strlen(list->files[i].path) / 16 * 16 + 32) * (list->given ? 2 : 1);
+    return bytes;
 }
 
 static int open_images(const void *opts, const leat_node *where, const leat_source_setting *setting,
                        leat_source **out, leat_error *err)
 {
-    const char *const root = ((const images_options *)opts)->path.text;
+    const images_options *const o = opts;
+    const char *labels[LEAT_OPTION_STRINGS_MAX];
+    const leat_file_list_options how = list_options(o, labels);
     images_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "images: %zu bytes", sizeof *source);
     leat_images_list *const list = &source->list;
     source->base.table = &leat_source_images;
-    const int rc = leat_images_list_open(root, setting->threads, where, list, err);
+    const int rc = leat_images_list_open(o->path.text, &how, setting->threads, where, list, err);
     if (rc < 0) {
         close_images(&source->base);
         return rc;
     }
-    const int64_t bytes = LEAT_UNKNOWN_DIM;
-    source->base.memory_bytes = list->room * sizeof *list->files;
-    for (size_t i = 0; i < list->n_files; i++) { /* about what malloc rounds up to */
-        source->base.memory_bytes += strlen(list->files[i].path) / 16 * 16 + 32;
+    source->base.memory_bytes = memory_of(list);
+    for (size_t i = 0; i < list->n_files; i++)
         source->base.n_bytes += list->files[i].bytes;
-    }
     source->base.n_records = source->base.n_files = list->n_files;
     source->base.n_classes = list->n_classes;
     source->base.notes = list->notes;
-    source->base.n_features = 2;
-    source->base.features[0] = (leat_feature_info){ "image", leat_shape_make(LEAT_U8, 1, &bytes) };
-    source->base.features[1] = (leat_feature_info){ "label", leat_shape_make(LEAT_I64, 0, NULL) };
-    source->base.digest = digest_of(list, strlen(root));
+    add_features(source);
+    source->base.digest = digest_of(source);
     *out = &source->base;
     return LEAT_OK;
 }
@@ -160,12 +235,12 @@ static int read_record(const leat_source *base, uint64_t record, uint8_t *to, si
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
                  leat_scratch *scratch, leat_view *features, leat_error *err)
 {
-    leat_image_file *const file = &((const images_source *)base)->list.files[record];
     const int64_t n_bytes = (int64_t)size;
     (void)scratch;
     (void)err;
     features[0] = (leat_view){ leat_shape_make(LEAT_U8, 1, &n_bytes), (void *)bytes, NULL };
-    features[1] = (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &file->label, NULL };
+    if (base->n_features > 1)
+        features[1] = label_of((const images_source *)base, record);
     return LEAT_OK;
 }
 
@@ -192,16 +267,14 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
     return parse(base, record, bytes, size, scratch, features, err);
 }
 
-/* The label comes from the folder. */
+/* The label comes from the folder or the list. */
 static int known(const leat_source *base, uint64_t record, int32_t feature, leat_scratch *scratch,
                  leat_view *out)
 {
-    const images_source *const source = (const images_source *)base;
     (void)scratch;
     if (feature != 1)
         return LEAT_E_UNSUPPORTED;
-    *out =
-        (leat_view){ leat_shape_make(LEAT_I64, 0, NULL), &source->list.files[record].label, NULL };
+    *out = label_of((const images_source *)base, record);
     return LEAT_OK;
 }
 
@@ -225,7 +298,9 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 
 const leat_source_table leat_source_images = {
     .kind = { "images",
-              "a folder per class with image files (JPEG, PNG, WebP, BMP, PGM, PPM), read directly",
+              "image files (JPEG, PNG, WebP, BMP, PGM, PPM) of a folder per class or of a list, "
+              "read "
+              "directly",
               options },
     .options_size = sizeof(images_options),
     .open = open_images,

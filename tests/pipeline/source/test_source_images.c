@@ -214,6 +214,62 @@ static void files_are_taken_by_content(void **state)
     leat_plan_close(&plan);
 }
 
+static leat_plan *plan_of_list(const char *options)
+{
+    char source[900];
+    leat_plan *plan;
+    leat_error err;
+    snprintf(source, sizeof source, "{images: {path: '%s', %s}}", in_folder("list.csv"), options);
+    check(open_plan(source, "{" DECODE "}, {batch: 100}", &plan, &err), &err);
+    return plan;
+}
+
+static void expect_labels(leat_plan *plan, leat_dtype dtype, const void *labels, size_t bytes)
+{
+    leat_batch *batch;
+    leat_error err;
+    leat_loader *loader = open_loader(plan, NULL);
+    check(leat_loader_next(loader, &batch, &err), &err);
+    const leat_view label = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "label"));
+    assert_int_equal(label.shape.dtype, dtype);
+    assert_int_equal(leat_shape_bytes(&label.shape), bytes);
+    assert_memory_equal(label.data, labels, bytes);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+}
+
+/* A plan's digest changes with the labels of the list. */
+static void lists_have_labels(void **state)
+{
+    static const char list[] = "name,kind,x,y\na/1.jpg,cat,0.5,-1\nb/2.jpg,dog,2,1\n";
+    static const int64_t kinds[] = { 0, 1 };
+    static const float vectors[] = { 0.5f, -1, 2, 1 };
+    (void)state;
+    make_sub("like");
+    make_sub("like/a");
+    make_sub("like/b");
+    write_shade("like/a/1.jpg", 10);
+    write_shade("like/b/2.jpg", 20);
+    put_file("list.csv", list, sizeof list - 1);
+    char root[400], options[600];
+    snprintf(root, sizeof root, "root: '%s'", in_folder("like"));
+    snprintf(options, sizeof options, "%s, label: kind", root);
+    leat_plan *plan = plan_of_list(options);
+    const uint64_t digest = leat_plan_get_info(plan)->digest;
+    assert_int_equal(leat_plan_get_info(plan)->n_classes, 2);
+    expect_labels(plan, LEAT_I64, kinds, sizeof kinds);
+    leat_plan_close(&plan);
+    snprintf(options, sizeof options, "%s, label: [x, y], label_type: float32", root);
+    plan = plan_of_list(options);
+    expect_labels(plan, LEAT_F32, vectors, sizeof vectors);
+    leat_plan_close(&plan);
+    snprintf(options, sizeof options, "%s, label: kind", root);
+    put_file("list.csv", "name,kind\na/1.jpg,dog\nb/2.jpg,cat\n", 34);
+    plan = plan_of_list(options);
+    assert_int_not_equal(leat_plan_get_info(plan)->digest, digest);
+    leat_plan_close(&plan);
+}
+
 /* Enough files for several threads: the list is the same. */
 static void threads_find_the_same_files(void **state)
 {
@@ -252,9 +308,8 @@ static void wrong_trees_are_refused(void **state)
     (void)state;
     refuse("nowhere", LEAT_E_IO, "cannot read the folder $/nowhere: No such file or directory");
     put_file("file", "x", 1);
-    refuse("file", LEAT_E_IO,
-           "cannot read the folder $/file: Not a directory (record files are read by the source "
-           "`tfrecord`)");
+    refuse("file", LEAT_E_DATA,
+           "$/file:1: $/x: No such file or directory; skip_bad leaves out such files");
     make_sub("bare");
     refuse("bare", LEAT_E_DATA,
            "$/bare has no sub-folders; images are expected as $/bare/CLASS/NAME.jpg");
@@ -405,6 +460,7 @@ int main(void)
         cmocka_unit_test(classes_and_files_are_in_byte_order),
         cmocka_unit_test(links_are_followed),
         cmocka_unit_test(files_are_taken_by_content),
+        cmocka_unit_test(lists_have_labels),
         cmocka_unit_test(threads_find_the_same_files),
         cmocka_unit_test(wrong_trees_are_refused),
         cmocka_unit_test(names_without_files_are_refused),

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: MIT */
+#include "file_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "class_pattern.h"
+#include "csv.h"
+#include "grow.h"
+
+/* A list while it is read. */
+typedef struct reading {
+    leat_file_list *list;
+    const leat_file_list_options *o;
+    leat_format_error *err;
+    leat_class_pattern pattern;
+    char delimiter;           /* 0: each line is a path */
+    size_t line;              /* of the row; 0: of a folder */
+    char **fields;            /* of the row, in `text` */
+    size_t n_fields, columns; /* of this row, and of the first one */
+    char *text;
+    size_t room;
+    size_t file; /* column of the paths */
+    size_t *labels;
+} reading;
+
+static int fail_memory(leat_format_error *err)
+{
+    return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "out of memory for a list of files");
+}
+
+static int __attribute__((format(printf, 2, 3))) fail_row(reading *r, const char *format, ...)
+{
+    char what[400];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    if (!r->line)
+        return leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s: %s", r->list->name, what);
+    return leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s:%zu: %s", r->list->name, r->line, what);
+}
+
+/* --- entries ------------------------------------------------------------------------------------- */
+
+/* Whether root/name is there. */
+static int is_there(const reading *r, const char *name)
+{
+    const int root = open(r->list->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const int found = root >= 0 && faccessat(root, name, F_OK, 0) == 0;
+    if (root >= 0)
+        close(root);
+    return found;
+}
+
+static int add_entry(reading *r, const char *path)
+{
+    leat_file_list *const list = r->list;
+    leat_file_entry *const entries = leat_grow(list->entries, list->n, sizeof *entries);
+    char *name = NULL;
+    if (!entries)
+        return fail_memory(r->err);
+    list->entries = entries;
+    if (asprintf(&name, "%s%s", path, r->o->suffix) < 0)
+        return fail_memory(r->err);
+    entries[list->n++] = (leat_file_entry){ name, r->line };
+    return LEAT_FORMAT_OK;
+}
+
+static int add_label(reading *r, const char *text)
+{
+    leat_format_error why = { 0 };
+    const int rc = leat_list_labels_add(&r->list->labels, text, &why);
+    if (rc == LEAT_FORMAT_BAD)
+        return fail_row(r, "%s", why.text);
+    return rc < 0 ? fail_memory(r->err) : rc;
+}
+
+static void note_unmatched(reading *r, const char *path)
+{
+    leat_file_list *const list = r->list;
+    if (list->n_unmatched++ == 0)
+        snprintf(list->first_unmatched, sizeof list->first_unmatched, "%s", path);
+}
+
+/* Adds a path with the class in its name. */
+static int add_with_class(reading *r, const char *path)
+{
+    size_t n = 0;
+    int rc;
+    const char *const found = leat_class_pattern_find(&r->pattern, path, &n);
+    if (!found && r->o->skip) {
+        note_unmatched(r, path);
+        return LEAT_FORMAT_OK;
+    }
+    if (!found)
+        return fail_row(r,
+                        "'%.160s' has no class: class_from '%.120s' does not match it; skip_bad "
+                        "leaves out such names",
+                        path, r->o->class_from);
+    char *const class = strndup(found, n);
+    if (!class)
+        return fail_memory(r->err);
+    if ((rc = add_label(r, class)) >= 0)
+        rc = add_entry(r, path);
+    free(class);
+    return rc;
+}
+
+static int add_row(reading *r)
+{
+    const char *const path = r->fields[r->file];
+    int rc = LEAT_FORMAT_OK;
+    if (!*path)
+        return fail_row(r, "the path is empty");
+    if (*r->o->class_from)
+        return add_with_class(r, path);
+    for (size_t i = 0; i < r->list->labels.n_columns && rc >= 0; i++)
+        rc = add_label(r, r->fields[r->labels[i]]);
+    return rc < 0 ? rc : add_entry(r, path);
+}
+
+/* --- the first line ------------------------------------------------------------------------------ */
+
+/* The column that a name or a number means; by name only if there is a header. -1: none. */
+static ssize_t find_column(const reading *r, const char *text, int *by_name)
+{
+    char *end;
+    for (size_t i = 0; r->o->header != LEAT_LIST_HEADER_NO && i < r->n_fields; i++)
+        if (!strcmp(r->fields[i], text)) {
+            *by_name = 1;
+            return (ssize_t)i;
+        }
+    const unsigned long i = strtoul(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && i < r->n_fields ? (ssize_t)i : -1;
+}
+
+static void join_fields(const reading *r, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = 0;
+    for (size_t i = 0; i < r->n_fields && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", r->fields[i]);
+}
+
+static int choose_column(reading *r, const char *text, size_t *out, int *by_name)
+{
+    char line[160];
+    const ssize_t i = find_column(r, text, by_name);
+    join_fields(r, line, sizeof line);
+    if (i < 0)
+        return fail_row(r, "there is no column '%.80s'; the first line has %zu: %s", text,
+                        r->n_fields, line);
+    *out = (size_t)i;
+    return LEAT_FORMAT_OK;
+}
+
+static int choose_labels(reading *r, int *by_name)
+{
+    leat_list_labels *const labels = &r->list->labels;
+    size_t n = r->o->n_labels;
+    char line[160];
+    int rc = LEAT_FORMAT_OK;
+    if (*r->o->class_from && n)
+        return fail_row(r, "label and class_from both say where the class is: use one of them");
+    if (!n && !*r->o->class_from && r->n_fields > 2) {
+        join_fields(r, line, sizeof line);
+        return fail_row(r,
+                        "there are %zu columns: give the one with the label as `label`; the "
+                        "first line has: %s",
+                        r->n_fields, line);
+    }
+    const int is_other = !n && !*r->o->class_from && r->n_fields == 2;
+    r->labels = calloc(n + 1, sizeof *r->labels);
+    if (!r->labels)
+        return fail_memory(r->err);
+    for (size_t i = 0; i < n && rc >= 0; i++)
+        rc = choose_column(r, r->o->labels[i], &r->labels[i], by_name);
+    if (is_other)
+        r->labels[n++] = 1 - r->file;
+    labels->n_columns = *r->o->class_from ? 1 : n;
+    return rc;
+}
+
+static int looks_like_header(reading *r)
+{
+    const char *const path = r->fields[r->file];
+    char *name = NULL;
+    if (!r->delimiter || r->n_fields < 2 || strpbrk(path, "./"))
+        return 0;
+    const int found = asprintf(&name, "%s%s", path, r->o->suffix) >= 0 && is_there(r, name);
+    free(name);
+    return !found;
+}
+
+/* A file with labels alone, one a line, is a likely mistake. */
+static int check_labels_alone(reading *r)
+{
+    const char *const path = r->fields[0];
+    if (r->n_fields > 1 || strspn(path, "0123456789") != strlen(path) || *r->o->suffix ||
+        is_there(r, path))
+        return LEAT_FORMAT_OK;
+    return fail_row(r,
+                    "'%.40s' is a number, and no file has this name. A list has paths, too: if "
+                    "these are labels of files in the order of their names, write "
+                    "`ls DIR | LC_ALL=C sort | paste -d, - %.100s > list.csv`, and give DIR as "
+                    "`root`",
+                    path, r->list->name);
+}
+
+/* Chooses the columns by the first line. *is_header: it is no entry. */
+static int read_first(reading *r, int *is_header)
+{
+    int rc, by_name = 0;
+    r->columns = r->n_fields;
+    if ((rc = choose_column(r, r->o->file, &r->file, &by_name)) < 0 ||
+        (rc = choose_labels(r, &by_name)) < 0)
+        return rc;
+    *is_header = r->o->header == LEAT_LIST_HEADER_YES || by_name;
+    if (!*is_header && r->o->header == LEAT_LIST_HEADER_AUTO && looks_like_header(r)) {
+        *is_header = 1;
+        join_fields(r, r->list->header, sizeof r->list->header);
+    }
+    return *is_header ? LEAT_FORMAT_OK : check_labels_alone(r);
+}
+
+/* --- rows ---------------------------------------------------------------------------------------- */
+
+static int keep_field(reading *r, char *field)
+{
+    char **const fields = leat_grow(r->fields, r->n_fields, sizeof *fields);
+    if (!fields)
+        return fail_memory(r->err);
+    r->fields = fields;
+    fields[r->n_fields++] = field;
+    return LEAT_FORMAT_OK;
+}
+
+/* Splits a row of n bytes into fields. */
+static int split_row(reading *r, const uint8_t *row, size_t n)
+{
+    leat_csv_cursor c = leat_csv_begin(row, n, r->delimiter);
+    const size_t room = 2 * n + 2; /* each field has a terminating 0 */
+    char *to;
+    int rc = LEAT_FORMAT_OK;
+    if (r->room < room) {
+        free(r->text);
+        r->room = 2 * room;
+        if (!(r->text = malloc(r->room))) {
+            r->room = 0;
+            return fail_memory(r->err);
+        }
+    }
+    to = r->text;
+    r->n_fields = 0;
+    if (!r->delimiter) { /* a line is a path, with its spaces and quotes */
+        *stpncpy(to, (const char *)row, (size_t)(c.end - c.at)) = 0;
+        return keep_field(r, to);
+    }
+    while (!c.done && rc >= 0) {
+        size_t size;
+        char *const field = leat_csv_take(&c, to, r->room - (size_t)(to - r->text), &size);
+        if (!field)
+            return fail_row(r, "a quote in column %zu that RFC 4180 does not allow", r->n_fields);
+        rc = keep_field(r, field);
+        to += size + 1;
+    }
+    return rc;
+}
+
+static int read_row(reading *r, const uint8_t *row, size_t n)
+{
+    int is_header = 0, rc = split_row(r, row, n);
+    if (rc < 0)
+        return rc;
+    if (!r->columns && ((rc = read_first(r, &is_header)) < 0 || is_header))
+        return rc;
+    if (r->n_fields != r->columns)
+        return fail_row(r, "%zu fields, but the first line has %zu", r->n_fields, r->columns);
+    return add_row(r);
+}
+
+static size_t count_lines(const uint8_t *bytes, size_t n)
+{
+    size_t lines = 0;
+    for (const uint8_t *at = bytes, *const end = bytes + n;
+         (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        lines++;
+    return lines;
+}
+
+/* Moves *at behind the first byte of the next row; 0: there is none. */
+static int next_row(const reading *r, leat_csv_scan *scan, const uint8_t *bytes, size_t n,
+                    size_t *at)
+{
+    if (r->delimiter)
+        return leat_csv_scan_next(scan, bytes, n, at);
+    if (*at && bytes[*at - 1] != '\n') {
+        const uint8_t *const end = memchr(bytes + *at, '\n', n - *at);
+        *at = end ? (size_t)(end - bytes) : n;
+    }
+    while (*at < n && (bytes[*at] == '\n' || bytes[*at] == '\r'))
+        ++*at;
+    return *at < n ? (++*at, 1) : 0;
+}
+
+static int read_rows(reading *r, const uint8_t *bytes, size_t n)
+{
+    leat_csv_scan scan = { .delimiter = r->delimiter };
+    int rc = LEAT_FORMAT_OK;
+    const size_t mark = n >= 3 && !memcmp(bytes, "\xef\xbb\xbf", 3) ? 3 : 0;
+    const uint8_t *const zero = n ? memchr(bytes, 0, n) : NULL;
+    r->line = 1;
+    if (zero) {
+        r->line += count_lines(bytes, (size_t)(zero - bytes));
+        return fail_row(r, "a NUL byte: this is no list of files in UTF-8 (record files are read "
+                           "by the source `tfrecord`)");
+    }
+    bytes += mark;
+    n -= mark;
+    size_t counted = 0, at = 0;
+    for (int more = next_row(r, &scan, bytes, n, &at); more && rc >= 0;) {
+        const size_t begin = at - 1;
+        r->line += count_lines(bytes + counted, begin - counted);
+        counted = begin;
+        more = next_row(r, &scan, bytes, n, &at);
+        rc = read_row(r, bytes + begin, (more ? at - 1 : n) - begin);
+    }
+    return rc;
+}
+
+/* --- a folder ------------------------------------------------------------------------------------ */
+
+/* Names that begin with a dot are passed over, and so is what is in such folders. */
+static int visit(reading *r, FTS *tree, FTSENT *entry, size_t root_length)
+{
+    const char *const path = entry->fts_path + root_length;
+    const char *why =
+        entry->fts_info == FTS_DC        ? "a link to a folder that contains it"
+        : entry->fts_info == FTS_SLNONE  ? "a broken link"
+        : entry->fts_info == FTS_DEFAULT ? "neither a file nor a folder"
+        : entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS
+            ? strerror(entry->fts_errno)
+            : NULL;
+    if (entry->fts_level > 0 && *entry->fts_name == '.') {
+        fts_set(tree, entry, FTS_SKIP);
+        return LEAT_FORMAT_OK;
+    }
+    if (why && !r->o->skip)
+        return leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s: %s; skip_bad leaves it out",
+                                entry->fts_path, why);
+    if (why)
+        note_unmatched(r, entry->fts_path);
+    return entry->fts_info == FTS_F ? add_entry(r, path + (*path == '/')) : LEAT_FORMAT_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const leat_file_entry *)a)->name, ((const leat_file_entry *)b)->name);
+}
+
+static int walk(reading *r)
+{
+    char *roots[] = { r->list->root, NULL };
+    FTS *const tree = fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR, NULL);
+    int rc = tree ? LEAT_FORMAT_OK : fail_memory(r->err);
+    for (FTSENT *entry; rc >= 0 && (entry = fts_read(tree));)
+        rc = visit(r, tree, entry, strlen(r->list->root));
+    if (tree)
+        fts_close(tree);
+    return rc;
+}
+
+/* All files of a folder, by path; their classes are in their names. */
+static int read_folder(reading *r)
+{
+    leat_file_list *const list = r->list;
+    int rc = walk(r);
+    leat_file_entry *const all = list->entries;
+    const size_t n = list->n;
+    list->entries = NULL;
+    list->n = 0;
+    list->labels.n_columns = 1;
+    if (n)
+        qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0; i < n; i++) {
+        if (rc >= 0)
+            rc = add_with_class(r, all[i].name);
+        free(all[i].name);
+    }
+    free(all);
+    return rc;
+}
+
+/* --- the whole ------------------------------------------------------------------------------------ */
+
+static int is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+int leat_file_list_wants(const char *path, const leat_file_list_options *options)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && (!S_ISDIR(status.st_mode) || *options->class_from);
+}
+
+const char *leat_file_list_unused(const leat_file_list_options *o)
+{
+    return *o->root                             ? "root"
+           : strcmp(o->delimiter, "auto")       ? "delimiter"
+           : o->header != LEAT_LIST_HEADER_AUTO ? "header"
+           : strcmp(o->file, "0")               ? "file"
+           : o->n_labels                        ? "label"
+           : *o->suffix                         ? "suffix"
+           : o->type && !*o->class_from         ? "label_type"
+                                                : NULL;
+}
+
+static int ends_in(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n > m && !strcasecmp(path + n - m, end);
+}
+
+static int choose_delimiter(reading *r, const char *path)
+{
+    const char *const given = r->o->delimiter;
+    if (!strcmp(given, "auto"))
+        r->delimiter = ends_in(path, ".csv") ? ',' : ends_in(path, ".tsv") ? '\t' : 0;
+    else if (strlen(given) == 1 && *given != '"')
+        r->delimiter = *given;
+    else
+        return leat_format_fail(r->err, LEAT_FORMAT_BAD, 0,
+                                "delimiter '%.40s': one byte is expected, and no quote", given);
+    return LEAT_FORMAT_OK;
+}
+
+/* Fills what both kinds of lists begin with. */
+static int begin(reading *r, leat_file_list *out, const char *path, const leat_file_list_options *o,
+                 leat_format_error *err)
+{
+    const char *const slash = strrchr(path, '/');
+    *out = (leat_file_list){ .labels = { .type = o->type } };
+    *r = (reading){ .list = out, .o = o, .err = err };
+    out->name = strdup(path);
+    out->root = *o->root          ? strdup(o->root)
+                : is_folder(path) ? strdup(path)
+                : !slash          ? strdup(".")
+                                  : strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    if (!out->name || !out->root)
+        return fail_memory(err);
+    return *o->class_from ? leat_class_pattern_open(&r->pattern, o->class_from, err)
+                          : LEAT_FORMAT_OK;
+}
+
+static int by_name_and_line(const void *a, const void *b)
+{
+    const leat_file_entry *const x = *(const leat_file_entry *const *)a,
+                                 *const y = *(const leat_file_entry *const *)b;
+    const int order = strcmp(x->name, y->name);
+    return order ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Counts files that are listed before; the first one is that with the lowest line. */
+static int find_repeated(leat_file_list *list, leat_format_error *err)
+{
+    const leat_file_entry **const sorted = malloc((list->n + 1) * sizeof *sorted);
+    const leat_file_entry *first = NULL;
+    if (!sorted)
+        return fail_memory(err);
+    for (size_t i = 0; i < list->n; i++)
+        sorted[i] = &list->entries[i];
+    qsort(sorted, list->n, sizeof *sorted, by_name_and_line);
+    for (size_t i = 1; i < list->n; i++)
+        if (!strcmp(sorted[i]->name, sorted[i - 1]->name)) {
+            list->n_repeated++;
+            if (!first || sorted[i]->line < first->line)
+                first = sorted[i];
+        }
+    if (first)
+        snprintf(list->first_repeated, sizeof list->first_repeated, "line %zu: %s", first->line,
+                 first->name);
+    free(sorted);
+    return LEAT_FORMAT_OK;
+}
+
+/* Ends a list after reading it gave rc. */
+static int end(reading *r, int rc)
+{
+    leat_file_list *const list = r->list;
+    if (rc >= 0)
+        rc = leat_list_labels_end(&list->labels, r->err);
+    if (rc >= 0 && list->n == 0)
+        rc = leat_format_fail(r->err, LEAT_FORMAT_BAD, 0, "%s: lists no file%s", list->name,
+                              list->n_unmatched ? " that class_from matches" : "");
+    if (rc >= 0)
+        rc = find_repeated(list, r->err);
+    leat_class_pattern_close(&r->pattern);
+    free(r->fields);
+    free(r->labels);
+    free(r->text);
+    return rc;
+}
+
+int leat_file_list_parse(leat_file_list *out, const char *path, const uint8_t *bytes, size_t n,
+                         const leat_file_list_options *options, leat_format_error *err)
+{
+    reading r;
+    int rc;
+    if ((rc = begin(&r, out, path, options, err)) >= 0 && (rc = choose_delimiter(&r, path)) >= 0)
+        rc = read_rows(&r, bytes, n);
+    return end(&r, rc);
+}
+
+/* Reads a whole file, which can be a pipe. */
+static int read_file(const char *path, uint8_t **out, size_t *n, leat_format_error *err)
+{
+    size_t room = 1 << 16;
+    ssize_t got = 1;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    *n = 0;
+    *out = malloc(room);
+    while (fd >= 0 && *out && got > 0) {
+        if (*n == room) {
+            uint8_t *const more = realloc(*out, room *= 2);
+            if (!more)
+                break;
+            *out = more;
+        }
+        got = read(fd, *out + *n, room - *n);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            *n += (size_t)got;
+    }
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (fd < 0 || got < 0)
+        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(error));
+    return got ? fail_memory(err) : LEAT_FORMAT_OK;
+}
+
+int leat_file_list_open(leat_file_list *out, const char *path,
+                        const leat_file_list_options *options, leat_format_error *err)
+{
+    uint8_t *bytes = NULL;
+    size_t n;
+    int rc;
+    if (is_folder(path)) {
+        reading r;
+        if ((rc = begin(&r, out, path, options, err)) >= 0)
+            rc = read_folder(&r);
+        return end(&r, rc);
+    }
+    *out = (leat_file_list){ .n = 0 };
+    if ((rc = read_file(path, &bytes, &n, err)) >= 0)
+        rc = leat_file_list_parse(out, path, bytes, n, options, err);
+    free(bytes);
+    return rc;
+}
+
+void leat_file_list_close(leat_file_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->entries[i].name);
+    free(list->entries);
+    leat_list_labels_close(&list->labels);
+    free(list->name);
+    free(list->root);
+    *list = (leat_file_list){ .n = 0 };
+}
+
+int32_t leat_file_list_classes(const leat_file_list *list)
+{
+    const leat_list_labels *const l = &list->labels;
+    if (l->type == LEAT_LIST_CLASS)
+        return (int32_t)l->n_classes;
+    return l->type == LEAT_LIST_INT64 && l->n_columns == 1 && l->low >= 0 && l->high < INT32_MAX
+               ? (int32_t)(l->high + 1)
+               : 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include "list_labels.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "grow.h"
+
+/* A class in the tree: `id` counts classes in the order in which they are first seen. */
+typedef struct class_name {
+    int64_t id;
+    char text[];
+} class_name;
+
+static int fail_memory(leat_format_error *err)
+{
+    return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "out of memory for labels");
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const class_name *)a)->text, ((const class_name *)b)->text);
+}
+
+static int read_int(const char *text, int64_t *out)
+{
+    char *end = NULL;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    return *text && strchr("+-0123456789", *text) && !*end && !errno;
+}
+
+/* The decimal point is a point in every locale. */
+static int read_float(const char *text, float *out)
+{
+    char *end = NULL;
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain == (locale_t)0)
+        return 0;
+    *out = strtof_l(text, &end, plain);
+    freelocale(plain);
+    return end != text && !*end && isfinite(*out);
+}
+
+/* *id: of this class, which is new or was seen before. */
+static int find_class(leat_list_labels *l, const char *text, int64_t *id, leat_format_error *err)
+{
+    class_name *const name = malloc(sizeof *name + strlen(text) + 1);
+    if (!name)
+        return fail_memory(err);
+    name->id = (int64_t)l->n_classes;
+    strcpy(name->text, text);
+    class_name **const found = tsearch(name, &l->tree, by_text);
+    if (!found || *found != name) {
+        *id = found ? (*found)->id : 0;
+        free(name);
+        return found ? LEAT_FORMAT_OK : fail_memory(err);
+    }
+    char **const classes = leat_grow(l->classes, l->n_classes, sizeof *classes);
+    if (!classes) {
+        tdelete(name, &l->tree, by_text);
+        free(name);
+        return fail_memory(err);
+    }
+    l->classes = classes;
+    classes[l->n_classes++] = name->text;
+    *id = name->id;
+    return LEAT_FORMAT_OK;
+}
+
+static int add_int(leat_list_labels *l, const char *text, leat_format_error *err)
+{
+    int64_t value;
+    int rc = LEAT_FORMAT_OK;
+    if (l->type == LEAT_LIST_CLASS && strchr(text, '\n'))
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "the class has a line break in its name");
+    if (l->type == LEAT_LIST_CLASS)
+        rc = find_class(l, text, &value, err);
+    else if (!read_int(text, &value))
+        rc = leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                              "the label '%.80s' is no whole number (label_type: class takes all "
+                              "labels as names, float32 as numbers)",
+                              text);
+    if (rc < 0)
+        return rc;
+    int64_t *const ints = leat_grow(l->ints, l->n, sizeof *ints);
+    if (!ints)
+        return fail_memory(err);
+    l->ints = ints;
+    l->low = l->n == 0 || value < l->low ? value : l->low;
+    l->high = l->n == 0 || value > l->high ? value : l->high;
+    ints[l->n++] = value;
+    return LEAT_FORMAT_OK;
+}
+
+static int add_float(leat_list_labels *l, const char *text, leat_format_error *err)
+{
+    float value;
+    if (!read_float(text, &value))
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "the label '%.80s' is no number", text);
+    float *const floats = leat_grow(l->floats, l->n, sizeof *floats);
+    if (!floats)
+        return fail_memory(err);
+    l->floats = floats;
+    floats[l->n++] = value;
+    return LEAT_FORMAT_OK;
+}
+
+int leat_list_labels_add(leat_list_labels *l, const char *text, leat_format_error *err)
+{
+    int64_t value;
+    if (!*text)
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0, "the label is empty");
+    if (l->type == LEAT_LIST_AUTO)
+        l->type = read_int(text, &value) ? LEAT_LIST_INT64 : LEAT_LIST_CLASS;
+    if (l->type == LEAT_LIST_CLASS && l->n_columns > 1)
+        return leat_format_fail(err, LEAT_FORMAT_BAD, 0,
+                                "the label '%.80s' is no number; several label columns have to be "
+                                "numbers, such as 0 and 1",
+                                text);
+    return l->type == LEAT_LIST_FLOAT32 ? add_float(l, text, err) : add_int(l, text, err);
+}
+
+/* --- the end -------------------------------------------------------------------------------------- */
+
+static class_name *name_of(char *text)
+{
+    return (class_name *)(void *)(text - offsetof(class_name, text));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int leat_list_labels_end(leat_list_labels *l, leat_format_error *err)
+{
+    if (l->type != LEAT_LIST_CLASS || !l->n_classes)
+        return LEAT_FORMAT_OK;
+    int64_t *const place = malloc(l->n_classes * sizeof *place);
+    if (!place)
+        return fail_memory(err);
+    qsort(l->classes, l->n_classes, sizeof *l->classes, by_name);
+    for (size_t i = 0; i < l->n_classes; i++) {
+        const int64_t id = name_of(l->classes[i])->id;
+        place[id] = (int64_t)i;
+    }
+    for (size_t i = 0; i < l->n; i++)
+        l->ints[i] = place[l->ints[i]];
+    free(place);
+    return LEAT_FORMAT_OK;
+}
+
+static void keep_text(void *name)
+{
+    (void)name;
+}
+
+void leat_list_labels_close(leat_list_labels *l)
+{
+    tdestroy(l->tree, keep_text);
+    for (size_t i = 0; i < l->n_classes; i++)
+        free(name_of(l->classes[i]));
+    free(l->classes);
+    free(l->ints);
+    free(l->floats);
+    *l = (leat_list_labels){ .type = LEAT_LIST_AUTO };
+}

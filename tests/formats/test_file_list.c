@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_file_list.c: lists of files: which entries, labels and classes they give, and what is refused, and where. */
+#include "fixtures/command_fixture.h"
+
+#include "formats/file_list.h"
+
+static const leat_file_list_options plain = {
+    .root = "", .delimiter = "auto", .file = "0", .suffix = "", .class_from = ""
+};
+
+/* "name=label name=label | class class", or the message. */
+static const char *read_list(const char *name, const char *bytes, size_t n,
+                             const leat_file_list_options *o)
+{
+    static char text[2000];
+    leat_file_list list;
+    leat_format_error why = { 0 };
+    size_t used = 0;
+    const int rc = leat_file_list_parse(&list, name, (const uint8_t *)bytes, n, o, &why);
+    *text = 0;
+    if (rc < 0)
+        snprintf(text, sizeof text, "%s", why.text);
+    for (size_t i = 0; rc >= 0 && i < list.n; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "",
+                                 list.entries[i].name);
+        for (size_t k = 0; k < list.labels.n_columns; k++) {
+            const size_t at = i * list.labels.n_columns + k;
+            used += list.labels.floats ? (size_t)snprintf(text + used, sizeof text - used, "=%g",
+                                                          (double)list.labels.floats[at])
+                                       : (size_t)snprintf(text + used, sizeof text - used, "=%lld",
+                                                          (long long)list.labels.ints[at]);
+        }
+    }
+    for (size_t i = 0; rc >= 0 && i < list.labels.n_classes; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? " " : " | ",
+                                 list.labels.classes[i]);
+    leat_file_list_close(&list);
+    return text;
+}
+
+typedef struct row {
+    const char *name, *bytes, *want;
+    leat_file_list_options o;
+} row;
+
+#define PLAIN .root = "", .delimiter = "auto", .suffix = ""
+#define O     PLAIN, .file = "0", .class_from = ""
+
+static const char *label_b[] = { "b" }, *labels_12[] = { "1", "c" };
+
+static const row rows[] = {
+    /* class names are numbered in byte order, not in the order of the list */
+    { "l.csv",
+      "x.jpg,dog\ny.jpg,Cat\nz.jpg,cat\n",
+      "x.jpg=2 y.jpg=0 z.jpg=1 | Cat cat dog",
+      { O } },
+    { "l.csv", "\xef\xbb\xbfx.jpg,1\r\n\r\ny.jpg,-7", "x.jpg=1 y.jpg=-7", { O } },
+    { "l.csv", "x.jpg,1\ny.jpg,2\n", "x.jpg=0 y.jpg=1 | 1 2", { O, .type = LEAT_LIST_CLASS } },
+    { "l.csv", "x.jpg,1\ny.jpg,2.5\n", "x.jpg=1 y.jpg=2.5", { O, .type = LEAT_LIST_FLOAT32 } },
+    { "l.tsv", "a b.jpg\tone, two\n", "a b.jpg=0 | one, two", { O } },
+    { "l.csv", "\"a,\"\"b\"\".jpg\",\"c\"\n", "a,\"b\".jpg=0 | c", { O } },
+    { "l.csv", "id,label\nx.jpg,a\n", "x.jpg=0 | a", { O } },
+    { "l.csv", "id.x,a\nx.jpg,a\n", "id.x=0 x.jpg=0 | a", { O } },
+    { "l.csv", "id,a\nx.jpg,a\n", "id=0 x.jpg=0 | a", { O, .header = LEAT_LIST_HEADER_NO } },
+    { "l.csv",
+      "a,b,c\nx,0,1\ny,1,1\n",
+      "x.jpg=0=1 y.jpg=1=1",
+      { .root = "",
+        .delimiter = "auto",
+        .suffix = ".jpg",
+        .file = "a",
+        .class_from = "",
+        .labels = labels_12,
+        .n_labels = 2 } },
+    { "l.csv",
+      "b,a\n7,x\n",
+      "x=7",
+      { PLAIN, .file = "a", .class_from = "", .labels = label_b, .n_labels = 1 } },
+    { "l.csv", "x.jpg\ny.jpg\n", "x.jpg y.jpg", { O } },
+    { "l.txt", "a \"b.jpg\n/c,d.jpg\r\n../e\n\n", "a \"b.jpg /c,d.jpg ../e", { O } },
+    { "l.txt",
+      "x.jpg 3\n",
+      "x.jpg=3",
+      { .root = "", .delimiter = " ", .file = "0", .suffix = "", .class_from = "" } },
+    { "l.txt",
+      "v/n01_cat.JPEG\nn2_dog.JPEG\n",
+      "v/n01_cat.JPEG=0 n2_dog.JPEG=1 | cat dog",
+      { PLAIN, .file = "0", .class_from = "n\\d+_(.+)\\.JPEG" } },
+    { "l.txt",
+      "a_1\n?\nb_2\n",
+      "a_1=0 b_2=1 | a b",
+      { PLAIN, .file = "0", .class_from = "^([\\w]+)_\\d$", .skip = 1 } },
+
+    { "l.txt",
+      "a_1\n?\n",
+      "l.txt:2: '?' has no class: class_from '^(\\w+)_' does not match it; "
+      "skip_bad leaves out such names",
+      { PLAIN, .file = "0", .class_from = "^(\\w+)_" } },
+    { "l.csv",
+      "x.jpg,1\ny.jpg,cat\n",
+      "l.csv:2: the label 'cat' is no whole number (label_type: class takes all labels as names, "
+      "float32 as numbers)",
+      { O } },
+    { "l.csv",
+      "x.jpg,a\n\"y\nz.jpg\",b\nw.jpg\n",
+      "l.csv:4: 1 fields, but the first line has 2",
+      { O } },
+    { "l.csv", "x.jpg,\n", "l.csv:1: the label is empty", { O } },
+    { "l.csv", "x.jpg,a\n,a\n", "l.csv:2: the path is empty", { O } },
+    { "l.csv", "x.jpg,\"a\n", "l.csv:1: a quote in column 1 that RFC 4180 does not allow", { O } },
+    { "l.csv",
+      "x.jpg,a,1\n",
+      "l.csv:1: there are 3 columns: give the one with the label as `label`; the first line has: "
+      "x.jpg, a, 1",
+      { O } },
+    { "l.csv",
+      "x.jpg,nan\n",
+      "l.csv:1: the label 'nan' is no number",
+      { O, .type = LEAT_LIST_FLOAT32 } },
+    { "l.csv",
+      "x.jpg,99999999999999999999\n",
+      "l.csv:1: the label '99999999999999999999' is no whole number (label_type: class takes all "
+      "labels as names, float32 as numbers)",
+      { O, .type = LEAT_LIST_INT64 } },
+    { "l.csv", "x.jpg,\"a\nb\"\n", "l.csv:1: the class has a line break in its name", { O } },
+    { "l.csv", "\r\n\n", "l.csv: lists no file", { O } },
+};
+
+static void lists_give_what_is_in_them(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(
+            read_list(rows[i].name, rows[i].bytes, strlen(rows[i].bytes), &rows[i].o),
+            rows[i].want);
+    assert_non_null(
+        strstr(read_list("l.csv", "x.jpg,a\ny\0.jpg,b\n", 17, &plain), "l.csv:2: a NUL byte"));
+}
+
+static void patterns_without_one_meaning_are_refused(void **state)
+{
+    static const struct {
+        const char *pattern, *part;
+    } cases[] = {
+        { "abc", "has no group" },    { "(a", "Unmatched" },
+        { "(.+?)_", "character 3" },  { "(?:a)(b)", "character 1" },
+        { "([\\D])", "character 3" }, { "(a)\\", "a backslash at the end" },
+        { "(a)\\1", "character 4" },  { "([]", "Unmatched" },
+    };
+    leat_file_list_options o = plain;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        o.class_from = cases[i].pattern;
+        const char *const why = read_list("l.txt", "a\n", 2, &o);
+        if (!strstr(why, cases[i].part))
+            fail_msg("%s: %s", cases[i].pattern, why);
+    }
+}
+
+/* A million rows: the second half repeats the first. */
+static void long_lists_take_bounded_time(void **state)
+{
+    enum { ROWS = 1000000 };
+    char *text = NULL;
+    size_t n = 0;
+    leat_file_list list;
+    leat_format_error why = { 0 };
+    FILE *const to = open_memstream(&text, &n);
+    (void)state;
+    for (int i = 0; i < ROWS; i++)
+        fprintf(to, "f/%d.jpg,class%d\n", i % (ROWS / 2), i % 1000);
+    fclose(to);
+    assert_int_equal(leat_file_list_parse(&list, "l.csv", (const uint8_t *)text, n, &plain, &why),
+                     0);
+    assert_int_equal(list.n, ROWS);
+    assert_int_equal(list.labels.n_classes, 1000);
+    assert_int_equal(list.n_repeated, ROWS / 2);
+    assert_string_equal(list.first_repeated, "line 500001: f/0.jpg");
+    leat_file_list_close(&list);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lists_give_what_is_in_them),
+        cmocka_unit_test(patterns_without_one_meaning_are_refused),
+        cmocka_unit_test(long_lists_take_bounded_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
