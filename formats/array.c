@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "array.h"
 
+#include <math.h>
 #include <string.h>
 
 static const size_t type_bytes[] = {
@@ -65,23 +66,34 @@ void leat_array_int64s(leat_array_type type, int big_endian, const uint8_t *from
         to[i] = whole(type, load(from + i * bytes, bytes, big_endian));
 }
 
-static inline float real(leat_array_type type, uint64_t bits)
+static inline double real(leat_array_type type, uint64_t bits)
 {
     if (type == LEAT_ARRAY_F32) {
         const uint32_t half = (uint32_t)bits;
         float value;
         memcpy(&value, &half, sizeof value);
-        return value;
+        return (double)value;
     }
     double value;
     memcpy(&value, &bits, sizeof value);
-    return (float)value;
+    return value;
 }
 
-void leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
-                       float *to)
+double leat_array_float(leat_array_type type, int big_endian, const uint8_t *from)
+{
+    return real(type, load(from, type_bytes[type], big_endian));
+}
+
+size_t leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
+                         float *to)
 {
     const size_t bytes = type_bytes[type];
-    for (size_t i = 0; i < n; i++)
-        to[i] = real(type, load(from + i * bytes, bytes, big_endian));
+    size_t first = n;
+    for (size_t i = 0; i < n; i++) {
+        const double value = real(type, load(from + i * bytes, bytes, big_endian));
+        to[i] = (float)value;
+        if (isinf(to[i]) && !isinf(value) && first == n)
+            first = i;
+    }
+    return first;
 }

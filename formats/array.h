@@ -44,12 +44,17 @@ size_t leat_array_type_bytes(leat_array_type type);
 int leat_array_measure(leat_array *array);
 
 /* Reads n values, which may stand at any address, and converts them: whole numbers of up to 32 bits to
- * int32, all whole numbers to int64, float64 to the nearest float32. */
+ * int32, all whole numbers to int64, float64 to the nearest float32.
+ * leat_array_floats() returns the index of the first finite value that is too large for float32 and becomes an
+ * infinity; n: there is none. */
 void leat_array_int32s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                        int32_t *to);
 void leat_array_int64s(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
                        int64_t *to);
-void leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
-                       float *to);
+size_t leat_array_floats(leat_array_type type, int big_endian, const uint8_t *from, size_t n,
+                         float *to);
+
+/* One value as it is stored, of a floating type. */
+double leat_array_float(leat_array_type type, int big_endian, const uint8_t *from);
 
 #endif

@@ -59,6 +59,21 @@ static int check_label(const leat_row_column *column, const void *data, leat_err
                      column->n_classes - 1);
 }
 
+/* Converts floats. A finite value that float32 cannot hold is an error, unless the column allows infinities. */
+static int read_floats(const leat_row_column *column, const char *name, const uint8_t *from,
+                       size_t n, float *to, leat_error *err)
+{
+    const size_t first = leat_array_floats(column->type, column->big_endian, from, n, to);
+    if (first == n || column->to_inf)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA,
+                     "value %zu of '%s' is %g, too large for float32: scale the array, or write "
+                     "`overflow: inf` to make an infinity of it",
+                     first, name,
+                     leat_array_float(column->type, column->big_endian,
+                                      from + first * leat_array_type_bytes(column->type)));
+}
+
 /* Makes the tensor of one row of a column. */
 static int view_of(const leat_row_column *column, const leat_feature_info *info,
                    const uint8_t *from, leat_scratch *scratch, leat_view *out, leat_error *err)
@@ -66,6 +81,7 @@ static int view_of(const leat_row_column *column, const leat_feature_info *info,
     const size_t n = (size_t)leat_shape_elements(&info->shape);
     const size_t element_bytes = leat_dtype_bytes(info->shape.dtype);
     const bool as_stored = is_as_stored(column, info->shape.dtype);
+    int rc = LEAT_OK;
     *out = (leat_view){ .shape = info->shape };
     if (as_stored && (uintptr_t)from % element_bytes == 0) {
         out->data = (void *)(uintptr_t)from; /* the engine writes only to memory it owns */
@@ -78,12 +94,12 @@ static int view_of(const leat_row_column *column, const leat_feature_info *info,
     else if (column->planar)
         interleave(from, &info->shape, out->data);
     else if (info->shape.dtype == LEAT_F32)
-        leat_array_floats(column->type, column->big_endian, from, n, out->data);
+        rc = read_floats(column, info->name, from, n, out->data, err);
     else if (info->shape.dtype == LEAT_I64)
         leat_array_int64s(column->type, column->big_endian, from, n, out->data);
     else
         leat_array_int32s(column->type, column->big_endian, from, n, out->data);
-    return column->n_classes ? check_label(column, out->data, err) : LEAT_OK;
+    return rc >= 0 && column->n_classes ? check_label(column, out->data, err) : rc;
 }
 
 /* Reads a row of a column that neither is in memory nor was read ahead. */

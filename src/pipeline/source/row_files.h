@@ -23,9 +23,10 @@ typedef struct leat_row_file {
 typedef struct leat_row_column {
     leat_array_type type;
     int big_endian;
-    bool planar;           /* all red, all green, all blue: delivered as height, width, channels */
-    int32_t n_classes;     /* the value is a label below this; 0: any value */
-    leat_row_file *file;   /* where it comes from */
+    bool planar;         /* all red, all green, all blue: delivered as height, width, channels */
+    bool to_inf;         /* a float64 too large for float32 becomes an infinity, and is no error */
+    int32_t n_classes;   /* the value is a label below this; 0: any value */
+    leat_row_file *file; /* where it comes from */
     const uint8_t *memory; /* all rows; NULL: read from the file */
     uint64_t offset, stride;
     size_t row_bytes; /* as stored */
@@ -49,7 +50,16 @@ typedef struct leat_row_files {
     void **blocks; /* memory of columns */
     size_t n_files, n_parts, n_blocks;
     int32_t n_columns; /* of the last part */
+    bool to_inf;       /* of the next columns */
 } leat_row_files;
+
+/* The choices of the option `overflow`. */
+enum { LEAT_OVERFLOW_ERROR, LEAT_OVERFLOW_INF };
+extern const char *const leat_row_files_overflow[];
+
+#define LEAT_OVERFLOW_ROW(options)                                                                 \
+    LEAT_OPTION_ENUM(options, overflow, "error", leat_row_files_overflow,                          \
+                     "what a float64 that is too large for float32 becomes")
 
 /* Starts a source without parts. Call leat_row_files_end(), also after an error.
  * size: bytes of its struct, which begins with a leat_row_files. The rest is 0. */

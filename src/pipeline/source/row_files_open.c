@@ -16,6 +16,8 @@
 
 #define SMALL_BYTES ((uint64_t)64 << 20) /* of a column that is kept in memory */
 
+const char *const leat_row_files_overflow[] = { "error", "inf", NULL };
+
 int leat_row_files_open(const leat_source_table *table, const leat_source_setting *setting,
                         size_t size, leat_row_files **out, leat_error *err)
 {
@@ -278,6 +280,7 @@ int leat_row_files_column(leat_row_files *s, const char *name, const leat_array 
         (size_t)leat_shape_elements(&shape) * leat_array_type_bytes(array->type);
     *column = (leat_row_column){ .type = array->type,
                                  .big_endian = array->big_endian,
+                                 .to_inf = s->to_inf,
                                  .file = file,
                                  .memory = memory,
                                  .offset = array->offset,

@@ -11,6 +11,7 @@
 
 typedef struct idx_options {
     leat_strings images, labels;
+    int32_t overflow;
 } idx_options;
 
 static const leat_option options[] = {
@@ -19,7 +20,7 @@ static const leat_option options[] = {
                         "byte order of their names"),
     LEAT_OPTION_STRINGS(idx_options, labels, "[]",
                         "files of their labels, as many as files of images; default: no labels"),
-    LEAT_OPTION_END
+    LEAT_OVERFLOW_ROW(idx_options), LEAT_OPTION_END
 };
 
 /* An array in a file or in memory. */
@@ -134,7 +135,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *images, con
 {
     idx_file image, label;
     int rc;
-    (void)opts;
+    s->to_inf = ((const idx_options *)opts)->overflow == LEAT_OVERFLOW_INF;
     if ((rc = open_file(s, images, &image, err)) < 0 ||
         (labels && (rc = open_file(s, labels, &label, err)) < 0))
         return rc;

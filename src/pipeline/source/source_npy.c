@@ -14,6 +14,7 @@ typedef struct npy_options {
     leat_strings files, labels;
     leat_string name;
     const leat_node *features;
+    int32_t overflow;
 } npy_options;
 
 static const leat_option options[] = {
@@ -27,6 +28,7 @@ static const leat_option options[] = {
     LEAT_OPTION_NODE(npy_options, features, "",
                      "tensor name: array name, for each array of a .npz file to read; default: all "
                      "arrays under their own names"),
+    LEAT_OVERFLOW_ROW(npy_options),
     LEAT_OPTION_END
 };
 
@@ -192,6 +194,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     uint8_t begin[4];
     leat_row_file *file, *label_file;
     int rc;
+    s->to_inf = o->overflow == LEAT_OVERFLOW_INF;
     if ((rc = leat_row_files_file(s, path, &file, err)) < 0 ||
         (rc = leat_row_files_part(s, file->path, err)) < 0)
         return rc;

@@ -277,6 +277,31 @@ static void labels_are_known(void **state)
     leat_plan_close(&plan);
 }
 
+/* Row 1 has a finite value beyond float32; infinities and NaN are stored as such. */
+static void a_float64_too_large_is_an_error_or_inf(void **state)
+{
+    static const double values[] = { 1, INFINITY, -1e300, 3e38 };
+    leat_batch *batch;
+    leat_error err;
+    (void)state;
+    put_npy("large.npy", &(array_of){ NULL, "<f8", ", 2", 2, 16, values });
+    leat_plan *plan = row_files_plan("npy: '@large.npy'", "pipeline: [{batch: 2}]");
+    leat_loader *loader = open_loader(plan, NULL);
+    assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "large.npy, row 1: value 0 of 'image' is -1e+300, too"));
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    plan = row_files_plan("npy: {files: '@large.npy', overflow: inf}", "pipeline: [{batch: 2}]");
+    loader = open_loader(plan, NULL);
+    batch = take_all(loader);
+    const leat_view view = leat_batch_tensor(batch, 0);
+    assert_true(isinf(element(&view, 1)) && element(&view, 1) > 0);
+    assert_true(isinf(element(&view, 2)) && element(&view, 2) < 0);
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +313,7 @@ int main(void)
         cmocka_unit_test(ranks_share_the_rows),
         cmocka_unit_test(several_files_follow_each_other),
         cmocka_unit_test(labels_are_known),
+        cmocka_unit_test(a_float64_too_large_is_an_error_or_inf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
