@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps of leat, PyTorch and Keras on one core, by turns.
+"""Training steps of leat, PyTorch and Keras on the same cores, alternating.
 
     TORCH/bin/python bench/train_peers.py mlp --leat build/leat --keras TF/bin/python --turns 5 --out mlp.json
     TORCH/bin/python bench/train_peers.py mlp --out mlp.json     # only prints the table of what was measured
@@ -10,10 +10,12 @@ SGD with momentum). Same model, batch and optimiser in all arms; inputs are rand
 
 PyTorch and Keras have as many batches ready as tensors in memory, and run their steps in a process that waits between its turns. leat's
 arm is `leat train` anew in each turn, its samples/s in steady state; they include its loader (shuffled rows of a .npy file). All
-arms are bound to --core, with one thread for computing.
+arms are bound to --cores, with one thread for computing on each.
 
     torch           eager; images channels_last; fused optimiser
+    contiguous      images and weights in PyTorch's own layout (NCHW) instead of channels_last
     torch compile   torch.compile of the model with its loss; fused optimiser
+    max             torch.compile with mode="max-autotune"
     torch compiled2 the same, and torch.compile of the (foreach) optimiser's step
     keras           one tf.function for the step
     keras xla       the same with jit_compile
@@ -37,16 +39,18 @@ JOBS = {
     "mlp": {"shape": [100], "batch": 10, "rows": 10000, "seconds": 1.5, "steps": 80000,
             "optimizer": "{adam: {learning_rate: 1.0e-3}}",
             "model": "[dense: 128, relu, dense: 10]",
-            "arms": ["leat", "torch", "torch compile", "torch compiled2", "keras", "keras xla", "keras fit"]},
+            "arms": ["leat", "torch", "torch compile", "torch compile max", "torch compiled2", "keras", "keras xla", "keras fit"]},
     "cnn": {"shape": [32, 32, 3], "batch": 128, "rows": 3840, "seconds": 2.5, "steps": 90,
             "optimizer": "{adam: {learning_rate: 2.0e-3}}",
             "model": "[" + ", ".join(f"conv2d: {{filters: {n}, kernel: 3, padding: same, bias: false}}, batch_norm, relu, "
                                      "max_pool: 2" for n in (32, 64, 128)) + ", flatten, dense: 10]",
-            "arms": ["leat", "leat bf16", "torch", "torch bf16", "torch compile", "torch compile bf16", "keras", "keras xla"]},
+            "arms": ["leat", "leat bf16", "torch", "torch contiguous", "torch bf16", "torch compile",
+                     "torch compile contiguous", "torch compile max", "torch compile bf16", "keras", "keras xla"]},
     "resnet18": {"shape": [32, 32, 3], "batch": 64, "rows": 640, "seconds": 4, "steps": 10,
                  "optimizer": "{sgd: {learning_rate: 0.01, momentum: 0.9}}",
                  "model": "{resnet18: {classes: 10}}",
-                 "arms": ["leat", "leat bf16", "torch", "torch bf16", "torch compile", "torch compile bf16"]},
+                 "arms": ["leat", "leat bf16", "torch", "torch contiguous", "torch bf16", "torch compile",
+                          "torch compile contiguous", "torch compile max", "torch compile bf16"]},
 }
 
 
@@ -77,16 +81,22 @@ def torch_model(name):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(2048, 10))
 
 
+def n_cores():
+    """As many threads as the cores to which this process is bound."""
+    return len(os.sched_getaffinity(0))
+
+
 def torch_step(name, arm):
     import torch
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(n_cores())
     job, image = JOBS[name], len(JOBS[name]["shape"]) == 3
     model = torch_model(name)
     data = [(torch.tensor(x), torch.tensor(y)) for x, y in batches(job)]
     if image:
-        model = model.to(memory_format=torch.channels_last)
-        data = [(x.permute(0, 3, 1, 2).contiguous(memory_format=torch.channels_last), y) for x, y in data]
+        layout = torch.contiguous_format if "contiguous" in arm else torch.channels_last
+        model = model.to(memory_format=layout)
+        data = [(x.permute(0, 3, 1, 2).contiguous(memory_format=layout), y) for x, y in data]
     whole = "compiled2" in arm
     how = {"foreach": True} if whole else {"fused": True}
     optimizer = (torch.optim.SGD(model.parameters(), 0.01, 0.9, **how) if name == "resnet18"
@@ -97,7 +107,7 @@ def torch_step(name, arm):
             return torch.nn.functional.cross_entropy(model(x), y)
 
     if "compile" in arm:
-        loss_of = torch.compile(loss_of)
+        loss_of = torch.compile(loss_of, mode="max-autotune" if "max" in arm else None)
     update = torch.compile(optimizer.step) if whole else optimizer.step
 
     def step(i):
@@ -129,7 +139,7 @@ def keras_step(name, arm):
     import keras
     import tensorflow as tf
 
-    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_intra_op_parallelism_threads(n_cores())
     tf.config.threading.set_inter_op_parallelism_threads(1)
     model, optimizer = keras_model(name), keras.optimizers.Adam(1e-3)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
@@ -172,8 +182,8 @@ def serve(name, arm):
 
 
 def leat_turn(a, job, arm, folder):
-    command = ["taskset", "-c", str(a.core), a.leat, "train", os.path.join(folder, "job.yaml"), "-q", "--json", "-", "--steps",
-               str(job["steps"])]
+    command = ["taskset", "-c", a.cores, a.leat, "train", os.path.join(folder, "job.yaml"), "-q", "--json", "-", "--steps",
+               str(job["steps"]), "--set", f"train.threads={len(a.cores.split(','))}"]
     if "bf16" in arm:
         command += ["--set", "train.precision=bf16"]
     out = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -199,7 +209,7 @@ def measure(a, job, arms):
         if arm.startswith("leat"):
             continue
         python = a.keras if arm.startswith("keras") else sys.executable
-        children[arm] = subprocess.Popen(["taskset", "-c", str(a.core), python, __file__, a.job, "--serve", arm], text=True,
+        children[arm] = subprocess.Popen(["taskset", "-c", a.cores, python, __file__, a.job, "--serve", arm], text=True,
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         start = time.time()
         if children[arm].stdout.readline() != "ready\n":
@@ -246,7 +256,7 @@ def main():
     p.add_argument("job", choices=JOBS)
     p.add_argument("--leat", default="build/leat")
     p.add_argument("--keras", default=sys.executable, help="a Python that has TensorFlow")
-    p.add_argument("--core", type=int, default=1)
+    p.add_argument("--cores", default="1", help="as for taskset, such as 0,1: one thread each")
     p.add_argument("--turns", type=int, default=0)
     p.add_argument("--arms", help="comma-separated; default: all")
     p.add_argument("--out", required="--serve" not in sys.argv)
