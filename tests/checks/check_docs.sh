@@ -63,5 +63,12 @@ while read -r file name; do
 done <<END
 $comments
 END
+# The newest heading of the changelog is the version.
+version=$(sed -n 's/^#define LEAT_VERSION  *"\(.*\)"/\1/p' include/leat/api.h)
+newest=$(sed -n 's/^## //p' CHANGELOG.md | head -1)
+case $newest in
+"$version" | "$version ("*) n=$((n + 1)) ;;
+*) echo "CHANGELOG.md begins with '$newest', but the version is '$version'"; bad=1 ;;
+esac
 [ $n -gt 0 ] && [ $bad = 0 ] && echo "$n names and links lead somewhere"
 exit $bad
