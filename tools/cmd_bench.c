@@ -125,7 +125,8 @@ static int open_plan(struct bench *b, leat_error *err)
     int rc;
     if ((rc = leat_setup_config(b->run.path, &b->o->set, &b->config, err)) < 0 ||
         (rc = leat_setup_threads(b->config, b->o->threads, err)) < 0 ||
-        (b->o->digest && (rc = leat_config_set(b->config, "engine.digest=true", err)) < 0) ||
+        (b->o->digest &&
+         (rc = leat_config_set_as(b->config, "engine.digest=true", "--digest", err)) < 0) ||
         (rc = leat_setup_trace(b->config, b->o->trace, err)) < 0)
         return rc;
     return leat_plan_open(b->config, NULL, &b->run.plan, err);

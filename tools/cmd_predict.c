@@ -46,7 +46,7 @@ struct predict {
 static int set(struct predict *p, const char *section, const char *what, leat_error *err)
 {
     char *text = leat_files_text("%s%s%s", section ? section : "", section ? "." : "", what);
-    const int rc = text ? leat_config_set(p->t.config, text, err)
+    const int rc = text ? leat_config_set_as(p->t.config, text, p->call->arguments[0], err)
                         : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(text);
     return rc;

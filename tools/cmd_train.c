@@ -72,7 +72,7 @@ struct train {
 static int set_checkpoint(struct train *t, leat_error *err)
 {
     char *text = leat_files_text("train.checkpoint.dir=%s", t->o->checkpoint);
-    const int rc = text ? leat_config_set(t->config, text, err)
+    const int rc = text ? leat_config_set_as(t->config, text, "--checkpoint", err)
                         : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(text);
     return rc;
@@ -89,7 +89,7 @@ static int open_plans(struct train *t, leat_error *err)
     snprintf(text, sizeof text, "train.epochs=%lld", (long long)t->o->epochs);
     if ((rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
         (rc = leat_setup_threads(t->config, t->o->threads, err)) < 0 ||
-        (t->o->epochs > 0 && (rc = leat_config_set(t->config, text, err)) < 0) ||
+        (t->o->epochs > 0 && (rc = leat_config_set_as(t->config, text, "--epochs", err)) < 0) ||
         (t->o->checkpoint && (rc = set_checkpoint(t, err)) < 0) ||
         (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
         (rc = leat_plan_open(t->config, NULL, &t->run.plan, err)) < 0)

@@ -107,10 +107,8 @@ int main(int argc, char **argv)
         leat_help_all(stderr);
         return LEAT_EXIT_USAGE;
     }
-    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
-        printf("leat %s\n", leat_version());
-        return close_stdout(LEAT_EXIT_OK);
-    }
+    if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+        return close_stdout(run_command(&leat_command_version, argc - 2, argv + 2));
     const bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
     const leat_command *command = leat_command_find(help ? "help" : argv[1]);
     if (!command)

@@ -69,7 +69,7 @@ int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err)
     if (threads < 0)
         return LEAT_OK;
     snprintf(text, sizeof text, "engine.threads=%lld", (long long)threads);
-    return leat_config_set(config, text, err);
+    return leat_config_set_as(config, text, "--threads", err);
 }
 
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
@@ -110,7 +110,7 @@ int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
                                    0, err);
     if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0) {
         snprintf(text, sizeof text, "engine.spans=%lld", (long long)spans_of_thread(config));
-        rc = leat_config_set(config, text, err);
+        rc = leat_config_set_as(config, text, "--trace", err);
     } else if (rc == LEAT_OK && strtod(text, &end) == 0 && end != text) {
         rc = leat_fail(err, LEAT_E_ARGUMENT,
                        "engine.spans is 0, so nothing would be recorded; leave it out, or set it "

@@ -36,6 +36,14 @@ LEAT_API int leat_config_parse(const char *text, const char *name, leat_config *
  * returns  LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM; after an error the config is as it was */
 LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_error *err);
 
+/* The same for a value that the user did not write as `--set`: messages about it, also those of
+ * leat_plan_open() and leat_trainer_open(), begin with `origin` in place of "--set PATH".
+ * origin   what the user did write, such as "--epochs"; copied; NULL: as leat_config_set()
+ * returns  as leat_config_set()
+ * threads  a config is not shared between threads */
+LEAT_API int leat_config_set_as(leat_config *config, const char *assignment, const char *origin,
+                                leat_error *err);
+
 /* The value at a path as text ("128", "[32, 32]"), cut to fit; LEAT_E_ARGUMENT if absent. */
 LEAT_API int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,
                              leat_error *err);

@@ -151,6 +151,8 @@ static bool put(leat_config *config, leat_walk *w, leat_node *value)
     return true;
 }
 
+enum { PLACE_BYTES = LEAT_WALK_BYTES + 8 };
+
 /* The steps that are left must be names: an index cannot add an entry to a list. */
 static int check_left(leat_walk *w)
 {
@@ -165,14 +167,23 @@ static int check_left(leat_walk *w)
     return LEAT_OK;
 }
 
-static int set(leat_config *config, leat_walk *w, const char *text)
+/* What messages name as the place of a value. */
+static const char *place_of(const char *origin, const char *path, char text[PLACE_BYTES])
 {
-    char file[LEAT_WALK_BYTES + 8];
+    if (origin)
+        return origin;
+    snprintf(text, PLACE_BYTES, "--set %s", path);
+    return text;
+}
+
+static int set(leat_config *config, leat_walk *w, const char *text, const char *origin)
+{
+    char room[PLACE_BYTES];
+    const char *const file = place_of(origin, w->path, room);
     leat_node *value = NULL;
     int rc = leat_config_walk_down(w, config->root);
     if (rc || (rc = check_left(w)) != LEAT_OK)
-        return leat_fail_in(w->err, rc, "--set %s: ", w->path);
-    snprintf(file, sizeof file, "--set %s", w->path);
+        return leat_fail_in(w->err, rc, "%s: ", file);
     const char *kept = leat_tree_text(&config->tree, file, strlen(file));
     if (!kept)
         return leat_fail(w->err, LEAT_E_NOMEM, "%s: no memory for the value", file);
@@ -184,6 +195,13 @@ static int set(leat_config *config, leat_walk *w, const char *text)
 
 int leat_config_set(leat_config *config, const char *assignment, leat_error *err)
 {
+    return leat_config_set_as(config, assignment, NULL, err);
+}
+
+int leat_config_set_as(leat_config *config, const char *assignment, const char *origin,
+                       leat_error *err)
+{
+    char room[PLACE_BYTES];
     if (!config || !assignment)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_config_set: config and assignment must be given");
@@ -191,11 +209,11 @@ int leat_config_set(leat_config *config, const char *assignment, leat_error *err
     const char *equals = strchr(assignment, '=');
     if (!equals)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "--set %.200s: '=' is missing; write path=value, such as "
+                         "%.200s: '=' is missing; write path=value, such as "
                          "pipeline.prefetch.batches=0",
-                         assignment);
+                         place_of(origin, assignment, room));
     const int rc = leat_config_walk_split(&w, assignment, (size_t)(equals - assignment));
     if (rc)
-        return leat_fail_in(err, rc, "--set ");
-    return set(config, &w, equals + 1);
+        return leat_fail_in(err, rc, "%s%s", origin ? origin : "--set", origin ? ": " : " ");
+    return set(config, &w, equals + 1, origin);
 }

@@ -26,7 +26,7 @@ struct leat_node {
     bool quoted;      /* the scalar has quotes: "null" is then a string */
     leat_node *first; /* children of lists and maps, in order */
     leat_node *next;  /* sibling */
-    const char *file; /* as given to load, or "--set path" */
+    const char *file; /* as given to load, "--set path", or an origin (leat_config_set_as()) */
     int line, column; /* from 1, of the value; 0 = unknown */
     int key_line, key_column;
     /* For messages about a key that --set added: another path that ends with this name. NULL: none. */

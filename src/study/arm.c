@@ -52,7 +52,7 @@ int leat_arm_set_device(leat_config *config, const char *device, leat_error *err
     if ((size_t)snprintf(text, sizeof text, "train.device=%s", device) >= sizeof text)
         return leat_fail(err, LEAT_E_CONFIG, "the name of the device is too long");
     const int rc = check_device(device, err);
-    return rc < 0 ? rc : leat_config_set(config, text, err);
+    return rc < 0 ? rc : leat_config_set_as(config, text, "--device", err);
 }
 
 /* Whether a value of the config has this text; false if it is absent. */

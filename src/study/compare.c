@@ -41,12 +41,13 @@ struct study {
 static int set(leat_arm *arm, const char *path, size_t path_length, const char *value,
                size_t length, leat_error *err)
 {
-    char text[2048];
+    char text[2048], origin[sizeof text];
     if (path_length + length + 2 > sizeof text)
         return leat_fail(err, LEAT_E_ARGUMENT, "the value of %.*s is too long", (int)path_length,
                          path);
     snprintf(text, sizeof text, "%.*s=%.*s", (int)path_length, path, (int)length, value);
-    return leat_config_set(arm->config, text, err);
+    snprintf(origin, sizeof origin, "%.*s", (int)path_length, path);
+    return leat_config_set_as(arm->config, text, origin, err);
 }
 
 static void name_value(leat_compare_arm *out, const leat_vary *vary, leat_vary_slice value)

@@ -50,7 +50,7 @@ static int set(leat_config *config, leat_error *err, const char *path, const cha
     char text[512];
     if (leat_text(text, sizeof text, "%s=%s", path, value) >= (int)sizeof text)
         return leat_fail(err, LEAT_E_ARGUMENT, "the name of a device is too long: %.80s…", value);
-    return leat_config_set(config, text, err);
+    return leat_config_set_as(config, text, path, err);
 }
 
 /* A copy of the config for one device and batch size, without prefetch. */

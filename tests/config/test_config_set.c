@@ -210,6 +210,36 @@ static void bad_sets(void **state)
     leat_config_close(&config);
 }
 
+/* Messages name what the user wrote, and not a --set that nobody wrote. */
+static void an_origin_replaces_set(void **state)
+{
+    static const struct {
+        const char *set, *message;
+    } cases[] = {
+        { "train.epochs", "--epochs: '=' is missing" },
+        { ".a=1", "--epochs: " },
+        { "pipeline.btach.size=1", "--epochs: pipeline has no 'btach'" },
+        { "pipeline.batch=[1", "--epochs: this '[' is not closed" },
+    };
+    char origin[] = "--epochs";
+    leat_config *config = parse(config_sample);
+    leat_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(leat_config_set_as(config, cases[i].set, origin, &err), LEAT_E_CONFIG);
+        if (strncmp(err.message, cases[i].message, strlen(cases[i].message)) != 0 ||
+            strstr(err.message, "--set"))
+            fail_msg("%s: %s", cases[i].set, err.message);
+    }
+    assert_int_equal(leat_config_set_as(config, "train.epochs=2", origin, &err), LEAT_OK);
+    assert_int_equal(leat_config_set_as(config, "train.seed=2", NULL, &err), LEAT_OK);
+    memset(origin, 'x', sizeof origin - 1); /* it was copied */
+    const leat_node *const train = leat_node_find(leat_config_root(config), "train");
+    assert_string_equal(leat_node_find(train, "epochs")->file, "--epochs");
+    assert_string_equal(leat_node_find(train, "seed")->file, "--set train.seed");
+    leat_config_close(&config);
+}
+
 static void bad_gets(void **state)
 {
     (void)state;
@@ -360,6 +390,7 @@ int main(void)
         cmocka_unit_test(set_writes),
         cmocka_unit_test(sets_add_up),
         cmocka_unit_test(bad_sets),
+        cmocka_unit_test(an_origin_replaces_set),
         cmocka_unit_test(bad_gets),
         cmocka_unit_test(set_values_say_where_they_came_from),
         cmocka_unit_test(failed_allocations_of_set),

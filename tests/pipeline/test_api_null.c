@@ -102,6 +102,8 @@ static void configs_and_devices(void **state)
     check(leat_config_parse("a: 1\n", "x", &config, &err), &err);
     REFUSED(leat_config_set(NULL, "a=1", &err));
     REFUSED(leat_config_set(config, NULL, &err));
+    REFUSED(leat_config_set_as(NULL, "a=1", "x", &err));
+    REFUSED(leat_config_set_as(config, NULL, "x", &err));
     REFUSED(leat_config_get(NULL, "a", text, sizeof text, &err));
     REFUSED(leat_config_get(config, NULL, text, sizeof text, &err));
     REFUSED(leat_config_get(config, "a", NULL, 8, &err));

@@ -2,6 +2,7 @@
  *
  * test_command.c: help, usage and output of all commands. */
 #include "fixtures/command_fixture.h"
+#include "leat/api.h"
 
 /* Names of all commands, from the list that `leat help` prints. */
 static int list_commands(char names[32][32])
@@ -57,7 +58,7 @@ static void usage_errors_exit_2_and_help(void **state)
         { "convert images", "needs images DIR" },
         { "convert imags d -o x", "it knows: tfrecord, images, npy" },
         { "convert images d", "needs -o PREFIX" },
-        { "convert images a b -o x", "one folder, not also 'b'" },
+        { "convert images a b -o x", "one folder or list, not also 'b'" },
         { "convert images images -o", "-o needs a value: PATH" },
         { "convert images images -o x --shards", "--shards needs a value: N" },
         { "convert images images -o x --shards 0", "between 1 and 99999" },
@@ -163,6 +164,21 @@ static void lost_output_is_a_failure(void **state)
     expect_in(out, "leat ");
 }
 
+static void the_version_is_text_or_json(void **state)
+{
+    (void)state;
+    expect_success(shell("$L --version"));
+    assert_string_equal(out, "leat " LEAT_VERSION "\n");
+    expect_success(shell("$L --version --json"));
+    json_t *json = parse_out();
+    assert_string_equal(json_string_value(json_object_get(json, "leat")), LEAT_VERSION);
+    assert_string_equal(json_string_value(json_object_get(json, "command")), "version");
+    json_decref(json);
+    expect_success(shell("$L -V --json=version.json && cat version.json"));
+    expect_in(out, "\"leat\": \"" LEAT_VERSION "\"");
+    expect_failure(shell("$L --version now"), 2, "now");
+}
+
 /* `--json DATA` would be a way to lose data: only what ends in .json is taken for its file. */
 static void json_does_not_eat_arguments(void **state)
 {
@@ -208,6 +224,7 @@ int main(void)
         cmocka_unit_test(pages_are_made_from_the_tables),
         cmocka_unit_test(completion_is_bash_and_completes),
         cmocka_unit_test(lost_output_is_a_failure),
+        cmocka_unit_test(the_version_is_text_or_json),
         cmocka_unit_test_teardown(json_does_not_eat_arguments, clean),
         cmocka_unit_test(devices_tell_what_is_simulated),
     };

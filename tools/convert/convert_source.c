@@ -84,6 +84,8 @@ static char *source_text(const leat_convert_source *c)
     return NULL;
 }
 
+#define COMMAND_LINE "command line" /* in messages, where a config has the name of its file */
+
 static int open_config(const leat_convert_source *c, leat_config **out, leat_error *err)
 {
     if (!c->kind)
@@ -91,7 +93,7 @@ static int open_config(const leat_convert_source *c, leat_config **out, leat_err
     char *const text = source_text(c);
     if (!text)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const int rc = leat_config_parse(text, "command line", out, err);
+    const int rc = leat_config_parse(text, COMMAND_LINE, out, err);
     free(text);
     return rc;
 }
@@ -100,12 +102,13 @@ static int open_plan(struct job *job, leat_error *err)
 {
     leat_config *config = NULL;
     char shuffle[100] = "", pipeline[200];
+    const char *const origin = job->c->kind ? COMMAND_LINE : job->c->arguments[0];
     int rc;
     if (job->c->shuffle)
         snprintf(shuffle, sizeof shuffle, "{shuffle: {seed: %.40s}}, ", job->c->shuffle);
     snprintf(pipeline, sizeof pipeline, "pipeline=[%s{batch: 32}, {prefetch: 2}]", shuffle);
     if ((rc = open_config(job->c, &config, err)) >= 0 &&
-        (rc = leat_config_set(config, pipeline, err)) >= 0 &&
+        (rc = leat_config_set_as(config, pipeline, origin, err)) >= 0 &&
         (rc = leat_setup_threads(config, job->c->threads, err)) >= 0)
         rc = leat_plan_open(config, NULL, &job->plan, err);
     leat_config_close(&config);

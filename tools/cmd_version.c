@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cmd_version.c: `leat --version`. main.c runs it. It is not in the list of subcommands, because it is written
+ * as an option. */
+#include "command.h"
+#include "report/json.h"
+
+struct version_options {
+    const char *json;
+};
+
+static const leat_option options[] = { LEAT_ROW_JSON(struct version_options), LEAT_OPTION_END };
+
+static int run(const leat_call *call)
+{
+    const struct version_options *const o = call->options;
+    leat_error err;
+    if (!leat_json_to_stdout(o->json))
+        printf("leat %s\n", leat_version());
+    return leat_json_write(leat_json_open("version"), o->json, &err) < 0
+               ? leat_command_fail("--version", &err)
+               : LEAT_EXIT_OK;
+}
+
+const leat_command leat_command_version = {
+    .name = "--version",
+    .summary = "print the version of leat",
+    .arguments = "",
+    .text = "Prints the version of leat.",
+    .options_size = sizeof(struct version_options),
+    .options = options,
+    .run = run,
+};
