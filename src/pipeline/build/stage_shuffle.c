@@ -18,7 +18,7 @@ typedef struct shuffle_options {
 
 static const leat_option shuffle_table[] = {
     LEAT_OPTION_ROW(shuffle_options, seed, I64, "auto", 0, LEAT_OPTION_I64_MAX, autos,
-                    "seed of the order; auto: the config's seed"),
+                    "seed of the order, always with its name; auto: the config's seed"),
     LEAT_OPTION_BOOL(shuffle_options, reshuffle, "true", "a new order in every epoch"),
     LEAT_OPTION_I64_OR(shuffle_options, block, "none", 1, COUNT_MAX, nones,
                        "for slow disks: neighbouring samples per block; blocks are shuffled, then "
@@ -30,6 +30,24 @@ static const leat_option shuffle_table[] = {
         "blocks with block"),
     LEAT_OPTION_END
 };
+
+/* Refuses a number without a name: `shuffle: 1000` would be a seed here, but tf.data reads it as a buffer. */
+static int refuse_bare(const shuffle_options *o, const leat_node *entry, leat_error *err)
+{
+    const leat_node *given, *bare;
+    const char *name;
+    const int rc = leat_node_named(entry, "stage", &name, &given, err);
+    if (rc < 0)
+        return rc;
+    bare = given && given->kind == LEAT_NODE_MAP ? leat_node_find(given, "") : given;
+    if (o->seed < 0 || !bare || bare->kind != LEAT_NODE_SCALAR)
+        return LEAT_OK;
+    return leat_node_fail(bare, err, LEAT_E_CONFIG,
+                          "stage 'shuffle': %s is a seed or a size: write `shuffle: {seed: %s}` "
+                          "for the seed of an order of all samples, or `shuffle: {window: %s}` to "
+                          "shuffle samples only with their neighbours",
+                          bare->text, bare->text, bare->text);
+}
 
 static int read_window(const shuffle_options *o, const leat_node *where, leat_shuffle *out,
                        leat_error *err)
@@ -74,8 +92,8 @@ static int add_shuffle(leat_build *build, const void *options, const leat_node *
     leat_shuffle shuffle = { .seed = o->seed < 0 ? build->plan->seed : (uint64_t)o->seed,
                              .reshuffle = o->reshuffle != 0 };
     leat_error inner;
-    int rc = read_window(o, where, &shuffle, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = refuse_bare(o, where, err)) < 0 || (rc = read_window(o, where, &shuffle, err)) < 0)
         return rc;
     const leat_order *const order = &build->plan->order;
     const uint64_t n = build->batch ? order->n_batches : order->n_samples;
