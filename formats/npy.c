@@ -202,6 +202,9 @@ int leat_npy_parse(const uint8_t *header, size_t n, leat_array *out, leat_format
         if (!take(&c, ',') && (c.at == c.end || *c.at != '}'))
             return bad(err, "the .npy header is damaged: it does not end");
     }
+    skip_space(&c);
+    if (c.at < c.end)
+        return bad(err, "the .npy header is damaged: there is text after its closing '}'");
     if (seen != HAS_ALL)
         return bad(err, "the .npy header is damaged: it lacks descr, fortran_order or shape");
     if (fortran && out->rank > 1)

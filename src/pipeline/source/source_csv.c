@@ -35,6 +35,13 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
+/* The first line of the first file that has one. */
+typedef struct first_line {
+    const leat_row_file *file; /* borrowed; NULL: none was read */
+    uint8_t *bytes;            /* owned */
+    size_t n;
+} first_line;
+
 /* The files are parts without columns. */
 typedef struct csv_source {
     leat_row_files rows;
@@ -42,6 +49,7 @@ typedef struct csv_source {
     size_t n_begins;
     leat_csv_layout layout;
     leat_csv_features features;
+    first_line first; /* while the source opens */
 } csv_source;
 
 static void close_csv(leat_source *base)
@@ -116,9 +124,32 @@ static int count_fields(const leat_row_file *file, const uint8_t *record, size_t
     return LEAT_OK;
 }
 
+/* The files must have the same names in the same order: columns are found in the first file only.
+ * count_fields() has checked that both lines have names. */
+static int compare_names(const csv_source *source, const leat_row_file *file, const uint8_t *line,
+                         size_t n, const leat_node *where, leat_error *err)
+{
+    const first_line *const first = &source->first;
+    leat_csv_cursor a = leat_csv_begin(first->bytes, first->n, source->layout.delimiter);
+    leat_csv_cursor b = leat_csv_begin(line, n, source->layout.delimiter);
+    for (int64_t column = 0; !a.done && !b.done; column++) {
+        char rooms[2][LEAT_CSV_FIELD];
+        size_t size;
+        const char *const wanted = leat_csv_take(&a, rooms[0], sizeof rooms[0], &size);
+        const char *const found = leat_csv_take(&b, rooms[1], sizeof rooms[1], &size);
+        if (strcmp(wanted, found) != 0)
+            return leat_node_fail(
+                where, err, LEAT_E_DATA,
+                "%s: column %lld is named '%.80s', in %s it is '%.80s': the files of a "
+                "source need the same columns in the same order",
+                file->path, (long long)column, found, first->file->path, wanted);
+    }
+    return LEAT_OK;
+}
+
 /* Reads what the first line of a file says. */
 static int read_first(csv_source *source, const csv_options *o, const leat_row_file *file,
-                      const places *found, bool is_first, const leat_node *where, leat_error *err)
+                      const places *found, const leat_node *where, leat_error *err)
 {
     uint8_t *line;
     size_t n;
@@ -128,15 +159,19 @@ static int read_first(csv_source *source, const csv_options *o, const leat_row_f
     if (rc < 0 ||
         (rc = count_fields(file, line, n, *o->delimiter.text, has_names, &fields, err)) < 0)
         goto end;
-    if (is_first) {
+    if (!source->first.file) {
+        source->first = (first_line){ file, line, n };
         source->layout.n_columns = o->columns.n ? o->columns.n : fields;
         rc = leat_csv_features_open(&source->features, &source->rows.base, o->features,
                                     &source->layout, line, has_names ? n : 0, err);
-    } else if (fields != source->layout.n_columns) {
-        rc = leat_node_fail(where, err, LEAT_E_DATA, "%s has %lld columns, %s has %lld", file->path,
-                            (long long)fields, source->rows.parts[0].path,
-                            (long long)source->layout.n_columns);
+        return rc;
     }
+    if (fields != source->layout.n_columns)
+        rc = leat_node_fail(where, err, LEAT_E_DATA, "%s has %lld columns, %s has %lld", file->path,
+                            (long long)fields, source->first.file->path,
+                            (long long)source->layout.n_columns);
+    else if (has_names)
+        rc = compare_names(source, file, line, n, where, err);
 end:
     free(line);
     return rc;
@@ -171,8 +206,7 @@ static int add_file(csv_source *source, const csv_options *o, const char *path,
     int rc;
     if ((rc = leat_row_files_file(&source->rows, path, &file, err)) >= 0 &&
         (rc = scan_file(file, *o->delimiter.text, &found, err)) >= 0 &&
-        (found.n < 2 ||
-         (rc = read_first(source, o, file, &found, !source->features.n_targets, where, err)) >= 0))
+        (found.n < 2 || (rc = read_first(source, o, file, &found, where, err)) >= 0))
         rc = add_part(source, file, &found, has_header && found.n > 1, err);
     free(found.at);
     return rc;
@@ -192,6 +226,8 @@ static int open_all(csv_source *source, const csv_options *o, char *const *paths
     for (size_t i = 0; i < n_paths && rc >= 0; i++)
         rc = add_file(source, o, paths[i], where, err);
     source->layout.names = NULL;
+    free(source->first.bytes);
+    source->first = (first_line){ 0 };
     if (rc >= 0 && !source->rows.base.n_records)
         rc = leat_node_fail(where, err, LEAT_E_DATA, "no record in %zu file%s (first: %s)", n_paths,
                             n_paths == 1 ? "" : "s", paths[0]);

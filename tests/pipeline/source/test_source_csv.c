@@ -277,6 +277,44 @@ static void files_have_the_same_columns(void **state)
     assert_non_null(strstr(err.message, "many-3.csv has 3 columns"));
 }
 
+static void names_have_the_same_order(void **state)
+{
+    static const char *const equal[] = { "\xef\xbb\xbf\"a\",b\r\n3,4\r\n", "\n a ,\tb \n3,4\n",
+                                         "a,b\n" };
+    static const struct {
+        const char *text, *message;
+    } others[] = {
+        { "b,a\n2,1\n", "order-2.csv: column 0 is named 'b', in " },
+        { "b,a\n", "order-2.csv: column 0 is named 'b', in " },
+        { "a,B\n1,2\n", "order-2.csv: column 1 is named 'B', in " },
+        { "3,4\n", "order-2.csv: column 0 is named '3', in " },
+    };
+    (void)state;
+    put_text("order-0.csv", "");
+    put_text("order-1.csv", "a,b\n1,2\n");
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
+        put_text("order-2.csv", equal[i]);
+        first f = open_first(in_folder("order-*.csv"), "features: {x: [b]}", ALL);
+        assert_true(*(const float *)tensor(&f, "x").data == 2);
+        close_first(&f);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        leat_plan *plan;
+        leat_error err;
+        put_text("order-2.csv", others[i].text);
+        assert_int_equal(open_csv(in_folder("order-*.csv"), "features: {x: [b]}", ALL, &plan, &err),
+                         LEAT_E_DATA);
+        if (!strstr(err.message, others[i].message) || !strstr(err.message, "order-1.csv it is '"))
+            fail_msg("%zu: %s", i, err.message);
+    }
+    /* Without names, the first line is a record. */
+    put_text("order-2.csv", "3,4\n");
+    put_text("order-1.csv", "1,2\n");
+    first f = open_first(in_folder("order-*.csv"), "header: false, features: {x: 1}", ALL);
+    assert_true(((const float *)tensor(&f, "x").data)[1] == 4);
+    close_first(&f);
+}
+
 /* Every prefix either opens, with records that are whole or bad, or says what is wrong. */
 static void prefixes_are_read_or_refused(void **state)
 {
@@ -319,6 +357,7 @@ int main(void)
         cmocka_unit_test(a_name_of_two_columns_is_refused),
         cmocka_unit_test(errors_say_what_and_where),
         cmocka_unit_test(files_have_the_same_columns),
+        cmocka_unit_test(names_have_the_same_order),
         cmocka_unit_test(prefixes_are_read_or_refused),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
