@@ -17,6 +17,15 @@ static void set_window(const leat_sliding *w, leat_dn_conv_descs *d)
     }
 }
 
+/* oneDNN's AVX2 code for windows of 1 x 1 with a stride first gathers the pixels that it reads, in whole vectors: with
+ * other numbers of channels it writes behind its scratch memory (seen in 2.6.3 with 1 and 3 channels, stride 2). */
+static bool gathers_too_much(const leat_dn_conv_spec *s)
+{
+    const leat_sliding *w = &s->window;
+    return w->size[0] == 1 && w->size[1] == 1 && (w->stride[0] > 1 || w->stride[1] > 1) &&
+           s->in_channels % 16;
+}
+
 /* In any layout, or in the one that the spec gives. */
 static dnnl_status_t describe_weights(const leat_dn_conv_spec *s, dnnl_data_type_t type,
                                       const leat_dn_layout *layout, leat_dn_desc *out)
@@ -45,6 +54,7 @@ static dnnl_status_t describe(const leat_dn_conv_spec *s, leat_dn_conv_descs *d)
     const dnnl_dims_t dst = { s->rows, s->out_channels, w->out[0], w->out[1] };
     const dnnl_dims_t bias = { s->out_channels };
     set_window(w, d);
+    d->not_1x1 = gathers_too_much(s);
     dnnl_status_t status = leat_dn_desc_by_tag(&d->src, 4, src, type, dnnl_nhwc);
     if (status == dnnl_success)
         status = leat_dn_desc_by_tag(&d->dst, 4, dst, type, dnnl_nhwc);

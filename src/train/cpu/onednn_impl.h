@@ -87,6 +87,7 @@ void leat_dn_desc_free(leat_dn_desc desc);
 typedef struct leat_dn_conv_descs {
     leat_dn_desc src, weights, bias, dst; /* bias NULL: none */
     dnnl_dims_t stride, dilation, low, high;
+    bool not_1x1; /* pass over implementations for windows of 1 x 1 */
 } leat_dn_conv_descs;
 
 /* hint: of the gradients' passes, the descriptor of a forward pass for training. */

@@ -4,8 +4,17 @@
  * description of memory is an object of oneDNN's, and one call describes a primitive; in 2.x the description of memory
  * is a struct, and a primitive needs a description of its operation first. See onednn_impl.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "onednn_impl.h"
+
+/* Whether this is an implementation for windows of 1 x 1. */
+static bool is_1x1(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = NULL;
+    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+           name && strstr(name, "1x1");
+}
 
 #if DNNL_VERSION_MAJOR == 2
 
@@ -45,6 +54,25 @@ void leat_dn_desc_free(leat_dn_desc desc)
     free(desc);
 }
 
+/* The first implementation, of those that `d` allows. */
+static dnnl_status_t describe_first(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
+                                    const dnnl_convolution_desc_t *desc,
+                                    const leat_dn_conv_descs *d, const_dnnl_primitive_desc_t hint,
+                                    const_dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_iterator_t at = NULL;
+    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&at, desc, attr, engine, hint);
+    *out = status == dnnl_success ? dnnl_primitive_desc_iterator_fetch(at) : NULL;
+    while (status == dnnl_success && d->not_1x1 && is_1x1(*out)) {
+        dnnl_primitive_desc_destroy(*out);
+        status = dnnl_primitive_desc_iterator_next(at);
+        *out = status == dnnl_success ? dnnl_primitive_desc_iterator_fetch(at) : NULL;
+    }
+    if (at)
+        dnnl_primitive_desc_iterator_destroy(at);
+    return status == dnnl_iterator_ends ? dnnl_unimplemented : status;
+}
+
 dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine, leat_dn_pass pass,
                                 dnnl_prop_kind_t forward, const leat_dn_conv_descs *d,
                                 const_dnnl_primitive_desc_t hint, const_dnnl_primitive_attr_t attr)
@@ -63,8 +91,7 @@ dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
         status = dnnl_dilated_convolution_backward_weights_desc_init(
             &desc, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation, d->low,
             d->high);
-    return status == dnnl_success ? dnnl_primitive_desc_create(out, &desc, attr, engine, hint)
-                                  : status;
+    return status == dnnl_success ? describe_first(out, engine, &desc, d, hint, attr) : status;
 }
 
 dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
@@ -110,9 +137,10 @@ void leat_dn_desc_free(leat_dn_desc desc)
         dnnl_memory_desc_destroy(desc);
 }
 
-dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine, leat_dn_pass pass,
-                                dnnl_prop_kind_t forward, const leat_dn_conv_descs *d,
-                                const_dnnl_primitive_desc_t hint, const_dnnl_primitive_attr_t attr)
+static dnnl_status_t describe_first(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
+                                    leat_dn_pass pass, dnnl_prop_kind_t forward,
+                                    const leat_dn_conv_descs *d, const_dnnl_primitive_desc_t hint,
+                                    const_dnnl_primitive_attr_t attr)
 {
     const dnnl_alg_kind_t kind = dnnl_convolution_direct;
     if (pass == LEAT_DN_FORWARD)
@@ -126,6 +154,21 @@ dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
     return dnnl_convolution_backward_weights_primitive_desc_create(
         out, engine, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation, d->low,
         d->high, hint, attr);
+}
+
+dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine, leat_dn_pass pass,
+                                dnnl_prop_kind_t forward, const leat_dn_conv_descs *d,
+                                const_dnnl_primitive_desc_t hint, const_dnnl_primitive_attr_t attr)
+{
+    dnnl_status_t status = describe_first(out, engine, pass, forward, d, hint, attr);
+    while (status == dnnl_success && d->not_1x1 && is_1x1(*out))
+        status = dnnl_primitive_desc_next_impl(*out);
+    if (status == dnnl_last_impl_reached) {
+        dnnl_primitive_desc_destroy(*out);
+        *out = NULL;
+        return dnnl_unimplemented;
+    }
+    return status;
 }
 
 dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
