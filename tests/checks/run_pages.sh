@@ -1,52 +1,68 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# run_pages.sh: follows pages of docs/ as a reader would, one after another in one folder. A block of YAML
-# behind "Save this as `NAME`" becomes that file, and every command of leat in an indented line must succeed.
-# It stands in for NumPy where a page begins with arrays: x.npy and y.npy exist.
-# Usage: run_pages.sh LEAT PAGE...
+# run_pages.sh: follows pages as a reader would, one after another in one clean folder and in one shell. A block of
+# YAML behind "Save this as `NAME`" becomes that file; every indented block is run, and each of its commands must
+# succeed. A block behind `<!-- not run: REASON -->` is left out and listed. The folder has the clone's examples/ and
+# build/, and stands in for two things: a small set in place of that of `make demo`, and NumPy's x.npy and y.npy.
+# Usage: run_pages.sh BUILD SOURCE PAGE..., the pages as paths in SOURCE
 set -eu
-leat=$(realpath "$1")
-shift
+build=$(realpath "$1") source=$(realpath "$2")
+shift 2
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-mkdir "$tmp/build"
-ln -s "$leat" "$tmp/build/leat"
+ln -s "$build" "$tmp/build"
+ln -s "$source/examples" "$tmp/examples"
+mkdir -p "$tmp/data/demo"
 
 npy() { # FILE TYPE SHAPE BYTES: an array of zeros, format version 1.0 with a header of 128 bytes
     printf "\223NUMPY\001\000\166\000%-117s\n" "{'descr': '$2', 'fortran_order': False, 'shape': ($3), }" >"$1"
     head -c "$4" /dev/zero >>"$1"
 }
-npy "$tmp/x.npy" '<f4' '1000, 100' 400000
-npy "$tmp/y.npy" '<i8' '1000,' 8000
+npy "$tmp/data/x.npy" '<f4' '1000, 100' 400000
+npy "$tmp/data/y.npy" '<i8' '1000,' 8000
+(
+    cd "$tmp"
+    build/leat synth data/demo/images --n 300 --split 0.1
+    build/leat convert images data/demo/images/train -o data/demo/shapes-train --shards 4 --shuffle 1
+    build/leat convert images data/demo/images/test -o data/demo/shapes-test
+) >/dev/null
 
-for page in "$@"; do
-    page=$(realpath "$page")
-    (
-        cd "$tmp"
-        # "file NAME" after writing it, "run COMMAND"; a line ending in \ goes on in the next one.
-        awk '
-            /^```yaml$/ && name != "" { on = 1; printf "" >name; next }
-            /^```$/ { if (on) { close(name); print "file " name } on = 0; name = ""; next }
-            on { print >name; next }
-            /[Ss]ave this as `/ { name = $0; sub(/.*[Ss]ave this as `/, "", name); sub(/`.*/, "", name); next }
-            /^    build\/leat / || more { sub(/^ +/, ""); more = sub(/\\$/, ""); command = command $0
-                                          if (!more) { print "run " command; command = "" } }
-        ' "$page" >steps
-        n=0
-        while read -r kind what; do
-            n=$((n + 1))
-            [ "$kind" = run ] || continue
-            if ! sh -c "$what" >said 2>&1 </dev/null; then
-                if grep 'this CPU has no bfloat16' said; then
-                    continue
-                fi
-                echo "$page: this command fails: $what"
-                cat said
-                exit 1
-            fi
-        done <steps
-        [ "$n" -gt 0 ] || { echo "$page: nothing to follow"; exit 1; }
-        echo "$page: $n files and commands work"
-    )
-done
+# One script of all pages. The file `place` says which block runs. The exit code is looked at behind every command,
+# because `bash -e` goes on after `false && true`.
+(cd "$source" && awk '
+    function begin() { printf "echo \"%s:%d\" >place\n", page, FNR; blocks++ }
+    FNR == 1 { page = FILENAME; in_block = fenced = 0; name = skip = ""; blank = 1 }
+    /^<!-- not run: .+ -->$/ { skip = $0; gsub(/^<!-- not run: | -->$/, "", skip); next }
+    /^```/ && !fenced {
+        fenced = 1
+        file = $0 == "```yaml" ? name : ""
+        name = ""
+        if (file != "" && skip == "") { begin(); printf "cat >%s <<\"END OF FILE\"\n", file }
+        next
+    }
+    /^```$/ { if (file != "" && skip == "") print "END OF FILE"; fenced = 0; skip = ""; next }
+    fenced { if (file != "" && skip == "") print; next }
+    /^    / && (in_block || blank) {
+        if (!in_block && skip == "") begin()
+        if (!in_block && skip != "") printf "echo \"%s:%d: not run: %s\" >>left_out\n", page, FNR, skip
+        in_block = 1
+        if (skip == "") print substr($0, 5)
+        if (skip == "" && !/\\$/) print "[ $? = 0 ] || exit 1"
+        next
+    }
+    in_block { in_block = 0; skip = "" }
+    { blank = /^$/ }
+    /[Ss]ave this as `/ { name = $0; sub(/.*[Ss]ave this as `/, "", name); sub(/`.*/, "", name) }
+    END { printf "echo %d >blocks\n", blocks }
+' "$@") >"$tmp/script"
+cd "$tmp"
+: >left_out
+if ! bash -o pipefail script >said 2>&1 </dev/null; then
+    echo "$(cat place): this block fails; the end of what was said:"
+    tail -n 40 said
+    exit 1
+fi
+cat left_out
+[ "$(cat blocks)" -gt 40 ] || { echo "there are only $(cat blocks) blocks in these pages"; exit 1; }
+echo "$(cat blocks) blocks work, $(wc -l <left_out) are left out"
