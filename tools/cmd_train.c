@@ -121,6 +121,13 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
     const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
     const struct train_options *o = t->o;
     *out = *t->found.path ? t->found.state.next_batch : o->start_batch;
+    if (t->found.ended)
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "%s is from the end of the run, which train.stop ended because its "
+            "evaluations were no longer better: raise train.stop.patience, or leave out "
+            "train.stop, to go on",
+            t->found.path);
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)
@@ -218,6 +225,7 @@ static int open_all(struct train *t, leat_error *err)
     how.expect = leat_trainer_get_info(t->run.trainer)->expect;
     how.state = *t->found.path ? &t->found.state : NULL;
     t->run.first = how.first_batch;
+    t->run.owes_evaluation = t->found.owes_evaluation;
     if (!how.state && (rc = leat_trainer_start_at(t->run.trainer, how.first_batch, err)) < 0)
         return rc;
     rc = leat_loader_open(t->run.plan, &how, &t->run.loader, err);

@@ -28,6 +28,10 @@ typedef struct leat_checkpoint_found {
     int32_t n_damaged;               /* newer checkpoints of the folder that are damaged */
     char damaged[512];               /* reason for the newest damaged one */
     char changed[512];               /* settings that differ from the saved run's; "": none */
+    /* 1: it stands at the end of an epoch whose evaluation was not finished, and evaluations decide something
+     * (leat_trainer_decide()): evaluate before the next step. */
+    int32_t owes_evaluation;
+    int32_t ended; /* 1: train.stop has ended the run */
 } leat_checkpoint_found;
 
 /* True if the trainer is between two updates of its weights, so that a checkpoint can be written. Always
@@ -59,6 +63,10 @@ LEAT_API int leat_checkpoint_resume(leat_trainer *trainer, const char *path,
 
 /* The step of the newest checkpoint in a folder, by its name; -1: there is none. */
 LEAT_API int64_t leat_checkpoint_newest(const char *folder);
+
+/* The name in that folder under which `leat train` keeps the weights of the best evaluation (leat_train_decision.better), as
+ * leat_trainer_save() writes them. */
+#define LEAT_CHECKPOINT_BEST "best.safetensors"
 
 /* The rows of train.checkpoint (i = 0), for help and reference; NULL past the end. */
 LEAT_API const leat_kind *leat_checkpoint_kind(size_t i);

@@ -47,6 +47,7 @@ typedef struct leat_trainer_info {
     const char *checkpoint_dir; /* NULL: none are wanted */
     int64_t checkpoint_steps, checkpoint_keep;
     double checkpoint_minutes;
+    const char *checkpoint_best; /* metric by which the best weights are kept; NULL: they are not */
 } leat_trainer_info;
 
 typedef struct leat_metrics {
@@ -163,6 +164,25 @@ LEAT_API int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loa
                                          int (*stop)(void *user), void *user, leat_metrics *out,
                                          leat_error *err);
 
+/* What an evaluation decides. */
+typedef struct leat_train_decision {
+    int32_t better;  /* 1: the best so far, by train.checkpoint.best: its weights should be kept */
+    int32_t stop;    /* 1: train.stop says that the run should end */
+    int32_t lowered; /* 1: schedule `plateau` lowered the learning rate from the next step on */
+    double best;     /* the best evaluation's metric, if there is one: best_batch */
+    int64_t best_batch; /* batches of the run before it; -1: none yet, or not wanted */
+} leat_train_decision;
+
+/* Takes in the evaluation after an epoch, for train.checkpoint.best, train.stop and the schedule `plateau`. A metric
+ * that is not a finite number is never better. Checkpoints hold what it counts, so a resumed run decides as one that
+ * was not stopped. On a simulated device nothing is decided.
+ * metrics  of leat_trainer_evaluate(), after the last step of the epoch
+ * returns  LEAT_OK, LEAT_E_ARGUMENT */
+LEAT_API int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
+                                 leat_train_decision *out, leat_error *err);
+/* The learning rate of the next update, after the schedule; 0 for NULL. */
+LEAT_API double leat_trainer_rate(const leat_trainer *trainer);
+
 /* The model's outputs for a held batch: forward only, as in evaluation; waits for them. The batch stays held.
  * Does not change leat_trainer_metrics() and times. Targets are checked but have no other effect.
  * out      rows × n_outputs values: what the last layer gives
@@ -206,6 +226,7 @@ LEAT_API const leat_kind *leat_preset_kind(size_t i); /* ready-made models */
 LEAT_API const leat_kind *leat_average_kind(size_t i);
 LEAT_API const leat_kind *leat_train_kind(size_t i);
 LEAT_API const leat_kind *leat_cuda_kind(size_t i); /* train.cuda (i = 0) */
+LEAT_API const leat_kind *leat_stop_kind(size_t i); /* train.stop (i = 0) */
 
 #ifdef __cplusplus
 }

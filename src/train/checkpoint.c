@@ -15,7 +15,8 @@
 #include "param_file.h"
 
 /* X(name): the notes of `__metadata__`, in the order in which the digest chains them. */
-#define NOTE_LIST(X) X(writer) X(checkpoint) X(model) X(steps) X(updates) X(sums) X(loader)
+#define NOTE_LIST(X)                                                                               \
+    X(writer) X(checkpoint) X(model) X(steps) X(updates) X(sums) X(loader) X(decisions)
 
 enum {
 #define NOTE_ENUM(name) NOTE_##name,
@@ -30,7 +31,7 @@ static const char *const note_names[] = {
 #undef NOTE_NAME
 };
 
-static const char version[] = "1";
+static const char version[] = "2";
 
 int32_t leat_checkpoint_ready(const leat_trainer *trainer)
 {
@@ -82,6 +83,7 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state, le
                        const char *model, const char *path, leat_error *err)
 {
     char steps[24], updates[24], sums[96], loader[2 * sizeof *state + 1];
+    char decisions[LEAT_DECIDE_TEXT];
     int rc = leat_param_file_open(&trainer->model, slots_of(trainer), file, err);
     if (rc < 0 ||
         (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0 ||
@@ -91,6 +93,7 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state, le
     snprintf(steps, sizeof steps, "%" PRId64, trainer->n_accumulated);
     snprintf(updates, sizeof updates, "%" PRId64, trainer->backend->updates(trainer->net));
     hex_of(state, sizeof *state, loader);
+    leat_decide_text(&trainer->decide, decisions);
     const char *const notes[N_NOTES] = {
         [NOTE_writer] = "leat " LEAT_VERSION,
         [NOTE_checkpoint] = version,
@@ -99,6 +102,7 @@ static int write_parts(leat_trainer *trainer, const leat_loader_state *state, le
         [NOTE_updates] = updates,
         [NOTE_sums] = sums,
         [NOTE_loader] = loader,
+        [NOTE_decisions] = decisions,
     };
     return write_file(file, notes, path, err);
 }
@@ -137,6 +141,7 @@ typedef struct read_notes {
     int64_t steps, updates;
     leat_net_sums sums;
     leat_loader_state state;
+    const char *decisions;
 } read_notes;
 
 static int damaged(const char *path, const char *what, leat_error *err)
@@ -160,17 +165,18 @@ static bool bytes_of(const char *hex, void *bytes, size_t n)
 static int find_notes(const leat_safetensors *file, const char *path, const char *notes[N_NOTES],
                       leat_error *err)
 {
-    if (!leat_safetensors_note_of(file, "checkpoint"))
+    const char *const saved = leat_safetensors_note_of(file, "checkpoint");
+    if (!saved)
         return leat_fail(err, LEAT_E_DATA,
                          "%s holds weights and is no checkpoint: load it with --restore", path);
+    if (strcmp(saved, version) != 0)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: a checkpoint of version %.20s, this leat reads version %s", path,
+                         saved, version);
     for (int i = 0; i < N_NOTES; i++)
         if (!(notes[i] = leat_safetensors_note_of(file, note_names[i])))
             return leat_fail(err, LEAT_E_DATA, "%s: the checkpoint is damaged: it has no '%s'",
                              path, note_names[i]);
-    if (strcmp(notes[NOTE_checkpoint], version) != 0)
-        return leat_fail(err, LEAT_E_DATA,
-                         "%s: a checkpoint of version %.20s, this leat reads version %s", path,
-                         notes[NOTE_checkpoint], version);
     return LEAT_OK;
 }
 
@@ -214,8 +220,20 @@ static bool sums_from(const char *text, leat_net_sums *out)
     return true;
 }
 
-static int parse_notes(const char *const notes[N_NOTES], const char *path, read_notes *out,
-                       leat_error *err)
+/* Reads them into a copy. */
+static bool check_decisions(const leat_decide *now, const char *text)
+{
+    leat_decide copy = *now;
+    leat_patience plateau;
+    if (now->plateau) {
+        plateau = *now->plateau;
+        copy.plateau = &plateau;
+    }
+    return leat_decide_read(&copy, text);
+}
+
+static int parse_notes(const leat_trainer *trainer, const char *const notes[N_NOTES],
+                       const char *path, read_notes *out, leat_error *err)
 {
     if (!count_of(notes[NOTE_steps], &out->steps) || !count_of(notes[NOTE_updates], &out->updates))
         return damaged(path, "its counts of steps are no numbers", err);
@@ -223,6 +241,9 @@ static int parse_notes(const char *const notes[N_NOTES], const char *path, read_
         return damaged(path, "its sums of losses are no numbers", err);
     if (!bytes_of(notes[NOTE_loader], &out->state, sizeof out->state))
         return damaged(path, "the position of its loader cannot be read", err);
+    out->decisions = notes[NOTE_decisions];
+    if (!check_decisions(&trainer->decide, out->decisions))
+        return damaged(path, "what its evaluations decided cannot be read", err);
     return LEAT_OK;
 }
 
@@ -264,6 +285,7 @@ static int apply(leat_trainer *trainer, const leat_param_file *values, const rea
     const int64_t skipped = notes->state.next_batch - trainer->n_accumulated;
     trainer->n_skipped = skipped > 0 ? skipped : 0;
     trainer->carried = notes->sums;
+    leat_decide_read(&trainer->decide, notes->decisions);
     trainer->average.begun = trainer->average.mode != LEAT_AVERAGE_NONE;
     trainer->whiten = false;
     return LEAT_OK;
@@ -276,7 +298,7 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
     read_notes parsed = { 0 };
     int rc = find_notes(file, path, notes, err);
     if (rc < 0 || (rc = check_digest(file, path, err)) < 0 ||
-        (rc = parse_notes(notes, path, &parsed, err)) < 0)
+        (rc = parse_notes(trainer, notes, path, &parsed, err)) < 0)
         return rc;
     snprintf(out->path, sizeof out->path, "%s", path);
     if ((rc = compare(trainer, notes[NOTE_model], path, out, err)) < 0 ||
@@ -286,6 +308,8 @@ static int read_parts(leat_trainer *trainer, const leat_safetensors *file, const
         return rc;
     out->state = parsed.state;
     out->updates = parsed.updates;
+    out->owes_evaluation = leat_decide_owes(&trainer->decide, parsed.state.next_batch);
+    out->ended = leat_patience_is_over(&trainer->decide.stop);
     return LEAT_OK;
 }
 

@@ -29,7 +29,7 @@ char *leat_checkpoint_describe(const leat_trainer *trainer)
         LEAT_PRECISION_LIST(PRECISION)
 #undef PRECISION
     };
-    char *text = NULL, shape[160];
+    char *text = NULL, shape[160], decisions[LEAT_DECIDE_TEXT];
     size_t size;
     FILE *const to = open_memstream(&text, &size);
     if (!to)
@@ -42,6 +42,8 @@ char *leat_checkpoint_describe(const leat_trainer *trainer)
     fprintf(to, "seed %llu\nbatch size %lld\nmicro_shards %d\naccumulate %d\nprecision %s\n",
             (unsigned long long)model->seed, (long long)model->batch_size, model->shards,
             model->accumulate, precisions[model->precision]);
+    leat_decide_describe(&trainer->decide, decisions);
+    fputs(decisions, to);
     const bool failed = ferror(to);
     if (fclose(to) == 0 && !failed)
         return text;

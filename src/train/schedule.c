@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * schedule.c: schedules of the learning rate. With t updates done, W of warm-up and T in all, the factor is
- * (t + 1) / W while t < W, and then a function of u = t - W and U = T - W. */
+ * (t + 1) / W while t < W, and then a function of u = t - W and U = T - W. A plateau's is factor^n, n: how often its
+ * patience ran out. */
 #include "schedule.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ struct leat_schedule {
     void *options;
     double per_unit;        /* updates per epoch, or 1 */
     int64_t warmup, length; /* updates; length 0: none */
+    leat_patience patience; /* of a plateau */
 };
 
 static const char *const units[] = { "epochs", "steps", NULL };
@@ -164,6 +166,36 @@ static double triangular_factor(const leat_schedule *s, double u, double all)
     return u < top ? between(o->start, 1, u / top) : between(1, o->end, (u - top) / (all - top));
 }
 
+typedef struct plateau_options {
+    schedule_common base;
+    int64_t patience;
+    double factor, min, min_delta;
+    int32_t metric;
+} plateau_options;
+
+static const leat_option plateau_table[] = {
+    LEAT_OPTION_I64(plateau_options, patience, "10", 1, 1e9,
+                    "epochs in a row without a better evaluation, after which the rate falls"),
+    LEAT_OPTION_F64(plateau_options, factor, "0.1", 0, 1, "what the rate is multiplied by"),
+    LEAT_OPTION_F64(plateau_options, min, "0", 0, 1,
+                    "smallest rate, as a factor of the optimizer's"),
+    LEAT_OPTION_ENUM(plateau_options, metric, "loss", leat_watched_names,
+                     "what of the evaluation has to improve"),
+    LEAT_OPTION_F64(plateau_options, min_delta, "0", 0, 1e9, "it must improve by more than this"),
+    COMMON(plateau_options)
+};
+
+static double plateau_factor(const leat_schedule *s, double u, double all)
+{
+    const plateau_options *o = s->options;
+    double factor = 1;
+    (void)u;
+    (void)all;
+    for (int64_t i = 0; i < s->patience.again && factor > o->min; i++)
+        factor *= o->factor;
+    return factor > o->min ? factor : o->min;
+}
+
 static const schedule_spec specs[] = {
     { { "constant", "the full learning rate, after a warm-up", constant_table },
       sizeof(constant_options),
@@ -186,6 +218,10 @@ static const schedule_spec specs[] = {
       sizeof(peak_options),
       true,
       triangular_factor },
+    { { "plateau", "multiplied by a factor whenever evaluations stop improving", plateau_table },
+      sizeof(plateau_options),
+      false,
+      plateau_factor },
 };
 
 const leat_kind *leat_schedule_kind(size_t i)
@@ -227,6 +263,15 @@ static int set_lengths(leat_schedule *s, const leat_node *owner, const leat_run_
     return LEAT_OK;
 }
 
+static void set_patience(leat_schedule *s)
+{
+    const plateau_options *o = s->options;
+    s->patience = (leat_patience){
+        .on = true, .metric = o->metric, .patience = o->patience, .min_delta = o->min_delta
+    };
+    leat_patience_reset(&s->patience);
+}
+
 int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat_run_length *run,
                        leat_schedule **out, leat_error *err)
 {
@@ -247,6 +292,8 @@ int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat
                               &s->options, err);
     if (rc == LEAT_OK)
         rc = set_lengths(s, blamed, run, err);
+    if (rc == LEAT_OK && s->spec->factor == plateau_factor)
+        set_patience(s);
     if (rc < 0)
         leat_schedule_close(&s);
     *out = s;
@@ -260,6 +307,11 @@ void leat_schedule_close(leat_schedule **schedule)
     free((*schedule)->options);
     free(*schedule);
     *schedule = NULL;
+}
+
+leat_patience *leat_schedule_patience(leat_schedule *s)
+{
+    return s->patience.on ? &s->patience : NULL;
 }
 
 double leat_schedule_factor(const leat_schedule *s, int64_t done)

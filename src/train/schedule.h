@@ -4,6 +4,7 @@
 #ifndef LEAT_SCHEDULE_H
 #define LEAT_SCHEDULE_H
 
+#include "decide/patience.h"
 #include "nn.h"
 
 /* How long a run is. */
@@ -24,7 +25,10 @@ typedef struct leat_schedule leat_schedule;
 int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat_run_length *run,
                        leat_schedule **out, leat_error *err);
 void leat_schedule_close(leat_schedule **schedule);
-/* Returns the factor of the update after `done` updates. A pure function, also past the end. */
+/* Of a plateau: whether the metric improves. Its owner is the schedule, the caller feeds it. NULL: another schedule. */
+leat_patience *leat_schedule_patience(leat_schedule *schedule);
+/* Returns the factor of the update after `done` updates: a pure function of it, also past the end, and for a plateau of
+ * the patience. */
 double leat_schedule_factor(const leat_schedule *schedule, int64_t done);
 
 #endif

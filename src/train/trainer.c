@@ -130,19 +130,14 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
 static leat_net_step next_step(const leat_trainer *trainer)
 {
     const leat_model *model = &trainer->model;
-    const leat_rate_options *o = model->optimizer_options;
     const int64_t at = trainer->n_accumulated % model->accumulate;
-    const int64_t updates = trainer->n_accumulated / model->accumulate;
     return (leat_net_step){ .train = true,
                             .first = at == 0,
                             .last = at + 1 == model->accumulate,
                             .rows_before = at * model->batch_size,
                             .share = 1.0f / (float)model->accumulate,
                             .clip = trainer->clip,
-                            .rate = trainer->still
-                                        ? 0
-                                        : (double)o->learning_rate *
-                                              leat_schedule_factor(trainer->schedule, updates) };
+                            .rate = trainer->still ? 0 : leat_trainer_rate(trainer) };
 }
 
 /* The batch's input and mask in `to`, host memory; `host` gets them. */

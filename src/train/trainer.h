@@ -6,6 +6,7 @@
 
 #include "average.h"
 #include "base/machine.h"
+#include "decide/decide.h"
 #include "nn.h"
 #include "views.h"
 
@@ -20,7 +21,7 @@ typedef struct leat_train_options {
     int64_t epochs;
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target, sample_weight;
-    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers;
+    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop;
     leat_strings no_decay;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
@@ -44,6 +45,7 @@ typedef struct leat_checkpoint_options {
     leat_string dir;
     int64_t every_steps, keep;
     double every_minutes;
+    int32_t best; /* 0: none; 1 + leat_watched */
 } leat_checkpoint_options;
 
 /* One step that the device may still compute. */
@@ -74,6 +76,7 @@ struct leat_trainer {
     leat_views views; /* of evaluation */
     leat_net_sums view_sums;
     leat_schedule *schedule;
+    leat_decide decide;
     leat_average average;
     bool whiten;                 /* a layer waits for the first batch, see whiten.h */
     bool still;                  /* steps leave the weights as they are: their rate is 0 */

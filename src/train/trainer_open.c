@@ -66,9 +66,11 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
 }
 
-static int open_run(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
-                    const leat_trainer_feed *feed, leat_error *err)
+static int open_run(leat_trainer *trainer, const leat_config *config, const leat_node *node,
+                    const leat_train_options *o, const leat_trainer_feed *feed, leat_error *err)
 {
+    const leat_decide_nodes nodes = { leat_config_root(config), o->stop, o->checkpoint, o->schedule,
+                                      trainer->checkpoint.best };
     const leat_run_length run = { o->epochs, feed->batches, o->accumulate };
     if (feed->batches > 0 && leat_run_updates(&run) == 0)
         return leat_node_fail(
@@ -77,6 +79,9 @@ static int open_run(leat_trainer *trainer, const leat_node *node, const leat_tra
             "so no weight would change: lower it, or add epochs",
             (long long)o->accumulate, (long long)(o->epochs * feed->batches));
     int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
+    if (rc == LEAT_OK)
+        rc = leat_decide_open(&trainer->decide, &nodes, trainer->model.loss, trainer->schedule,
+                              &run, err);
     if (rc == LEAT_OK)
         rc = leat_average_init(&trainer->average, o->average, &run, err);
     trainer->model.averaged = trainer->average.mode != LEAT_AVERAGE_NONE;
@@ -152,6 +157,12 @@ static void name_simulated(leat_trainer *trainer, const leat_split_info *split)
     trainer->info.simulated_by = *text ? text : NULL;
 }
 
+/* NULL: the best weights are not wanted. */
+static const char *best_metric(const leat_trainer *trainer)
+{
+    return trainer->checkpoint.best ? leat_watched_names[trainer->checkpoint.best - 1] : NULL;
+}
+
 static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 {
     trainer->sync_every = o->sync_every;
@@ -168,6 +179,7 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
         .checkpoint_steps = trainer->checkpoint.every_steps,
         .checkpoint_minutes = trainer->checkpoint.every_minutes,
         .checkpoint_keep = trainer->checkpoint.keep,
+        .checkpoint_best = best_metric(trainer),
     };
     const leat_model *const model = &trainer->model;
     bool computes_loss = !trainer->device->info.simulated;
@@ -190,14 +202,14 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
 
 /* --- open, close ----------------------------------------------------------------------------- */
 
-static int open_parts(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
-                      const leat_trainer_feed *feed, leat_error *err)
+static int open_parts(leat_trainer *trainer, const leat_config *config, const leat_node *node,
+                      const leat_train_options *o, const leat_trainer_feed *feed, leat_error *err)
 {
     int rc = open_model(trainer, node, o, feed, err);
     if (rc == LEAT_OK)
-        rc = open_run(trainer, node, o, feed, err);
-    if (rc == LEAT_OK)
         rc = leat_trainer_options_checkpoint(o->checkpoint, &trainer->checkpoint, err);
+    if (rc == LEAT_OK)
+        rc = open_run(trainer, config, node, o, feed, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_options_cuda(o->cuda, &trainer->cuda, err);
     trainer->model.measure_plans = trainer->cuda.plans == 1;
@@ -225,7 +237,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
     rc = trainer->times
-             ? open_parts(trainer, node, &options, feed, err)
+             ? open_parts(trainer, config, node, &options, feed, err)
              : leat_fail(err, LEAT_E_NOMEM,
                          "no memory for the times of steps, %zu bytes: raise the memory limit "
                          "of the process (ulimit -v, ulimit -d)",

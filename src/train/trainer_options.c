@@ -31,6 +31,8 @@ static const leat_option train_table[] = {
     LEAT_OPTION_NODE(leat_train_options, optimizer, "", "how weights are updated; default: sgd"),
     LEAT_OPTION_NODE(leat_train_options, schedule, "",
                      "how the learning rate changes during the run; default: constant"),
+    LEAT_OPTION_NODE(leat_train_options, stop, "",
+                     "end the run when evaluations stop improving; default: after the last epoch"),
     LEAT_OPTION_NODE(leat_train_options, average, "",
                      "averages of the weights over updates; default: none"),
     LEAT_OPTION_NODE(leat_train_options, multipliers, "",
@@ -79,6 +81,12 @@ static const leat_option train_table[] = {
     LEAT_OPTION_END
 };
 
+static const char *const bests[] = { "none",
+#define BEST(name, text, field) text,
+                                     LEAT_WATCHED_LIST(BEST) NULL
+#undef BEST
+};
+
 static const leat_option checkpoint_table[] = {
     LEAT_OPTION_STRING(leat_checkpoint_options, dir, NULL,
                        "folder of the checkpoints; created if missing"),
@@ -88,6 +96,9 @@ static const leat_option checkpoint_table[] = {
                     "also save every N minutes; 0: off"),
     LEAT_OPTION_I64(leat_checkpoint_options, keep, "3", 0, 1e9,
                     "number of newest checkpoints to keep; older ones are deleted; 0: all"),
+    LEAT_OPTION_ENUM(leat_checkpoint_options, best, "none", bests,
+                     "also keep the weights of the best evaluation, by this metric, in "
+                     "best.safetensors of the folder"),
     LEAT_OPTION_END
 };
 

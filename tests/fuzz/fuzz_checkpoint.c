@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * fuzz_checkpoint.c: notes of a checkpoint. The first byte ('1' to '7') picks a note and the rest is its text; the file
+ * fuzz_checkpoint.c: notes of a checkpoint. The first byte ('1' to '8') picks a note and the rest is its text; the file
  * is whole otherwise and its digest right. What is refused has a message and changes nothing; from what is accepted
  * the run can go on. */
 #include <inttypes.h>
@@ -16,11 +16,11 @@
 #include "leat/leat.h"
 #include "train/checkpoint_parts.h"
 
-enum { N_NOTES = 7, WIDTH = 3, BATCH = 2 };
+enum { N_NOTES = 8, WIDTH = 3, BATCH = 2 };
 
 /* In the order in which the digest chains them. */
-static const char *const names[N_NOTES] = { "writer",  "checkpoint", "model", "steps",
-                                            "updates", "sums",       "loader" };
+static const char *const names[N_NOTES] = { "writer",  "checkpoint", "model",  "steps",
+                                            "updates", "sums",       "loader", "decisions" };
 
 static leat_trainer *trainer;
 static json_t *header; /* of a sound checkpoint */
@@ -46,7 +46,8 @@ static void open_trainer(void)
     static const char text[] =
         "train: {device: cpu, threads: 1, accumulate: 2, loss: softmax_cross_entropy, optimizer: "
         "adam, "
-        "average: {ema: {decay: 0.9}}, model: [dense: {units: 2, name: only}]}";
+        "average: {ema: {decay: 0.9}}, stop: {patience: 3}, schedule: plateau, model: [dense: "
+        "{units: 2, name: only}]}\neval: {source: none}";
     const int64_t dims[] = { WIDTH };
     const leat_trainer_feed feed = { .input = leat_shape_make(LEAT_F32, 1, dims),
                                      .target = leat_shape_make(LEAT_I64, 0, NULL),
@@ -161,8 +162,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         open_trainer();
         take_sound_file();
     }
-    /* "1" % 7 is 0 */
-    uint8_t *bytes = size ? with_note(data[0] % N_NOTES, data + 1, size - 1, &n) : NULL;
+    uint8_t *bytes =
+        size ? with_note((data[0] - '1' + 256) % N_NOTES, data + 1, size - 1, &n) : NULL;
     if (!bytes)
         return 0;
     leat_checkpoint_found found = { 0 };

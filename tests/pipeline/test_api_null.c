@@ -77,7 +77,7 @@ static void lists(void **state)
         leat_batch_op_kind, leat_stage_kind,    leat_source_kind,    leat_engine_kind,
         leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind, leat_train_kind,
         leat_preset_kind,   leat_schedule_kind, leat_average_kind,   leat_checkpoint_kind,
-        leat_cuda_kind
+        leat_cuda_kind,     leat_stop_kind
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));
@@ -309,6 +309,8 @@ static void trainers(void **state)
     leat_trainer_recorded(NULL, 1, NULL);
     REFUSED(leat_trainer_evaluate(NULL, NULL, &metrics, &err));
     REFUSED(leat_trainer_evaluate_until(NULL, NULL, NULL, NULL, &metrics, &err));
+    REFUSED(leat_trainer_decide(NULL, NULL, NULL, &err));
+    assert_true(leat_trainer_rate(NULL) <= 0);
     REFUSED(leat_trainer_save(NULL, "x", &err));
     REFUSED(leat_trainer_restore(NULL, "x", &err));
     leat_trainer_close(&trainer);

@@ -38,6 +38,7 @@ static const struct {
     { "checkpoint", leat_checkpoint_kind, 1 },
     { "train", leat_train_kind, 1 },
     { "cuda", leat_cuda_kind, 1 },
+    { "stop", leat_stop_kind, 1 },
     { "op", op_kind, 14 },
     { "batch op", leat_batch_op_kind, 2 },
     { "ready-made model", leat_preset_kind, 6 },

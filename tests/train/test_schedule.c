@@ -98,6 +98,7 @@ static const struct {
     { "schedule: {cosine: {warmup: 0.5}}", formula_warm_cosine },
     { "schedule: one_cycle", formula_one_cycle },
     { "schedule: triangular", formula_triangular },
+    { "schedule: {plateau: {warmup: 2}}", formula_warm },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
@@ -118,6 +119,38 @@ static void equal_the_formulas(void **unused)
         leat_schedule_close(&schedule);
         leat_config_close(&config);
     }
+}
+
+/* Losses of evaluations, and the factor after each: patience 2, so the second in a row that is no lower lowers it. */
+static void a_plateau_lowers_it(void **unused)
+{
+    static const struct {
+        double loss, factor;
+    } after[] = { { 1, 1 },      { 0.5, 1 },   { 0.45, 1 },  { NAN, 0.5 },
+                  { 0.5, 0.5 },  { 0.3, 0.5 }, { 0.3, 0.5 }, { 0.3, 0.25 },
+                  { 0.3, 0.25 }, { 0.3, 0.2 }, { 0.3, 0.2 }, { 0.3, 0.2 } };
+    leat_config *config;
+    leat_error err;
+    (void)unused;
+    leat_schedule *schedule = open_text("schedule: {plateau: {patience: 2, factor: 0.5, min: 0.2, "
+                                        "min_delta: 0.1, warmup: 10, unit: steps}}",
+                                        &hundred, &config, &err);
+    assert_non_null(schedule);
+    leat_patience *const patience = leat_schedule_patience(schedule);
+    assert_non_null(patience);
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        leat_patience_take(patience, &(leat_metrics){ .loss = after[i].loss }, (int64_t)i);
+        if (leat_patience_is_over(patience))
+            leat_patience_again(patience);
+        for (int t = 0; t < 20; t++) { /* the warm-up does not change */
+            const double is = leat_schedule_factor(schedule, t);
+            const double wanted = t < 10 ? (t + 1) / 10.0 : after[i].factor;
+            if (!(fabs(is - wanted) <= 1e-12))
+                fail_msg("evaluation %zu, update %d: %.12g, not %.12g", i, t, is, wanted);
+        }
+    }
+    leat_schedule_close(&schedule);
+    leat_config_close(&config);
 }
 
 static void every_schedule_has_a_case(void **unused)
@@ -247,11 +280,9 @@ static void the_trainer_follows_it(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_schedule_has_a_case),
-        cmocka_unit_test(equal_the_formulas),
-        cmocka_unit_test(short_runs),
-        cmocka_unit_test(errors_say_what_to_do),
-        cmocka_unit_test(an_endless_run_with_a_length),
+        cmocka_unit_test(every_schedule_has_a_case), cmocka_unit_test(equal_the_formulas),
+        cmocka_unit_test(a_plateau_lowers_it),       cmocka_unit_test(short_runs),
+        cmocka_unit_test(errors_say_what_to_do),     cmocka_unit_test(an_endless_run_with_a_length),
         cmocka_unit_test(the_trainer_follows_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include "convert/jpeg_side.h"
 #include "files.h"
 #include "terminal.h"
+#include "train_decide.h"
 #include "train_stop.h"
 
 /* Shares alone prove no cause, because any thread can be late when all cores are busy. */
@@ -42,6 +43,7 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
     if (t->best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,
                (long long)t->best_epoch + 1);
+    leat_train_decide_end(t);
     if (t->save)
         printf("; weights in %s", t->save);
     if (*t->keep.path)
@@ -84,6 +86,8 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_speed_add_start(json, &t->start);
     leat_speed_add_device(json, &t->ceiling, &t->record.result);
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
+    leat_json_add(json, "best", leat_train_decide_json(t));
+    leat_json_bool(json, "ended_early", t->ended_early);
     leat_json_bool(json, "diverged", t->diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(t, call));
     leat_json_add(json, "input", input_json(t));

@@ -28,6 +28,9 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "seconds", e->seconds);
     add_metrics(one, "loss", "accuracy", &e->train, true);
     add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
+    leat_json_real(one, "learning_rate", e->rate);
+    leat_json_bool(one, "best", e->decided.better);
+    leat_json_bool(one, "lowered", e->decided.lowered);
     leat_json_bool(one, "steady", e->steady);
     leat_json_int(one, "measured_steps", e->has_meter ? (int64_t)m->n_steps : 0);
     leat_json_real(one, "samples_per_s", e->has_meter ? m->samples_per_s : no);

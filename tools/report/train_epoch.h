@@ -19,6 +19,8 @@ typedef struct leat_train_epoch {
     bool eval_stopped; /* by a signal, so that there is no has_eval */
     leat_meter meter;
     double flops_per_sample; /* of the model */
+    double rate;             /* of learning, at its end */
+    leat_train_decision decided;
 } leat_train_epoch;
 
 /* Owned by the caller. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "train_decide.h"
 #include "train_epoch.h"
 #include "train_not_finite.h"
 
@@ -147,7 +148,8 @@ static void begin_epoch(leat_train_run *t)
     leat_train_rate_begin(&t->counts, &t->logged);
 }
 
-static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
+/* whole: not one that --steps cuts short. */
+static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *err)
 {
     leat_train_epoch e = { .number = number,
                            .steps = t->epoch_steps,
@@ -160,8 +162,12 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
         take_meter(t, &e);
     if (rc == LEAT_OK && t->eval_plan)
         rc = evaluate(t, &e, err);
+    if (rc == LEAT_OK && whole && e.has_eval)
+        rc = leat_train_decide(t, &e, err);
     if (rc < 0)
         return rc;
+    e.rate = leat_trainer_rate(t->trainer);
+    t->ended_early = e.decided.stop;
     if (e.has_eval && e.eval.accuracy > t->best_accuracy) {
         t->best_accuracy = e.eval.accuracy;
         t->best_epoch = number;
@@ -171,6 +177,8 @@ static int end_epoch(leat_train_run *t, int64_t number, leat_error *err)
         leat_train_epoch_head(t->eval_plan, leat_trainer_get_info(t->trainer)->simulated);
     if (t->talks)
         leat_train_epoch_print(&e, t->epochs, leat_trainer_get_info(t->trainer)->simulated);
+    if (t->talks)
+        leat_train_decide_print(t, &e);
     json_array_append_new(t->list, leat_train_epoch_json(&e));
     log_epoch(t, &e);
     rc = leat_train_loss_check(t, &e, err);
@@ -235,9 +243,27 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     *end = t->steps_most > 0 && t->steps == t->steps_most;
     const bool last = per_epoch > 0 && (info.number + 1) % per_epoch == 0;
     if (last || *end)
-        rc = end_epoch(t, epoch, err);
+        rc = end_epoch(t, epoch, last, err);
+    *end |= t->ended_early;
     if (rc == LEAT_OK)
         leat_train_keep_step(&t->keep, t->steps, last);
+    return rc;
+}
+
+/* The evaluation of the epoch before the first batch, which a signal stopped. */
+static int evaluate_owed(leat_train_run *t, leat_error *err)
+{
+    leat_train_epoch e = { 0 };
+    if (!t->owes_evaluation || !t->eval_plan)
+        return LEAT_OK;
+    int rc = evaluate(t, &e, err);
+    if (rc == LEAT_OK && e.has_eval)
+        rc = leat_train_decide(t, &e, err);
+    t->ended_early = rc == LEAT_OK && e.decided.stop;
+    if (rc == LEAT_OK && t->talks && e.has_eval)
+        printf("evaluation that the last run did not finish: loss %.4f\n", e.eval.loss);
+    if (rc == LEAT_OK && t->talks)
+        leat_train_decide_print(t, &e);
     return rc;
 }
 
@@ -299,6 +325,8 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     leat_train_record_init(&t->record);
     begin_epoch(t);
     t->keep.loader = t->loader;
+    rc = evaluate_owed(t, err);
+    end = t->ended_early;
     while (rc == LEAT_OK && !end && !must_stop(t))
         rc = step(t, &end, err);
     if (rc == LEAT_OK && !end)

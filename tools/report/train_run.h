@@ -26,6 +26,7 @@ typedef struct leat_train_run {
     leat_loader *loader;
     int64_t epochs, steps_most; /* steps_most < 1: no limit */
     int64_t first;              /* batch of the run that it begins with */
+    bool owes_evaluation;       /* of the epoch before that batch */
     const char *save;           /* NULL: no weights are written */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
@@ -37,10 +38,12 @@ typedef struct leat_train_run {
     double best_accuracy; /* -1 */
     /* Results. */
     int64_t steps, best_epoch;
-    bool diverged;     /* the loss was not finite */
-    bool saved;        /* weights of this or an earlier epoch were saved */
-    bool stopped;      /* by a signal, between two steps or in an evaluation */
-    bool eval_stopped; /* the last epoch was not evaluated to the end */
+    bool diverged;               /* the loss was not finite */
+    bool saved;                  /* weights of this or an earlier epoch were saved */
+    bool stopped;                /* by a signal, between two steps or in an evaluation */
+    bool ended_early;            /* by train.stop */
+    leat_train_decision decided; /* by the last evaluation of a whole epoch */
+    bool eval_stopped;           /* the last epoch was not evaluated to the end */
     bool has_meter;
     leat_meter meter;             /* of the last epoch that was long enough */
     leat_speed_start start;       /* `creation` is set before */

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "patience.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/text.h"
+
+const char *const leat_watched_names[] = {
+#define WATCHED_NAME(name, text, field) text,
+    LEAT_WATCHED_LIST(WATCHED_NAME) NULL
+#undef WATCHED_NAME
+};
+
+double leat_watched_value(int32_t metric, const leat_metrics *metrics)
+{
+    switch ((leat_watched)metric) {
+#define WATCHED_VALUE(name, text, field)                                                           \
+    case LEAT_WATCHED_##name:                                                                      \
+        return metrics->field;
+        LEAT_WATCHED_LIST(WATCHED_VALUE)
+#undef WATCHED_VALUE
+    }
+    return NAN;
+}
+
+void leat_patience_reset(leat_patience *p)
+{
+    p->best = 0;
+    p->best_at = -1;
+    p->waited = p->again = 0;
+}
+
+static bool is_better(const leat_patience *p, double value)
+{
+    if (!isfinite(value) || p->best_at < 0)
+        return isfinite(value);
+    return p->metric == LEAT_WATCHED_LOSS ? value < p->best - p->min_delta
+                                          : value > p->best + p->min_delta;
+}
+
+bool leat_patience_take(leat_patience *p, const leat_metrics *metrics, int64_t at)
+{
+    const double value = leat_watched_value(p->metric, metrics);
+    const bool better = is_better(p, value);
+    if (better) {
+        p->best = value;
+        p->best_at = at;
+        p->waited = 0;
+    } else {
+        p->waited++;
+    }
+    return better;
+}
+
+bool leat_patience_is_over(const leat_patience *p)
+{
+    return p->on && p->patience > 0 && p->waited >= p->patience;
+}
+
+void leat_patience_again(leat_patience *p)
+{
+    p->waited = 0;
+    p->again++;
+}
+
+/* --- in checkpoints -------------------------------------------------------------------------- */
+
+void leat_patience_text(const leat_patience *p, const char *name, char text[LEAT_PATIENCE_TEXT])
+{
+    *text = 0;
+    if (p->on)
+        leat_text(text, LEAT_PATIENCE_TEXT, "%s %s %a %" PRId64 " %" PRId64 " %" PRId64 "\n", name,
+                  leat_watched_names[p->metric], p->best, p->best_at, p->waited, p->again);
+}
+
+/* The line that begins with the name; NULL: none. */
+static const char *find_line(const char *text, const char *name)
+{
+    const size_t n = strlen(name);
+    while (strncmp(text, name, n) != 0 || text[n] != ' ') {
+        text = strchr(text, '\n');
+        if (!text++)
+            return NULL;
+    }
+    return text + n + 1;
+}
+
+bool leat_patience_read(leat_patience *p, const char *name, const char *text)
+{
+    const char *const line = find_line(text, name);
+    char metric[16], best[40];
+    leat_patience read = *p;
+    leat_patience_reset(p);
+    if (!line)
+        return true;
+    if (sscanf(line, "%15s %39s %18" SCNd64 " %18" SCNd64 " %18" SCNd64, metric, best,
+               &read.best_at, &read.waited, &read.again) != 5 ||
+        read.best_at < -1 || read.waited < 0 || read.again < 0)
+        return false;
+    read.best = leat_text_f64(best);
+    if (!isfinite(read.best))
+        return false;
+    if (p->on && !strcmp(metric, leat_watched_names[p->metric]))
+        *p = read;
+    return true;
+}

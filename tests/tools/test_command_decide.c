@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_decide.c: what evaluations decide in `leat train`: the best weights are kept, the learning rate falls, the
+ * run ends early; and a run that stops and goes on decides as the straight one. */
+#include <math.h>
+
+#include "fixtures/command_pipeline.h"
+
+/* A learning rate so high that the evaluations soon stop improving. */
+#define TRAIN                                                                                      \
+    "$L train x.yaml -q --epochs 24 --set 'train.model=[flatten, dense: 10]' "                     \
+    "--set 'train.optimizer={adam: {learning_rate: 0.02}}' "
+#define DECIDE                                                                                     \
+    "--set train.checkpoint.best=accuracy --set 'train.stop={patience: 3, metric: accuracy}' "     \
+    "--set 'train.schedule={plateau: {patience: 1, factor: 0.5, min: 0.1}}' "
+
+static int remove_all(void **state)
+{
+    shell("rm -rf c d s");
+    return clean(state);
+}
+
+static json_t *read_json(const char *name)
+{
+    expect_success(shell("cat %s", name));
+    return parse_out();
+}
+
+static json_t *epoch(const json_t *json, size_t i)
+{
+    json_t *one = json_array_get(json_object_get(json, "epochs"), i);
+    assert_non_null(one);
+    return one;
+}
+
+/* The rate is halved after every evaluation whose loss is not the lowest so far, down to a tenth; three in a row that
+ * are not more accurate end the run. */
+static void expect_decisions(const json_t *json)
+{
+    const size_t n = json_array_size(json_object_get(json, "epochs"));
+    double lowest = INFINITY, highest = -INFINITY, factor = 1;
+    int waited = 0, best = -1; /* waited for accuracy */
+    for (size_t i = 0; i < n; i++) {
+        const json_t *one = epoch(json, i);
+        const double loss = real(one, "eval_loss"), accuracy = real(one, "eval_accuracy");
+        const int is_best = accuracy > highest;
+        assert_true(waited < 3);
+        const int is_lower = loss < lowest;
+        waited = is_best ? 0 : waited + 1;
+        if (!is_lower)
+            factor /= 2;
+        lowest = fmin(lowest, loss);
+        highest = fmax(highest, accuracy);
+        best = is_best ? (int)i : best;
+        assert_int_equal(json_is_true(json_object_get(one, "best")), is_best);
+        assert_int_equal(json_is_true(json_object_get(one, "lowered")), !is_lower);
+        assert_true(fabs(real(one, "learning_rate") - 0.02 * fmax(factor, 0.1)) < 1e-8);
+    }
+    assert_int_equal(json_is_true(json_object_get(json, "ended_early")), waited == 3);
+    assert_true(waited == 3 || n == 24);
+    const json_t *kept = json_object_get(json, "best");
+    assert_int_equal(number(kept, "epoch"), best);
+    assert_true(fabs(real(kept, "value") - highest) < 1e-12);
+    assert_string_equal(json_string_value(json_object_get(kept, "metric")), "accuracy");
+}
+
+/* `leat eval`, predict and export take the best weights by their name. */
+static void the_best_weights_are_kept(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN DECIDE "--checkpoint c --json s.json"));
+    expect_in(out, "best weights, accuracy ");
+    expect_in(out, "no better evaluation: the learning rate is now 0.01");
+    expect_in(out, "no better evaluation: the run ends here, as train.stop says");
+    json_t *json = read_json("s.json");
+    expect_decisions(json);
+    assert_true(json_is_true(json_object_get(json, "ended_early")));
+    const double best = real(json_object_get(json, "best"), "value");
+    json_decref(json);
+    expect_success(shell("$L eval x.yaml -q --set 'train.model=[flatten, dense: 10]' --weights "
+                         "c/best.safetensors --json"));
+    json = parse_out();
+    assert_true(fabs(real(json, "accuracy") - best) < 1e-9);
+    json_decref(json);
+    expect_success(shell("$L export x.yaml --set 'train.model=[flatten, dense: 10]' --weights "
+                         "c/best.safetensors --onnx c/best.onnx"));
+    expect_failure(shell(TRAIN DECIDE "--checkpoint c --resume"), 2, "raise train.stop.patience");
+    expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --set train.stop.patience=50"));
+    expect_in(err, "stop by accuracy, patience 50, min_delta 0, was stop by accuracy, patience 3");
+}
+
+/* Stopped after every number of steps, also in the middle of an epoch: the same decisions, the same weights. */
+static void a_stopped_run_decides_the_same(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN DECIDE "--checkpoint s --save s.st --json s.json"));
+    json_t *straight = read_json("s.json");
+    const int64_t all = number(straight, "steps");
+    const size_t epochs = json_array_size(json_object_get(straight, "epochs"));
+    json_decref(straight);
+    assert_true(all > 60 && all < 360);
+    for (int64_t n = 15; n < all; n += n % 15 ? 8 : 7) {
+        expect_success(
+            shell("rm -rf c; " TRAIN DECIDE "--checkpoint c --steps %lld", (long long)n));
+        expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --save x.st --json x.json"));
+        json_t *json = read_json("x.json");
+        assert_int_equal(number(json, "steps"), all - n);
+        assert_int_equal(json_array_size(json_object_get(json, "epochs")), epochs - (size_t)n / 15);
+        json_decref(json);
+        expect_success(shell("cmp s.st x.st && cmp s/best.safetensors c/best.safetensors"));
+    }
+}
+
+/* Killed while a file gets its name, the best weights among them. */
+static void a_killed_run_decides_the_same(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN DECIDE "--checkpoint s --save s.st"));
+    for (int n = 1; n <= 6; n++) {
+        expect_success(shell("rm -rf c; LEAT_FAULT_AT=%d LD_PRELOAD=" FAULT_AT " " TRAIN DECIDE
+                             "--checkpoint c; test $? = 137",
+                             n));
+        expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --save x.st"));
+        expect_success(shell("cmp s.st x.st && cmp s/best.safetensors c/best.safetensors"));
+    }
+}
+
+/* A run that was saved before its evaluation was finished, here because nothing asked for one: it is made first. */
+static void a_missing_evaluation_is_made_first(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --steps 15"));
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume --epochs 2 --set train.checkpoint.best=loss"));
+    expect_in(out, "evaluation that the last run did not finish: loss ");
+    expect_success(shell("test -s c/best.safetensors"));
+    expect_success(
+        shell(TRAIN "--checkpoint c --resume --epochs 3 --set train.checkpoint.best=loss"));
+    assert_null(strstr(out, "did not finish"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_best_weights_are_kept, remove_all),
+        cmocka_unit_test_teardown(a_stopped_run_decides_the_same, remove_all),
+        cmocka_unit_test_teardown(a_killed_run_decides_the_same, remove_all),
+        cmocka_unit_test_teardown(a_missing_evaluation_is_made_first, remove_all),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}

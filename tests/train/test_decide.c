@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_decide.c: what a sequence of evaluations decides, by hand; what cannot be decided is refused with its place. */
+#include "fixtures/train_fixture.h"
+
+#include <math.h>
+
+#include "train/decide/decide.h"
+
+#define MODEL "train: {model: [dense: 3], optimizer: {sgd: {learning_rate: 1}}, "
+#define LOSS  "loss: softmax_cross_entropy"
+#define EVAL  "}\neval: {source: none}\n"
+
+static leat_trainer_feed feed(int64_t batches)
+{
+    leat_trainer_feed out = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 4);
+    out.batches = batches;
+    return out;
+}
+
+static leat_train_decision decide(fixture *f, double loss, double accuracy)
+{
+    const leat_metrics metrics = { 10, loss, accuracy };
+    leat_train_decision out;
+    assert_int_equal(leat_trainer_decide(f->trainer, &metrics, &out, &f->err), LEAT_OK);
+    return out;
+}
+
+/* One evaluation: loss, accuracy; better, stop, lowered, and the learning rate after it. */
+typedef struct expected {
+    double loss, accuracy;
+    int better, stop, lowered;
+    double rate;
+} expected;
+
+static void check_all(const char *text, const expected *list, size_t n)
+{
+    const leat_trainer_feed in = feed(5);
+    fixture f;
+    fixture_must_open(&f, text, &in);
+    for (size_t i = 0; i < n; i++) {
+        const leat_train_decision d = decide(&f, list[i].loss, list[i].accuracy);
+        if (d.better != list[i].better || d.stop != list[i].stop || d.lowered != list[i].lowered)
+            fail_msg("evaluation %zu of %s: better %d, stop %d, lowered %d", i, text, d.better,
+                     d.stop, d.lowered);
+        assert_true(fabs(leat_trainer_rate(f.trainer) - list[i].rate) < 1e-12);
+    }
+    fixture_close(&f);
+}
+
+static void stop_counts_evaluations_that_are_not_better(void **state)
+{
+    static const expected list[] = {
+        { 2.0, 0.1, 0, 0, 0, 1 }, { 1.0, 0.1, 0, 0, 0, 1 }, { 1.0, 0.1, 0, 0, 0, 1 },
+        { 0.9, 0.1, 0, 0, 0, 1 }, { 0.9, 0.9, 0, 0, 0, 1 }, { 3.0, 0.9, 0, 1, 0, 1 },
+    };
+    (void)state;
+    check_all(MODEL LOSS ", stop: {patience: 2}" EVAL, list, 6);
+}
+
+/* 0.95 and 0.91 are not lower than 1 by more than 0.1; 0.89 is. */
+static void min_delta_is_what_it_must_improve_by(void **state)
+{
+    static const expected list[] = {
+        { 1.00, 0, 0, 0, 0, 1 }, { 0.95, 0, 0, 0, 0, 1 }, { 0.91, 0, 0, 0, 0, 1 },
+        { 0.89, 0, 0, 0, 0, 1 }, { 0.80, 0, 0, 0, 0, 1 }, { 0.80, 0, 0, 0, 0, 1 },
+        { 0.80, 0, 0, 1, 0, 1 },
+    };
+    (void)state;
+    check_all(MODEL LOSS ", stop: {patience: 3, min_delta: 0.1}" EVAL, list, 7);
+}
+
+/* Not finite: never better, and never the best to compare with. */
+static void what_is_not_finite_is_never_better(void **state)
+{
+    static const expected list[] = {
+        { NAN, NAN, 0, 0, 0, 1 },      { 1.0, 0.5, 1, 0, 0, 1 }, { INFINITY, INFINITY, 0, 0, 0, 1 },
+        { -INFINITY, -1, 0, 0, 0, 1 }, { NAN, 0.4, 0, 1, 0, 1 },
+    };
+    static const expected never[] = { { NAN, NAN, 0, 0, 0, 1 }, { NAN, NAN, 0, 1, 0, 1 } };
+    (void)state;
+    check_all(MODEL LOSS ", stop: {patience: 3}, checkpoint: {dir: x, best: accuracy}" EVAL, list,
+              5);
+    check_all(MODEL LOSS ", stop: {patience: 2}, checkpoint: {dir: x, best: loss}" EVAL, never, 2);
+}
+
+/* Lowered after two that are not more accurate, then it waits for two again; never below min. */
+static void a_plateau_lowers_the_rate(void **state)
+{
+    static const expected list[] = {
+        { 1, 0.5, 0, 0, 0, 1 },    { 1, 0.5, 0, 0, 0, 1 },    { 1, 0.4, 0, 0, 1, 0.5 },
+        { 1, 0.5, 0, 0, 0, 0.5 },  { 1, 0.5, 0, 0, 1, 0.25 }, { 1, 0.6, 0, 0, 0, 0.25 },
+        { 1, 0.6, 0, 0, 0, 0.25 }, { 1, 0.6, 0, 0, 1, 0.2 },  { 1, 0.6, 0, 0, 0, 0.2 },
+        { 1, 0.6, 0, 0, 1, 0.2 },
+    };
+    (void)state;
+    check_all(MODEL LOSS ", schedule: {plateau: {patience: 2, factor: 0.5, min: 0.2, metric: "
+                         "accuracy}}" EVAL,
+              list, 10);
+}
+
+static void without_options_nothing_is_decided(void **state)
+{
+    static const expected list[] = { { 1, 0.5, 0, 0, 0, 1 }, { 2, 0.4, 0, 0, 0, 1 } };
+    (void)state;
+    check_all(MODEL LOSS "}", list, 2);
+}
+
+static void what_cannot_be_decided_is_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t batches;
+        const char *words[2];
+    } rows[] = {
+        { MODEL LOSS ", stop: {patience: 2}}", 5, { "test.yaml:1:", "add an `eval` part" } },
+        { MODEL LOSS ", schedule: plateau}", 5, { "schedule 'plateau' needs", "`eval`" } },
+        { MODEL LOSS ", checkpoint: {dir: x, best: loss}}",
+          5,
+          { "checkpoint.best needs", "`eval`" } },
+        { MODEL LOSS ", stop: {patience: 2}" EVAL, 0, { "repeats without end", "leave out" } },
+        { MODEL LOSS ", stop: {}" EVAL, 5, { "train.stop", "patience" } },
+        { MODEL LOSS ", stop: {patience: 0}" EVAL, 5, { "patience", "1" } },
+        { MODEL LOSS ", stop: {patience: 2, metric: acc}" EVAL, 5, { "'acc'", "accuracy" } },
+        { MODEL "loss: mean_squared_error, target: x, stop: {patience: 2, metric: accuracy}" EVAL,
+          5,
+          { "mean_squared_error has no accuracy", "write `loss`" } },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        leat_trainer_feed in = feed(rows[i].batches);
+        fixture f;
+        if (strstr(rows[i].text, "squared"))
+            in.target = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
+        assert_int_equal(fixture_open(&f, rows[i].text, &in), LEAT_E_CONFIG);
+        for (int k = 0; k < 2; k++)
+            if (!strstr(f.err.message, rows[i].words[k]))
+                fail_msg("'%s' is not in: %s", rows[i].words[k], f.err.message);
+        fixture_close(&f);
+    }
+}
+
+/* The state goes through its text; of another metric it begins anew; damaged text changes nothing but to a new state. */
+static void the_state_survives_as_text(void **state)
+{
+    static const char *const damaged[] = {
+        "",
+        "x",
+        "5\nbest accuracy",
+        "5\nbest accuracy 0x1p-1 5 0 -1\n",
+        "5\nbest accuracy nan 5 0 0\n",
+        "5\nstop loss inf 5 0 0\n",
+        "-2\n",
+    };
+    leat_decide d = { .best = { .on = true, .metric = LEAT_WATCHED_ACCURACY },
+                      .stop = { .on = true, .patience = 3 },
+                      .at = 15 };
+    leat_decide read = { .best = d.best, .stop = d.stop };
+    char text[LEAT_DECIDE_TEXT], again[LEAT_DECIDE_TEXT];
+    (void)state;
+    leat_patience_reset(&d.best);
+    leat_patience_reset(&d.stop);
+    leat_patience_take(&d.best, &(leat_metrics){ 1, 0.3, 1.0 / 3 }, 10);
+    leat_patience_take(&d.stop, &(leat_metrics){ 1, 0.3, 1.0 / 3 }, 10);
+    leat_patience_take(&d.stop, &(leat_metrics){ 1, 0.4, 1.0 / 3 }, 15);
+    leat_decide_text(&d, text);
+    assert_true(leat_decide_read(&read, text));
+    assert_true(read.best.best == 1.0 / 3 && read.stop.waited == 1 && read.stop.best_at == 10);
+    leat_decide_text(&read, again);
+    assert_string_equal(text, again);
+    read.stop.metric = LEAT_WATCHED_ACCURACY;
+    assert_true(leat_decide_read(&read, text));
+    assert_int_equal(read.stop.best_at, -1);
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        assert_false(leat_decide_read(&read, damaged[i]));
+        assert_true(read.at == -1 && read.best.best_at == -1 && read.stop.best_at == -1);
+    }
+}
+
+static void null_is_said(void **state)
+{
+    leat_train_decision out;
+    leat_error err;
+    (void)state;
+    assert_int_equal(leat_trainer_decide(NULL, &(leat_metrics){ 0 }, &out, &err), LEAT_E_ARGUMENT);
+    assert_true(leat_trainer_rate(NULL) <= 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stop_counts_evaluations_that_are_not_better),
+        cmocka_unit_test(min_delta_is_what_it_must_improve_by),
+        cmocka_unit_test(what_is_not_finite_is_never_better),
+        cmocka_unit_test(a_plateau_lowers_the_rate),
+        cmocka_unit_test(without_options_nothing_is_decided),
+        cmocka_unit_test(what_cannot_be_decided_is_refused),
+        cmocka_unit_test(the_state_survives_as_text),
+        cmocka_unit_test(null_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

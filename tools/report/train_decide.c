@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_decide.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+
+static char *best_path(const leat_train_run *t)
+{
+    return leat_files_text("%s/" LEAT_CHECKPOINT_BEST, t->keep.folder);
+}
+
+/* As with checkpoints, a disk that is full for a while does not end a run. */
+static int save_best(leat_train_run *t, leat_error *err)
+{
+    char *const path = best_path(t);
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = leat_trainer_save(t->trainer, path, err);
+    if (rc < 0)
+        fprintf(stderr,
+                "leat train: cannot save the best weights, the run goes on; %s has those of an "
+                "earlier epoch, if it is there: %s\n",
+                path, err->message);
+    free(path);
+    return rc == LEAT_E_IO ? LEAT_OK : rc;
+}
+
+int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err)
+{
+    const int rc = leat_trainer_decide(t->trainer, &e->eval, &e->decided, err);
+    if (rc < 0)
+        return rc;
+    t->decided = e->decided;
+    return e->decided.better && t->keep.folder ? save_best(t, err) : LEAT_OK;
+}
+
+void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e)
+{
+    if (e->decided.lowered)
+        printf("%7s (no better evaluation: the learning rate is now %.4g)\n", "",
+               leat_trainer_rate(t->trainer));
+    if (e->decided.stop)
+        printf("%7s (no better evaluation: the run ends here, as train.stop says)\n", "");
+}
+
+/* The epoch of the best evaluation, from 0; -1: none. */
+static int64_t best_epoch(const leat_train_run *t)
+{
+    const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
+    const bool known = t->decided.best_batch > 0 && per_epoch > 0;
+    return known ? t->decided.best_batch / per_epoch - 1 : -1;
+}
+
+void leat_train_decide_end(const leat_train_run *t)
+{
+    const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
+    char *const path = t->keep.folder ? best_path(t) : NULL;
+    if (metric && path && best_epoch(t) >= 0)
+        printf("; best weights, %s %.6g in epoch %lld, in %s", metric, t->decided.best,
+               (long long)best_epoch(t) + 1, path);
+    free(path);
+}
+
+json_t *leat_train_decide_json(const leat_train_run *t)
+{
+    const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
+    char *const path = t->keep.folder ? best_path(t) : NULL;
+    json_t *json = NULL;
+    if (metric && path && best_epoch(t) >= 0) {
+        json = json_object();
+        leat_json_text(json, "metric", metric);
+        leat_json_real(json, "value", t->decided.best);
+        leat_json_int(json, "epoch", best_epoch(t));
+        leat_json_text(json, "file", path);
+    }
+    free(path);
+    return json ? json : json_null();
+}
