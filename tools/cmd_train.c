@@ -192,7 +192,8 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
     leat_json_int(line, "n_epochs", info->epochs);
     leat_json_int(line, "log_every", t->o->log_every);
     t->run.log_every = t->o->log_every;
-    const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, err);
+    const bool goes_on = t->o->resume || first_batch > 0;
+    const int rc = leat_train_log_open(&t->run.log, t->o->log, line, first_batch, goes_on, err);
     return rc < 0 ? rc
                   : leat_train_log_sheet(t->run.log, t->run.plan, info->input, first_batch, err);
 }

@@ -255,6 +255,24 @@ static void other_files_stay(void **state)
     expect_failure(shell("$L train x.yaml --log xl --log-every 0 -q"), 2, "log-every");
 }
 
+/* A new run would be mixed into the curves of the one before. */
+static void a_used_folder_is_refused(void **state)
+{
+    static const char said[] = "--log: xl: the folder has the log of another run: name another "
+                               "folder, or go on with that run (--resume)";
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --log xl -q --steps 3 --checkpoint xkeep"));
+    expect_success(shell("cp xl/log.jsonl x.before"));
+    expect_failure(shell("$L train x.yaml --log xl -q --steps 1"), 2, said);
+    expect_success(shell("cmp xl/log.jsonl x.before"));
+    expect_success(shell("$L train x.yaml --log xl -q --steps 1 --checkpoint xkeep --resume"));
+    expect_success(shell("$L train x.yaml --log xl -q --steps 1 --start-batch 4"));
+    expect_success(shell("rm xl/log.jsonl")); /* TensorBoard still reads the events */
+    expect_failure(shell("$L train x.yaml --log xl -q --steps 1"), 2, said);
+    expect_success(shell("rm xl/events* && $L train x.yaml --log xl -q --steps 1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +284,7 @@ int main(void)
         cmocka_unit_test_teardown(a_killed_run_keeps_its_log, clean),
         cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, clean),
         cmocka_unit_test_teardown(other_files_stay, clean),
+        cmocka_unit_test_teardown(a_used_folder_is_refused, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "train_log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -49,13 +50,32 @@ static void end_half_line(FILE *lines, const char *path)
     close(fd);
 }
 
-static int open_lines(leat_train_log *log, leat_error *err)
+/* Whether readers find curves in the folder. */
+static bool has_curves(const leat_train_log *log, const char *folder)
+{
+    struct stat lines;
+    struct dirent *entry;
+    bool found = stat(log->path, &lines) == 0 && lines.st_size > 0;
+    DIR *const dir = opendir(folder);
+    while (dir && !found && (entry = readdir(dir)))
+        found = leat_event_is_name(entry->d_name);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
 {
     int rc = leat_files_make_parents(log->path, err);
     if (rc == LEAT_OK)
         rc = leat_files_check_kind(log->path, "a log of leat", "{\"leat\": ", 0, err);
     if (rc < 0)
         return rc;
+    if (!goes_on && has_curves(log, folder))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s: the folder has the log of another run: name another folder, or go on "
+                         "with that run (--resume)",
+                         folder);
     log->lines = fopen(log->path, "ae");
     if (!log->lines)
         return leat_fail(err, LEAT_E_IO, "%s: %s", log->path, strerror(errno));
@@ -155,7 +175,7 @@ void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, jso
 }
 
 int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, int64_t step,
-                        leat_error *err)
+                        bool goes_on, leat_error *err)
 {
     leat_train_log *log = calloc(1, sizeof *log);
     json_t *line = leat_json_open("train");
@@ -169,7 +189,7 @@ int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, i
     if (!log || !line || !log->path || !log->picture)
         rc = leat_fail(err, LEAT_E_NOMEM, "--log: out of memory");
     if (rc == LEAT_OK)
-        rc = open_lines(log, err);
+        rc = open_lines(log, folder, goes_on, err);
     if (rc == LEAT_OK)
         rc = open_events(log, folder, step + 1, err);
     if (rc == LEAT_OK) {

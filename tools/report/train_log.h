@@ -16,7 +16,9 @@
     LEAT_OPTION_STRING(                                                                            \
         s, log, NULL,                                                                              \
         "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "  \
-        "batch.png with the first batch; a resumed run appends to it"),                            \
+        "batch.png with the first batch; a resumed run appends to it, and a new run needs a "      \
+        "folder "                                                                                  \
+        "without a log"),                                                                          \
         LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
 
 typedef struct leat_train_log leat_train_log;
@@ -24,10 +26,12 @@ typedef struct leat_train_log leat_train_log;
 /* Creates the folder and opens its files.
  * run      the line of kind "run"; the rest of it is added here; owned by the callee
  * step     steps before the run; what the folder has of later steps is void for readers
+ * goes_on  the run continues another one; otherwise a folder that has a log is refused
  * out      NULL unless LEAT_OK
- * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else), LEAT_E_NOMEM */
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else, or of another run),
+ *          LEAT_E_NOMEM */
 int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, int64_t step,
-                        leat_error *err);
+                        bool goes_on, leat_error *err);
 
 /* Adds a line; takes ownership of it. kind: "step" or "epoch". step: steps of the run so far. log NULL: only
  * frees the line. */
