@@ -56,6 +56,16 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* A link that leads nowhere and a folder are no checkpoints. What cannot be looked at may be one: reading it says why
+ * not. */
+static bool is_file(int folder, const char *name)
+{
+    struct stat status;
+    if (fstatat(folder, name, &status, 0) == 0)
+        return S_ISREG(status.st_mode);
+    return errno != ENOENT && errno != ELOOP;
+}
+
 /* A folder that does not exist has none. */
 static int list_folder(const char *folder, listing *list, leat_error *err)
 {
@@ -68,7 +78,7 @@ static int list_folder(const char *folder, listing *list, leat_error *err)
     if (!dir)
         return leat_fail(err, LEAT_E_IO, "%s: %s", folder, strerror(errno));
     while (rc == LEAT_OK && (entry = readdir(dir)))
-        if (step_of(entry->d_name) >= 0)
+        if (step_of(entry->d_name) >= 0 && is_file(dirfd(dir), entry->d_name))
             rc = add(list, step_of(entry->d_name), err);
     closedir(dir);
     if (list->n)

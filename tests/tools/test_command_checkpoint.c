@@ -82,6 +82,19 @@ static void a_cut_checkpoint_is_said_aloud(void **state)
                       "step-000000030.safetensors");
 }
 
+/* Only files are checkpoints: a link to nothing and a folder of such a name are not. */
+static void what_is_no_file_is_passed_over(void **state)
+{
+    (void)state;
+    train_straight();
+    expect_success(shell("mkdir -p c/step-000000098.safetensors && ln -s nowhere "
+                         "c/step-000000099.safetensors"));
+    expect_success(shell(TRAIN "--checkpoint c --steps 4 --set train.checkpoint.keep=1"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --save x.st"));
+    expect_in(err, "goes on from c/step-000000004.safetensors, after 4 steps");
+    expect_straight();
+}
+
 /* The command that it prints goes on, and ends like the straight run. */
 static void a_stopped_run_goes_on(void **state)
 {
@@ -192,6 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(killed_at_any_checkpoint_it_goes_on, remove_all),
         cmocka_unit_test_teardown(a_cut_checkpoint_is_said_aloud, remove_all),
+        cmocka_unit_test_teardown(what_is_no_file_is_passed_over, remove_all),
         cmocka_unit_test_teardown(a_stopped_run_goes_on, remove_all),
         cmocka_unit_test_teardown(accumulation_is_not_cut, remove_all),
         cmocka_unit_test_teardown(wrong_uses_are_explained, remove_all),

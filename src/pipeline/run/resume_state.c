@@ -35,9 +35,14 @@ int leat_resume_state_check(const leat_loader_state *state, const leat_plan *pla
     leat_resume_state_make(plan, state->next_batch, &want);
     if (memcmp(state->magic, want.magic, sizeof want.magic))
         return leat_fail(err, LEAT_E_ARGUMENT, "state: this is not the state of a loader");
-    if (state->version != want.version || state->size != want.size)
+    if (state->version != want.version)
         return leat_fail(err, LEAT_E_ARGUMENT, "state: version %u, this library reads version %u",
                          state->version, want.version);
+    if (state->size != want.size)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "state: damaged (it says that it has %u bytes, a state of version %u has "
+                         "%u)",
+                         state->size, want.version, want.size);
     if (state->checksum != checksum(state) || state->next_batch < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "state: damaged (its checksum does not match)");
     const struct {
