@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "link.h"
+
 enum {
     BUFFER_BYTES = 1 << 20,
     NAME_ROOM = 24,   /* bytes of a temporary name besides the final one */
@@ -75,14 +77,6 @@ static int check_target(const char *path, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
-/* A link stays a link: the file that it names is replaced. NULL: no memory. */
-static char *final_name(const char *path)
-{
-    struct stat st;
-    char *const real = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) ? realpath(path, NULL) : NULL;
-    return real ? real : strdup(path);
-}
-
 /* --- a file with a temporary name, and one without any ------------------------------------------ */
 
 static int draw_temporary(leat_atomic_file *file)
@@ -103,7 +97,8 @@ static int draw_temporary(leat_atomic_file *file)
 static int create_temporary(leat_atomic_file *file)
 {
     for (int attempt = 0; attempt < ATTEMPTS && draw_temporary(file) == 0; attempt++) {
-        file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        file->fd =
+            open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (file->fd >= 0 || errno != EEXIST)
             break;
     }
@@ -142,20 +137,25 @@ static bool create_nameless(leat_atomic_file *file)
 int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned flags,
                           leat_format_error *err)
 {
+    char *name = NULL;
     *out = NULL;
-    const int rc = check_target(path, err);
+    int rc = check_target(path, err);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_link_follow(path, &name, err);
     if (rc < 0)
         return rc;
     leat_atomic_file *file = malloc(sizeof *file);
-    if (!file)
+    if (!file) {
+        free(name);
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its buffer", path);
+    }
     file->fd = -1;
     file->flags = flags;
     file->size = file->written = 0;
     file->buffered = 0;
-    file->path = final_name(path);
-    file->temporary = file->path ? calloc(1, strlen(file->path) + NAME_ROOM) : NULL;
-    if (!file->path || !file->temporary) {
+    file->path = name;
+    file->temporary = calloc(1, strlen(name) + NAME_ROOM);
+    if (!file->temporary) {
         leat_atomic_file_close(&file);
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory for its name", path);
     }

@@ -5,7 +5,8 @@
  * Bytes go to a file without a name (O_TMPFILE) in the same folder. Commit flushes and syncs it, links it
  * as ".NAME.<16 hex digits>.tmp", renames it to NAME and syncs the folder. A NAME of more than 100 bytes
  * is left out of the temporary name, so that it always fits. Without O_TMPFILE (network file systems) or
- * /proc, the file has the temporary name from the start. If NAME is a link to a file, that file is replaced.
+ * /proc, the file has the temporary name from the start. If NAME is a link that link.h
+ * follows, the file that it names is replaced, or made.
  *
  * Any failure removes the file. A killed process never changes NAME. The system removes its nameless
  * file; a file with a temporary name stays, and can be deleted. */
@@ -22,7 +23,7 @@ enum {
 };
 
 /* Creates the file without a name or with a temporary one. Fails if a folder, device or pipe has the
- * final name, or if the name is too long.
+ * final name, if the name is too long, or if it is a link of another user.
  *
  * flags    0 or LEAT_ATOMIC_FILE_NO_SYNC
  * returns  LEAT_FORMAT_OK, _IO or _NOMEM; *out is NULL unless OK */

@@ -5,6 +5,7 @@
  * without the spaces around the line ends. DIGEST: 16 hex digits, FNV-1a of all behind its line. */
 #include "plan_cache.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -95,11 +96,10 @@ char *leat_plan_cache_load(const char *folder, const char *name, const char *ver
 bool leat_plan_cache_store(const char *folder, const char *name, const char *version,
                            const char *text, size_t n)
 {
-    char path[4096], next[4096], end[64], head[HEAD + 1];
+    char path[4096], next[4096], head[HEAD + 1];
     const size_t size = strlen(name) + strlen(version) + 2 + n;
-    snprintf(end, sizeof end, ".%ld", (long)getpid());
     if (!path_of(path, sizeof path, folder, name, "") ||
-        !path_of(next, sizeof next, folder, name, end))
+        !path_of(next, sizeof next, folder, name, ".XXXXXX"))
         return false;
     char *const body = malloc(size + 1);
     if (!body)
@@ -107,13 +107,16 @@ bool leat_plan_cache_store(const char *folder, const char *name, const char *ver
     const int lines = snprintf(body, size + 1, "%s\n%s\n", name, version);
     memcpy(body + lines, text, n);
     head_of(head, digest(body, size));
-    mkdir(folder, 0777); /* perhaps there is one */
-    FILE *const file = fopen(next, "wbe");
+    mkdir(folder, 0777);                      /* perhaps there is one */
+    const int fd = mkostemp(next, O_CLOEXEC); /* a name that nobody could plant a link at */
+    FILE *const file = fd < 0 ? NULL : fdopen(fd, "wb");
     bool good = file && fwrite(head, 1, HEAD, file) == HEAD && fwrite(body, 1, size, file) == size;
     if (file)
         good = fclose(file) == 0 && good;
+    else if (fd >= 0)
+        close(fd);
     good = good && rename(next, path) == 0;
-    if (file && !good)
+    if (fd >= 0 && !good)
         unlink(next);
     free(body);
     return good;

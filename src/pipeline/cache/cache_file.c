@@ -16,8 +16,11 @@
 
 #include "cache_impl.h"
 #include "formats/format.h"
+#include "formats/link.h"
 
 #define CHUNK_PLACES 4096
+/* Opening a pipe must not block. */
+#define OPEN_FLAGS (O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW)
 
 /* --- reading and writing ------------------------------------------------------------------------- */
 
@@ -109,10 +112,11 @@ static void become_reader(leat_cache *cache, const char *why)
 
 /* Takes the writer's lock on a descriptor of its own. The reader's I/O can keep the other descriptor,
  * and so its lock, alive for a moment after it was closed or the process was killed. */
-static int take_lock(leat_cache *cache, const struct stat *status, leat_error *err)
+static int take_lock(leat_cache *cache, const char *name, const struct stat *status,
+                     leat_error *err)
 {
     struct stat locked;
-    cache->lock_fd = open(cache->path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    cache->lock_fd = open(name, O_RDWR | OPEN_FLAGS);
     if (cache->lock_fd < 0 || fstat(cache->lock_fd, &locked) < 0)
         return fail_path(cache, err, "cannot open it to lock it");
     if (locked.st_ino != status->st_ino || locked.st_dev != status->st_dev)
@@ -126,14 +130,13 @@ static int take_lock(leat_cache *cache, const struct stat *status, leat_error *e
     return LEAT_OK;
 }
 
-/* Opens the file for writing, or for reading if writing is not allowed. */
-static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
+/* Opens the file for writing, or for reading if writing is not allowed. `name`: where links lead. */
+static int open_name(leat_cache *cache, const char *name, struct stat *status, leat_error *err)
 {
-    const int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK; /* opening a pipe must not block */
-    cache->fd = open(cache->path, O_RDWR | O_CREAT | flags, 0666);
+    cache->fd = open(name, O_RDWR | O_CREAT | OPEN_FLAGS, 0666);
     const int error = errno;
     if (cache->fd < 0 && (error == EACCES || error == EROFS || error == EPERM)) {
-        cache->fd = open(cache->path, O_RDONLY | flags);
+        cache->fd = open(name, O_RDONLY | OPEN_FLAGS);
         become_reader(cache, "read-only: this process may not write to it");
     }
     if (cache->fd < 0)
@@ -142,7 +145,19 @@ static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
         return fail_path(cache, err, "cannot get its status");
     if (!S_ISREG(status->st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is not a regular file", cache->path);
-    return cache->is_reader ? LEAT_OK : take_lock(cache, status, err);
+    return cache->is_reader ? LEAT_OK : take_lock(cache, name, status, err);
+}
+
+static int open_path(leat_cache *cache, struct stat *status, leat_error *err)
+{
+    char *name;
+    leat_format_error why;
+    int rc = leat_link_follow(cache->path, &name, &why);
+    if (rc < 0)
+        return leat_fail(err, rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM : LEAT_E_IO, "%s", why.text);
+    rc = open_name(cache, name, status, err);
+    free(name);
+    return rc;
 }
 
 /* Largest file that this process may write; beyond it, the kernel sends a signal. */

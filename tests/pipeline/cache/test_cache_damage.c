@@ -205,6 +205,37 @@ static void lost_room_is_told(void **state)
     assert_string_equal(cache.note, "");
 }
 
+/* --- links ---------------------------------------------------------------------------------------- */
+
+static void a_link_of_another_user_is_refused(void **state)
+{
+    struct stat status;
+    leat_error err;
+    leat_loader *loader = NULL;
+    leat_cache_stats cache;
+    const uint64_t want = plain_digest(1);
+    const pipe_parts parts = parts_with(cache_path);
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root can make a link of another user\n");
+        skip();
+    }
+    unlink(in_folder("elsewhere"));
+    assert_int_equal(symlink(in_folder("elsewhere"), cache_path), 0);
+    assert_true(digest_of_parts(&parts, 1, &cache) == want);
+    assert_int_equal(cache.entries, N_RECORDS);
+    assert_int_equal(lstat(cache_path, &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(unlink(in_folder("elsewhere")), 0);
+    assert_int_equal(lchown(cache_path, 54321, 54321), 0);
+    leat_plan *plan = cache_plan(&parts);
+    assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_IO);
+    assert_non_null(strstr(err.message, "is a symbolic link of another user"));
+    assert_int_equal(stat(in_folder("elsewhere"), &status), -1);
+    leat_plan_close(&plan);
+    unlink(cache_path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +245,7 @@ int main(void)
         TEST(a_file_cut_while_it_is_used_costs_nothing_but_time),
         TEST(no_damage_reaches_a_batch),
         TEST(lost_room_is_told),
+        TEST(a_link_of_another_user_is_refused),
     };
     return cmocka_run_group_tests(tests, make_data, remove_folder);
 }
