@@ -65,6 +65,9 @@ static int open_all(struct eval *e, leat_error *err)
                                    .threads = e->o->threads,
                                    .set = &e->o->set };
     int rc = leat_json_check(e->o->json, err);
+    if (rc == LEAT_OK && e->o->sheet &&
+        (rc = leat_files_check(e->o->sheet, &leat_files_svg, err)) < 0)
+        return leat_fail_in(err, rc, "--sheet: ");
     if (rc < 0 || (rc = leat_trained_open_config(&e->t, &how, err)) < 0 ||
         (rc = leat_trained_open(&e->t, &how, err)) < 0)
         return rc;

@@ -131,7 +131,7 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
     char *path = result_path(o, folder, experiment->name);
     const bool talks = !leat_json_to_stdout(path);
     int rc = choose_devices(run, &o->device, err);
-    if (rc == LEAT_OK && path && talks && (rc = leat_files_make_parents(path, err)) == LEAT_OK)
+    if (rc == LEAT_OK)
         rc = leat_json_check(path, err);
     if (rc == LEAT_OK) {
         if (talks)

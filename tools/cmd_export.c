@@ -27,14 +27,12 @@ static int export_all(const leat_call *call, leat_trained *t, leat_error *err)
                                    .device = "cpu",
                                    .threads = -1,
                                    .set = &o->set };
+    /* leat's and PyTorch's have the field of the writer's name there. */
+    static const leat_files_kind onnx = { "an ONNX file", "\x12", 2 };
     if (!o->onnx)
         return leat_fail(err, LEAT_E_ARGUMENT, "needs --onnx FILE");
     int rc = leat_json_check(o->json, err);
-    if (rc == LEAT_OK) /* leat's and PyTorch's have the field of the writer's name there */
-        rc = leat_files_check_kind(o->onnx, "an ONNX file", "\x12", 2, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_check(o->onnx, err);
-    if (rc < 0)
+    if (rc == LEAT_OK && (rc = leat_files_check(o->onnx, &onnx, err)) < 0)
         return leat_fail_in(err, rc, "--onnx: ");
     if (rc == LEAT_OK)
         rc = leat_trained_open_config(t, &how, err);

@@ -193,7 +193,7 @@ static void choose_unit(struct plot *p)
 static int write_picture(struct plot *p, leat_error *err)
 {
     size_t size;
-    int rc = leat_files_check_kind(p->o->output, "a picture (SVG)", "<svg ", 0, err);
+    int rc = leat_files_check(p->o->output, &leat_files_svg, err);
     char *const text = rc == LEAT_OK ? leat_curves_draw(&p->picture, &size) : NULL;
     if (text)
         rc = leat_files_write(p->o->output, text, size, err);

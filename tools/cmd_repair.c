@@ -115,10 +115,13 @@ static int repair(struct repair *r, leat_error *err)
     if (lstat(r->o->output, &st) == 0)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "%s exists; choose another name for -o, or remove it", r->o->output);
+    int rc = leat_json_check(r->o->json, err);
+    if (rc < 0 || (rc = leat_files_make_parents(r->o->output, err)) < 0)
+        return rc;
     if (leat_tfrecord_reader_open(&r->reader, r->path, LEAT_TFRECORD_RESYNC, &why) < 0 ||
         leat_tfrecord_writer_open(&r->writer, r->o->output, &why) < 0)
         return leat_files_fail(err, &why);
-    const int rc = copy(r, err);
+    rc = copy(r, err);
     return rc == LEAT_OK ? commit(r, err) : rc;
 }
 

@@ -31,11 +31,10 @@ typedef struct report {
 
 static int check_options(const struct report_options *o, leat_error *err)
 {
+    static const leat_files_kind page = { "a report (HTML)", "<!DOCTYPE html>", 0 };
     if ((!o->output || !*o->output) && (!o->svg || !*o->svg))
         return leat_fail(err, LEAT_E_ARGUMENT, "needs -o FILE.html, or --svg FOLDER");
-    return o->output
-               ? leat_files_check_kind(o->output, "a report (HTML)", "<!DOCTYPE html>", 0, err)
-               : LEAT_OK;
+    return o->output ? leat_files_check(o->output, &page, err) : LEAT_OK;
 }
 
 static int read_inputs(report *r, const leat_call *call, leat_error *err)
@@ -51,19 +50,12 @@ static int read_inputs(report *r, const leat_call *call, leat_error *err)
 static int write_picture(const char *folder, const leat_page_picture *picture, leat_error *err)
 {
     char *const path = leat_files_text("%s/%s.svg", folder, picture->name);
-    int rc = path ? leat_files_check_kind(path, "a picture (SVG)", "<svg ", 0, err)
+    int rc = path ? leat_files_check(path, &leat_files_svg, err)
                   : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
         rc = leat_files_write(path, picture->text, picture->size, err);
     free(path);
     return rc;
-}
-
-static int make_folder(const char *folder, leat_error *err)
-{
-    return folder && mkdir(folder, 0777) < 0 && errno != EEXIST
-               ? leat_fail(err, LEAT_E_IO, "--svg: %s: %s", folder, strerror(errno))
-               : LEAT_OK;
 }
 
 static int write_report(report *r, leat_error *err)
@@ -77,8 +69,6 @@ static int write_report(report *r, leat_error *err)
     if (r->page.n_charts == 0)
         rc = leat_fail(err, LEAT_E_DATA, "%s: no numbers in it that can be drawn",
                        r->inputs[0].name);
-    if (rc == LEAT_OK)
-        rc = make_folder(r->o->svg, err);
     if (rc == LEAT_OK && r->o->output)
         rc = leat_files_write(r->o->output, text, size, err);
     for (int i = 0; i < r->page.n_pictures && rc == LEAT_OK; i++)

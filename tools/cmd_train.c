@@ -33,7 +33,7 @@ static const leat_option options[] = {
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
                        "save the weights after each epoch and at the end (safetensors, without the "
-                       "optimizer's state); creates missing folders"),
+                       "optimizer's state)"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
     LEAT_OPTION_STRING(struct train_options, checkpoint, NULL,
                        "save what the run needs to continue in this folder; overrides "
@@ -158,6 +158,7 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
 /* Checks at the start that the files written at the end are writable. */
 static int check_outputs(const struct train *t, leat_error *err)
 {
+    static const leat_files_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     int rc = leat_json_check(t->o->json, err);
     if (rc < 0 || !t->o->save)
@@ -166,12 +167,8 @@ static int check_outputs(const struct train *t, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--save: %s is simulated, so there are no weights to save",
                          info->simulated_by);
-    if ((rc = leat_files_make_parents(t->o->save, err)) < 0 ||
-        (rc = leat_files_check(t->o->save, err)) < 0 ||
-        (rc = leat_files_check_kind(t->o->save, "a file of weights (safetensors)", "{\"", 8, err)) <
-            0)
-        return leat_fail_in(err, rc, "--save: ");
-    return LEAT_OK;
+    rc = leat_files_check(t->o->save, &weights, err);
+    return rc < 0 ? leat_fail_in(err, rc, "--save: ") : rc;
 }
 
 /* Opens the log and draws the first batch. Before the loader of the run takes its memory. */

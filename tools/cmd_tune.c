@@ -103,10 +103,9 @@ static int tune(const struct tune_options *o, const char *path, leat_config *con
 
 static int check_output(const char *path, leat_error *err)
 {
-    const int rc = path ? leat_files_check(path, err) : LEAT_OK;
-    return rc < 0 || !path
-               ? rc
-               : leat_files_check_kind(path, "a config that `leat tune` wrote", BEGINS, 0, err);
+    static const leat_files_kind tuned = { "a config that `leat tune` wrote", BEGINS, 0 };
+    const int rc = path ? leat_files_check(path, &tuned, err) : LEAT_OK;
+    return rc < 0 ? leat_fail_in(err, rc, "--write: ") : rc;
 }
 
 static int run(const leat_call *call)

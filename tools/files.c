@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "formats/atomic_file.h"
+#include "formats/link.h"
 
 enum { NAME_SHOWN = 100 }; /* bytes of a name repeated in a hidden name */
 
@@ -96,32 +97,58 @@ int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *
     return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
 }
 
-int leat_files_check(const char *path, leat_error *err)
-{
-    leat_format_error why;
-    leat_atomic_file *file;
-    const int rc = leat_atomic_file_open(&file, path, LEAT_ATOMIC_FILE_NO_SYNC, &why);
-    leat_atomic_file_close(&file);
-    return rc == LEAT_FORMAT_OK ? LEAT_OK : leat_files_fail(err, &why);
-}
+const leat_files_kind leat_files_svg = { "a picture (SVG)", "<svg ", 0 };
 
-int leat_files_check_kind(const char *path, const char *what, const char *begins, long at,
-                          leat_error *err)
+static int check_kind(const char *path, const leat_files_kind *kind, leat_error *err)
 {
     char found[64];
     struct stat status;
-    const size_t wanted = strlen(begins);
+    const size_t wanted = strlen(kind->begins);
     if (stat(path, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
         return LEAT_OK;
     FILE *const file = fopen(path, "rbe");
-    const bool same = file && wanted <= sizeof found && fseek(file, at, SEEK_SET) == 0 &&
-                      fread(found, 1, wanted, file) == wanted && !memcmp(found, begins, wanted);
+    const bool same = file && wanted <= sizeof found && fseek(file, kind->at, SEEK_SET) == 0 &&
+                      fread(found, 1, wanted, file) == wanted &&
+                      !memcmp(found, kind->begins, wanted);
     if (file)
         fclose(file);
     if (same)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_ARGUMENT,
-                     "%s: exists and is not %s; choose another name, or remove it", path, what);
+                     "%s: exists and is not %s; choose another name, or remove it", path,
+                     kind->what);
+}
+
+int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *err)
+{
+    leat_format_error why;
+    leat_atomic_file *file;
+    int rc = leat_files_make_parents(path, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_atomic_file_open(&file, path, LEAT_ATOMIC_FILE_NO_SYNC, &why);
+    leat_atomic_file_close(&file);
+    if (rc < 0)
+        return leat_files_fail(err, &why);
+    return kind ? check_kind(path, kind, err) : LEAT_OK;
+}
+
+int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err)
+{
+    char *name = NULL;
+    leat_format_error why;
+    *out = NULL;
+    if (leat_link_follow(path, &name, &why) < 0)
+        return leat_files_fail(err, &why);
+    const int fd = open(name, flags | O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    free(name);
+    *out = fd < 0 ? NULL : fdopen(fd, flags & O_APPEND ? "a+" : "w+");
+    if (*out)
+        return LEAT_OK;
+    const int error = errno;
+    if (fd >= 0)
+        close(fd);
+    return leat_fail(err, LEAT_E_IO, "%s: %s", path, leat_format_open_error(error));
 }
 
 int leat_files_rename(const char *from, const char *to, leat_error *err)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "formats/format.h"
 #include "leat/error.h"
@@ -15,15 +16,28 @@
  * Returns LEAT_OK or LEAT_E_IO with the path. */
 int leat_files_write(const char *path, const void *bytes, size_t n, leat_error *err);
 
-/* Checks that a file can be written. For files written at the end of long work, so that a
- * wrong name is found at the start. Leaves nothing behind. Returns LEAT_OK or LEAT_E_IO with the path. */
-int leat_files_check(const char *path, leat_error *err);
+/* What a file of one kind has at byte `at`, and its name for people ("a trace"). */
+typedef struct leat_files_kind {
+    const char *what;
+    const char *begins;
+    long at;
+} leat_files_kind;
 
-/* Protects files against mistakes such as "--trace x.yaml": an existing regular file may be replaced only
- * if it is empty or has `begins` at byte `at`, like an earlier file of its kind (`what`: "a trace").
- * Returns LEAT_OK or LEAT_E_ARGUMENT with the path. */
-int leat_files_check_kind(const char *path, const char *what, const char *begins, long at,
-                          leat_error *err);
+extern const leat_files_kind leat_files_svg;
+
+/* For the path of every output option, before long work: creates missing folders, and checks that the file can be
+ * written, so that a wrong name is found at the start. It leaves no file behind.
+ *
+ * kind     protects files against mistakes such as "--trace x.yaml": an existing regular file may be replaced only if
+ *          it is empty or of this kind. NULL: any file may
+ * returns  LEAT_OK; LEAT_E_IO, or LEAT_E_ARGUMENT for another kind, both with the path */
+int leat_files_check(const char *path, const leat_files_kind *kind, leat_error *err);
+
+/* Opens a file that grows while a command runs, such as a log. Links are followed as formats/link.h says.
+ * flags    for open(): O_TRUNC, or O_APPEND
+ * out      for reading and writing; fclose() it
+ * returns  LEAT_OK, LEAT_E_IO with the path, LEAT_E_NOMEM */
+int leat_files_stream(const char *path, int flags, FILE **out, leat_error *err);
 
 /* Creates the parent folders of a path, like `mkdir -p`; not the last part. */
 int leat_files_make_parents(const char *path, leat_error *err);

@@ -100,14 +100,13 @@ static int64_t spans_of_thread(const leat_config *config)
 
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
 {
+    static const leat_files_kind trace = { "a trace",
+                                           "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", 0 };
     char text[64];
     char *end = text;
     if (!path)
         return LEAT_OK;
-    int rc = leat_files_check(path, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_check_kind(path, "a trace", "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[",
-                                   0, err);
+    int rc = leat_files_check(path, &trace, err);
     if (rc == LEAT_OK && leat_config_get(config, "engine.spans", text, sizeof text, NULL) < 0) {
         snprintf(text, sizeof text, "engine.spans=%lld", (long long)spans_of_thread(config));
         rc = leat_config_set_as(config, text, "--trace", err);

@@ -7,7 +7,8 @@
  *     LEAT_FAULT_ERRNO=E      that call fails with this errno and writes a line to standard error; without it the
  *                             process is killed right before the call
  *
- * "open" are only calls that create a file, "write" only those to other files than the standard streams. */
+ * "open" are only calls that create a file, "write" and "close" only those of regular files that are
+ * open for writing, besides the standard streams. A close that fails has closed the file. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,16 @@ static bool fails(const char *name)
     dprintf(STDERR_FILENO, "fault: %s\n", name);
     errno = atoi(error ? error : "0");
     return true;
+}
+
+static bool is_output(int fd)
+{
+    struct stat status;
+    const int error = errno, flags = fcntl(fd, F_GETFL);
+    const bool is = fd > STDERR_FILENO && flags >= 0 && (flags & O_ACCMODE) != O_RDONLY &&
+                    fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    errno = error;
+    return is;
 }
 
 /* Stores the function of this name behind this library in *call. */
@@ -98,7 +109,17 @@ VISIBLE ssize_t write(int fd, const void *bytes, size_t size)
 {
     ssize_t (*call)(int, const void *, size_t);
     find(&call, "write");
-    return fd > STDERR_FILENO && fails("write") ? -1 : call(fd, bytes, size);
+    return is_output(fd) && fails("write") ? -1 : call(fd, bytes, size);
+}
+
+VISIBLE int close(int fd)
+{
+    int (*call)(int);
+    find(&call, "close");
+    const bool fault = is_output(fd) && fails("close");
+    const int error = errno, rc = call(fd);
+    errno = fault ? error : errno;
+    return fault ? -1 : rc;
 }
 
 static int open_as(const char *name, const char *path, int flags, va_list args)

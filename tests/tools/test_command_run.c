@@ -110,8 +110,8 @@ static void bad_records_are_listed(void **state)
                        1, "more than 0 bad records in epoch 0 (on_error.max_errors)");
         expect_failure(shell("$L %s -q --set pipeline.on_error=fail >x.out", commands[i]), 1,
                        ".tfrecord, record ");
-        expect_failure(shell("$L %s -q --errors none/x >x.out", commands[i]), 1,
-                       "--errors none/x: ");
+        expect_failure(shell("$L %s -q --errors x.yaml/x >x.out", commands[i]), 1,
+                       "--errors: x.yaml/x: ");
     }
 }
 
@@ -132,8 +132,8 @@ static void outputs_are_checked_before_the_work(void **state)
         { "train x.yaml --restore x.folder", 1, "x.folder" },
         { "train x.yaml --restore ''", 1, "" },
         { "train x.yaml --json=x.folder", 1, "x.folder: exists and is not a regular file" },
-        { "bench x.yaml --json=none/x.json", 1, "none/x.json" },
-        { "compare x.yaml --vary engine.threads=1,2 --json=none/x.json", 1, "none/x.json" },
+        { "bench x.yaml --json=x.yaml/x.json", 1, "x.yaml/x.json" },
+        { "compare x.yaml --vary engine.threads=1,2 --json=x.yaml/x.json", 1, "x.yaml/x.json" },
     };
     make_pipeline();
     expect_success(shell("mkdir x.folder"));

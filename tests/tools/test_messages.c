@@ -254,7 +254,7 @@ static const struct {
       { "empty.jpg: the file is empty" } },
     { "predict c.yaml --section train --weights ok.st gone.jpg", { "gone.jpg: a broken link" } },
     { "tune c.yaml --seconds 0", { "seconds", "1" } },
-    { "tune c.yaml --write no/such/folder/x.yaml", { "no/such/folder" } },
+    { "tune c.yaml --write c.yaml/x.yaml", { "c.yaml/x.yaml: ", "Not a directory" } },
     { "tune c.yaml --write c.yaml",
       { "c.yaml: exists and is not a config that `leat tune` wrote", "choose another name" } },
     { "doctor c.yaml --devices cpu", { "--devices 'cpu': two devices" } },

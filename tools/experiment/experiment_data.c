@@ -2,15 +2,13 @@
  *
  * experiment_data.c: the data sets of the experiments: random numbers in .npy files, and the same pictures as TFRecord
  * files and as a file per picture. An existing set of the wanted size or larger is kept. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "experiment_rows.h"
 #include "files.h"
+#include "formats/atomic_file.h"
 
 enum { N_CLASSES = 10, NPY_HEADER = 128, MAX_SHAPE = 3 };
 
@@ -90,54 +88,58 @@ static void fill_row(const struct array *array, int64_t row, uint8_t *out, int64
     }
 }
 
-static int write_rows(FILE *file, const struct array *array, int64_t rows)
+static int write_rows(leat_atomic_file *file, const struct array *array, int64_t rows,
+                      leat_format_error *why)
 {
     char header[NPY_HEADER];
     const int64_t n = row_bytes(array);
     uint8_t *row = malloc((size_t)n);
     if (!row)
-        return -1;
+        return leat_format_fail(why, LEAT_FORMAT_NOMEM, 0, "out of memory");
     npy_header(header, array->bytes ? "|u1" : "<f4", rows, array->shape);
-    bool good = fwrite(header, NPY_HEADER, 1, file) == 1;
-    for (int64_t i = 0; i < rows && good; i++) {
+    int rc = leat_atomic_file_write(file, header, NPY_HEADER, why);
+    for (int64_t i = 0; i < rows && rc == LEAT_FORMAT_OK; i++) {
         fill_row(array, i, row, n);
-        good = fwrite(row, (size_t)n, 1, file) == 1;
+        rc = leat_atomic_file_write(file, row, (size_t)n, why);
     }
     free(row);
-    return good ? 0 : -1;
+    return rc;
 }
 
-static int write_labels(FILE *file, const struct array *array, int64_t rows)
+static int write_labels(leat_atomic_file *file, const struct array *array, int64_t rows,
+                        leat_format_error *why)
 {
     static const int64_t one[MAX_SHAPE] = { 1 };
     char header[NPY_HEADER];
     npy_header(header, array->yes_or_no ? "<f4" : "<i8", rows, array->yes_or_no ? one : NULL);
-    bool good = fwrite(header, NPY_HEADER, 1, file) == 1;
-    for (int64_t i = 0; i < rows && good; i++) {
+    int rc = leat_atomic_file_write(file, header, NPY_HEADER, why);
+    for (int64_t i = 0; i < rows && rc == LEAT_FORMAT_OK; i++) {
         const int64_t class = i % N_CLASSES;
         const float yes = (float)(i % 2);
-        good = array->yes_or_no ? fwrite(&yes, sizeof yes, 1, file) == 1
-                                : fwrite(&class, sizeof class, 1, file) == 1;
+        rc = array->yes_or_no ? leat_atomic_file_write(file, &yes, sizeof yes, why)
+                              : leat_atomic_file_write(file, &class, sizeof class, why);
     }
-    return good ? 0 : -1;
+    return rc;
 }
 
-/* Writes a file under another name, and renames it. */
-static int write_file(const char *path, const struct array *array, int64_t rows,
-                      int (*write)(FILE *, const struct array *, int64_t), leat_error *err)
+typedef int write_fn(leat_atomic_file *, const struct array *, int64_t n, leat_format_error *);
+
+/* Not synced: a set can be made again, and pictures are many. */
+static int write_file(const char *path, const struct array *array, int64_t n, write_fn *write,
+                      leat_error *err)
 {
-    char *part = leat_files_text("%s.part", path);
-    FILE *file = part ? fopen(part, "wb") : NULL;
-    int rc = LEAT_OK;
-    if (!part)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    const bool written = file && write(file, array, rows) == 0;
-    if (!file || (fclose(file) != 0) || !written || rename(part, path) < 0) {
-        rc = leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-        unlink(part);
-    }
-    free(part);
-    return rc;
+    leat_format_error why;
+    leat_atomic_file *file;
+    int rc = leat_files_make_parents(path, err);
+    if (rc < 0)
+        return rc;
+    rc = leat_atomic_file_open(&file, path, LEAT_ATOMIC_FILE_NO_SYNC, &why);
+    if (rc == LEAT_FORMAT_OK)
+        rc = write(file, array, n, &why);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_commit(file, &why);
+    leat_atomic_file_close(&file);
+    return rc < 0 ? leat_files_fail(err, &why) : LEAT_OK;
 }
 
 static int make_array(const leat_experiment_run *run, const struct array *array, leat_error *err)
@@ -148,9 +150,7 @@ static int make_array(const leat_experiment_run *run, const struct array *array,
     int rc = path && labels ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK &&
         (size_of(path) < NPY_HEADER + rows * row_bytes(array) || size_of(labels) < 0)) {
-        rc = leat_files_make_parents(path, err);
-        if (rc == LEAT_OK)
-            rc = write_file(labels, array, rows, write_labels, err);
+        rc = write_file(labels, array, rows, write_labels, err);
         if (rc == LEAT_OK)
             rc = write_file(path, array, rows, write_rows, err);
     }
@@ -180,38 +180,37 @@ static int make_records(const leat_experiment_run *run, const struct array *arra
     return rc;
 }
 
-/* A PPM file: a line, and the pixels. */
-static int make_picture(const char *folder, const struct array *array, int64_t i, uint8_t *pixels,
-                        leat_error *err)
+/* Picture i as a PPM file: a line, and the pixels. */
+static int write_picture(leat_atomic_file *file, const struct array *array, int64_t i,
+                         leat_format_error *why)
 {
+    char line[64];
     const int64_t n = row_bytes(array);
-    char *path = leat_files_text("%s/class%lld/%06lld.ppm", folder, (long long)(i % N_CLASSES),
-                                 (long long)i);
-    int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && size_of(path) < n &&
-        (rc = leat_files_make_parents(path, err)) == LEAT_OK) {
-        FILE *file = fopen(path, "wb");
-        fill_row(array, i, pixels, n);
-        const bool good = file &&
-                          fprintf(file, "P6\n%lld %lld\n255\n", (long long)array->shape[1],
-                                  (long long)array->shape[0]) > 0 &&
-                          fwrite(pixels, (size_t)n, 1, file) == 1;
-        if ((file && fclose(file)) || !good)
-            rc = leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-    }
-    free(path);
+    uint8_t *const pixels = malloc((size_t)n);
+    if (!pixels)
+        return leat_format_fail(why, LEAT_FORMAT_NOMEM, 0, "out of memory");
+    const int length = snprintf(line, sizeof line, "P6\n%lld %lld\n255\n",
+                                (long long)array->shape[1], (long long)array->shape[0]);
+    fill_row(array, i, pixels, n);
+    int rc = leat_atomic_file_write(file, line, (size_t)length, why);
+    if (rc == LEAT_FORMAT_OK)
+        rc = leat_atomic_file_write(file, pixels, (size_t)n, why);
+    free(pixels);
     return rc;
 }
 
 static int make_files(const leat_experiment_run *run, const struct array *array, leat_error *err)
 {
-    char *folder = leat_files_text("%s/%s", run->data_folder, pictures);
-    uint8_t *pixels = malloc((size_t)row_bytes(array));
-    int rc = folder && pixels ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    for (int64_t i = 0; i < rows_of(run, array) && rc == LEAT_OK; i++)
-        rc = make_picture(folder, array, i, pixels, err);
-    free(folder);
-    free(pixels);
+    int rc = LEAT_OK;
+    for (int64_t i = 0; i < rows_of(run, array) && rc == LEAT_OK; i++) {
+        char *const path = leat_files_text("%s/%s/class%lld/%06lld.ppm", run->data_folder, pictures,
+                                           (long long)(i % N_CLASSES), (long long)i);
+        if (!path)
+            rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        else if (size_of(path) < row_bytes(array))
+            rc = write_file(path, array, i, write_picture, err);
+        free(path);
+    }
     return rc;
 }
 

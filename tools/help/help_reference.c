@@ -80,7 +80,10 @@ void leat_help_reference(FILE *out)
         for (size_t i = 0; (kind = group->kind(i)); i++)
             print_kind(out, kind);
     }
-    fputs("## Commands\n\n", out);
+    fputs("## Commands\n\nAn option that names an output makes missing folders. If the output is a "
+          "symbolic link of this user or of root, the file that it names is replaced; a link of "
+          "another user is refused.\n\n",
+          out);
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_command(out, *c);
 }

@@ -2,6 +2,7 @@
 #include "bad_list.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "files.h"
@@ -10,21 +11,22 @@
 
 int leat_bad_list_open(leat_bad_list *list, const char *path, leat_error *err)
 {
+    static const leat_files_kind errors = { "a list of errors", "{\"batch\":", 0 };
     *list = (leat_bad_list){ .path = path };
     if (!path)
         return LEAT_OK;
-    const int rc = leat_files_check_kind(path, "a list of errors", "{\"batch\":", 0, err);
-    if (rc < 0)
-        return leat_fail_in(err, rc, "--errors: ");
-    list->file = fopen(path, "w");
-    return list->file ? LEAT_OK
-                      : leat_fail(err, LEAT_E_IO, "--errors %s: %s", path, strerror(errno));
+    int rc = leat_files_check(path, &errors, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_stream(path, O_TRUNC, &list->file, err);
+    return rc < 0 ? leat_fail_in(err, rc, "--errors: ") : rc;
 }
 
 static void write_line(leat_bad_list *list, json_t *line)
 {
     json_dumpf(line, list->file, JSON_COMPACT);
     fputc('\n', list->file);
+    if (fflush(list->file) != 0 && !list->error)
+        list->error = errno;
     json_decref(line);
 }
 
@@ -61,10 +63,11 @@ int leat_bad_list_close(leat_bad_list *list, leat_error *err)
     list->file = NULL;
     if (!file)
         return LEAT_OK;
-    const bool failed = ferror(file);
-    if (fclose(file) || failed)
-        return leat_fail(err, LEAT_E_IO, "--errors %s: %s", list->path, strerror(errno));
-    return LEAT_OK;
+    if (fclose(file) != 0 && !list->error)
+        list->error = errno;
+    return list->error
+               ? leat_fail(err, LEAT_E_IO, "--errors: %s: %s", list->path, strerror(list->error))
+               : LEAT_OK;
 }
 
 void leat_bad_list_print(const char *what, leat_loader *loader)

@@ -17,6 +17,7 @@
 typedef struct leat_bad_list {
     FILE *file; /* NULL: no file */
     const char *path;
+    int error; /* errno of the first line that could not be written; 0: none */
 } leat_bad_list;
 
 /* path NULL: no file. Returns LEAT_OK or LEAT_E_IO. */

@@ -76,12 +76,10 @@ bool leat_json_to_stdout(const char *path)
 
 int leat_json_check(const char *path, leat_error *err)
 {
-    int rc;
+    static const leat_files_kind ours = { "JSON of leat", "{\n  \"leat\": \"", 0 };
     if (!path || leat_json_to_stdout(path))
         return LEAT_OK;
-    rc = leat_files_check(path, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_check_kind(path, "JSON of leat", "{\n  \"leat\": \"", 0, err);
+    const int rc = leat_files_check(path, &ours, err);
     return rc < 0 ? leat_fail_in(err, rc, "--json: ") : rc;
 }
 

@@ -30,10 +30,8 @@ static int lock(leat_train_keep *keep, leat_error *err)
 static int open_folder(leat_train_keep *keep, leat_error *err)
 {
     char *const file = leat_files_text("%s/.check", keep->folder);
-    int rc =
-        file ? leat_files_make_parents(file, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK)
-        rc = leat_files_check(file, err);
+    const int rc =
+        file ? leat_files_check(file, NULL, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(file);
     return rc < 0 ? leat_fail_in(err, rc, "--checkpoint: ") : lock(keep, err);
 }

@@ -37,17 +37,14 @@ static double now_s(void)
 /* --- opening ---------------------------------------------------------------------------------------*/
 
 /* Ends a partial line of a killed process, so that the next line is whole. */
-static void end_half_line(FILE *lines, const char *path)
+static void end_half_line(FILE *lines)
 {
     char last = '\n';
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = fileno(lines);
     struct stat file;
-    if (fd < 0)
-        return;
     if (fstat(fd, &file) == 0 && file.st_size > 0 && pread(fd, &last, 1, file.st_size - 1) == 1 &&
         last != '\n')
         putc('\n', lines);
-    close(fd);
 }
 
 /* Whether readers find curves in the folder. */
@@ -66,21 +63,18 @@ static bool has_curves(const leat_train_log *log, const char *folder)
 
 static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
 {
-    int rc = leat_files_make_parents(log->path, err);
-    if (rc == LEAT_OK)
-        rc = leat_files_check_kind(log->path, "a log of leat", "{\"leat\": ", 0, err);
-    if (rc < 0)
-        return rc;
-    if (!goes_on && has_curves(log, folder))
+    static const leat_files_kind ours = { "a log of leat", "{\"leat\": ", 0 };
+    int rc = leat_files_check(log->path, &ours, err);
+    if (rc == LEAT_OK && !goes_on && has_curves(log, folder))
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "%s: the folder has the log of another run: name another folder, or go on "
                          "with that run (--resume)",
                          folder);
-    log->lines = fopen(log->path, "ae");
-    if (!log->lines)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", log->path, strerror(errno));
-    end_half_line(log->lines, log->path);
-    return LEAT_OK;
+    if (rc == LEAT_OK)
+        rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
+    if (rc == LEAT_OK)
+        end_half_line(log->lines);
+    return rc;
 }
 
 static int open_events(leat_train_log *log, const char *folder, int64_t first_step, leat_error *err)
