@@ -17,6 +17,8 @@ struct plan_options {
     leat_texts set;
 };
 
+enum { NOTE_BYTES = 400 };
+
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct plan_options, section, NULL,
                        "plan this part of the config, such as eval, instead of the top"),
@@ -87,7 +89,8 @@ static void print_tensor(const leat_plan *plan, int32_t t)
                op.fused ? " fused" : "", op.device ? " on the device" : "");
 }
 
-static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path)
+static void print_plan(const leat_plan *plan, const leat_budget *budget, const char *path,
+                       const char *note)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
     char bytes[32], rows[32];
@@ -103,6 +106,8 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget, const c
     leat_explain_budget(budget);
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
         leat_terminal_say(2, "%snote: %s", i ? "" : "\n", leat_plan_note(plan, i));
+    if (*note)
+        leat_terminal_say(2, "%snote: %s", leat_plan_note(plan, 0) ? "" : "\n", note);
 }
 
 /* --- as JSON --------------------------------------------------------------------------------------*/
@@ -164,7 +169,8 @@ static json_t *tensor_json(const leat_plan *plan, int32_t t)
     return json;
 }
 
-static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const char *path)
+static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const char *path,
+                         const char *note)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
     json_t *json = leat_json_open("plan"), *tensors = json_array(), *notes = json_array();
@@ -180,12 +186,31 @@ static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const
     leat_json_add(json, "tensors", tensors);
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
         json_array_append_new(notes, leat_json_string(leat_plan_note(plan, i)));
+    if (*note)
+        json_array_append_new(notes, leat_json_string(note));
     leat_json_add(json, "notes", notes);
     leat_json_add(json, "budget", leat_explain_budget_json(budget));
     return json;
 }
 
 /* --- the command ----------------------------------------------------------------------------------*/
+
+/* Without a section, the mistakes of `train` and `eval` are those of the config. */
+static int check_parts(const leat_config *config, const leat_plan *plan, const char *section,
+                       char note[NOTE_BYTES], leat_error *err)
+{
+    leat_plan *eval = NULL;
+    char text[64];
+    int rc = LEAT_OK;
+    if (section)
+        return LEAT_OK;
+    if (leat_config_get(config, "eval", text, sizeof text, NULL) == LEAT_OK)
+        rc = leat_plan_open(config, "eval", &eval, err);
+    if (rc == LEAT_OK && leat_config_get(config, "train", text, sizeof text, NULL) == LEAT_OK)
+        rc = leat_trainer_check_config(config, plan, eval, note, NOTE_BYTES, err);
+    leat_plan_close(&eval);
+    return rc;
+}
 
 static int run(const leat_call *call)
 {
@@ -195,18 +220,20 @@ static int run(const leat_call *call)
     leat_plan *plan = NULL;
     leat_loader_options how = { .device = NULL };
     leat_budget *const budget = calloc(1, sizeof *budget);
+    char note[NOTE_BYTES] = "";
     leat_error err = { 0 };
     int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
                     : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc < 0 || (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
         (o->device && (rc = leat_setup_device(config, o->device, &how.device, &err)) < 0) ||
         (rc = leat_plan_open(config, o->section, &plan, &err)) < 0 ||
+        (rc = check_parts(config, plan, o->section, note, &err)) < 0 ||
         (rc = leat_plan_budget(plan, &how, budget, &err)) < 0)
         goto fail;
     const leat_plan *const on = leat_plan_on(plan, how.device);
     if (!leat_json_to_stdout(o->json))
-        print_plan(on, budget, path);
-    rc = leat_json_write(plan_json(on, budget, path), o->json, &err);
+        print_plan(on, budget, path, note);
+    rc = leat_json_write(plan_json(on, budget, path, note), o->json, &err);
 fail:
     leat_plan_close(&plan);
     leat_device_close(&how.device);
@@ -223,7 +250,8 @@ const leat_command leat_command_plan = {
         "Opens the source and plans the pipeline of a config without running it. Shows how many "
         "elements each stage takes and gives, how each op changes each tensor, how much memory a "
         "loader needs and which limit applies (engine.memory), and every automatic decision with "
-        "its rule. Decisions made during a run are shown by `leat bench --explain`.",
+        "its rule. Also finds the mistakes of the `train` and `eval` parts, so that `leat train` "
+        "does not stop at them. Decisions made during a run are shown by `leat bench --explain`.",
     .example = "  leat plan examples/cifar10.yaml\n"
                "  leat plan examples/cifar10.yaml --device sim --set engine.memory=64MiB",
     .n_min = 1,

@@ -19,6 +19,7 @@ struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
     int64_t log_every;
     const char *checkpoint, *resume;
+    const char *input;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
     leat_texts set;
     int32_t quiet, progress, summary;
@@ -49,6 +50,9 @@ static const leat_option options[] = {
     LEAT_ROW_LOG(struct train_options),
     LEAT_OPTION_BOOL(struct train_options, summary, "false",
                      "print layers, shapes, parameters, operations and memory, and do not train"),
+    LEAT_OPTION_STRING(struct train_options, input, NULL,
+                       "with --summary: shape of a sample, such as 32x32x3, so that no data are "
+                       "needed; default: of the first record"),
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
@@ -253,6 +257,8 @@ static void print_head(const struct train *t)
     if (info->simulated)
         leat_terminal_say(
             2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
+    if (info->note)
+        leat_terminal_say(2, "note: %s", info->note);
     fflush(stdout);
 }
 
@@ -268,6 +274,65 @@ static void close_all(struct train *t)
     json_decref(t->run.list);
 }
 
+/* --input 32x32x3 */
+static int parse_shape(const char *text, leat_shape *out, leat_error *err)
+{
+    int64_t dims[LEAT_MAX_RANK];
+    int32_t rank = 0;
+    const char *at = text;
+    char *end = NULL;
+    for (; rank < LEAT_MAX_RANK; at = end + 1) {
+        dims[rank] = *at >= '0' && *at <= '9' ? strtoll(at, &end, 10) : 0;
+        if (dims[rank] < 1 || dims[rank] > 1 << 24 || (*end != 0 && *end != 'x'))
+            break;
+        rank++;
+        if (*end)
+            continue;
+        *out = leat_shape_make(LEAT_F32, rank, dims);
+        if (leat_shape_bytes(out) > 0)
+            return LEAT_OK;
+        break;
+    }
+    return leat_fail(err, LEAT_E_ARGUMENT,
+                     "--input '%s' is no shape: write height x width x channels, such as 32x32x3, "
+                     "or the number of values of a vector, such as 784",
+                     text);
+}
+
+static int64_t batch_size_of(const leat_config *config)
+{
+    char text[64];
+    if (leat_config_get(config, "pipeline.batch.size", text, sizeof text, NULL) < 0 &&
+        leat_config_get(config, "pipeline.batch", text, sizeof text, NULL) < 0)
+        return 1;
+    const int64_t n = strtoll(text, NULL, 10);
+    return n > 0 ? n : 1;
+}
+
+/* The model for samples of the shape of --input: no plan, so no data. */
+static int open_shape(struct train *t, leat_train_loaders *loaders, leat_error *err)
+{
+    leat_shape shape;
+    int rc = parse_shape(t->o->input, &shape, err);
+    *loaders = (leat_train_loaders){ .batch_size = 0 };
+    if (rc < 0 || (rc = leat_setup_config(t->path, &t->o->set, &t->config, err)) < 0 ||
+        (rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0)
+        return rc;
+    loaders->batch_size = batch_size_of(t->config);
+    return leat_trainer_open_shape(t->config, &shape, loaders->batch_size, t->run.device,
+                                   &t->run.trainer, err);
+}
+
+static int open_planned(struct train *t, leat_train_loaders *loaders, leat_error *err)
+{
+    int rc;
+    if ((rc = open_plans(t, err)) < 0 ||
+        (rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
+        (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
+        return rc;
+    return plan_loaders(t, loaders, err);
+}
+
 /* --summary: only what the plan and the model say. */
 static int run_summary(struct train *t)
 {
@@ -275,13 +340,7 @@ static int run_summary(struct train *t)
     leat_error err = { 0 };
     int rc = leat_json_check(t->o->json, &err);
     if (rc == LEAT_OK)
-        rc = open_plans(t, &err);
-    if (rc == LEAT_OK)
-        rc = leat_setup_device(t->config, t->o->device, &t->run.device, &err);
-    if (rc == LEAT_OK)
-        rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, &err);
-    if (rc == LEAT_OK)
-        rc = plan_loaders(t, &loaders, &err);
+        rc = t->o->input ? open_shape(t, &loaders, &err) : open_planned(t, &loaders, &err);
     if (rc == LEAT_OK && t->run.talks)
         rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, &err);
     if (rc == LEAT_OK)
@@ -329,6 +388,8 @@ static int run(const leat_call *call)
     leat_files_stop_at_once("train");
     if (o->summary)
         return run_summary(&t);
+    if (o->input)
+        return leat_command_misuse("train", "--input is for --summary; a run reads its data");
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);

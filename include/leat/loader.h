@@ -44,6 +44,16 @@ typedef struct leat_expect {
     int32_t weights; /* 1 + index of a float32 tensor of finite values, 0 or more; 0: none */
 } leat_expect;
 
+/* Checks the classes of all records that are known at open: rows of one tensor without ops, whose source keeps it in
+ * memory (idx, npy, cifar, images) or has at most 4 MiB in all (csv). Others are checked when their batch is made.
+ * leat_loader_open() calls it; call it for a plan whose loader opens later.
+ * expect   only `tensor` and `classes` count
+ * returns  LEAT_OK, also if nothing is known, or if on_error is mask or replace; LEAT_E_DATA with the first record of
+ *          the source that takes part and has another class
+ * owner    keeps nothing
+ * threads  any */
+LEAT_API int leat_loader_check(const leat_plan *plan, const leat_expect *expect, leat_error *err);
+
 /* All zero is the default. */
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are delivered; NULL: host memory */

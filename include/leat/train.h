@@ -40,6 +40,8 @@ typedef struct leat_trainer_info {
     leat_expect expect;       /* conditions on the target and weights: for leat_loader_options */
     int32_t input;            /* index of the tensor that the model reads */
     leat_precision precision; /* train.precision */
+    const char *
+        note; /* remark on the input that is no error, a sentence without a full stop; NULL: none */
     /* Where layers name devices: how often values cross between devices in a training step, and their bytes, with a
      * full batch and no masked rows. */
     int64_t crossings, crossed_bytes;
@@ -65,10 +67,32 @@ typedef struct leat_metrics {
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
-/* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch.
- * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG */
+/* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch,
+ * and classes that are known as leat_loader_check() says.
+ * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA */
 LEAT_API int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan,
                                 leat_error *err);
+/* Finds the mistakes of `train`, and those of `eval` beside it, without a device and without allocating a model.
+ * eval     the plan of the config's `eval` part; NULL: there is none
+ * note     gets what leat_trainer_info.note would be; "": no remark; NULL if size is 0
+ * size     bytes of note; 400 are enough
+ * returns  LEAT_OK; LEAT_E_CONFIG with the place; LEAT_E_DATA with a row, as leat_loader_check(). A device that is
+ *          named rightly but not in this machine is no error
+ * owner    keeps nothing
+ * threads  any */
+LEAT_API int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
+                                       const leat_plan *eval, char *note, size_t size,
+                                       leat_error *err);
+/* Builds the model for samples of a shape, without data: to count its parameters, operations and memory. The target
+ * is what the loss takes.
+ * input       float32 or uint8, without unknown dims
+ * batch_size  rows, 1 or more
+ * out         owned by the caller; close before the device, which is borrowed
+ * returns     as leat_trainer_open()
+ * threads     a trainer is used by one thread at a time */
+LEAT_API int leat_trainer_open_shape(const leat_config *config, const leat_shape *input,
+                                     int64_t batch_size, leat_device *device, leat_trainer **out,
+                                     leat_error *err);
 /* Opens the device that train.device names (default "cpu"). */
 LEAT_API int leat_trainer_open_device(const leat_config *config, leat_device **out,
                                       leat_error *err);

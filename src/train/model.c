@@ -288,6 +288,14 @@ static int check_end(const leat_model *model, const leat_node *node, leat_error 
     return LEAT_OK;
 }
 
+/* A class, or values like the outputs. */
+static leat_shape any_target(const leat_model *model)
+{
+    const leat_shape *const outputs = &model->layers[model->n_layers - 1].out;
+    const bool has_classes = model->loss->classes && model->loss->classes(outputs) > 0;
+    return has_classes ? leat_shape_make(LEAT_I64, 0, NULL) : *outputs;
+}
+
 static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_error *err)
 {
     const leat_node *options;
@@ -305,6 +313,8 @@ static int read_loss(leat_model *model, const leat_model_nodes *nodes, leat_erro
         return rc;
     if ((rc = check_end(model, nodes->loss, err)) < 0)
         return rc;
+    if (model->any_target)
+        model->target = any_target(model);
     rc = model->loss->check(model->loss_options, &model->layers[model->n_layers - 1].out,
                             &model->target, model->n_classes, err);
     if (rc == LEAT_OK && model->loss->open)

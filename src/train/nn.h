@@ -231,6 +231,7 @@ typedef struct leat_model {
     leat_shape input, target; /* of one sample, as the loader gives them */
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
+    bool any_target;   /* target becomes what the loss takes */
     bool weighted;     /* every batch has leat_net_rows.weights */
     uint64_t seed;
     int32_t threads;    /* of the CPU backend; 0: it decides */

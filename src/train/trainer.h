@@ -62,6 +62,7 @@ struct leat_trainer {
     leat_device *device;
     leat_trainer_info info;
     char simulated_by[400];
+    char note[400];                     /* info.note; "": none */
     leat_checkpoint_options checkpoint; /* dir.text "": none */
     leat_cuda_options cuda;
     leat_machine machine;
@@ -93,6 +94,8 @@ typedef struct leat_trainer_feed {
     int32_t input_at, target_at; /* tensors of the plan */
     int32_t weight_at;           /* the same; where there are weights */
     leat_shape input, target;
+    bool any_target;        /* target is not known: what the loss takes */
+    const char *input_name; /* NULL: unknown */
     int64_t batch_size;
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */
@@ -106,7 +109,8 @@ int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_optio
                                     leat_error *err);
 int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err);
 
-/* leat_trainer_open() without a plan. */
+/* leat_trainer_open() without a plan. device: NULL: checks config and shapes, and makes no net: then only
+ * leat_trainer_check() and leat_trainer_close() can be called. */
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layers.h"
 #include "rules.h"
 #include "split/net_split.h"
 #include "trainer.h"
@@ -45,6 +46,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer };
     model->input = feed->input;
     model->target = feed->target;
+    model->any_target = feed->any_target;
     model->batch_size = feed->batch_size;
     model->n_classes = feed->n_classes;
     model->weighted = *o->sample_weight.text != '\0';
@@ -58,7 +60,8 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     trainer->views = (leat_views)o->views;
     if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
-    if (trainer->views != LEAT_VIEWS_NONE && !trainer->device->table->host_memory)
+    if (trainer->views != LEAT_VIEWS_NONE && trainer->device &&
+        !trainer->device->table->host_memory)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.views works on the CPU; leave it out on %s",
                          trainer->device->info.name);
@@ -109,6 +112,8 @@ static int open_events(leat_trainer *trainer, leat_error *err)
 
 static void close_events(leat_trainer *trainer)
 {
+    if (!trainer->device)
+        return;
     const leat_device_table *t = trainer->device->table;
     for (int i = 0; i < LEAT_TRAINER_IN_FLIGHT; i++) {
         leat_event *events[] = { trainer->flights[i].copied, trainer->flights[i].start,
@@ -193,11 +198,34 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
             trainer->model.memory_limit = 0;
     }
     name_simulated(trainer, &split);
+    trainer->info.note = *trainer->note ? trainer->note : NULL;
     if (model->weighted && computes_loss)
         trainer->info.expect.weights = trainer->weight_at + 1;
     if (model->loss->classes && computes_loss)
         trainer->info.expect.classes =
             model->loss->classes(&model->layers[model->n_layers - 1].out);
+}
+
+/* Whether the first layer that computes brings its input to mean 0 and deviation 1. */
+static bool begins_with_norm(const leat_model *model)
+{
+    int32_t i = 0;
+    while (i < model->n_layers - 1 && model->layers[i].layer == &leat_layer_flatten)
+        i++;
+    return model->layers[i].layer == &leat_layer_batch_norm ||
+           model->layers[i].layer == &leat_layer_layer_norm || leat_whiten_wanted(model);
+}
+
+/* uint8 is converted without scaling. */
+static void note_input(leat_trainer *trainer, const char *name)
+{
+    const leat_model *const model = &trainer->model;
+    if (name && model->input.dtype == LEAT_U8 && !begins_with_norm(model))
+        snprintf(trainer->note, sizeof trainer->note,
+                 "'%.60s' reaches the model as uint8, so its values are 0 to 255, with which most "
+                 "models train badly: end its map with `- normalize: {mean: 0.5, std: 0.25}`, or "
+                 "begin the model with batch_norm",
+                 name);
 }
 
 /* --- open, close ----------------------------------------------------------------------------- */
@@ -214,8 +242,9 @@ static int open_parts(leat_trainer *trainer, const leat_config *config, const le
         rc = leat_trainer_options_cuda(o->cuda, &trainer->cuda, err);
     trainer->model.measure_plans = trainer->cuda.plans == 1;
     trainer->model.plan_cache = trainer->cuda.plan_cache.text;
-    if (rc == LEAT_OK)
-        rc = open_events(trainer, err);
+    if (rc < 0 || !trainer->device)
+        return rc;
+    rc = open_events(trainer, err);
     return rc < 0 ? rc : open_net(trainer, err);
 }
 
@@ -246,9 +275,12 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
         leat_trainer_close(&trainer);
         return rc;
     }
+    note_input(trainer, feed->input_name);
+    *out = trainer;
+    if (!device)
+        return LEAT_OK;
     fill_info(trainer, &options);
     trainer->whiten = leat_whiten_wanted(&trainer->model) && !trainer->info.simulated;
-    *out = trainer;
     return LEAT_OK;
 }
 
@@ -331,6 +363,7 @@ static int find_tensors(const leat_train_options *o, const leat_node *node, cons
     if (!leat_plan_tensor(plan, feed->input_at))
         return no_tensor(node, plan, "input", input, err);
     feed->input = leat_plan_tensor(plan, feed->input_at)->shape;
+    feed->input_name = leat_plan_tensor(plan, feed->input_at)->name;
     feed->target = leat_plan_tensor(plan, feed->target_at)->shape;
     return find_weight(o, node, plan, feed, err);
 }
@@ -367,6 +400,18 @@ static int check_tensor(const leat_plan *plan, int32_t i, const leat_shape *want
                      leat_shape_text(&tensor->shape, is, sizeof is));
 }
 
+/* The classes that are known before the first batch. */
+static int check_known(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+{
+    const leat_model *const model = &trainer->model;
+    const leat_expect expect = {
+        .tensor = trainer->target_at,
+        .classes =
+            model->loss->classes ? model->loss->classes(&model->layers[model->n_layers - 1].out) : 0
+    };
+    return leat_loader_check(plan, &expect, err);
+}
+
 int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
 {
     if (!trainer || !plan)
@@ -376,16 +421,15 @@ int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_
     int rc = check_tensor(plan, trainer->input_at, &model->input, "input", err);
     if (rc == LEAT_OK)
         rc = check_tensor(plan, trainer->target_at, &model->target, "target", err);
-    return rc == LEAT_OK && model->weighted ? check_weight(plan, trainer->weight_at, NULL, err)
-                                            : rc;
+    if (rc == LEAT_OK && model->weighted)
+        rc = check_weight(plan, trainer->weight_at, NULL, err);
+    return rc == LEAT_OK ? check_known(trainer, plan, err) : rc;
 }
 
-int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
-                      leat_trainer **out, leat_error *err)
+/* device: NULL: only checks, see leat_trainer_open_feed(). */
+static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_device *device,
+                         leat_trainer **out, leat_error *err)
 {
-    if (!config || !plan || !device || !out)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_open: config, plan, device and out must be given");
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
                                .batches = info->n_batches,
@@ -394,15 +438,77 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     leat_train_options options;
     const leat_node *node;
     *out = NULL;
-    if (info->ranks > 1)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "training on several ranks is not supported: each of the %d would train "
-                         "its own model on its rows; leave out engine.ranks",
-                         info->ranks);
     int rc = leat_trainer_options(config, &options, &node, err);
     if (rc < 0 || (rc = find_tensors(&options, node, plan, &feed, err)) < 0 ||
         (rc = check_steady(leat_plan_tensor(plan, feed.input_at), node, err)) < 0 ||
         (rc = check_steady(leat_plan_tensor(plan, feed.target_at), node, err)) < 0)
         return rc;
+    return leat_trainer_open_feed(config, &feed, device, out, err);
+}
+
+int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_device *device,
+                      leat_trainer **out, leat_error *err)
+{
+    if (!config || !plan || !device || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_open: config, plan, device and out must be given");
+    *out = NULL;
+    const int32_t ranks = leat_plan_get_info(plan)->ranks;
+    if (ranks > 1)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "training on several ranks is not supported: each of the %d would train "
+                         "its own model on its rows; leave out engine.ranks",
+                         ranks);
+    return open_for_plan(config, plan, device, out, err);
+}
+
+/* --- without a device, or without data ------------------------------------------------------- */
+
+/* Checks the name of train.device. One that is right but not in this machine is no mistake of the config. */
+static int check_device(const leat_config *config, leat_error *err)
+{
+    leat_device *device;
+    const int rc = leat_trainer_open_device(config, &device, err);
+    leat_device_close(&device);
+    return rc == LEAT_E_CONFIG ? rc : LEAT_OK;
+}
+
+int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
+                              const leat_plan *eval, char *note, size_t size, leat_error *err)
+{
+    leat_trainer *trainer;
+    if (!config || !plan || (!note && size))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_check_config: config and plan must be given, and note if "
+                         "size is not 0");
+    if (size)
+        *note = 0;
+    int rc = check_device(config, err);
+    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, &trainer, err)) < 0)
+        return rc;
+    rc = check_known(trainer, plan, err);
+    if (rc == LEAT_OK && eval && (rc = leat_trainer_check(trainer, eval, err)) < 0)
+        leat_fail_in(err, rc, "eval: ");
+    if (size)
+        snprintf(note, size, "%s", trainer->note);
+    leat_trainer_close(&trainer);
+    return rc;
+}
+
+/* Of an epoch without data: enough for every schedule, and for train.accumulate. */
+enum { NOMINAL_BATCHES = 1 << 20 };
+
+int leat_trainer_open_shape(const leat_config *config, const leat_shape *input, int64_t batch_size,
+                            leat_device *device, leat_trainer **out, leat_error *err)
+{
+    if (!config || !input || !device || !out || batch_size < 1 || leat_shape_elements(input) < 1)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_open_shape: config, device and out must be given, a shape "
+                         "without unknown dims, and a batch of 1 or more");
+    const leat_trainer_feed feed = { .target_at = 1,
+                                     .input = *input,
+                                     .any_target = true,
+                                     .batches = NOMINAL_BATCHES,
+                                     .batch_size = batch_size };
     return leat_trainer_open_feed(config, &feed, device, out, err);
 }

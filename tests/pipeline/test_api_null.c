@@ -296,6 +296,9 @@ static void trainers(void **state)
     REFUSED(leat_trainer_open(NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_device(NULL, &device, &err));
     REFUSED(leat_trainer_check(NULL, NULL, &err));
+    REFUSED(leat_trainer_check_config(NULL, NULL, NULL, NULL, 0, &err));
+    REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));
+    REFUSED(leat_loader_check(NULL, NULL, &err));
     assert_null(leat_trainer_get_info(NULL));
     REFUSED(leat_trainer_step(NULL, NULL, &err));
     REFUSED(leat_trainer_repeat(NULL, NULL, 1, &err));

@@ -172,6 +172,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_bool(json, "simulated", r->simulated);
     leat_json_real(json, "batch", r->batch);
     leat_json_real(json, "uncached", r->uncached);
+    leat_json_text(json, "note", r->note);
     leat_json_int(json, "threads", r->threads);
     leat_json_int(json, "rounds", r->rounds);
     leat_json_int(json, "steps", r->steps);

@@ -207,6 +207,10 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
             r->cores_taken, r->cores);
     if (r->uncached > 0)
         leat_terminal_wrap(to, leat_files_uncached_text(r->uncached, line), 0, 2);
+    if (r->note[0]) {
+        snprintf(line, sizeof line, "note: %s", r->note);
+        leat_terminal_wrap(to, line, 0, 2);
+    }
     fputc('\n', to);
 }
 

@@ -77,6 +77,11 @@ static void print_memory(const leat_train_memory *m, const leat_train_loaders *l
                       leat_files_bytes_text((double)m->gradients, gradients),
                       leat_files_bytes_text((double)m->activations, activations),
                       leat_files_bytes_text((double)m->workspace, work));
+    if (loaders->batch_size) {
+        printf("memory of the loader: not known without data; batches of %lld\n",
+               (long long)loaders->batch_size);
+        return;
+    }
     printf("memory of the loader: %s, which `leat plan` lists",
            leat_files_bytes_text((double)loaders->train.total_bytes, part));
     if (loaders->eval.total_bytes)

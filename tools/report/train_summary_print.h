@@ -10,6 +10,7 @@
 /* What the loaders of a run may take. Both are open during an evaluation; zeroed: there is none. */
 typedef struct leat_train_loaders {
     leat_budget train, eval;
+    int64_t batch_size; /* with --input: no loader is known; 0: they are */
 } leat_train_loaders;
 
 /* A table on standard output, and the memory of model and loaders. */

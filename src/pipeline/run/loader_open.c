@@ -11,6 +11,7 @@
 #include "base/machine.h"
 #include "base/scratch.h"
 #include "engine.h"
+#include "pipeline/sample/expect.h"
 #include "resume_state.h"
 
 /* --- open ------------------------------------------------------------------------------------- */
@@ -164,6 +165,13 @@ static int open_pool(leat_loader *loader, leat_error *err)
     return leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader, err);
 }
 
+int leat_loader_check(const leat_plan *plan, const leat_expect *expect, leat_error *err)
+{
+    if (!plan || !expect)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_loader_check: plan and expect must be given");
+    return leat_expect_known(expect, plan, err);
+}
+
 int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, leat_loader **out,
                      leat_error *err)
 {
@@ -173,7 +181,7 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     const leat_loader_options *const o = options ? options : &defaults;
     *out = NULL;
     int rc = check(plan, o, err);
-    if (rc < 0)
+    if (rc < 0 || (rc = leat_expect_known(&o->expect, plan, err)) < 0)
         return rc;
     leat_loader *loader = make(plan, o);
     if (!loader)

@@ -4,11 +4,18 @@
 #include "expect.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/scratch.h"
+
+/* -1 in *batch: no batch yet. */
 static int check_classes(const leat_expect *expect, const char *name, leat_dtype dtype,
                          const void *row, size_t n, int64_t batch, leat_error *err)
 {
+    char where[40] = "";
+    if (batch >= 0)
+        snprintf(where, sizeof where, " (batch %lld)", (long long)batch);
     for (size_t i = 0; i < n; i++) {
         const int64_t class = dtype == LEAT_U8    ? ((const uint8_t *)row)[i]
                               : dtype == LEAT_I32 ? ((const int32_t *)row)[i]
@@ -17,9 +24,9 @@ static int check_classes(const leat_expect *expect, const char *name, leat_dtype
             return leat_fail(
                 err, LEAT_E_DATA,
                 "'%s' is %lld, but the model has %lld class%s (0 to %lld): give its last "
-                "layer as many units as there are classes (batch %lld)",
+                "layer as many units as there are classes%s",
                 name, (long long)class, (long long)expect->classes,
-                expect->classes == 1 ? "" : "es", (long long)expect->classes - 1, (long long)batch);
+                expect->classes == 1 ? "" : "es", (long long)expect->classes - 1, where);
     }
     return LEAT_OK;
 }
@@ -66,4 +73,85 @@ int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c,
     return expect->classes && expect->tensor == c && !chain->pad.on && !leat_dtype_is_float(dtype)
                ? check_classes(expect, plan->tensors[c].name, dtype, row, n, batch, err)
                : LEAT_OK;
+}
+
+/* --- at open --------------------------------------------------------------------------------- */
+
+#define READ_MOST                                                                                  \
+    ((uint64_t)4 << 20) /* bytes of all records, to read them before the first batch */
+#define SCRATCH_FIRST ((size_t)1 << 20)
+#define SCRATCH_MOST  ((size_t)64 << 20)
+
+/* The stored value of a chain without ops. LEAT_E_UNSUPPORTED: not known at open. */
+static int stored_class(const leat_plan *plan, int32_t feature, uint64_t record,
+                        leat_scratch *scratch, leat_view *out)
+{
+    const leat_source *const source = plan->source;
+    leat_view features[LEAT_MAX_FEATURES];
+    size_t n_read = 0;
+    int rc = LEAT_E_UNSUPPORTED;
+    leat_scratch_reset(scratch);
+    if (source->table->known)
+        rc = source->table->known(source, record, feature, scratch, out);
+    if (rc != LEAT_E_UNSUPPORTED || source->n_bytes == 0 || source->n_bytes > READ_MOST)
+        return rc;
+    rc = leat_source_fetch(source, record, scratch, features, &n_read, NULL);
+    *out = features[feature];
+    return rc;
+}
+
+/* Whether a record is in the first pass: filter, take and the like leave records out. */
+static bool takes_part(const leat_plan *plan, uint64_t record)
+{
+    leat_order_cache *const cache = calloc(1, sizeof *cache);
+    const uint64_t n = leat_order_epoch_batches(&plan->order);
+    bool found = false;
+    for (uint64_t b = 0; cache && b < n && !found; b++) {
+        const leat_order_place place = leat_order_find(&plan->order, cache, b);
+        for (uint64_t j = 0; j < place.rows && !found; j++) {
+            uint64_t sample, epoch;
+            leat_order_row(&plan->order, cache, &place, j, &sample, &epoch);
+            found = sample == record;
+        }
+    }
+    free(cache);
+    return found;
+}
+
+static bool is_known(const leat_expect *expect, const leat_plan *plan)
+{
+    if (expect->classes <= 0 || expect->tensor < 0 || expect->tensor >= plan->n_chains)
+        return false;
+    const leat_chain *const chain = &plan->chains[expect->tensor];
+    return chain->n_ops == 0 && !chain->pad.on && !plan->unbatches && !plan->n_batch_ops &&
+           plan->on_error == LEAT_ON_ERROR_FAIL && !leat_dtype_is_float(chain->shape.dtype);
+}
+
+int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_error *err)
+{
+    leat_scratch *scratch;
+    char where[512];
+    if (!is_known(expect, plan) ||
+        leat_scratch_open_within(&scratch, SCRATCH_FIRST, SCRATCH_MOST, NULL) < 0)
+        return LEAT_OK;
+    const leat_chain *const chain = &plan->chains[expect->tensor];
+    const leat_source *const source = plan->source;
+    int rc = LEAT_OK;
+    for (uint64_t record = 0; record < source->n_records && rc == LEAT_OK; record++) {
+        leat_view view;
+        if (stored_class(plan, chain->feature, record, scratch, &view) < 0)
+            break; /* the run tells of damage */
+        rc = check_classes(expect, plan->tensors[expect->tensor].name, view.shape.dtype, view.data,
+                           (size_t)leat_shape_elements(&view.shape), -1, err);
+        if (rc == LEAT_OK)
+            continue;
+        if (!takes_part(plan, record)) {
+            rc = LEAT_OK;
+            break; /* others are checked in their batches */
+        }
+        source->table->describe(source, record, where, sizeof where);
+        leat_fail_in(err, rc, "%s: ", where);
+    }
+    leat_scratch_close(&scratch);
+    return rc;
 }

@@ -17,4 +17,7 @@ static inline bool leat_expect_any(const leat_expect *expect)
 int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c, uint32_t bucket,
                     const void *row, int64_t batch, leat_error *err);
 
+/* Checks the classes of records that are known without making batches, see leat_loader_check(). */
+int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_error *err);
+
 #endif

@@ -97,6 +97,8 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
+    const char *const note = leat_trainer_get_info(d->arm.trainer)->note;
+    snprintf(d->result->note, sizeof d->result->note, "%s", note ? note : "");
     leat_doctor_suggestion change = { .n_set = 0 };
     leat_suggest_prefetch(d->arm.plan, leat_plan_get_info(d->arm.plan)->prefetch > 0 ? 0 : 2,
                           &change);

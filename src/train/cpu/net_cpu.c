@@ -306,7 +306,8 @@ static int count_all(leat_net *net, leat_error *err)
     leat_cpu_update_count(net);
     cpu_memory(net, &memory);
     leat_model_memory(net->model, &memory);
-    return leat_model_fits(net->model, &memory, err);
+    const int fits = leat_model_fits(net->model, &memory, err);
+    return fits < 0 ? fits : leat_dn_check_room((size_t)memory.total, err);
 }
 
 static int open_counted(leat_net *net, leat_error *err)

@@ -3,9 +3,13 @@
  * onednn.c: oneDNN's engine, threads, layouts and products of matrices. See onednn.h.
  *
  * DESIGN. The caller manages threads, so oneDNN may use only one. The OpenMP functions for that are looked
- * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time. */
+ * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time.
+ *
+ * oneDNN does not check every allocation of its code generator: where memory is short, it crashes or ends the process.
+ * So before it compiles anything, the largest part that it takes at once is mapped as a probe, and given back. */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/bytes_text.h"
 #include "base/cores.h"
@@ -40,6 +44,50 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
                      dnnl_version()->minor, what, of[i].text);
 }
 
+/* --- room for oneDNN's own memory ------------------------------------------------------------ */
+
+int leat_dn_check_room(size_t more_bytes, leat_error *err)
+{
+    const size_t bytes = more_bytes + LEAT_DN_OWN_BYTES;
+    void *const room = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char needs[64], own[32], left[32];
+    if (room != MAP_FAILED) {
+        munmap(room, bytes);
+        return LEAT_OK;
+    }
+    leat_machine machine;
+    leat_machine_read("", &machine);
+    leat_bytes_text(LEAT_DN_OWN_BYTES, own);
+    snprintf(needs, sizeof needs, "%s and ", leat_bytes_text((int64_t)more_bytes, left));
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "training needs %s%s for oneDNN's compiled code, but there are %s (%s): raise "
+                     "the memory limit of the process (ulimit -v, ulimit -d), or lower "
+                     "pipeline.batch.size",
+                     more_bytes ? needs : "", own, leat_bytes_text(machine.memory_bytes, left),
+                     machine.memory_why);
+}
+
+/* Makes oneDNN compile its products of matrices: it does so at the first call of each kind, and ends the process if
+ * memory is short then. */
+static int compile_products(const leat_dn *dn, leat_error *err)
+{
+    static const int64_t sizes[][3] = { { 1, 1, 1 },   { 16, 1, 16 },  { 1, 16, 16 }, { 4, 3, 8 },
+                                        { 48, 48, 8 }, { 48, 48, 48 }, { 96, 96, 96 } };
+    enum { MOST = 96 * 96 };
+    float *const zeros = calloc(3 * (size_t)MOST, sizeof *zeros);
+    int rc = zeros ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "oneDNN: no memory for products");
+    const int was = leat_dn_enter(dn);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int kind = 0; kind < 3 && rc == LEAT_OK; kind++)
+            if ((rc = leat_dn_check_room(0, err)) == LEAT_OK)
+                rc = leat_dn_matmul(kind == 2, kind == 1, sizes[i][0], sizes[i][1], sizes[i][2],
+                                    zeros, zeros + MOST, zeros + 2 * MOST, err);
+    leat_dn_leave(dn, was);
+    free(zeros);
+    return rc;
+}
+
 /* --- open, close, threads -------------------------------------------------------------------- */
 
 static void find_openmp(leat_dn *dn)
@@ -53,7 +101,10 @@ static void find_openmp(leat_dn *dn)
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err)
 {
     dnnl_status_t status;
+    int rc = leat_dn_check_room(0, err);
     *out = NULL;
+    if (rc < 0)
+        return rc;
     leat_dn *dn = calloc(1, sizeof *dn);
     if (!dn)
         return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *dn);
@@ -68,8 +119,10 @@ int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err)
         leat_dn_close(&dn);
         return leat_dn_fail(err, "CPU engine", status);
     }
+    if ((rc = compile_products(dn, err)) < 0)
+        leat_dn_close(&dn);
     *out = dn;
-    return LEAT_OK;
+    return rc;
 }
 
 void leat_dn_close(leat_dn **out)

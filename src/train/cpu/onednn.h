@@ -20,9 +20,15 @@ typedef struct leat_dn_layout leat_dn_layout;
 /* A compiled operation: a convolution, a copy or a product. */
 typedef struct leat_dn_primitive leat_dn_primitive;
 
-/* n_threads: the number of threads that will run what is made from it; they are numbered from 0. */
+/* n_threads: the number of threads that will run what is made from it; they are numbered from 0. Compiles products of
+ * matrices, so that a step compiles nothing. */
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err);
 void leat_dn_close(leat_dn **dn);
+
+/* Address space for what oneDNN allocates without checks: code, and the buffers that it is generated in. */
+enum { LEAT_DN_OWN_BYTES = 16 << 20 };
+/* Checks that this much and more_bytes can still be mapped. LEAT_E_NOMEM, with the limit that applies. */
+int leat_dn_check_room(size_t more_bytes, leat_error *err);
 
 /* OMP_NUM_THREADS if it is set, else the number of CPUs that this process may use, at most `most`. */
 int32_t leat_dn_threads(int32_t most);

@@ -111,8 +111,11 @@ static dnnl_status_t make_locked(leat_dn *dn, const leat_dn_making *how, leat_dn
 int leat_dn_primitive_open(leat_dn *dn, const leat_dn_making *how, leat_dn_primitive **out,
                            leat_error *err)
 {
-    leat_dn_primitive *p = calloc(1, sizeof *p);
+    const int rc = leat_dn_check_room(0, err);
     *out = NULL;
+    if (rc < 0)
+        return rc;
+    leat_dn_primitive *p = calloc(1, sizeof *p);
     if (!p)
         return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *p);
     p->dn = dn;

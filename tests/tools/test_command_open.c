@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_open.c: what the command finds before the first step: mistakes of `train` and `eval`, raw pixels, labels
+ * that are no class, the size of a model without data, and too little memory for oneDNN. */
+#include "base/check.h" /* names the sanitizers for gcc and clang */
+#include "fixtures/command_fixture.h"
+
+static const char pictures[] = "source: {tfrecord: data/t-*.tfrecord}\n"
+                               "pipeline:\n"
+                               "  - shuffle: {seed: 1}\n"
+                               "  - map: [decode_jpeg, {resize: [16, 16]}]\n"
+                               "  - batch: 16\n"
+                               "train:\n"
+                               "  model: [{conv2d: {filters: 4, kernel: 3}}, relu, "
+                               "global_avg_pool, {dense: 10}]\n"
+                               "  loss: softmax_cross_entropy\n"
+                               "eval:\n"
+                               "  source: {tfrecord: data/t-*.tfrecord}\n"
+                               "  pipeline:\n"
+                               "    - map: [decode_jpeg, {resize: [16, 16]}]\n"
+                               "    - batch: 16\n";
+
+#define CSV(file)                                                                                  \
+    "{csv: {files: " file ", features: {x: {columns: [a, b], type: float32}, "                     \
+    "label: {columns: [label], type: int64}}}}"
+static const char table[] = "source: " CSV("bad.csv") "\n"
+                                                      "pipeline:\n"
+                                                      "  - shuffle: {seed: 1}\n"
+                                                      "  - batch: 8\n"
+                                                      "train:\n"
+                                                      "  input: x\n"
+                                                      "  model: [{dense: 4}]\n"
+                                                      "  loss: softmax_cross_entropy\n";
+
+static void write_text(const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void plan_finds_mistakes_of_train_and_eval(void **state)
+{
+    static const struct {
+        const char *change, *said;
+    } cases[] = {
+        { "train.loss=softmax", "did you mean 'softmax_cross_entropy'" },
+        { "train.optimizer={adan: {}}", "did you mean 'adam'" },
+        { "train.epoch=3", "'epoch'" },
+        { "train.target=lable", "gives no tensor 'lable'" },
+        { "train.device=simm", "device 'simm'" },
+        { "train.model=[{conv2d: {filters: 4, kernel: 3}}]", "softmax_cross_entropy" },
+        { "train.checkpoint={every: 3}", "every" },
+        { "train.accumulate=99999", "no weight would change" },
+        { "eval.pipeline=[{map: [decode_jpeg, {resize: [8, 8]}]}, {batch: 16}]",
+          "eval: the model's input is uint8[16, 16, 3]" },
+        { "eval.source={tfrecord: gone-*.tfrecord}", "gone-" },
+        { "eval.pipeline=[{bach: 16}]", "did you mean 'batch'" },
+    };
+    (void)state;
+    expect_success(shell("$L plan x.yaml"));
+    expect_success(shell("$L plan x.yaml --set train.device=cuda:0")); /* here or elsewhere */
+    expect_success(shell("$L plan x.yaml --set engine.ranks=2"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_failure(shell("$L plan x.yaml --set '%s'", cases[i].change), 1, cases[i].said);
+    expect_success(shell("$L plan x.yaml --section eval --set train.loss=softmax"));
+}
+
+static void raw_pixels_are_told(void **state)
+{
+    static const char note[] = "'image' reaches the model as uint8";
+    static const char *const commands[] = { "plan x.yaml", "train x.yaml --steps 1 -q",
+                                            "doctor x.yaml --quick --rounds 1 --steps 1 -q" };
+    static const char *const scaled[] = {
+        "pipeline.map=[decode_jpeg, {resize: [16, 16]}, {normalize: {mean: 0.5, std: 0.25}}]",
+        "pipeline.map=[decode_jpeg, {resize: [16, 16]}, {cast: float32}]",
+        "train.model=[batch_norm, flatten, {dense: 10}]",
+        "train.model=[flatten, layer_norm, {dense: 10}]",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        expect_success(shell("$L %s", commands[i]));
+        expect_in(out, note);
+        expect_success(shell("$L %s --json", commands[i]));
+        if (i != 1)
+            expect_in(out, note);
+    }
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+        expect_success(
+            shell("sed '/^eval/,$d' x.yaml >y.yaml; $L plan y.yaml --set '%s'", scaled[i]));
+        assert_null(strstr(out, note));
+    }
+}
+
+static void labels_are_checked_at_open(void **state)
+{
+    static const char said[] = "bad.csv, record 9 (byte 64): 'label' is 7, but the model has 4 "
+                               "classes (0 to 3)";
+    (void)state;
+    expect_failure(shell("$L plan t.yaml"), 1, said);
+    expect_failure(shell("$L train t.yaml -q"), 1, said);
+    /* of evaluation too, before the first epoch */
+    expect_failure(
+        shell("$L train t.yaml -q --set 'source=" CSV("good.csv") "' --set 'eval={source: " CSV(
+            "bad.csv") ", pipeline: [{batch: 8}]}'"),
+        1, said);
+    /* rows that take no part, and rows that a policy allows */
+    expect_success(shell("$L train t.yaml -q --set 'pipeline=[{take: 9}, {batch: 8}]'"));
+    expect_success(
+        shell("$L train t.yaml -q --set 'pipeline=[{on_error: {policy: mask}}, {batch: 8}]'"));
+    expect_success(shell("$L train t.yaml -q --set 'train.model=[{dense: 8}]'"));
+    /* a pass without end, and the first epoch of many */
+    expect_failure(shell("$L train t.yaml -q --steps 1 --set 'pipeline=[repeat, {batch: 8}]'"), 1,
+                   said);
+}
+
+static void a_summary_needs_no_data(void **state)
+{
+    static const char *const wrong[] = { "32x32x", "x",     "",    "32x-1x3",
+                                         "0x3",    "3 x 3", "1e3", "9999999x9999999x9999999" };
+    (void)state;
+    expect_success(shell("$L train x.yaml --summary --json"));
+    json_t *json = parse_out();
+    const int64_t parameters = number(json, "parameters");
+    json_decref(json);
+    expect_success(shell("$L train x.yaml --summary --input 16x16x3 --json --set "
+                         "'source={tfrecord: gone}'"));
+    json = parse_out();
+    assert_int_equal(number(json, "parameters"), parameters);
+    json_decref(json);
+    expect_success(
+        shell("$L train x.yaml --summary --input 16x16x3 --set 'train.loss=mean_squared_error'"));
+    expect_in(out, "memory of the loader: not known without data; batches of 16");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        expect_failure(shell("$L train x.yaml --summary --input '%s'", wrong[i]), 2,
+                       "such as 32x32x3");
+    expect_failure(shell("$L train x.yaml --input 16x16x3"), 2, "--input is for --summary");
+    expect_failure(shell("$L train x.yaml --summary --input 2x2x3"), 1, "conv2d");
+}
+
+/* From limits where nothing fits up to one where training works, a run ends by itself and says why. */
+static void short_address_space_is_told(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
+#else
+    static const char *const models[] = {
+        "[flatten, {dense: 10}]",
+        "[{conv2d: {filters: 4, kernel: 3}}, relu, global_avg_pool, {dense: 10}]"
+    };
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        int code = 1;
+        for (int kb = 40000; code != 0; kb += 3000) {
+            if (kb > 1000000)
+                fail_msg("training does not work with 1 GB: %s", err);
+            code = shell("ulimit -c 0; ulimit -v %d; exec $L train x.yaml --steps 2 --threads 1 -q "
+                         "--set 'train.model=%s'",
+                         kb, models[m]);
+            if (code != 0 && code != 1 && code != 127) /* 127: the dynamic linker cannot start it */
+                fail_msg("ulimit -v %d: exit code %d: %s", kb, code, err);
+            if (code == 1)
+                expect_in(err, "leat train: ");
+        }
+    }
+#endif
+}
+
+static int make_set(void **state)
+{
+    char text[1024] = "a,b,label\n";
+    if (command_make_folder(state) < 0)
+        return -1;
+    expect_success(
+        shell("$L synth set --n 60 --size 16 --seed 7 -q && $L convert images set -o data/t -q"));
+    write_text("x.yaml", pictures);
+    write_text("t.yaml", table);
+    for (int i = 0; i < 20; i++)
+        snprintf(text + strlen(text), 16, "%d,%d,2\n", i % 10, i % 3);
+    write_text("good.csv", text);
+    text[10 + 9 * 6 + 4] = '7';
+    write_text("bad.csv", text);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plan_finds_mistakes_of_train_and_eval),
+        cmocka_unit_test(raw_pixels_are_told),
+        cmocka_unit_test(labels_are_checked_at_open),
+        cmocka_unit_test(a_summary_needs_no_data),
+        cmocka_unit_test(short_address_space_is_told),
+    };
+    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
+}
