@@ -14,6 +14,9 @@
 #include "class_pattern.h"
 #include "csv.h"
 #include "grow.h"
+#include "whole_file.h"
+
+enum { BYTES_MOST = 1 << 30 };
 
 /* A list while it is read. */
 typedef struct reading {
@@ -521,39 +524,10 @@ int leat_file_list_parse(leat_file_list *out, const char *path, const uint8_t *b
     return end(&r, rc);
 }
 
-/* Reads a whole file, which can be a pipe. */
-static int read_file(const char *path, uint8_t **out, size_t *n, leat_format_error *err)
-{
-    size_t room = 1 << 16;
-    ssize_t got = 1;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    *n = 0;
-    *out = malloc(room);
-    while (fd >= 0 && *out && got > 0) {
-        if (*n == room) {
-            uint8_t *const more = realloc(*out, room *= 2);
-            if (!more)
-                break;
-            *out = more;
-        }
-        got = read(fd, *out + *n, room - *n);
-        if (got < 0 && errno == EINTR)
-            got = 1;
-        else if (got > 0)
-            *n += (size_t)got;
-    }
-    const int error = errno;
-    if (fd >= 0)
-        close(fd);
-    if (fd < 0 || got < 0)
-        return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: %s", path, strerror(error));
-    return got ? fail_memory(err) : LEAT_FORMAT_OK;
-}
-
 int leat_file_list_open(leat_file_list *out, const char *path,
                         const leat_file_list_options *options, leat_format_error *err)
 {
-    uint8_t *bytes = NULL;
+    char *text;
     size_t n;
     int rc;
     if (is_folder(path)) {
@@ -563,9 +537,9 @@ int leat_file_list_open(leat_file_list *out, const char *path,
         return end(&r, rc);
     }
     *out = (leat_file_list){ .n = 0 };
-    if ((rc = read_file(path, &bytes, &n, err)) >= 0)
-        rc = leat_file_list_parse(out, path, bytes, n, options, err);
-    free(bytes);
+    if ((rc = leat_whole_file_read(path, BYTES_MOST, &text, &n, err)) >= 0)
+        rc = leat_file_list_parse(out, path, (const uint8_t *)text, n, options, err);
+    free(text);
     return rc;
 }
 

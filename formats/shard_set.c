@@ -6,8 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Returns the length of PREFIX in PREFIX-NNNNN-of-NNNNN.tfrecord; 0: not the name of a shard. */
-static size_t prefix_length(const char *path)
+size_t leat_shard_set_prefix(const char *path)
 {
     static const char form[] = "-00000-of-00000.tfrecord"; /* 0: any digit */
     const size_t length = strlen(path);
@@ -44,7 +43,7 @@ int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *
     const char *last = "";
     size_t last_length = 0;
     for (size_t i = 0; i < n_paths; i++) {
-        const size_t length = prefix_length(paths[i]);
+        const size_t length = leat_shard_set_prefix(paths[i]);
         if (!length || (length == last_length && !memcmp(paths[i], last, length)))
             continue;
         const int rc = check_one(paths[i], length, err);

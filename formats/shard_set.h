@@ -16,4 +16,7 @@
  * returns  LEAT_FORMAT_OK, LEAT_FORMAT_BAD (text: which set, what to do) or LEAT_FORMAT_NOMEM */
 int leat_shard_set_check(char *const *paths, size_t n_paths, leat_format_error *err);
 
+/* Length of PREFIX in the name of a file of such a set; 0: it is in none. */
+size_t leat_shard_set_prefix(const char *path);
+
 #endif

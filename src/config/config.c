@@ -3,47 +3,24 @@
  * config.c: a config from a file or a text. The root of an open config is always a map. */
 #include "leat/config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config_impl.h"
+#include "formats/whole_file.h"
 #include "yaml_read.h"
 
-/* Reads until the end, so that pipes work too. Stops one byte beyond the largest size of a config, and
- * leat_yaml_read() refuses it. */
-static int read_file(const char *path, char **text, size_t *n, leat_error *err)
+static int read_text(const char *path, char **text, size_t *n, leat_error *err)
 {
-    int rc = LEAT_OK;
-    size_t size = 0;
-    char *bytes = NULL;
-    *text = NULL;
-    *n = 0;
-    FILE *file = fopen(path, "rbe");
-    if (!file)
-        return leat_fail(err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO, "%s: %s", path,
-                         strerror(errno));
-    for (size_t got = 1; got > 0 && *n <= LEAT_YAML_MAX_BYTES; *n += got) {
-        if (*n == size) {
-            size = size ? 2 * size : 16384;
-            char *larger = realloc(bytes, size);
-            if (!larger) {
-                rc = leat_fail(err, LEAT_E_NOMEM, "%s: no memory for %zu bytes", path, size);
-                break;
-            }
-            bytes = larger;
-        }
-        got = fread(bytes + *n, 1, size - *n, file);
-    }
-    if (rc == LEAT_OK && ferror(file))
-        rc = leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-    fclose(file);
-    if (rc) {
-        free(bytes);
-        return rc;
-    }
-    *text = bytes;
-    return LEAT_OK;
+    leat_format_error why;
+    const int rc = leat_whole_file_read(path, LEAT_YAML_MAX_BYTES, text, n, &why);
+    if (rc == LEAT_FORMAT_OK)
+        return LEAT_OK;
+    return leat_fail(err,
+                     rc == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM
+                     : rc == LEAT_FORMAT_IO  ? LEAT_E_IO
+                                             : LEAT_E_CONFIG,
+                     "%s", why.text);
 }
 
 static int parse(leat_config *config, const char *text, size_t n, const char *name, leat_error *err)
@@ -91,7 +68,7 @@ int leat_config_load(const char *path, leat_config **out, leat_error *err)
     char *text;
     size_t n;
     *out = NULL;
-    int rc = read_file(path, &text, &n, err);
+    int rc = read_text(path, &text, &n, err);
     if (rc)
         return rc;
     rc = open_config(text, n, path, out, err);

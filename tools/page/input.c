@@ -9,6 +9,7 @@
 #include "fields.h"
 #include "files.h"
 #include "formats/events.h"
+#include "formats/whole_file.h"
 #include "page_kinds.h"
 
 /* --- names -----------------------------------------------------------------------------------------*/
@@ -110,37 +111,18 @@ static int check_json(const leat_input *in, leat_error *err)
     return LEAT_OK;
 }
 
-/* The whole file in new memory. */
-static int read_bytes(FILE *file, const char *name, char **bytes, size_t *n, leat_error *err)
-{
-    size_t room = 1 << 16;
-    *n = 0;
-    for (*bytes = malloc(room); *bytes; room *= 2) {
-        *n += fread(*bytes + *n, 1, room - *n, file);
-        if (ferror(file))
-            return leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
-        if (*n < room)
-            return LEAT_OK;
-        if (room >= LEAT_INPUT_BYTES_MOST)
-            return leat_fail(err, LEAT_E_DATA, "%s: larger than %d MiB, so no report of leat", name,
-                             LEAT_INPUT_BYTES_MOST >> 20);
-        char *const more = realloc(*bytes, 2 * room);
-        if (!more)
-            break;
-        *bytes = more;
-    }
-    return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", name);
-}
-
 static int take_json(FILE *file, leat_input *in, leat_error *err)
 {
     char *bytes = NULL;
     size_t n;
     json_error_t why;
-    int rc = read_bytes(file, in->name, &bytes, &n, err);
-    if (rc == LEAT_OK && n == 0)
+    leat_format_error unread;
+    int rc = leat_whole_file_rest(file, in->name, LEAT_INPUT_BYTES_MOST, &bytes, &n, &unread);
+    if (rc < 0)
+        return leat_files_fail(err, &unread);
+    if (n == 0)
         rc = leat_fail(err, LEAT_E_DATA, "%s: the file is empty", in->name);
-    else if (rc == LEAT_OK && !(in->json = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why)))
+    else if (!(in->json = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &why)))
         rc = leat_fail(err, LEAT_E_DATA, "%s:%d:%d: no JSON, or damaged: %s", in->name, why.line,
                        why.column, why.text);
     free(bytes);

@@ -13,6 +13,9 @@
 
 #include "files.h"
 #include "formats/events.h"
+#include "formats/whole_file.h"
+
+enum { LOG_BYTES_MOST = 1 << 30 };
 
 static void note_damage(leat_run_rows *rows, const char *format, ...) LEAT_PRINTF(2, 3);
 
@@ -82,22 +85,22 @@ static bool take_line(leat_run_rows *rows, json_t *line)
 
 static int read_lines(const char *path, leat_run_rows *rows, leat_error *err)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    FILE *const file = fopen(path, "re");
-    if (!file)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-    for (long number = 1; (n = getline(&line, &room, file)) >= 0; number++) {
-        json_t *const json = json_loadb(line, (size_t)n, 0, NULL);
+    char *text;
+    size_t n;
+    leat_format_error why;
+    if (leat_whole_file_read(path, LOG_BYTES_MOST, &text, &n, &why) < 0)
+        return leat_files_fail(err, &why);
+    long number = 1;
+    for (const char *line = text, *const all = text + n; line < all; number++) {
+        const char *const end = memchr(line, '\n', (size_t)(all - line));
+        const size_t length = (size_t)((end ? end : all) - line);
+        json_t *const json = json_loadb(line, length, 0, NULL);
         if (!json || !take_line(rows, json))
             note_damage(rows, "%s:%ld: not a line of a log", path, number);
+        line += length + (end != NULL);
     }
-    const int rc =
-        ferror(file) ? leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno)) : LEAT_OK;
-    free(line);
-    fclose(file);
-    return rc;
+    free(text);
+    return LEAT_OK;
 }
 
 /* --- event files -----------------------------------------------------------------------------------*/

@@ -2,14 +2,17 @@
 #include "trained.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "files.h"
 #include "formats/grow.h"
+#include "formats/shard_set.h"
+#include "formats/whole_file.h"
 #include "setup.h"
+
+enum { NAMES_BYTES_MOST = 16 << 20 };
 
 /* --- names of classes --------------------------------------------------------------------------*/
 
@@ -25,22 +28,36 @@ static int add_class(leat_trained *t, const char *name, leat_error *err)
     return LEAT_OK;
 }
 
-/* A name per line. */
+/* A name per line of a text of n bytes, which a zero byte follows. */
+static int take_names(leat_trained *t, const char *path, char *text, size_t n, leat_error *err)
+{
+    int rc = LEAT_OK;
+    const char *const all = text + n;
+    for (long line = 1; rc == LEAT_OK && text < all; line++) {
+        char *const end = memchr(text, '\n', (size_t)(all - text));
+        if (end)
+            *end = 0;
+        if (strlen(text) < (size_t)((end ? end : all) - text))
+            return leat_fail(err, LEAT_E_DATA,
+                             "%s:%ld: a zero byte: this is no text file with the name of a class "
+                             "per line",
+                             path, line);
+        text[strcspn(text, "\r")] = 0;
+        rc = add_class(t, text, err);
+        text = end ? end + 1 : text + (all - text);
+    }
+    return rc;
+}
+
 static int read_names(leat_trained *t, const char *path, leat_error *err)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    int rc = LEAT_OK;
-    FILE *file = fopen(path, "r");
-    if (!file)
-        return leat_fail(err, LEAT_E_IO, "%s: %s", path, strerror(errno));
-    while (rc == LEAT_OK && (n = getline(&line, &room, file)) >= 0) {
-        line[strcspn(line, "\r\n")] = 0;
-        rc = add_class(t, line, err);
-    }
-    free(line);
-    fclose(file);
+    char *text;
+    size_t n;
+    leat_format_error why;
+    if (leat_whole_file_read(path, NAMES_BYTES_MOST, &text, &n, &why) < 0)
+        return leat_files_fail(err, &why);
+    const int rc = take_names(t, path, text, n, err);
+    free(text);
     return rc;
 }
 
@@ -73,33 +90,51 @@ static int list_folders(leat_trained *t, const char *root, leat_error *err)
     return rc;
 }
 
+/* Length of PREFIX in the pattern PREFIX-*.tfrecord, or in the name of one shard of a set; 0: neither. */
+static size_t prefix_length(const char *pattern)
+{
+    size_t n = strcspn(pattern, "*?[");
+    if (!pattern[n])
+        return leat_shard_set_prefix(pattern);
+    while (n > 0 && pattern[n - 1] != '-' && pattern[n - 1] != '/')
+        n--;
+    return n > 0 && pattern[n - 1] == '-' ? n - 1 : 0;
+}
+
 /* "data/cifar-test-*.tfrecord" has its names in "data/cifar-test-labels.txt". */
 static int read_beside(leat_trained *t, const char *pattern, leat_error *err)
 {
     struct stat status;
-    const size_t end = strcspn(pattern, "*?[");
-    size_t n = end;
-    while (n > 0 && pattern[n - 1] != '-' && pattern[n - 1] != '/')
-        n--;
-    if (n == 0 || pattern[n - 1] != '-' || !pattern[end])
+    const size_t n = prefix_length(pattern);
+    if (n == 0)
         return LEAT_OK;
-    char *path = leat_files_text("%.*slabels.txt", (int)n, pattern);
-    const int rc = path && stat(path, &status) == 0 ? read_names(t, path, err) : LEAT_OK;
+    char *path = leat_files_text("%.*s-labels.txt", (int)n, pattern);
+    if (!path)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    const int rc = stat(path, &status) == 0 ? read_names(t, path, err) : LEAT_OK;
     free(path);
     return rc;
 }
 
-/* The value of `source.KIND` or `source.KIND.PART` in a section; false: there is none. */
-static bool find_source(const leat_config *config, const char *section, const char *kind,
-                        const char *part, char text[LEAT_OPTION_STRING_MAX])
+/* The value of `source.KIND` and a part of it in a section; false: there is none. */
+static bool get_source(const leat_config *config, const char *section, const char *kind,
+                       const char *part, char text[LEAT_OPTION_STRING_MAX])
 {
     char path[128];
-    const char *const dot = section ? "." : "";
-    snprintf(path, sizeof path, "%s%ssource.%s.%s", section ? section : "", dot, kind, part);
-    if (leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK)
-        return true;
-    snprintf(path, sizeof path, "%s%ssource.%s", section ? section : "", dot, kind);
+    snprintf(path, sizeof path, "%s%ssource.%s%s", section ? section : "", section ? "." : "", kind,
+             part);
     return leat_config_get(config, path, text, LEAT_OPTION_STRING_MAX, NULL) == LEAT_OK;
+}
+
+/* Finds one of the TFRecord files: those of a source can be a list. */
+static bool find_records(const leat_config *config, const char *section,
+                         char text[LEAT_OPTION_STRING_MAX])
+{
+    static const char *const parts[] = { ".files[0]", "[0]", ".files", "" };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (get_source(config, section, "tfrecord", parts[i], text))
+            return true;
+    return false;
 }
 
 /* `classes` of the target in a CSV file. */
@@ -124,9 +159,10 @@ static int list_csv_classes(leat_trained *t, const char *section, leat_error *er
 static int names_of_source(leat_trained *t, const char *section, leat_error *err)
 {
     char text[LEAT_OPTION_STRING_MAX];
-    if (find_source(t->config, section, "images", "path", text))
+    if (get_source(t->config, section, "images", ".path", text) ||
+        get_source(t->config, section, "images", "", text))
         return list_folders(t, text, err);
-    if (find_source(t->config, section, "tfrecord", "files", text))
+    if (find_records(t->config, section, text))
         return read_beside(t, text, err);
     return list_csv_classes(t, section, err);
 }
