@@ -95,7 +95,7 @@ static void print_arm(const leat_compare_arm *arm, bool first)
         snprintf(speedup, sizeof speedup, "%.*f (%.*f-%.*f)", digits(arm->speedup), arm->speedup,
                  digits(arm->speedup_low), arm->speedup_low, digits(arm->speedup_high),
                  arm->speedup_high);
-    printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", arm->name,
+    printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", leat_terminal_name(arm->name),
            leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
            leat_files_ms_text((double)m->step_p50_ns * 1e-6, p50),
            leat_files_ms_text((double)m->step_p95_ns * 1e-6, p95), percent(m->busy),
@@ -114,10 +114,10 @@ static void print_sentence(const leat_compare_arm *arm)
                                             : LEAT_TERMINAL_YELLOW;
     const int before = verdict ? (int)(verdict - arm->sentence) : 0;
     const int length = verdict ? (int)strlen(arm->verdict) : 0;
-    leat_terminal_say(2, "%s: %.*s%s%.*s%s%s", arm->name, before, arm->sentence,
-                      leat_terminal_colour_text(stdout, colour), length, arm->sentence + before,
-                      leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN),
-                      arm->sentence + before + length);
+    leat_terminal_paint(
+        2, "%s: %.*s%s%.*s%s%s", leat_terminal_name(arm->name), before, arm->sentence,
+        leat_terminal_colour_text(stdout, colour), length, arm->sentence + before,
+        leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), arm->sentence + before + length);
 }
 
 static void print_speed(const leat_compare_arm *arm)

@@ -15,6 +15,7 @@
 #include "files.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/terminal.h"
 
 struct convert_options {
     const char *output;
@@ -183,7 +184,7 @@ static int run_finish(const leat_call *call)
                        "%s: no complete files wait for their names; run the conversion itself",
                        o->output);
     else if (rc == LEAT_OK)
-        printf("the files %s-* have their names\n", o->output);
+        printf("the files %s-* have their names\n", leat_terminal_name(o->output));
     leat_file_set_close(&set);
     return finish(rc, &err);
 }
@@ -284,7 +285,7 @@ static int run(const leat_call *call)
 const leat_command leat_command_convert = {
     .name = "convert",
     .summary = "make TFRecord files from images, arrays, CSV or other TFRecord files",
-    .arguments = "images DIR|LIST|tfrecord FILE...|SOURCE FILE...|finish",
+    .arguments = "images DIR|LIST|tfrecord FILE|SOURCE FILE|finish",
     .text =
         "Makes TFRecord files from a folder with one sub-folder per class. Files are JPEG, PNG, "
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "

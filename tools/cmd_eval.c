@@ -171,7 +171,8 @@ static void print_classes(const struct eval *e)
         leat_score_class one;
         leat_score_get_class(e->score, i, &one);
         if (one.samples + one.predicted > 0)
-            printf("%-20.20s %10s %10s %10s %10s\n", leat_trained_class(&e->t, i, name),
+            printf("%-20.20s %10s %10s %10s %10s\n",
+                   leat_terminal_name(leat_trained_class(&e->t, i, name)),
                    leat_files_count_text(one.samples, n), share_text(one.precision, a),
                    share_text(one.recall, b), share_text(one.f1, c));
     }
@@ -187,7 +188,7 @@ static void print_matrix(const struct eval *e)
     putchar('\n');
     for (int64_t i = 0; i < n; i++) {
         printf("%2lld %-11.11s", (long long)i,
-               i < e->t.n_classes ? leat_trained_class(&e->t, i, name) : "");
+               i < e->t.n_classes ? leat_terminal_name(leat_trained_class(&e->t, i, name)) : "");
         for (int64_t k = 0; k < n; k++)
             printf(" %4llu", (unsigned long long)e->info.confusion[i * n + k]);
         putchar('\n');

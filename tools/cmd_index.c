@@ -10,6 +10,7 @@
 #include "formats/index.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/terminal.h"
 
 struct index_options {
     int32_t check, rebuild, jpeg, quiet, progress;
@@ -57,14 +58,14 @@ static void print_state(bool built, bool rebuild, const char *note)
 {
     printf("index %s", !built ? "fits" : rebuild ? "rebuilt" : "written");
     if (*note && !rebuild)
-        printf(" (%s)", note);
+        printf(" (%s)", leat_terminal_name(note));
 }
 
 static void print_file(const char *path, const leat_index *index, bool rebuild)
 {
     char records[32], bytes[32];
-    printf("%s: %s record%s, %s, ", path, leat_files_count_text(index->n_records, records),
-           index->n_records == 1 ? "" : "s",
+    printf("%s: %s record%s, %s, ", leat_terminal_name(path),
+           leat_files_count_text(index->n_records, records), index->n_records == 1 ? "" : "s",
            leat_files_bytes_text((double)index->data_bytes, bytes));
     print_state(index->built, rebuild, index->note);
     if (index->n_lost)
@@ -103,7 +104,8 @@ static void print_reason(uint64_t n, const char *why)
 static void print_side(const char *path, const leat_jpeg_side *side, bool rebuild)
 {
     char count[32], bytes[32];
-    printf("%s.jpg.idx: %s of ", path, leat_files_count_text(side->tables, count));
+    printf("%s.jpg.idx: %s of ", leat_terminal_name(path),
+           leat_files_count_text(side->tables, count));
     printf("%s records", leat_files_count_text(side->records, count));
     printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
     print_reason(side->small, "too small to need it, or damaged");

@@ -139,7 +139,7 @@ static void print_plan(const leat_plan *plan, const char *path)
         (unsigned long long)info->digest);
     for (int32_t i = 0; i < info->n_tensors; i++) {
         const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
-        printf("  %-16s %s per sample\n", tensor->name,
+        printf("  %-16s %s per sample\n", leat_terminal_name(tensor->name),
                leat_shape_text(&tensor->shape, text, sizeof text));
     }
 }

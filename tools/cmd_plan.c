@@ -80,7 +80,7 @@ static void print_tensor(const leat_plan *plan, int32_t t)
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_chain_op_info op;
     char text[160], bytes[32];
-    printf("\ntensor %s: %s per sample, %s\n", tensor->name,
+    printf("\ntensor %s: %s per sample, %s\n", leat_terminal_name(tensor->name),
            leat_shape_text(&tensor->shape, text, sizeof text),
            leat_files_bytes_text((double)leat_shape_bytes(&tensor->shape), bytes));
     for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++)
@@ -94,8 +94,8 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget, const c
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
     char bytes[32], rows[32];
-    printf("%s: seed %llu, digest %016llx\n\n", path, (unsigned long long)info->seed,
-           (unsigned long long)info->digest);
+    printf("%s: seed %llu, digest %016llx\n\n", leat_terminal_name(path),
+           (unsigned long long)info->seed, (unsigned long long)info->digest);
     print_source(plan);
     print_stages(plan);
     for (int32_t t = 0; t < info->n_tensors; t++)

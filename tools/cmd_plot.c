@@ -8,6 +8,7 @@
 #include "files.h"
 #include "plot/run_curves.h"
 #include "report/json.h"
+#include "report/terminal.h"
 
 struct plot_options {
     const char *output, *json;
@@ -64,8 +65,9 @@ static int read_runs(struct plot *p, leat_error *err)
         if (rc < 0)
             return rc;
         if (p->rows[i].n_damaged)
-            fprintf(stderr, "leat plot: %s: passed over %d damaged place%s: %s\n", path,
-                    p->rows[i].n_damaged, p->rows[i].n_damaged == 1 ? "" : "s", p->rows[i].damaged);
+            fprintf(stderr, "leat plot: %s: passed over %d damaged place%s: %s\n",
+                    leat_terminal_name(path), p->rows[i].n_damaged,
+                    p->rows[i].n_damaged == 1 ? "" : "s", leat_terminal_name(p->rows[i].damaged));
         p->names[i] = name_of(path);
         if (!p->names[i])
             return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
@@ -230,8 +232,9 @@ static int write_json(const struct plot *p, leat_error *err)
     for (int i = 0; i < p->n_rows; i++)
         n_damaged += p->rows[i].n_damaged;
     if (!leat_json_to_stdout(p->o->json))
-        printf("%s: %d run%s, %zu curve%s\n", p->o->output, p->n_rows, p->n_rows == 1 ? "" : "s",
-               json_array_size(list), json_array_size(list) == 1 ? "" : "s");
+        printf("%s: %d run%s, %zu curve%s\n", leat_terminal_name(p->o->output), p->n_rows,
+               p->n_rows == 1 ? "" : "s", json_array_size(list),
+               json_array_size(list) == 1 ? "" : "s");
     leat_json_text(json, "output", p->o->output);
     leat_json_text(json, "x", x_words[p->o->x]);
     leat_json_int(json, "damaged", n_damaged);

@@ -10,6 +10,7 @@
 #include "formats/tfrecord.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/terminal.h"
 
 struct repair_options {
     const char *output;
@@ -61,7 +62,7 @@ static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t b
                  (unsigned long long)bytes);
     if (!leat_json_to_stdout(r->o->json))
         printf("lost: record %llu, bytes %llu %s: %s\n", (unsigned long long)record,
-               (unsigned long long)at, range, reason_of(r, why->text));
+               (unsigned long long)at, range, leat_terminal_name(reason_of(r, why->text)));
 }
 
 /* Copies intact records until the end. A compressed file cannot be read after its first damage. */
@@ -128,7 +129,7 @@ static int repair(struct repair *r, leat_error *err)
 static void print_summary(const struct repair *r)
 {
     char records[32], bytes[32], lost[32];
-    printf("%s: %s record%s, %s; lost: %s in %zu place%s\n", r->o->output,
+    printf("%s: %s record%s, %s; lost: %s in %zu place%s\n", leat_terminal_name(r->o->output),
            leat_files_count_text(r->records, records), r->records == 1 ? "" : "s",
            leat_files_bytes_text((double)r->bytes, bytes),
            leat_files_bytes_text((double)r->lost_bytes, lost), json_array_size(r->lost),

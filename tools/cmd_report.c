@@ -10,6 +10,7 @@
 #include "files.h"
 #include "page/page.h"
 #include "report/json.h"
+#include "report/terminal.h"
 
 struct report_options {
     const char *output, *svg, *json;
@@ -104,10 +105,11 @@ static void print_result(const report *r)
     char size[32];
     struct stat file;
     if (r->o->output && stat(r->o->output, &file) == 0)
-        printf("%s: %d chart%s, %s; open it in a browser\n", r->o->output, r->page.n_charts,
-               r->page.n_charts == 1 ? "" : "s", leat_files_bytes_text((double)file.st_size, size));
+        printf("%s: %d chart%s, %s; open it in a browser\n", leat_terminal_name(r->o->output),
+               r->page.n_charts, r->page.n_charts == 1 ? "" : "s",
+               leat_files_bytes_text((double)file.st_size, size));
     for (int i = 0; i < r->page.n_pictures; i++)
-        printf("%s/%s.svg\n", r->o->svg, r->page.pictures[i].name);
+        printf("%s/%s.svg\n", leat_terminal_name(r->o->svg), r->page.pictures[i].name);
 }
 
 static int run(const leat_call *call)

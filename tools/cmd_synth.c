@@ -17,6 +17,7 @@
 #include "files.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/terminal.h"
 
 struct synth_options {
     int64_t n, classes, size, seed, threads;
@@ -270,7 +271,8 @@ static int report(struct synth *s, double seconds, leat_error *err)
         printf("%s image%s of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
                leat_files_count_text((uint64_t)o->n, count), o->n == 1 ? "" : "s",
                (long long)o->classes, o->classes == 1 ? "" : "es", (long long)o->size,
-               (long long)o->size, leat_files_bytes_text((double)bytes, size), s->folder, seconds,
+               (long long)o->size, leat_files_bytes_text((double)bytes, size),
+               leat_terminal_name(s->folder), seconds,
                leat_files_count_text((uint64_t)((double)o->n / seconds), rate));
     json_t *json = leat_json_open("synth");
     leat_json_text(json, "folder", s->folder);

@@ -49,13 +49,17 @@ int leat_command_fail(const char *command, const leat_error *err)
 
 int leat_command_misuse(const char *command, const char *format, ...)
 {
+    char *text = NULL;
     va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
     fflush(stdout);
     print_name(command);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fprintf(stderr, "\nleat %s --help says more\n", command);
+    fprintf(stderr, "%s\nleat %s --help says more\n", leat_terminal_name(text ? text : format),
+            command);
+    free(text);
     return LEAT_EXIT_USAGE;
 }
 
@@ -66,8 +70,9 @@ static int fail_unknown_command(const char *name)
     for (; commands[n]; n++)
         names[n] = commands[n]->name;
     const char *near = leat_nearest(name, names, n);
-    fprintf(stderr, "leat: unknown command '%s'%s%s%s\nleat help lists the commands\n", name,
-            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    fprintf(stderr, "leat: unknown command '%s'%s%s%s\nleat help lists the commands\n",
+            leat_terminal_name(name), near ? "; did you mean '" : "", near ? near : "",
+            near ? "'?" : "");
     return LEAT_EXIT_USAGE;
 }
 

@@ -42,7 +42,7 @@ int leat_fail(leat_error *err, int code, const char *format, ...)
         va_list args;
         err->code = code;
         va_start(args, format);
-        leat_text_v(err->message, sizeof err->message, format, args);
+        leat_text_message_v(err->message, sizeof err->message, format, args);
         va_end(args);
     }
     return code;
@@ -56,10 +56,9 @@ int leat_fail_in(leat_error *err, int code, const char *format, ...)
         memcpy(inner, err->message, sizeof inner);
         err->code = code;
         va_start(args, format);
-        const int n = leat_text_v(err->message, sizeof err->message, format, args);
+        const size_t n = leat_text_message_v(err->message, sizeof err->message, format, args);
         va_end(args);
-        if (n >= 0 && (size_t)n < sizeof err->message)
-            snprintf(err->message + n, sizeof err->message - (size_t)n, "%s", inner);
+        snprintf(err->message + n, sizeof err->message - n, "%s", inner);
     }
     return code;
 }

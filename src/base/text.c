@@ -4,6 +4,10 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "formats/visible.h"
+#include "leat/error.h"
 
 int leat_text_v(char *text, size_t size, const char *format, va_list args)
 {
@@ -25,6 +29,16 @@ int leat_text(char *text, size_t size, const char *format, ...)
     const int n = leat_text_v(text, size, format, args);
     va_end(args);
     return n;
+}
+
+size_t leat_text_message_v(char *text, size_t size, const char *format, va_list args)
+{
+    char raw[2 * sizeof(leat_error)]; /* long enough that only leat_visible() cuts */
+    const size_t room = size < sizeof raw ? size : sizeof raw;
+    if (leat_text_v(raw, room, format, args) < 0)
+        *raw = 0;
+    leat_visible(raw, strlen(raw), strchr(format, '\n') ? "\n" : "", text, size);
+    return strlen(text);
 }
 
 double leat_text_f64(const char *text)

@@ -51,7 +51,7 @@ int leat_node_fail(const leat_node *node, leat_error *err, int code, const char 
     if (err) {
         va_list args;
         va_start(args, format);
-        leat_text_v(err->message, sizeof err->message, format, args);
+        leat_text_message_v(err->message, sizeof err->message, format, args);
         va_end(args);
         err->code = code;
     }

@@ -15,6 +15,7 @@
 #include "files.h"
 #include "leat/rng.h"
 #include "report/json.h"
+#include "report/terminal.h"
 
 /* Everything of one run. */
 struct convert {
@@ -73,7 +74,7 @@ static int write_labels(struct convert *c, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     }
     for (size_t i = 0; i < c->scan.n_classes; i++)
-        fprintf(memory, "%s\n", c->scan.classes[i]);
+        fprintf(memory, "%s\n", leat_terminal_name(c->scan.classes[i]));
     const int closed = fclose(memory);
     const int rc = closed ? leat_fail(err, LEAT_E_NOMEM, "out of memory")
                           : leat_files_write(part, text, size, err);
@@ -214,12 +215,13 @@ static void print_summary(const struct convert *c)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
     printf(", %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
            leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)n_shards_of(c),
-           n_shards_of(c) == 1 ? "" : "s", c->o->prefix, (long long)n_shards_of(c));
+           n_shards_of(c) == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
+           (long long)n_shards_of(c));
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
            c->o->threads, c->o->threads == 1 ? "" : "s");
     if (c->labels)
-        printf("; classes in %s", c->labels);
+        printf("; classes in %s", leat_terminal_name(c->labels));
     putchar('\n');
     if (c->o->restart_mcus)
         print_jpeg(c);

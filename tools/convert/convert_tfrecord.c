@@ -11,6 +11,7 @@
 #include "record_shards.h"
 #include "report/json.h"
 #include "report/progress.h"
+#include "report/terminal.h"
 #include "shard_names.h"
 
 struct job {
@@ -112,7 +113,8 @@ static int report(const struct job *job, double seconds, leat_error *err)
                job->shards.records == 1 ? "" : "s", job->files.n, job->files.n == 1 ? "" : "s",
                leat_files_bytes_text((double)job->bytes_in, before),
                leat_files_bytes_text((double)job->shards.bytes, bytes), job->shards.n_shards,
-               job->shards.n_shards == 1 ? "" : "s", job->c->prefix, job->shards.n_shards);
+               job->shards.n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
+               job->shards.n_shards);
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "files", (int64_t)job->files.n);
     leat_json_int(json, "records", (int64_t)job->shards.records);

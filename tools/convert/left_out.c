@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "left_out.h"
 
+#include "report/terminal.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,15 +29,17 @@ size_t leat_left_out_classes(const leat_scan *scan, const uint32_t *order,
 static void print_list(const leat_file_list *given)
 {
     if (*given->header)
-        fprintf(stderr, "the first line of %s is a header: %s\n", given->name, given->header);
+        fprintf(stderr, "the first line of %s is a header: %s\n", leat_terminal_name(given->name),
+                leat_terminal_name(given->header));
     if (given->n_unmatched)
         fprintf(stderr, "left out: %zu file%s without a class: %s%s\n", given->n_unmatched,
                 given->n_unmatched == 1 ? "" : "s", given->n_unmatched == 1 ? "" : "the first is ",
-                given->first_unmatched);
+                leat_terminal_name(given->first_unmatched));
     if (given->n_repeated)
         fprintf(stderr, "%zu file%s listed twice or more: %s%s\n", given->n_repeated,
                 given->n_repeated == 1 ? " is" : "s are",
-                given->n_repeated == 1 ? "" : "the first is ", given->first_repeated);
+                given->n_repeated == 1 ? "" : "the first is ",
+                leat_terminal_name(given->first_repeated));
 }
 
 void leat_left_out_print(const leat_scan *scan, const uint32_t *order,
@@ -49,19 +52,22 @@ void leat_left_out_print(const leat_scan *scan, const uint32_t *order,
     if (scan->given)
         print_list(scan->given);
     for (size_t i = 0; i < scan->n_left_out; i++)
-        fprintf(stderr, "left out: %s/%s\n", folder, scan->left_out[i]);
+        fprintf(stderr, "left out: %s/%s\n", leat_terminal_name(folder),
+                leat_terminal_name(scan->left_out[i]));
     for (size_t i = 0; i < result->n_skipped; i++) {
         const size_t position = result->skipped[i].position;
         leat_scan_place(scan, order ? order[position] : position, place, sizeof place);
-        fprintf(stderr, "left out: %s%s\n", place, result->skipped[i].text);
+        fprintf(stderr, "left out: %s%s\n", leat_terminal_name(place),
+                leat_terminal_name(result->skipped[i].text));
     }
     if (scan->n_outside)
         fprintf(stderr,
                 "left out: %zu file%s directly in %s, outside of any class folder: %s%s/%s\n",
-                scan->n_outside, scan->n_outside == 1 ? "" : "s", folder,
-                scan->n_outside == 1 ? "" : "the first is ", folder, scan->outside);
+                scan->n_outside, scan->n_outside == 1 ? "" : "s", leat_terminal_name(folder),
+                scan->n_outside == 1 ? "" : "the first is ", leat_terminal_name(folder),
+                leat_terminal_name(scan->outside));
     if (n_empty)
         fprintf(stderr, "%zu of %zu classes %s no image: %s%s (label %zu)\n", n_empty,
                 scan->n_classes, n_empty == 1 ? "has" : "have", n_empty == 1 ? "" : "the first is ",
-                scan->classes[first], first);
+                leat_terminal_name(scan->classes[first]), first);
 }

@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "svg.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "formats/utf8.h"
 
 static const double character_px = 7.6; /* wide: a text that is cut too early can still be read */
 
 /* Bytes of the character at `text`; 0: it is not UTF-8, or none that XML allows. */
 static size_t character(const char *text)
 {
-    const unsigned char *const c = (const unsigned char *)text;
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const size_t n = c[0] < 0x80   ? 1
-                     : c[0] < 0xc0 ? 0
-                     : c[0] < 0xe0 ? 2
-                     : c[0] < 0xf0 ? 3
-                     : c[0] < 0xf8 ? 4
-                                   : 0;
-    uint32_t code = n > 1 ? c[0] & (0x7fu >> n) : c[0];
-    for (size_t i = 1; i < n; i++) {
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-        code = code << 6 | (c[i] & 0x3f);
-    }
+    uint32_t code;
+    const size_t n = leat_utf8_decode((const unsigned char *)text, strnlen(text, 4), &code);
     if (n == 1)
         return code >= ' ' && code != 127;
-    const bool no_character = (code >= 0xd800 && code < 0xe000) || (code & 0xfffe) == 0xfffe;
-    return n > 1 && code >= least[n] && code <= 0x10ffff && !no_character ? n : 0;
+    return n > 1 && (code & 0xfffe) != 0xfffe ? n : 0;
 }
 
 void leat_svg_escape(FILE *out, const char *text)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "terminal.h"
 
 #define SHOWN 3 /* messages at the end of a run */
 
@@ -84,7 +85,7 @@ void leat_bad_list_print(const char *what, leat_loader *loader)
     const int32_t n = leat_loader_errors(loader, first, SHOWN);
     for (int32_t i = 0; i < n; i++)
         printf("  batch %lld, row %lld: %s\n", (long long)first[i].batch, (long long)first[i].row,
-               first[i].message);
+               leat_terminal_name(first[i].message));
 }
 
 void leat_bad_list_json(json_t *object, const leat_loader_stats_info *stats)

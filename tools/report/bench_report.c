@@ -96,14 +96,14 @@ static void print_cache(const leat_bench_figures *b)
     char bytes[32], limit[32], entries[32], damaged[32];
     if (!cache->is_on)
         return;
-    printf("cache in %s: %.1f %% hits; %s sample%s, %s of at most %s", cache->place,
-           all ? (double)hits * 100 / (double)all : 0.0,
+    printf("cache in %s: %.1f %% hits; %s sample%s, %s of at most %s",
+           leat_terminal_name(cache->place), all ? (double)hits * 100 / (double)all : 0.0,
            leat_files_count_text(cache->entries, entries), cache->entries == 1 ? "" : "s",
            leat_files_bytes_text((double)cache->bytes, bytes),
            leat_files_bytes_text((double)cache->limit_bytes, limit));
     if (cache->damaged)
         printf("; %s were damaged", leat_files_count_text(cache->damaged, damaged));
-    printf("%s%s\n", cache->note[0] ? "; " : "", cache->note);
+    printf("%s%s\n", cache->note[0] ? "; " : "", leat_terminal_name(cache->note));
 }
 
 void leat_bench_report_print(const leat_bench_figures *b)

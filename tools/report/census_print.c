@@ -153,7 +153,7 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
     }
     if (f->records != records)
         add(&text, ", in %s records only", leat_files_count_text(f->records, count));
-    snprintf(head, sizeof head, "  %-24s %-6s", f->name, kind_name(f));
+    snprintf(head, sizeof head, "  %-24s %-6s", leat_terminal_name(f->name), kind_name(f));
     leat_terminal_entry(stdout, head, COLUMN, text.text);
 }
 
@@ -186,7 +186,8 @@ static void print_labels(const leat_census *census)
     printf("\nclasses: %s\n", leat_files_count_text(census->n_labels, count));
     for (size_t i = 0; i < census->n_labels && i < SHOWN; i++) {
         const leat_census_label *label = &census->labels[i];
-        printf("  %6lld  %-24s %10s\n", (long long)label->label, label->name ? label->name : "",
+        printf("  %6lld  %-24s %10s\n", (long long)label->label,
+               leat_terminal_name(label->name ? label->name : ""),
                leat_files_count_text(label->records, count));
     }
     if (census->n_labels > SHOWN)

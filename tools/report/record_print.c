@@ -12,6 +12,8 @@
 #include "formats/example.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
+#include "formats/visible.h"
+#include "terminal.h"
 
 enum { SHOWN_VALUES = 8, SHOWN_BYTES = 64 };
 
@@ -119,6 +121,13 @@ static json_t *show_values(const leat_feature *feature, leat_image_reader *image
     return list;
 }
 
+static void print_name(const leat_feature_key *key, const leat_feature *feature, FILE *out)
+{
+    char name[256];
+    leat_visible(key->name, key->length, "", name, sizeof name);
+    fprintf(out, "  %-24s %-6s", name, leat_feature_kind_name(feature->kind));
+}
+
 static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *json,
                        leat_error *err)
 {
@@ -133,8 +142,7 @@ static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *j
            (rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK) {
         json_t *one = json_object();
         if (out)
-            fprintf(out, "  %-24.*s %-6s", (int)key.length, key.name,
-                    leat_feature_kind_name(feature.kind));
+            print_name(&key, &feature, out);
         leat_json_add(one, "name", json_stringn(key.name, key.length));
         leat_json_text(one, "kind", leat_feature_kind_name(feature.kind));
         leat_json_int(one, "n", (int64_t)feature.n);
@@ -164,8 +172,9 @@ static int show(const char *path, uint64_t number, uint64_t offset, uint64_t siz
     if (leat_tfrecord_check(framed, (size_t)size, &payload, &payload_size, &why) < 0)
         rc = leat_files_fail(err, &why);
     if (rc == LEAT_OK && out)
-        fprintf(out, "%s: record %llu, at byte %llu, %s bytes\n", path, (unsigned long long)number,
-                (unsigned long long)offset, leat_files_count_text(payload_size, bytes));
+        fprintf(out, "%s: record %llu, at byte %llu, %s bytes\n", leat_terminal_name(path),
+                (unsigned long long)number, (unsigned long long)offset,
+                leat_files_count_text(payload_size, bytes));
     leat_json_text(json, "file", path);
     leat_json_int(json, "record", (int64_t)number);
     leat_json_int(json, "offset", (int64_t)offset);

@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "formats/visible.h"
+
 int leat_terminal_width(FILE *stream)
 {
     struct winsize size;
@@ -30,7 +32,34 @@ const char *leat_terminal_colour_text(FILE *stream, leat_terminal_colour colour)
     return has_colour(stream) ? texts[colour] : "";
 }
 
-void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
+/* A text that is safe as it is, or a copy that is. *copy: the memory of the copy, or NULL. */
+static const char *shown(const char *text, const char *keep, char **copy)
+{
+    const size_t n = strlen(text), room = leat_visible(text, n, keep, NULL, 0) + 1;
+    *copy = NULL;
+    if (room == n + 1) /* every escape is longer than what it stands for */
+        return text;
+    if (!(*copy = malloc(room)))
+        return "?";
+    leat_visible(text, n, keep, *copy, room);
+    return *copy;
+}
+
+const char *leat_terminal_name(const char *name)
+{
+    static char *copies[8];
+    static size_t next;
+    char *copy;
+    const char *const text = shown(name, "", &copy);
+    if (copy) {
+        char **const old = &copies[next++ % (sizeof copies / sizeof *copies)];
+        free(*old);
+        *old = copy;
+    }
+    return text;
+}
+
+static void wrap(FILE *out, const char *text, int column, int indent)
 {
     bool begins = true; /* true: no word on this line yet */
     for (const char *c = text; *c;) {
@@ -56,6 +85,13 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
     fputc('\n', out);
 }
 
+void leat_terminal_wrap(FILE *out, const char *text, int column, int indent)
+{
+    char *copy;
+    wrap(out, shown(text, "\n", &copy), column, indent);
+    free(copy);
+}
+
 void leat_terminal_say(int indent, const char *format, ...)
 {
     char *text = NULL;
@@ -68,9 +104,21 @@ void leat_terminal_say(int indent, const char *format, ...)
     free(text);
 }
 
+void leat_terminal_paint(int indent, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    wrap(stdout, text ? text : format, 0, indent);
+    free(text);
+}
+
 void leat_terminal_entry(FILE *out, const char *head, int column, const char *text)
 {
-    const int n = fprintf(out, "%s", head);
+    const int n = fprintf(out, "%s", leat_terminal_name(head));
     if (n + 2 > column)
         fprintf(out, "\n%*s", column, "");
     else

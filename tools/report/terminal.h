@@ -24,6 +24,10 @@ typedef enum leat_terminal_colour {
  * environment variable NO_COLOR is set and not empty. */
 const char *leat_terminal_colour_text(FILE *stream, leat_terminal_colour colour);
 
+/* A name from outside as a terminal may show it (formats/visible.h): the name itself, or a copy that is valid
+ * until eight more calls. Only the main thread calls it. */
+const char *leat_terminal_name(const char *name);
+
 /* Prints text in lines of at most LEAT_TERMINAL_COLUMNS, and ends with a newline. The first begins at
  * `column`, where the stream is already; the others have `indent` spaces before them. A word that is
  * longer than a line stays whole. */
@@ -31,6 +35,9 @@ void leat_terminal_wrap(FILE *out, const char *text, int column, int indent);
 
 /* Like printf, and then leat_terminal_wrap() from column 0. */
 void leat_terminal_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Like leat_terminal_say(), for text with colours: names in it need leat_terminal_name(). */
+void leat_terminal_paint(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A head, and text from `column` on, on the same line if the head leaves room. */
 void leat_terminal_entry(FILE *out, const char *head, int column, const char *text);

@@ -47,7 +47,7 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
     if (t->save)
         printf("; weights in %s", t->save);
     if (*t->keep.path)
-        printf("; checkpoint %s", t->keep.path);
+        printf("; checkpoint %s", leat_terminal_name(t->keep.path));
     if (log)
         printf("; log in %s", log);
     putchar('\n');

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "terminal.h"
 
 /* --- the folder --------------------------------------------------------------------------------*/
 
@@ -64,10 +65,12 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
                 found->n_damaged, found->n_damaged == 1 ? "" : "s",
                 found->n_damaged == 1 ? "is" : "are", found->damaged);
     if (*found->path)
-        fprintf(stderr, "leat train: goes on from %s, after %s steps\n", found->path,
+        fprintf(stderr, "leat train: goes on from %s, after %s steps\n",
+                leat_terminal_name(found->path),
                 leat_files_count_text((uint64_t)found->state.next_batch, batches));
     else
-        fprintf(stderr, "leat train: no checkpoint in %s: begins at the first step\n", path);
+        fprintf(stderr, "leat train: no checkpoint in %s: begins at the first step\n",
+                leat_terminal_name(path));
     if (*found->changed)
         fprintf(stderr, "leat train: other settings than in the saved run: %s\n", found->changed);
 }

@@ -5,6 +5,7 @@
 
 #include "cli.h"
 #include "files.h"
+#include "terminal.h"
 
 /* Steps of an epoch; 0: it has no end. */
 static int64_t steps_of_epoch(const leat_train_run *t)
@@ -79,7 +80,8 @@ void leat_train_stop_print(const leat_train_run *t, const leat_call *call)
                 "the evaluation of the last epoch was not finished; `leat eval` makes one with "
                 "saved weights\n");
     if (*t->keep.path)
-        fprintf(stderr, "%s has all that the run needs to go on\n", t->keep.path);
+        fprintf(stderr, "%s has all that the run needs to go on\n",
+                leat_terminal_name(t->keep.path));
     if (t->saved)
         fprintf(stderr, "%s has the weights %s (without the optimizer's state)\n", t->save,
                 t->saved_steps == t->steps ? "of the last step" : "of the previous epoch");

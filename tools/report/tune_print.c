@@ -116,7 +116,7 @@ void leat_tune_print(const leat_tune_result *result, const char *output)
     putchar('\n');
     leat_terminal_say(0, "%s", result->sentence);
     if (output && !result->n_set)
-        printf("nothing was written to %s\n", output);
+        printf("nothing was written to %s\n", leat_terminal_name(output));
     if (!result->n_set)
         return;
     printf("\n%s samples/s instead of %s with\n", rate_text(result->samples_per_s.value, rate),
@@ -124,5 +124,5 @@ void leat_tune_print(const leat_tune_result *result, const char *output)
     for (int32_t i = 0; i < result->n_set; i++)
         printf("  --set %s\n", result->set[i]);
     if (output)
-        printf("written to %s\n", output);
+        printf("written to %s\n", leat_terminal_name(output));
 }

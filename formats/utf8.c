@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "utf8.h"
+
+size_t leat_utf8_decode(const unsigned char *p, size_t n, uint32_t *point)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    const size_t size = *p < 0x80   ? 1
+                        : *p < 0xc2 ? 0
+                        : *p < 0xe0 ? 2
+                        : *p < 0xf0 ? 3
+                        : *p < 0xf5 ? 4
+                                    : 0;
+    if (size == 0 || size > n)
+        return 0;
+    *point = size == 1 ? *p : *p & (0x7fu >> size);
+    for (size_t i = 1; i < size; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        *point = *point << 6 | (p[i] & 0x3fu);
+    }
+    const bool is_surrogate = *point >= 0xd800 && *point <= 0xdfff;
+    return *point < least[size] || *point > 0x10ffff || is_surrogate ? 0 : size;
+}
+
+bool leat_utf8_is_control(uint32_t point)
+{
+    static const uint32_t ranges[][2] = {
+        { 0x80, 0x9f },     /* C1 */
+        { 0x61c, 0x61c },   /* direction */
+        { 0x200e, 0x200f }, /* direction */
+        { 0x2028, 0x202e }, /* line, paragraph, direction */
+        { 0x2066, 0x2069 }, /* direction */
+        { 0xfeff, 0xfeff }, /* byte order mark */
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (point >= ranges[i][0] && point <= ranges[i][1])
+            return true;
+    return false;
+}
