@@ -7,6 +7,7 @@
 #include "files.h"
 #include "report/json.h"
 #include "report/picture_folder.h"
+#include "report/terminal.h"
 #include "report/trained.h"
 
 struct predict_options {
@@ -67,13 +68,15 @@ static int64_t count_classes(const struct predict *p, const char *section)
 /* The pipeline reads the images in the place of its source. */
 static int read_images(struct predict *p, const char *section, leat_error *err)
 {
-    char text[128];
     const int64_t n = p->o->labels || !section ? p->t.n_classes : count_classes(p, section);
     int rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
                                       n, err);
-    snprintf(text, sizeof text, "source={images: '%s'}", p->folder.path);
+    char *const path = leat_files_yaml(p->folder.path, LEAT_YAML_VALUE);
+    char *const source = path ? leat_files_text("source={images: %s}", path) : NULL;
     if (rc == LEAT_OK)
-        rc = set(p, section, text, err);
+        rc = source ? set(p, section, source, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(source);
+    free(path);
     if (rc == LEAT_OK)
         rc = set(p, section, "pipeline.batch.drop_remainder=false", err);
     if (rc == LEAT_OK) /* images have no weights */
@@ -152,8 +155,8 @@ static void print_guess(const struct predict *p, int64_t k, int64_t class, float
 {
     char name[24];
     if (p->probabilities)
-        printf("%s %s %.1f %%", k ? "," : "", leat_trained_class(&p->t, class, name),
-               (double)value * 100);
+        printf("%s %s %.1f %%", k ? "," : "",
+               leat_terminal_name(leat_trained_class(&p->t, class, name)), (double)value * 100);
     else
         printf("%s %.6g", k ? "," : "", (double)value);
 }
@@ -171,7 +174,7 @@ static int add_one(struct predict *p, const char *file, const float *x, leat_err
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     x = p->binary ? pair : x;
     if (talks)
-        printf("%s:", file);
+        printf("%s:", leat_terminal_name(file));
     for (int64_t k = 0; k < shown; k++) {
         const int64_t class = p->probabilities ? take_largest(x, used, n) : k;
         if (talks)

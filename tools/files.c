@@ -29,6 +29,15 @@ char *leat_files_text(const char *format, ...)
     return text;
 }
 
+char *leat_files_yaml(const char *text, leat_yaml_kind kind)
+{
+    const size_t room = leat_yaml_text(text, kind, NULL, 0) + 1;
+    char *const yaml = malloc(room);
+    if (yaml)
+        leat_yaml_text(text, kind, yaml, room);
+    return yaml;
+}
+
 char *leat_files_hidden(const char *path, const char *end)
 {
     const char *const slash = strrchr(path, '/');

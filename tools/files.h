@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "formats/format.h"
+#include "formats/yaml_text.h"
 #include "leat/error.h"
 
 /* Writes a whole file under a temporary name, syncs it, then renames it: never half a file.
@@ -51,6 +52,8 @@ int leat_files_sync_folder_of(const char *path, leat_error *err);
 
 /* printf into new memory; NULL: out of memory. */
 char *leat_files_text(const char *format, ...) LEAT_PRINTF(1, 2);
+/* A text as a scalar of YAML (formats/yaml_text.h) in new memory; NULL: out of memory. */
+char *leat_files_yaml(const char *text, leat_yaml_kind kind);
 /* A hidden name beside a path, ".NAME" plus an ending, which patterns such as PREFIX-* do not match; in new
  * memory. A long NAME is replaced by 16 hex digits made of it, so that the hidden name fits where NAME
  * does. NULL: out of memory. */

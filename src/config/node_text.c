@@ -4,9 +4,9 @@
  *
  * DESIGN. Equal nodes have equal texts: keys are in byte order, only text that needs quotes has them, and
  * null is `null`. It allocates nothing. Sorting keys is quadratic, but mappings are small. */
-#include <stdio.h>
 #include <string.h>
 
+#include "formats/yaml_text.h"
 #include "node.h"
 
 #define SHORT_KEY 128 /* bytes; YAML needs "? " before keys of more than 1024, with their escapes */
@@ -28,67 +28,11 @@ static void put_text(struct out *out, const char *text)
     put(out, text, strlen(text));
 }
 
-/* Whether the text needs no quotes. Stricter than YAML's own rule. */
-static bool is_plain(const char *text)
-{
-    static const char extra[] = "_./+-*@%$~=()^;<>\\";
-    static const char never_first[] = "-*@%~=>";
-    const size_t n = strlen(text);
-    if (n == 0 || !strcmp(text, "null") || text[n - 1] == ' ')
-        return false;
-    if (strchr(never_first, text[0]) && !(text[0] == '-' && text[1] >= '0' && text[1] <= '9'))
-        return false;
-    if (text[0] == '.' && text[1] == '.' && text[2] == '.')
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char c = (unsigned char)text[i];
-        const bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                          (c >= 'A' && c <= 'Z') || strchr(extra, c);
-        const bool inner = i > 0 && (c == ' ' || (c == ':' && text[i + 1] != ' ' && i + 1 < n &&
-                                                  !strchr(",[]{}", text[i + 1])));
-        if (!word && !inner)
-            return false;
-    }
-    return true;
-}
-
-/* A code point that YAML folds or refuses inside quotes (U+0080–009F, U+2028, U+2029, U+FEFF); else 0. */
-static unsigned special(const unsigned char *p)
-{
-    if (p[0] == 0xc2 && p[1] >= 0x80 && p[1] <= 0x9f)
-        return p[1];
-    if (p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
-        return 0x2000u + (p[2] - 0x80u);
-    return p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf ? 0xfeff : 0;
-}
-
-static void put_quoted(struct out *out, const char *text)
-{
-    put_text(out, "\"");
-    for (const char *p = text; *p; p++) {
-        const unsigned char c = (unsigned char)*p;
-        const unsigned point = special((const unsigned char *)p);
-        char escape[16];
-        if (point) {
-            snprintf(escape, sizeof escape, "\\u%04x", point);
-            p += point < 0x100 ? 1 : 2;
-        } else if (c == '"' || c == '\\')
-            snprintf(escape, sizeof escape, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            snprintf(escape, sizeof escape, "\\x%02x", c);
-        else
-            snprintf(escape, sizeof escape, "%c", c);
-        put_text(out, escape);
-    }
-    put_text(out, "\"");
-}
-
 static void put_scalar(struct out *out, const char *text)
 {
-    if (is_plain(text))
-        put_text(out, text);
-    else
-        put_quoted(out, text);
+    const size_t at = out->length < out->size ? out->length : out->size;
+    out->length += leat_yaml_text(text, LEAT_YAML_VALUE, out->size > at ? out->text + at : NULL,
+                                  out->size - at);
 }
 
 /* The child with the smallest key above `after` (NULL: the smallest of all). */

@@ -69,6 +69,41 @@ static void the_source_of_a_config_is_taken_alone(void **state)
     check_source(CSV, "", "config train.yaml");
 }
 
+/* Names and a PREFIX that YAML or a pattern could take for something else. */
+static void odd_names_read_back(void **state)
+{
+    static const char *const names[] = { "a: b", "it's",   "say \"hi\"", "- dash", "yes",
+                                         "# x",  "[x]",    "{x}",        "1.5",    "\xc3\xb6l",
+                                         "a\nb", "\033[m", "~",          "*" };
+    char path[200];
+    leat_plan *plan;
+    leat_error error;
+    (void)state;
+    snprintf(path, sizeof path, "%s/odd.yaml", folder);
+    FILE *const file = fopen(path, "w");
+    fprintf(file, "source: {csv: {files: t.csv, features: {");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fputs(i ? ", \"" : "\"", file);
+        for (const char *c = names[i]; *c; c++)
+            fprintf(file, *c == '\n' || *c == 27 ? "\\x%02x" : *c == '"' ? "\\\"" : "%c", *c);
+        fputs("\": v", file);
+    }
+    fputs("}}}\npipeline: [batch: 32]\n", file);
+    fclose(file);
+    expect_success(
+        shell("printf 'v\\n1\\n2\\n' >t.csv; $L convert config odd.yaml -o 'o: #[1]' -q | "
+              "sed 1,2d >back.yaml"));
+    assert_true(digest_of("back.yaml"));
+    char here[400];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(folder), 0);
+    check(leat_plan_load("back.yaml", &plan, &error), &error);
+    assert_int_equal(chdir(here), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_string_equal(leat_plan_tensor(plan, (int32_t)i)->name, names[i]);
+    leat_plan_close(&plan);
+}
+
 static void errors_leave_nothing(void **state)
 {
     (void)state;
@@ -104,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_printed_config_reads_the_same),
         cmocka_unit_test(the_source_of_a_config_is_taken_alone),
+        cmocka_unit_test(odd_names_read_back),
         cmocka_unit_test(errors_leave_nothing),
         cmocka_unit_test(json_says_what_was_written),
     };

@@ -9,8 +9,10 @@
 #include "command.h"
 #include "files.h"
 #include "formats/example.h"
+#include "formats/pattern.h"
 #include "record_shards.h"
 #include "report/json.h"
+#include "report/terminal.h"
 #include "setup.h"
 #include "shard_names.h"
 
@@ -50,13 +52,11 @@ const char *leat_convert_source_names(char text[200])
 
 /* --- the plan ----------------------------------------------------------------------------------*/
 
-/* Appends a text in single quotes. */
-static void put_quoted(FILE *to, const char *text)
+static void put_yaml(FILE *to, const char *text, leat_yaml_kind kind)
 {
-    fputc('\'', to);
-    for (; *text; text++)
-        fprintf(to, *text == '\'' ? "''" : "%c", *text);
-    fputc('\'', to);
+    char *const yaml = leat_files_yaml(text, kind);
+    fputs(yaml ? yaml : "?", to);
+    free(yaml);
 }
 
 /* "source: {NAME: …}" from the command line: options as YAML, or names of files. */
@@ -73,7 +73,7 @@ static char *source_text(const leat_convert_source *c)
     } else {
         for (int i = 0; i < c->n_arguments; i++) {
             fputs(i ? ", " : "[", to);
-            put_quoted(to, c->arguments[i]);
+            put_yaml(to, c->arguments[i], LEAT_YAML_VALUE);
         }
         fputc(']', to);
     }
@@ -219,27 +219,48 @@ static const char *dims_text(const leat_shape *shape, char text[200])
     return text;
 }
 
+static void print_files(const char *prefix)
+{
+    char *const literal = leat_pattern_escape(prefix);
+    char *const files = literal ? leat_files_text("%s-*.tfrecord", literal) : NULL;
+    printf("      files: ");
+    put_yaml(stdout, files ? files : "?", LEAT_YAML_NAME);
+    free(files);
+    free(literal);
+}
+
+static void print_feature(const leat_tensor_info *tensor)
+{
+    char dims[200];
+    printf("        ");
+    put_yaml(stdout, tensor->name, LEAT_YAML_NAME);
+    if (is_bytes(&tensor->shape))
+        printf(": {}\n");
+    else
+        printf(": {shape: [%s]}\n", dims_text(&tensor->shape, dims));
+}
+
+static void print_map(const leat_tensor_info *tensor)
+{
+    char dims[200];
+    if (!is_bytes(&tensor->shape))
+        return;
+    printf("    - map: {tensor: ");
+    put_yaml(stdout, tensor->name, LEAT_YAML_NAME);
+    printf(", ops: [{decode_raw: {shape: [%s]}}]}\n", dims_text(&tensor->shape, dims));
+}
+
 /* Prints the config that reads the records as the tensors that they were. */
 static void print_config(const struct job *job)
 {
-    char dims[200];
-    printf("to read them:\n  source:\n    tfrecord:\n      files: %s-*.tfrecord\n"
-           "      features:\n",
-           job->c->prefix);
-    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++) {
-        const leat_tensor_info *const tensor = leat_plan_tensor(job->plan, t);
-        if (is_bytes(&tensor->shape))
-            printf("        %s: {}\n", tensor->name);
-        else
-            printf("        %s: {shape: [%s]}\n", tensor->name, dims_text(&tensor->shape, dims));
-    }
+    printf("to read them:\n  source:\n    tfrecord:\n");
+    print_files(job->c->prefix);
+    printf("\n      features:\n");
+    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++)
+        print_feature(leat_plan_tensor(job->plan, t));
     printf("  pipeline:\n");
-    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++) {
-        const leat_tensor_info *const tensor = leat_plan_tensor(job->plan, t);
-        if (is_bytes(&tensor->shape))
-            printf("    - map: {tensor: %s, ops: [{decode_raw: {shape: [%s]}}]}\n", tensor->name,
-                   dims_text(&tensor->shape, dims));
-    }
+    for (int32_t t = 0; leat_plan_tensor(job->plan, t); t++)
+        print_map(leat_plan_tensor(job->plan, t));
     printf("    - batch: 32\n");
 }
 
@@ -251,7 +272,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
         printf("%s record%s, %s, in %d file%s %s-*-of-%05d.tfrecord\n",
                leat_files_count_text(s->records, records), s->records == 1 ? "" : "s",
                leat_files_bytes_text((double)s->bytes, bytes), s->n_shards,
-               s->n_shards == 1 ? "" : "s", s->prefix, s->n_shards);
+               s->n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix), s->n_shards);
         print_config(job);
     }
     json_t *json = leat_json_open("convert");

@@ -161,13 +161,27 @@ static int make_array(const leat_experiment_run *run, const struct array *array,
 
 /* --- the pictures in other files ------------------------------------------------------------------------ */
 
+/* The options of a source of the pictures and their labels. */
+static char *npy_text(const char *prefix)
+{
+    char *const path = leat_files_text("%s.npy", prefix);
+    char *const labels = leat_files_text("%s-labels.npy", prefix);
+    char *const a = path ? leat_files_yaml(path, LEAT_YAML_VALUE) : NULL;
+    char *const b = labels ? leat_files_yaml(labels, LEAT_YAML_VALUE) : NULL;
+    char *const text = a && b ? leat_files_text("{files: %s, labels: %s}", a, b) : NULL;
+    free(path);
+    free(labels);
+    free(a);
+    free(b);
+    return text;
+}
+
 /* With this program's own `convert`. */
 static int make_records(const leat_experiment_run *run, const struct array *array, leat_error *err)
 {
     char *prefix = leat_files_text("%s/%s", run->data_folder, pictures);
     char *first = leat_files_text("%s-00000-of-00004.tfrecord", prefix ? prefix : "");
-    char *npy = leat_files_text("{files: '%s.npy', labels: '%s-labels.npy'}", prefix ? prefix : "",
-                                prefix ? prefix : "");
+    char *npy = prefix ? npy_text(prefix) : NULL;
     int rc = prefix && first && npy ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && size_of(first) < rows_of(run, array) / 4 * row_bytes(array)) {
         const char *const convert[] = { "convert",  "npy", npy,  "-o", prefix,

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_foreign_names.c: names that someone else chose: on a terminal they show what they are and do nothing, and
+ * the names of classes are found. */
+#include "fixtures/command_fixture.h"
+
+#define RED "\"$(printf '\\033[31mred')\""
+
+static const char config[] = "source: {tfrecord: x-00000-of-00003.tfrecord}\n"
+                             "pipeline: [map: [decode_jpeg, resize: 16], batch: {size: 4}]\n"
+                             "train:\n"
+                             "  epochs: 1\n"
+                             "  model: [flatten, {dense: {units: 2}}]\n"
+                             "  loss: softmax_cross_entropy\n"
+                             "  optimizer: {sgd: {learning_rate: 1.0e-3}}\n";
+
+/* What the last run printed is text with lines. */
+static void expect_quiet(const char *part)
+{
+    for (const char *text = out; text; text = text == out ? err : NULL)
+        for (const char *c = text; *c; c++)
+            if (*c == 127 || (*c > 0 && *c < ' ' && *c != '\n'))
+                fail_msg("byte %d in: %s", *c, text);
+    if (!strstr(out, part) && !strstr(err, part))
+        fail_msg("no '%s' in: %s%s", part, out, err);
+}
+
+static int make_set(void **state)
+{
+    char path[128];
+    if (command_make_folder(state) < 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/x.yaml", folder);
+    FILE *const file = fopen(path, "w");
+    fputs(config, file);
+    fclose(file);
+    expect_success(shell("$L synth set --n 24 --classes 2 --size 16 --seed 7 -q && "
+                         "cd set && mv $(ls | head -1) " RED " && mv $(ls | grep -v red) blue && "
+                         "cd .. && $L convert images set -o x --shards 3 --shuffle 1 -q && "
+                         "$L train x.yaml -q --save x.st"));
+    return 0;
+}
+
+static void names_do_nothing_to_a_terminal(void **state)
+{
+    static const struct {
+        const char *command, *part;
+    } rows[] = {
+        { "$L convert images set -o y; cat y-labels.txt", "\\x1b[31mred\nblue\n" },
+        { "$L convert images set/" RED " -o z", "\\x1b[31mred" },
+        { "mkdir -p bad/" RED " && echo x >bad/" RED "/x.jpg && $L convert images bad -o z",
+          "contains no image" },
+        { "mkdir -p bad/" RED "; echo x >bad/" RED
+          "/x.jpg; cp -r set/blue bad; $L convert images bad "
+          "--skip-bad -o w",
+          "\\x1b[31mred" },
+        { "$L inspect 'x-*.tfrecord'", "\\x1b[31mred" },
+        { "$L inspect x-00000-of-00003.tfrecord --record 0", "image/class/text" },
+        { "$L inspect " RED ".tfrecord", "\\x1b[31mred" },
+        { "$L train x.yaml --epochs 1 --set train.loss=" RED, "\\x1b[31mred" },
+        { "$L train x.yaml --epochs 1 --save " RED, "" },
+        { "$L eval x.yaml --section train --weights x.st", "\\x1b[31mred" },
+        { "$L predict x.yaml --section train --weights x.st set/" RED "/*", "\\x1b[31mred" },
+        { "$L plan x.yaml --set source.tfrecord=" RED, "\\x1b[31mred" },
+        { "$L plan " RED, "\\x1b[31mred" },
+        { "$L " RED, "\\x1b[31mred" },
+        { "$L plan x.yaml --" RED, "\\x1b[31mred" },
+        { "$L convert " RED " x -o y", "\\x1b[31mred" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        shell("%s", rows[i].command);
+        expect_quiet(rows[i].part);
+    }
+    expect_success(shell("$L inspect 'x-*.tfrecord' --json"));
+    json_t *const json = parse_out(); /* JSON has the true name */
+    const json_t *const label = json_array_get(json_object_get(json, "labels"), 0);
+    assert_string_equal(json_string_value(json_object_get(label, "name")), "\033[31mred");
+    json_decref(json);
+}
+
+static void classes_of_one_shard_have_names(void **state)
+{
+    static const char *const sources[] = { "x-00000-of-00003.tfrecord",
+                                           "[x-00001-of-00003.tfrecord]",
+                                           "{files: x-00000-of-00003.tfrecord}",
+                                           "x-*.tfrecord",
+                                           "{files: [x-00002-of-00003.tfrecord]}",
+                                           "x-0000?-of*" };
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        expect_success(
+            shell("$L eval x.yaml --section train --weights x.st --set 'source={tfrecord: "
+                  "%s}'",
+                  sources[i]));
+        expect_in(out, "\nblue ");
+    }
+}
+
+static void files_of_names(void **state)
+{
+    static const char eval[] = "$L eval x.yaml --section train --weights x.st --labels ";
+    (void)state;
+    expect_failure(shell("%s /dev/zero", eval), 1, "/dev/zero: larger than 16 MiB");
+    expect_failure(shell("%s set", eval), 1, "set: Is a directory");
+    expect_failure(shell("%s none.txt", eval), 1, "none.txt: No such file");
+    expect_failure(shell("printf 'low\\nhi\\0gh\\n' >zero.txt; %s zero.txt", eval), 1,
+                   "zero.txt:2: a zero byte");
+    expect_success(shell("printf 'low\\r\\nhigh' >names.txt; %s names.txt", eval));
+    expect_in(out, "\nlow  ");
+    expect_in(out, "\nhigh  ");
+    expect_success(shell("cat >run.sh <<'end'\n%s <(sleep 0.2; echo ant; echo bee)\nend\n"
+                         "L=$L bash run.sh",
+                         eval));
+    expect_in(out, "\nbee  ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_do_nothing_to_a_terminal),
+        cmocka_unit_test(classes_of_one_shard_have_names),
+        cmocka_unit_test(files_of_names),
+    };
+    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
+}
