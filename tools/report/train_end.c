@@ -45,11 +45,11 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
                (long long)t->best_epoch + 1);
     leat_train_decide_end(t);
     if (t->save)
-        printf("; weights in %s", t->save);
+        printf("; weights in %s", leat_terminal_name(t->save));
     if (*t->keep.path)
         printf("; checkpoint %s", leat_terminal_name(t->keep.path));
     if (log)
-        printf("; log in %s", log);
+        printf("; log in %s", leat_terminal_name(log));
     putchar('\n');
     print_speed(t);
     leat_bad_list_print("", t->loader);
