@@ -14,6 +14,7 @@
 #include "class_pattern.h"
 #include "csv.h"
 #include "grow.h"
+#include "utf8.h"
 #include "whole_file.h"
 
 enum { BYTES_MOST = 1 << 30 };
@@ -431,7 +432,7 @@ const char *leat_file_list_unused(const leat_file_list_options *o)
 static int ends_in(const char *path, const char *end)
 {
     const size_t n = strlen(path), m = strlen(end);
-    return n > m && !strcasecmp(path + n - m, end);
+    return n > m && leat_utf8_same_ascii(path + n - m, end);
 }
 
 static int choose_delimiter(reading *r, const char *path)

@@ -37,3 +37,15 @@ bool leat_utf8_is_control(uint32_t point)
             return true;
     return false;
 }
+
+static int lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
+}
+
+bool leat_utf8_same_ascii(const char *a, const char *b)
+{
+    while (*a && lower(*a) == lower(*b))
+        a++, b++;
+    return *a == *b;
+}

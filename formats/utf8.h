@@ -15,4 +15,7 @@ size_t leat_utf8_decode(const unsigned char *p, size_t n, uint32_t *point);
  * direction, separators of lines, byte order marks. */
 bool leat_utf8_is_control(uint32_t point);
 
+/* Whether two texts are equal but for the case of ASCII letters; the locale changes nothing. */
+bool leat_utf8_same_ascii(const char *a, const char *b);
+
 #endif

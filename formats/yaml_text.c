@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "utf8.h"
 
@@ -52,7 +51,7 @@ static bool is_typed(const char *text)
                                          "on",   "off",  "y",     "n",   "<<" };
     const char *const first = text + (*text == '+' || *text == '-');
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcasecmp(text, words[i]))
+        if (leat_utf8_same_ascii(text, words[i]))
             return true;
     return ((*first >= '0' && *first <= '9') || *first == '.') && !strchr(text, '/');
 }

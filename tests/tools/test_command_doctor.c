@@ -200,7 +200,7 @@ static void mistakes_are_told_before_anything_runs(void **state)
     (void)state;
     expect_failure(shell("$L doctor x.yaml --device sim:nothing -q"), 1, "nothing");
     expect_failure(shell("$L doctor none.yaml -q"), 1, "none.yaml");
-    expect_failure(shell("$L doctor x.yaml --json none/x.json -q"), 1, "none/x.json");
+    expect_failure(shell("$L doctor x.yaml --json x.yaml/x.json -q"), 1, "x.yaml");
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
