@@ -374,6 +374,8 @@ static void find_ceiling(leat_train_run *run)
 static int run(const leat_call *call)
 {
     const struct train_options *const o = call->options;
+    if (o->input && !o->summary)
+        return leat_command_misuse("train", "--input is for --summary; a run reads its data");
     struct train t = { .o = o,
                        .path = call->arguments[0],
                        .run = { .steps_most = o->steps,
@@ -388,8 +390,6 @@ static int run(const leat_call *call)
     leat_files_stop_at_once("train");
     if (o->summary)
         return run_summary(&t);
-    if (o->input)
-        return leat_command_misuse("train", "--input is for --summary; a run reads its data");
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);

@@ -16,7 +16,7 @@
 
 #define N_THREADS 8
 #define N_ROUNDS  400
-#define WATCHDOG  120 /* seconds */
+#define WATCHDOG  400 /* seconds */
 
 #define N_SMALL    100
 #define LARGE_PX   1600

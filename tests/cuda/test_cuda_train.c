@@ -49,7 +49,7 @@ static void in_bfloat16_nearly_so(void **state)
     (void)state;
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_small_models));
-        must_compare(m, "precision: bf16, ", "precision: bf16, ", 2, 0.05, 0.1);
+        must_compare(m, "precision: bf16, ", gpu_cpu_bf16(), 2, 0.05, 0.1);
     }
 }
 

@@ -70,8 +70,8 @@ gpu_verdict gpu_case_train_layers(gpu_run *run)
 
 gpu_verdict gpu_case_train_bf16(gpu_run *run)
 {
-    return trains(run) ? compare_all(run, gpu_small_models, "precision: bf16, ",
-                                     "precision: bf16, ", 2, 0.05, 0.1)
+    return trains(run) ? compare_all(run, gpu_small_models, "precision: bf16, ", gpu_cpu_bf16(), 2,
+                                     0.05, 0.1)
                        : GPU_NOT_RUN;
 }
 

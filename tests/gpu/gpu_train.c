@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "leat/leat.h"
+#include "train/cpu/onednn.h"
 
 #define SGD ", loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.1}}"
 
@@ -412,6 +413,11 @@ static int step_both(gpu_net nets[2], const leat_trainer_feed *feed, const gpu_b
     for (int k = 0; k < 2 && rc == LEAT_OK; k++)
         rc = gpu_net_step(&nets[k], feed, b, train, err);
     return rc < 0 ? rc : compare_losses(nets, out, err);
+}
+
+const char *gpu_cpu_bf16(void)
+{
+    return leat_dn_has_bf16() ? "precision: bf16, " : "";
 }
 
 int gpu_train_compare(leat_device *device, const gpu_model *m, const char *how, const char *cpu_how,

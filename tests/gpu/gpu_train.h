@@ -57,6 +57,8 @@ typedef struct gpu_distance {
  * more options of `train`, each with ", " behind it. */
 int gpu_train_compare(leat_device *device, const gpu_model *model, const char *how,
                       const char *cpu_how, int steps, gpu_distance *out, leat_error *err);
+/* What the CPU is to compute with where the GPU uses bfloat16: the same, or fp32 if this CPU has no bfloat16. */
+const char *gpu_cpu_bf16(void);
 /* Largest distance of the parameters of two trainers of one model. */
 int gpu_weights_distance(leat_trainer *a, leat_trainer *b, gpu_distance *out, leat_error *err);
 

@@ -108,7 +108,7 @@ static void a_cache_is_filled_before_a_race(void **state)
         "pipeline: [{map: {tensor: x, ops: [{sleep: 5}]}}, cache, {batch: %d}, {prefetch: 2}]\n"
         "train:\n  device: 'sim:{kernel_min_ns: 300000, launch_ns: 0}'\n  model: [{dense: %d}]\n",
         BATCH, N_RECORDS);
-    tune(config, 3);
+    tune(config, 8); /* seconds; filling the cache takes one, and a sanitizer more */
     assert_true(result.uncached == 0);
     assert_true(result.baseline.value > 1000 / 5.); /* samples/s of a worker that sleeps */
     leat_config_close(&config);

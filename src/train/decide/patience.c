@@ -81,8 +81,9 @@ static const char *find_line(const char *text, const char *name)
     const size_t n = strlen(name);
     while (strncmp(text, name, n) != 0 || text[n] != ' ') {
         text = strchr(text, '\n');
-        if (!text++)
+        if (!text)
             return NULL;
+        text++;
     }
     return text + n + 1;
 }
