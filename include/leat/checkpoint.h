@@ -27,7 +27,7 @@ typedef struct leat_checkpoint_found {
     int64_t updates;                 /* of the weights, made so far */
     int32_t n_damaged;               /* newer checkpoints of the folder that are damaged */
     char damaged[512];               /* reason for the newest damaged one */
-    char changed[512];               /* settings that differ from the saved run's; "": none */
+    char changed[1024]; /* settings that differ from the saved run's, with both values; "": none */
     /* 1: it stands at the end of an epoch whose evaluation was not finished, and evaluations decide something
      * (leat_trainer_decide()): evaluate before the next step. */
     int32_t owes_evaluation;

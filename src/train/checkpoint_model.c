@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * checkpoint_model.c: describes the model of a checkpoint in text, and compares two such texts. */
+ * checkpoint_model.c: describes the model of a checkpoint and its training in text, and compares two such texts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "checkpoint_parts.h"
+#include "config/node.h"
 #include "nn_text.h"
 
 /* --- describing ------------------------------------------------------------------------------ */
@@ -18,6 +19,44 @@ static void describe_layer(FILE *to, const leat_model *model, int32_t i)
         fprintf(to, "%s %s", k ? "," : "",
                 l->inputs[k] < 0 ? "input" : model->layers[l->inputs[k]].name);
     fprintf(to, ", gives %s\n", leat_nn_dims_text(&l->out, text, sizeof text));
+}
+
+/* Keys of `train` that change no weight, and those that have a line of their own. */
+static bool is_left_out(const char *key)
+{
+    static const char *const keys[] = { "model", "device",     "threads",      "graph",
+                                        "cuda",  "sync_every", "checkpoint",   "seed",
+                                        "stop",  "accumulate", "micro_shards", "precision" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(keys[i], key))
+            return true;
+    return false;
+}
+
+char *leat_checkpoint_settings(const leat_node *train)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *const to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    bool failed = false;
+    for (const leat_node *n = train ? train->first : NULL; n && !failed; n = n->next) {
+        if (is_left_out(n->key) || leat_node_is_null(n))
+            continue;
+        const size_t length = leat_node_text(n, NULL, 0) + 1;
+        char *const value = malloc(length);
+        if ((failed = !value))
+            break;
+        leat_node_text(n, value, length);
+        fprintf(to, "train.%s %s\n", n->key, value);
+        free(value);
+    }
+    failed |= ferror(to) != 0;
+    if (fclose(to) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
 }
 
 char *leat_checkpoint_describe(const leat_trainer *trainer)
@@ -44,6 +83,7 @@ char *leat_checkpoint_describe(const leat_trainer *trainer)
             model->accumulate, precisions[model->precision]);
     leat_decide_describe(&trainer->decide, decisions);
     fputs(decisions, to);
+    fputs(trainer->settings, to);
     const bool failed = ferror(to);
     if (fclose(to) == 0 && !failed)
         return text;
@@ -91,25 +131,52 @@ static int differs(line saved, line now, const char *path, leat_error *err)
                      path, saved.length, saved.text, now.length, now.text);
 }
 
+/* The first word: what the line is about. */
+static int key_length(line l)
+{
+    const char *const space = memchr(l.text, ' ', (size_t)l.length);
+    return space ? (int)(space - l.text) : l.length;
+}
+
+/* The line about the same setting; length 0: there is none. */
+static line find(const char *text, line like)
+{
+    const int n = key_length(like);
+    line l;
+    while ((l = next(&text)).length && (key_length(l) != n || memcmp(l.text, like.text, (size_t)n)))
+        ;
+    return l;
+}
+
+/* Adds "seed 2, was 1"; a line of length 0: "not set". Ends in "…" where there is no room. */
 static void add_change(line saved, line now, char *changed, size_t size)
 {
     const size_t used = strlen(changed);
-    snprintf(changed + used, size - used, "%s%.*s, was %.*s", used ? "; " : "", now.length,
-             now.text, saved.length, saved.text);
+    const line set = now.length ? now : saved;
+    const int key = key_length(set);
+    const int n = saved.length > key ? saved.length - key - 1 : 0;
+    const int written =
+        snprintf(changed + used, size - used, "%s%.*s%s, was %.*s%s", used ? "; " : "",
+                 now.length ? now.length : key, set.text, now.length ? "" : " not set", n,
+                 n ? saved.text + key + 1 : "", saved.length ? "" : "not set");
+    if (written >= 0 && (size_t)written >= size - used)
+        memcpy(changed + size - sizeof "…", "…", sizeof "…");
 }
 
 int leat_checkpoint_compare(const char *saved, const char *now, const char *path, char *changed,
                             size_t size, leat_error *err)
 {
+    const char *before = saved, *after = now;
+    line a, b;
     *changed = 0;
-    for (;;) {
-        const line a = next(&saved), b = next(&now);
-        if (!a.length && !b.length)
-            return LEAT_OK;
-        if (same(a, b))
-            continue;
-        if (is_model(a) || is_model(b))
+    while (a = next(&before), b = next(&after), is_model(a) || is_model(b))
+        if (!same(a, b))
             return differs(a, b, path, err);
-        add_change(a, b, changed, size);
-    }
+    for (after = now; (b = next(&after)).length;)
+        if (!is_model(b) && !same(a = find(saved, b), b))
+            add_change(a, b, changed, size);
+    for (before = saved; (a = next(&before)).length;)
+        if (!is_model(a) && !(b = find(now, a)).length)
+            add_change(a, b, changed, size);
+    return LEAT_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint_parts.h"
 #include "layers.h"
 #include "rules.h"
 #include "split/net_split.h"
@@ -234,6 +235,8 @@ static int open_parts(leat_trainer *trainer, const leat_config *config, const le
                       const leat_train_options *o, const leat_trainer_feed *feed, leat_error *err)
 {
     int rc = open_model(trainer, node, o, feed, err);
+    if (rc == LEAT_OK && !(trainer->settings = leat_checkpoint_settings(node)))
+        rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the settings of `train`");
     if (rc == LEAT_OK)
         rc = leat_trainer_options_checkpoint(o->checkpoint, &trainer->checkpoint, err);
     if (rc == LEAT_OK)
@@ -296,6 +299,7 @@ void leat_trainer_close(leat_trainer **out)
     close_events(trainer);
     leat_schedule_close(&trainer->schedule);
     leat_model_fini(&trainer->model);
+    free(trainer->settings);
     free(trainer->times);
     free(trainer);
     *out = NULL;

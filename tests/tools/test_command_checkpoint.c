@@ -165,6 +165,46 @@ static void data_of_another_run_is_said(void **state)
     expect_in(err, "it belongs to another plan: its records is 240, here it is 120");
 }
 
+/* Every entry of `train` that changes weights: changed, added, taken away; the others are not told. */
+static void other_settings_are_told(void **state)
+{
+    static const char *const now[] = { "optimizer={adam: {learning_rate: 0.02}}",
+                                       "epochs=3",
+                                       "loss={softmax_cross_entropy: {label_smoothing: 0.1}}",
+                                       "schedule=cosine",
+                                       "average={ema: {decay: 0.9}}",
+                                       "multipliers={bias: 2}",
+                                       "no_decay=[bias]",
+                                       "clip=1",
+                                       "micro_shards=3" };
+    char set[1000] = "";
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--checkpoint c --set train.clip=2 --set train.views=mirror "
+                               "--set train.average=ema"));
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++) {
+        const size_t used = strlen(set);
+        snprintf(set + used, sizeof set - used, " --set 'train.%s'", now[i]);
+    }
+    expect_success(shell(TRAIN "--checkpoint c --resume --set train.threads=2 %s", set));
+    expect_in(err, "other settings than in the saved run: ");
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++) {
+        char line[200];
+        const size_t key = strcspn(now[i], "=");
+        snprintf(line, sizeof line, "%s%.*s %s, was ",
+                 strcmp(now[i], "micro_shards=3") ? "train." : "", (int)key, now[i],
+                 now[i] + key + 1);
+        expect_in(err, line);
+    }
+    expect_in(err, "optimizer {adam: {learning_rate: 0.02}}, was adam");
+    expect_in(err, "train.schedule cosine, was not set");
+    expect_in(err, "train.clip 1, was 2");
+    expect_in(err, "train.views not set, was mirror");
+    assert_null(strstr(err, "threads"));
+    expect_success(shell(TRAIN "--checkpoint c --resume --epochs 4 %s", set));
+    assert_null(strstr(err, "clip"));
+}
+
 /* A second run waits for nobody: it says that the folder is held, and changes nothing. */
 static void one_run_holds_the_folder(void **state)
 {
@@ -210,6 +250,7 @@ int main(void)
         cmocka_unit_test_teardown(accumulation_is_not_cut, remove_all),
         cmocka_unit_test_teardown(wrong_uses_are_explained, remove_all),
         cmocka_unit_test_teardown(data_of_another_run_is_said, remove_all),
+        cmocka_unit_test_teardown(other_settings_are_told, remove_all),
         cmocka_unit_test_teardown(one_run_holds_the_folder, remove_all),
         cmocka_unit_test_teardown(a_full_disk_does_not_stop_saving, remove_all),
         cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, remove_all),

@@ -67,7 +67,7 @@ static void changed_settings_are_told(void **state)
     (void)state;
     open_trainer(&s, &r, checkpoint_model);
     assert_int_equal(leat_checkpoint_resume(s.f.trainer, test_folder, &s.found, &s.f.err), LEAT_OK);
-    assert_string_equal(s.found.changed, "accumulate 2, was accumulate 1");
+    assert_string_equal(s.found.changed, "accumulate 2, was 1");
     close_session(&s);
 }
 

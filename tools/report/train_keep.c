@@ -72,7 +72,8 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
         fprintf(stderr, "leat train: no checkpoint in %s: begins at the first step\n",
                 leat_terminal_name(path));
     if (*found->changed)
-        fprintf(stderr, "leat train: other settings than in the saved run: %s\n", found->changed);
+        fprintf(stderr, "leat train: other settings than in the saved run: %s\n",
+                leat_terminal_name(found->changed));
 }
 
 int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
