@@ -107,7 +107,7 @@ static const char *of_products(const leat_ceiling *ceiling, double flops, char t
     if (ceiling->flops_per_s > 0)
         share_text(flops, ceiling->flops_per_s, most, what, text);
     else
-        snprintf(text, 128, " (no ceiling known)");
+        snprintf(text, 128, " (no ceiling known%s%.90s)", *ceiling->why ? ": " : "", ceiling->why);
     return text;
 }
 
