@@ -7,11 +7,11 @@
 
 #include "command.h"
 #include "files.h"
-#include "report/arm_json.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/speed.h"
-#include "report/terminal.h"
+#include "print/arm_json.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/speed.h"
+#include "print/terminal.h"
 #include "setup.h"
 
 struct compare_options {

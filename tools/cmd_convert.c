@@ -13,9 +13,9 @@
 #include "convert/convert_tfrecord.h"
 #include "convert/file_set.h"
 #include "files.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 struct convert_options {
     const char *output;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "help/help.h"
-#include "report/json.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/terminal.h"
 
 struct devices_options {
     const char *json;

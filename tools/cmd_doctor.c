@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "command.h"
-#include "crossover_run.h"
+#include "doctor/crossover_run.h"
+#include "doctor/doctor_report.h"
 #include "files.h"
-#include "report/doctor_report.h"
-#include "report/progress.h"
+#include "print/progress.h"
 #include "setup.h"
 
 struct doctor_options {

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/wrong_sheet.h"
 #include "files.h"
-#include "report/bad_list.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
-#include "report/wrong_sheet.h"
+#include "print/bad_list.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 struct eval_options {
     const char *weights, *section, *labels, *sheet, *device, *json;

@@ -6,12 +6,12 @@
 #include <sys/stat.h>
 
 #include "command.h"
+#include "experiment/experiment_report.h"
 #include "experiment/experiment_rows.h"
 #include "files.h"
-#include "report/experiment_report.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 struct experiment_options {
     leat_texts device;

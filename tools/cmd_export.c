@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat export: writes a trained model for other programs. */
+#include "eval/trained.h"
 #include "files.h"
-#include "report/json.h"
-#include "report/trained.h"
+#include "print/json.h"
 
 struct export_options {
     const char *weights, *section, *onnx, *json;

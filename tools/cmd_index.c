@@ -8,9 +8,9 @@
 #include "convert/paths.h"
 #include "files.h"
 #include "formats/index.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 struct index_options {
     int32_t check, rebuild, jpeg, quiet, progress;

@@ -8,10 +8,10 @@
 #include "convert/paths.h"
 #include "files.h"
 #include "formats/shard_set.h"
-#include "report/census_print.h"
-#include "report/json.h"
-#include "report/record_print.h"
-#include "report/terminal.h"
+#include "inspect/census_print.h"
+#include "inspect/record_print.h"
+#include "print/json.h"
+#include "print/terminal.h"
 #include "setup.h"
 
 static const char own_label[] = "image/class/label"; /* that `leat convert` writes */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "help/help.h"
-#include "report/json.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/terminal.h"
 
 struct ops_options {
     const char *json;

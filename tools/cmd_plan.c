@@ -6,9 +6,9 @@
 
 #include "command.h"
 #include "files.h"
-#include "report/explain.h"
-#include "report/json.h"
-#include "report/terminal.h"
+#include "print/explain.h"
+#include "print/json.h"
+#include "print/terminal.h"
 #include "setup.h"
 
 struct plan_options {

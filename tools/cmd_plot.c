@@ -7,8 +7,8 @@
 #include "command.h"
 #include "files.h"
 #include "plot/run_curves.h"
-#include "report/json.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/terminal.h"
 
 struct plot_options {
     const char *output, *json;

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "eval/picture_folder.h"
+#include "eval/trained.h"
 #include "files.h"
-#include "report/json.h"
-#include "report/picture_folder.h"
-#include "report/terminal.h"
-#include "report/trained.h"
+#include "print/json.h"
+#include "print/terminal.h"
 
 struct predict_options {
     const char *weights, *section, *labels, *device, *json;

@@ -8,9 +8,9 @@
 #include "files.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 struct repair_options {
     const char *output;

@@ -9,8 +9,8 @@
 #include "command.h"
 #include "files.h"
 #include "page/page.h"
-#include "report/json.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/terminal.h"
 
 struct report_options {
     const char *output, *svg, *json;

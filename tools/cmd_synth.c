@@ -15,9 +15,9 @@
 #include "convert/draw.h"
 #include "convert/image_encode.h"
 #include "files.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 struct synth_options {
     int64_t n, classes, size, seed, threads;

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "files.h"
-#include "report/bad_list.h"
-#include "report/json.h"
-#include "report/terminal.h"
-#include "report/train_end.h"
-#include "report/train_run.h"
-#include "report/train_stop.h"
-#include "report/train_summary_print.h"
+#include "print/bad_list.h"
+#include "print/json.h"
+#include "print/terminal.h"
 #include "setup.h"
+#include "train/train_end.h"
+#include "train/train_run.h"
+#include "train/train_stop.h"
+#include "train/train_summary_print.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;

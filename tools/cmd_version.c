@@ -3,7 +3,7 @@
  * cmd_version.c: `leat --version`. main.c runs it. It is not in the list of subcommands, because it is written
  * as an option. */
 #include "command.h"
-#include "report/json.h"
+#include "print/json.h"
 
 struct version_options {
     const char *json;

@@ -5,11 +5,13 @@
 
 #include "command.h"
 #include "files.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/whatif_print.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 #include "setup.h"
 #include "word_list.h"
+#include <math.h>
+#include <string.h>
 
 struct whatif_options {
     leat_texts set;
@@ -31,6 +33,136 @@ static const leat_option options[] = {
     LEAT_ROW_JSON(struct whatif_options),
     LEAT_OPTION_END
 };
+
+/* --- JSON -------------------------------------------------------------------------------------- */
+
+static json_t *row_json(const leat_whatif_row *row)
+{
+    json_t *one = json_object();
+    leat_json_text(one, "device", row->device);
+    leat_json_bool(one, "simulated", row->simulated);
+    leat_json_int(one, "threads", row->threads);
+    leat_json_bool(one, "predicted", row->predicted);
+    leat_json_real(one, "samples_per_s_loader", row->loader.value);
+    leat_json_interval(one, "samples_per_s_loader_interval", &row->loader);
+    leat_json_real(one, "samples_per_s_step", row->step);
+    leat_json_real(one, "samples_per_s_copy", row->copy);
+    leat_json_real(one, "idle", row->idle);
+    leat_json_text(one, "bound", row->bound);
+    leat_json_int(one, "threads_needed", row->threads_needed);
+    leat_json_int(one, "cores_needed", row->cores_needed);
+    leat_json_real(one, "bytes_per_s_needed",
+                   row->bytes_per_s_needed > 0 ? row->bytes_per_s_needed : (double)NAN);
+    return one;
+}
+
+static json_t *trial_json(const leat_whatif_trial *trial)
+{
+    json_t *one = json_object();
+    leat_json_text(one, "set", trial->set);
+    leat_json_text(one, "text", trial->text);
+    leat_json_bool(one, "predicted", trial->predicted);
+    leat_json_real(one, "samples_per_s_loader", trial->loader.value);
+    leat_json_interval(one, "samples_per_s_loader_interval", &trial->loader);
+    leat_json_real(one, "speedup", trial->speedup);
+    return one;
+}
+
+static json_t *result_json(const leat_whatif_result *result, const char *path)
+{
+    json_t *json = leat_json_open("whatif"), *rows = json_array(), *trials = json_array();
+    for (int32_t i = 0; i < result->n_rows; i++)
+        json_array_append_new(rows, row_json(&result->rows[i]));
+    for (int32_t i = 0; i < result->n_trials; i++)
+        json_array_append_new(trials, trial_json(&result->trials[i]));
+    leat_json_text(json, "config", path);
+    leat_json_int(json, "cores", result->cores);
+    leat_json_real(json, "cores_taken", result->cores_taken);
+    leat_json_int(json, "threads_measured", result->threads);
+    leat_json_real(json, "samples_per_s_per_thread", result->per_thread.value);
+    leat_json_interval(json, "samples_per_s_per_thread_interval", &result->per_thread);
+    leat_json_real(json, "efficiency", result->efficiency);
+    leat_json_bool(json, "cpu_bound", result->cpu_bound);
+    leat_json_bool(json, "waits", result->waits);
+    leat_json_real(json, "bytes_per_sample",
+                   result->bytes_per_sample > 0 ? result->bytes_per_sample : (double)NAN);
+    leat_json_real(json, "bytes_out_per_sample", result->bytes_out_per_sample);
+    leat_json_add(json, "rows", rows);
+    leat_json_add(json, "trials", trials);
+    leat_json_text(json, "sentence", result->sentence);
+    return json;
+}
+
+/* --- text -------------------------------------------------------------------------------------- */
+
+static const char *rate_text(double rate, char text[32])
+{
+    return isfinite(rate) ? leat_files_count_text((uint64_t)(rate + 0.5), text) : "any";
+}
+
+static void print_row(const leat_whatif_row *row)
+{
+    char loader[32], consumer[32], bytes[32], per_s[40];
+    snprintf(per_s, sizeof per_s, "%s/s", leat_files_bytes_text(row->bytes_per_s_needed, bytes));
+    printf("%9d %-9s %12s %12s %6.1f %-6s %6d %11s\n", row->threads,
+           row->predicted ? "predicted" : "measured", rate_text(row->loader.value, loader),
+           rate_text(fmin(row->step, row->copy), consumer), 100 * row->idle, row->bound,
+           row->cores_needed, row->bytes_per_s_needed > 0 ? per_s : "unknown");
+}
+
+static void print_rows(const leat_whatif_result *result)
+{
+    printf("%32s %12s %6s %6s %18s\n%9s %9s %12s %12s %6s %-6s %6s %11s\n", "samples/s:", "", "",
+           "", "to keep it busy:", "threads", "", "the loader", "the device", "idle %", "bound",
+           "cores", "storage");
+    for (int32_t i = 0; i < result->n_rows; i++) {
+        const leat_whatif_row *row = &result->rows[i];
+        if (!i || strcmp(row->device, row[-1].device) != 0)
+            printf("%s%s\n", row->device, row->simulated ? ": simulated" : "");
+        print_row(row);
+    }
+}
+
+static void print_trial(const leat_whatif_trial *trial)
+{
+    char rate[32];
+    leat_terminal_say(2, "%s samples/s, %.2f times (%s): %s%s%s",
+                      rate_text(trial->loader.value, rate), trial->speedup,
+                      trial->predicted ? "predicted" : "measured", trial->text,
+                      trial->set[0] ? ": " : "", trial->set);
+}
+
+static void print_result(const leat_whatif_result *result)
+{
+    char rate[32], low[32], high[32], bytes[32], out[32];
+    char share[32] = "no less"; /* more is noise, or the cost of waking a thread that works alone */
+    if (result->efficiency < 0.995)
+        snprintf(share, sizeof share, "%.0f %% of that", 100 * result->efficiency);
+    leat_terminal_say(
+        2,
+        "one thread makes %s samples per second%s (95 %% interval %s to %s); while "
+        "all %d cores work, each makes %s%s",
+        rate_text(result->per_thread.value, rate), result->cpu_bound ? " of its CPU time" : "",
+        rate_text(result->per_thread.low, low), rate_text(result->per_thread.high, high),
+        result->cores, share,
+        result->waits ? "; they wait most of the time, so they need no core each" : "");
+    if (result->bytes_per_sample > 0)
+        leat_terminal_say(2, "a sample is %s as stored and %s as delivered",
+                          leat_files_bytes_text(result->bytes_per_sample, bytes),
+                          leat_files_bytes_text(result->bytes_out_per_sample, out));
+    if (result->cores_taken >= 0.1 * result->cores)
+        leat_terminal_say(
+            2, "other processes used %.1f of %d CPUs meanwhile: measured rates are too low",
+            result->cores_taken, result->cores);
+    putchar('\n');
+    print_rows(result);
+    putchar('\n');
+    leat_terminal_say(0, "%s", result->sentence);
+    if (result->n_trials)
+        printf("\nother ways to decode, with %d threads:\n", result->threads);
+    for (int32_t i = 0; i < result->n_trials; i++)
+        print_trial(&result->trials[i]);
+}
 
 static void show_progress(void *user, int done, int total)
 {
@@ -64,8 +196,8 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
     leat_progress_fini(&progress);
     leat_word_list_fini(&devices);
     if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
-        leat_whatif_print(result);
-    return rc < 0 ? rc : leat_json_write(leat_whatif_json(result, path), o->json, err);
+        print_result(result);
+    return rc < 0 ? rc : leat_json_write(result_json(result, path), o->json, err);
 }
 
 static int run(const leat_call *call)

@@ -9,7 +9,7 @@
 
 #include "cli.h"
 #include "help/help.h"
-#include "report/terminal.h"
+#include "print/terminal.h"
 
 static const leat_command *const commands[] = {
 #define LEAT_COMMAND_ROW(name) &leat_command_##name,

@@ -4,7 +4,7 @@
 #ifndef LEAT_TEST_DOCTOR_SCREEN_H
 #define LEAT_TEST_DOCTOR_SCREEN_H
 
-#include "../tools/report/doctor_report.h"
+#include "doctor/doctor_report.h"
 
 /* What the screen shows. */
 extern leat_doctor_result r;

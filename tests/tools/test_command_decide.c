@@ -87,7 +87,9 @@ static void the_best_weights_are_kept(void **state)
                          "c/best.safetensors --onnx c/best.onnx"));
     expect_failure(shell(TRAIN DECIDE "--checkpoint c --resume"), 2, "raise train.stop.patience");
     expect_success(shell(TRAIN DECIDE "--checkpoint c --resume --set train.stop.patience=50"));
-    expect_in(err, "stop by accuracy, patience 50, min_delta 0, was by accuracy, patience 3, min_delta 0");
+    expect_in(
+        err,
+        "stop by accuracy, patience 50, min_delta 0, was by accuracy, patience 3, min_delta 0");
 }
 
 /* Stopped after every number of steps, also in the middle of an epoch: the same decisions, the same weights. */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "../tools/report/setting.h"
+#include "doctor/setting.h"
 #include "doctor_screen.h"
 
 static void a_change_says_why_it_was_not_tried(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "report/sheet.h"
+#include "print/sheet.h"
 
 static leat_view view_of(leat_dtype dtype, int64_t n, int64_t height, int64_t width,
                          int64_t channels, void *data)

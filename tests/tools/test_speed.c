@@ -2,7 +2,7 @@
  *
  * test_speed.c: rates as shares of what a device reaches. That was measured too, so it may be too low: no share is above
  * 100 %. */
-#include "tools/report/speed.h"
+#include "print/speed.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,8 +8,8 @@
 
 #include "fixtures/command_pipeline.h"
 #include "leat/leat.h"
-#include "report/progress.h"
-#include "report/terminal.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 
 /* --- a terminal ----------------------------------------------------------------------------------*/
 

@@ -2,20 +2,20 @@
  *
  * convert_images.c: implements convert_images.h. cmd_convert.c calls it. shards.c writes the records; here are
  * what surrounds them: order, label map, lock, final names, report. */
-#include "convert/convert_images.h"
+#include "convert_images.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "convert/file_set.h"
-#include "convert/left_out.h"
-#include "convert/shard_names.h"
-#include "convert/shards.h"
+#include "file_set.h"
 #include "files.h"
 #include "leat/rng.h"
-#include "report/json.h"
-#include "report/terminal.h"
+#include "left_out.h"
+#include "print/json.h"
+#include "print/terminal.h"
+#include "shard_names.h"
+#include "shards.h"
 
 /* Everything of one run. */
 struct convert {

@@ -10,9 +10,9 @@
 #include "files.h"
 #include "formats/example.h"
 #include "formats/pattern.h"
+#include "print/json.h"
+#include "print/terminal.h"
 #include "record_shards.h"
-#include "report/json.h"
-#include "report/terminal.h"
 #include "setup.h"
 #include "shard_names.h"
 

@@ -8,10 +8,10 @@
 #include "files.h"
 #include "formats/tfrecord.h"
 #include "paths.h"
+#include "print/json.h"
+#include "print/progress.h"
+#include "print/terminal.h"
 #include "record_shards.h"
-#include "report/json.h"
-#include "report/progress.h"
-#include "report/terminal.h"
 #include "shard_names.h"
 
 struct job {

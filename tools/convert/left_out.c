@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "left_out.h"
 
-#include "report/terminal.h"
+#include "print/terminal.h"
 #include <stdio.h>
 #include <stdlib.h>
 

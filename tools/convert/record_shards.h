@@ -8,7 +8,7 @@
 #include "file_set.h"
 #include "formats/tfrecord.h"
 #include "leat/error.h"
-#include "report/progress.h"
+#include "print/progress.h"
 
 typedef struct leat_record_shards {
     const char *prefix; /* PREFIX-00000-of-00008.tfrecord */

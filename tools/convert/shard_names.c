@@ -6,7 +6,7 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/index.h"
-#include "report/json.h"
+#include "print/json.h"
 
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards)
 {

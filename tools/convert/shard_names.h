@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "leat/error.h"
-#include "report/json.h"
+#include "print/json.h"
 
 /* Name of a shard; NULL: out of memory. free(). */
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards);

@@ -7,7 +7,7 @@
 
 #include "file_set.h"
 #include "image_record.h"
-#include "report/progress.h"
+#include "print/progress.h"
 #include "scan.h"
 
 typedef struct leat_shards_options {

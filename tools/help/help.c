@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "report/terminal.h"
+#include "print/terminal.h"
 
 /* Ops as kinds, so that one loop prints everything. */
 static const leat_kind *op_kind(size_t i)

@@ -10,7 +10,7 @@
 #include "cli.h"
 #include "help.h"
 #include "help_words.h"
-#include "report/terminal.h"
+#include "print/terminal.h"
 
 /* A named thing; fields that do not apply are NULL. */
 typedef struct thing {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot/svg.h"
-#include "report/setting.h"
+#include "chart/svg.h"
+#include "doctor/setting.h"
 
 /* Cuts at a whole character. */
 static void copy(char *out, size_t size, const char *text)

@@ -6,9 +6,9 @@
 
 #include <jansson.h>
 
+#include "chart/spans.h"
 #include "leat/error.h"
 #include "plot/run_rows.h"
-#include "spans.h"
 
 enum { LEAT_INPUT_BYTES_MOST = 64 << 20 /* of a file of JSON; logs and traces may be larger */ };
 

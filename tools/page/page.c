@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart/svg.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
 #include "page_runs.h"
 #include "page_style.h"
-#include "plot/svg.h"
 
 /* --- for page_*.c ----------------------------------------------------------------------------------*/
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "answer.h"
-#include "chart.h"
+#include "chart/chart.h"
 #include "input.h"
 
 enum { LEAT_PAGE_INPUTS_MOST = 64, LEAT_PAGE_PICTURES_MOST = 256 };

@@ -3,7 +3,7 @@
  * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
 #include <math.h>
 
-#include "chart_bars.h"
+#include "chart/chart_bars.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"

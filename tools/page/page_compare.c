@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart_arms.h"
-#include "chart_dots.h"
-#include "chart_waterfall.h"
+#include "chart/chart_arms.h"
+#include "chart/chart_dots.h"
+#include "chart/chart_waterfall.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"

@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart_bars.h"
-#include "chart_waterfall.h"
+#include "chart/chart_bars.h"
+#include "chart/chart_waterfall.h"
+#include "chart/svg.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "plot/svg.h"
 #include "words.h"
 
 /* --- the answer ------------------------------------------------------------------------------------*/

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart_lines.h"
+#include "chart/chart_lines.h"
+#include "chart/svg.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "plot/svg.h"
 #include "words.h"
 
 enum { POINTS_MOST = 5000 };

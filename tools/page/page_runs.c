@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "chart_lines.h"
-#include "chart_timeline.h"
+#include "chart/chart_lines.h"
+#include "chart/chart_timeline.h"
 #include "leat/error.h"
 #include "plot/run_curves.h"
 

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart_arms.h"
-#include "chart_lines.h"
+#include "chart/chart_arms.h"
+#include "chart/chart_lines.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart_bars.h"
+#include "chart/chart_bars.h"
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "axis.h"
-#include "svg.h"
+#include "chart/axis.h"
+#include "chart/svg.h"
 
 enum {
     WIDTH = 860,

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "chart.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "leat/error.h"
+#include "page/words.h"
+#include "svg.h"
+
+/* --- style -----------------------------------------------------------------------------------------*/
+
+/* Colours on a light and on a dark page. The colours of the parts of a step can be told apart by colour-blind
+ * people, too. */
+static const struct {
+    const char *kind, *property, *light, *dark;
+} colours[] = {
+    { "text", "fill", "#55544f", "#c3c2b7" },
+    { ".strong", "fill", "#141413", "#f5f4ef" },
+    { ".grid", "stroke", "#e2e1dc", "#3a3a37" },
+    { ".axis", "stroke", "#8a8983", "#8a8983" },
+    { ".track", "fill", "#f0efeb", "#2a2a28" },
+    { ".whisker", "stroke", "#141413", "#f5f4ef" },
+    { ".halo", "stroke", "#fcfcfb", "#1a1a19" },
+    { ".wall", "stroke", "#b3261e", "#ff8f85" },
+    { ".band", "fill", "#b3261e", "#ff8f85" },
+    { ".busy", "fill", "#1a8577", "#12a386" },
+    { ".input_wait", "fill", "#57a3f2", "#8fcaf7" },
+    { ".exposed_copy", "fill", "#c64a12", "#ea6226" },
+    { ".launch", "fill", "#e3b016", "#f2cb4f" },
+    { ".sync", "fill", "#8f1d63", "#db6fb9" },
+    { ".placement", "fill", "#6b8e23", "#a8c05a" },
+    { ".other_host", "fill", "#3c35a5", "#6659f0" },
+    { ".both", "fill", "#85847d", "#a3a29a" },
+    { ".on", "fill", "#ffffff", "#10100f" },
+    { ".unknown", "fill", "#b7b5ad", "#6d6c66" },
+};
+
+static const char *const runs[LEAT_CHART_COLOURS][2] = {
+    { "#2a78d6", "#5aa9f5" }, { "#c64a12", "#ea6226" }, { "#1a8577", "#12a386" },
+    { "#8f1d63", "#db6fb9" }, { "#9a7400", "#f2cb4f" }, { "#3c35a5", "#8b80ff" },
+    { "#137c95", "#2bb0c4" }, { "#6f6e68", "#a3a29a" },
+};
+
+static void put_colours(FILE *out, int dark)
+{
+    for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
+        fprintf(out, ".chart %s{%s:%s}", colours[i].kind, colours[i].property,
+                dark ? colours[i].dark : colours[i].light);
+    for (int i = 0; i < LEAT_CHART_COLOURS; i++)
+        fprintf(out, ".chart .r%d{stroke:%s}.chart .f%d{fill:%s}", i, runs[i][dark], i,
+                runs[i][dark]);
+}
+
+void leat_chart_style(FILE *out)
+{
+    fputs(".chart text{font:13px system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;"
+          "font-variant-numeric:tabular-nums}\n"
+          ".chart .strong{font-weight:600}.chart .small{font-size:12px}\n"
+          ".chart .line{fill:none;stroke-width:2;stroke-linejoin:round}\n"
+          ".chart .fit{fill:none;stroke-width:1.5;stroke-dasharray:5 4}\n"
+          ".chart .whisker{stroke-width:1.5}.chart .halo{stroke-width:5;opacity:.55}.chart "
+          ".wall{stroke-width:1.5;stroke-dasharray:4 3}\n"
+          ".chart .band{opacity:.12}.chart .odd{opacity:.6}\n",
+          out);
+    put_colours(out, 0);
+    fputs("\n@media (prefers-color-scheme:dark){", out);
+    put_colours(out, 1);
+    fputs("}\n", out);
+}
+
+/* --- parts -----------------------------------------------------------------------------------------*/
+
+void leat_chart_dot(FILE *out, const char *kind, int form, double x, double y)
+{
+    if (form == 1)
+        fprintf(out, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", kind, x, y);
+    else if (form == 2)
+        fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fh8v8h-8z\"/>\n", kind, x - 4, y - 4);
+    else if (form == 3)
+        fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fl5 9h-10z\"/>\n", kind, x, y - 5.5);
+    else
+        fprintf(out, "<path class=\"%s\" d=\"M%.1f %.1fl5 5l-5 5l-5 -5z\"/>\n", kind, x, y - 5);
+}
+
+double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width)
+{
+    double x = 0, height = 22;
+    for (int i = 0; i < n; i++) {
+        const double own = 18 + leat_svg_width(keys[i].name) + 16;
+        if (x > 0 && x + own - 16 > width) {
+            x = 0;
+            height += 20;
+        }
+        if (keys[i].form)
+            leat_chart_dot(out, keys[i].kind, keys[i].form, x + 6, height - 14);
+        else
+            leat_svg_rect(out, x, height - 20, 12, 12, keys[i].kind);
+        char text[400];
+        leat_svg_text(out, x + 18, height - 9.5, "", "start",
+                      leat_svg_fit(keys[i].name, width - 18, text, sizeof text));
+        x += own;
+    }
+    return height + 8;
+}
+
+const char *leat_chart_tick(const leat_axis *axis, double value, char text[LEAT_WORDS_SIZE])
+{
+    leat_axis_text(axis, value, text);
+    return leat_words_group(text);
+}
+
+void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name)
+{
+    double ticks[LEAT_AXIS_TICKS_MOST];
+    char text[LEAT_WORDS_SIZE];
+    const int n = leat_axis_ticks(x, ticks);
+    for (int i = 0; i < n; i++) {
+        const double at = leat_axis_place(x, ticks[i]);
+        leat_svg_line(out, at, top, at, bottom + 4, "grid");
+        leat_svg_text(out, at, bottom + 18, "small", at < 8 ? "start" : "middle",
+                      leat_chart_tick(x, ticks[i], text));
+    }
+    leat_svg_text(out, x->at + x->length / 2, bottom + 38, "small", "middle", name);
+}
+
+void leat_chart_whisker(FILE *out, double x1, double x2, double y)
+{
+    if (isnan(x1) || isnan(x2))
+        return;
+    leat_svg_line(out, x1, y, x2, y, "halo");
+    leat_svg_line(out, x1, y, x2, y, "whisker");
+    leat_svg_line(out, x1, y - 4, x1, y + 4, "whisker");
+    leat_svg_line(out, x2, y - 4, x2, y + 4, "whisker");
+}
+
+/* --- figures and files -----------------------------------------------------------------------------*/
+
+/* The marks in new memory, and the height. NULL: out of memory. */
+static char *draw(const leat_chart *chart, double width, double *height)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *const out = open_memstream(&text, &size);
+    if (!out)
+        return NULL;
+    *height = chart->draw(out, chart->data, width);
+    if (fclose(out) != 0) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+static void put_title(FILE *out, const leat_chart *chart)
+{
+    leat_svg_escape(out, chart->title);
+    fputs(chart->simulated ? " (simulated)" : "", out);
+}
+
+static void put_words(FILE *out, const leat_chart *chart)
+{
+    fputs("<title>", out);
+    put_title(out, chart);
+    fputs("</title><desc>", out);
+    leat_svg_escape(out, chart->about);
+    fputs("</desc>\n", out);
+}
+
+static int put_svg(FILE *out, const leat_chart *chart, double width, const char *kind)
+{
+    double height = 0;
+    char *const marks = draw(chart, width, &height);
+    if (!marks)
+        return LEAT_E_NOMEM;
+    fprintf(out, "<svg class=\"chart %s\" viewBox=\"0 0 %.0f %.0f\" role=\"img\">", kind, width,
+            height);
+    put_words(out, chart);
+    fprintf(out, "%s</svg>\n", marks);
+    free(marks);
+    return LEAT_OK;
+}
+
+int leat_chart_figure(FILE *out, const leat_chart *chart)
+{
+    fprintf(out, "<figure class=\"%s\">\n<figcaption><h3>", chart->id);
+    put_title(out, chart);
+    fputs("</h3><p>", out);
+    leat_svg_escape(out, chart->about);
+    fputs("</p></figcaption>\n", out);
+    if (put_svg(out, chart, LEAT_CHART_WIDE, "big") < 0 ||
+        put_svg(out, chart, LEAT_CHART_NARROW, "phone") < 0)
+        return LEAT_E_NOMEM;
+    fputs("<details><summary>The data as a table</summary>\n", out);
+    chart->table(out, chart->data);
+    fputs("</details>\n</figure>\n", out);
+    return LEAT_OK;
+}
+
+char *leat_chart_file(const leat_chart *chart, size_t *size)
+{
+    enum { EDGE = 20, HEAD = 34 };
+    char *text = NULL;
+    double height = 0;
+    char *const marks = draw(chart, LEAT_CHART_WIDE, &height);
+    FILE *const out = marks ? open_memstream(&text, size) : NULL;
+    if (out) {
+        const int wide = LEAT_CHART_WIDE + 2 * EDGE, high = (int)ceil(height) + HEAD + 2 * EDGE;
+        fprintf(out,
+                "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 %d %d\" "
+                "width=\"%d\" height=\"%d\" role=\"img\">",
+                wide, high, wide, high);
+        put_words(out, chart);
+        fputs("<style>\n.page{fill:#fcfcfb}.chart .title{font-size:15px}\n"
+              "@media (prefers-color-scheme:dark){.page{fill:#1a1a19}}\n",
+              out);
+        leat_chart_style(out);
+        fprintf(out, "</style>\n<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", wide,
+                high);
+        fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"strong title\">", EDGE, EDGE + 14);
+        put_title(out, chart);
+        fprintf(out, "</text>\n<g transform=\"translate(%d %d)\">\n%s</g>\n</svg>\n", EDGE,
+                EDGE + HEAD, marks);
+        if (fclose(out) != 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    free(marks);
+    return text;
+}

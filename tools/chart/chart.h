@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * chart.h: a chart is a picture, its data as a table, and words. A chart_*.c file makes one kind of them of plain
+ * numbers; this one puts them into a page or a file. */
+#ifndef LEAT_CHART_H
+#define LEAT_CHART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "axis.h"
+#include "page/words.h"
+
+/* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
+enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };
+
+typedef struct leat_chart {
+    const char *id;    /* letters and '-' */
+    const char *title; /* what is shown */
+    const char *about; /* a sentence: how to read it */
+    bool simulated;    /* the title says so */
+    const void *data;
+    /* Draws the picture, `width` wide; returns its height. Marks have the class "mark". */
+    double (*draw)(FILE *out, const void *data, double width);
+    void (*table)(FILE *out, const void *data);
+} leat_chart;
+
+/* Writes it as a figure of a page. Returns LEAT_OK or LEAT_E_NOMEM. */
+int leat_chart_figure(FILE *out, const leat_chart *chart);
+
+/* A picture that needs nothing else, in new memory; NULL: out of memory. */
+char *leat_chart_file(const leat_chart *chart, size_t *size);
+
+/* Writes the style that the elements of charts have. */
+void leat_chart_style(FILE *out);
+
+/* --- parts that several kinds have --- */
+
+enum { LEAT_CHART_COLOURS = 8 };
+
+typedef struct leat_chart_key {
+    const char *name;
+    const char *kind; /* class of a box of colour */
+    int form;         /* 0: a box; 1 to 4: as leat_chart_dot() draws */
+} leat_chart_key;
+
+/* A dot in one of four forms, 1 to 4, for those who see few colours. */
+void leat_chart_dot(FILE *out, const char *kind, int form, double x, double y);
+
+/* Draws boxes or dots with names in rows that are `width` wide. Returns the height. */
+double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double width);
+
+/* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes
+ * LEAT_CHART_AXIS pixels below `bottom`. */
+enum { LEAT_CHART_AXIS = 44 };
+const char *leat_chart_tick(const leat_axis *axis, double value, char text[LEAT_WORDS_SIZE]);
+void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name);
+
+/* An interval as a thin line with ends; nothing if it is NaN. */
+void leat_chart_whisker(FILE *out, double x1, double x2, double y);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "chart_bars.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "page/words.h"
+#include "svg.h"
+#include "table.h"
+
+enum { ROW = 28, BAR = 18, NAME_ROW = 18, GROUP_ROW = 24, VALUES = 84, NAMES_MOST = 190, EDGE = 2 };
+
+void leat_bars_add(leat_bars *bars, leat_bar bar)
+{
+    if (!(bar.value >= 0 && bar.value < 1e300) || bars->n == LEAT_BARS_MOST)
+        return;
+    if (!(bar.low >= 0 && bar.low <= bar.high && bar.high < 1e300))
+        bar.low = bar.high = NAN;
+    if (!(bar.part > 0))
+        bar.part = 0;
+    bars->bars[bars->n++] = bar;
+}
+
+void leat_bars_wall(leat_bars *bars, const char *name, double value)
+{
+    if (!(value >= 0 && value < 1e300) || bars->n_walls == LEAT_BARS_WALLS_MOST)
+        return;
+    bars->walls[bars->n_walls].name = name;
+    bars->walls[bars->n_walls++].value = value;
+}
+
+static bool is_percent(const leat_bars *b)
+{
+    return !strcmp(b->unit, "%");
+}
+
+static double highest(const leat_bars *b)
+{
+    double most = 0;
+    for (int i = 0; i < b->n; i++)
+        most = fmax(most, fmax(b->bars[i].value, isnan(b->bars[i].high) ? 0 : b->bars[i].high));
+    for (int i = 0; i < b->n_walls; i++)
+        most = fmax(most, b->walls[i].value);
+    return most > 0 ? most : 1;
+}
+
+/* The width of a column for the names; 0: they stand above their bars, because they are long. */
+static double names_width(const leat_bars *b, double width)
+{
+    double most = 0;
+    for (int i = 0; i < b->n; i++)
+        most = fmax(most, leat_svg_width(b->bars[i].name));
+    return most + 12 <= fmin(width * 0.36, NAMES_MOST) ? most + 12 : 0;
+}
+
+static bool begins_group(const leat_bars *b, int i)
+{
+    const char *const group = b->bars[i].group;
+    return group && (i == 0 || !b->bars[i - 1].group || strcmp(group, b->bars[i - 1].group) != 0);
+}
+
+static const char *value_text(const leat_bars *b, double value, char text[LEAT_WORDS_SIZE])
+{
+    return is_percent(b) ? leat_words_percent(value, text) : leat_words_unit(value, b->unit, text);
+}
+
+static double put_bar(FILE *out, const leat_bars *b, int i, const leat_axis *x, double width,
+                      double y)
+{
+    const leat_bar *const bar = &b->bars[i];
+    const double scaled = is_percent(b) ? 100 : 1, end = leat_axis_place(x, bar->value * scaled);
+    char text[400], value[LEAT_WORDS_SIZE], kind[64];
+    const bool above = x->at <= EDGE;
+    if (above) {
+        leat_svg_text(out, 0, y + 13, "", "start",
+                      leat_svg_fit(bar->name, width, text, sizeof text));
+        y += NAME_ROW;
+    } else {
+        leat_svg_text(out, x->at - 10, y + 18, "", "end",
+                      leat_svg_fit(bar->name, x->at - 10, text, sizeof text));
+    }
+    snprintf(kind, sizeof kind, "mark %s", bar->kind);
+    leat_svg_rect(out, x->at, y + 5, fmax(end - x->at, 1), BAR, kind);
+    if (bar->part > 0)
+        leat_svg_rect(out, x->at, y + 5, leat_axis_place(x, fmin(bar->part, bar->value)) - x->at,
+                      BAR, "mark busy");
+    if (!isnan(bar->low))
+        leat_chart_whisker(out, leat_axis_place(x, bar->low * scaled),
+                           leat_axis_place(x, bar->high * scaled), y + 5 + BAR / 2.0);
+    leat_svg_text(out, width, y + 18, "strong", "end", value_text(b, bar->value, value));
+    return y + ROW + (above ? 6 : 0);
+}
+
+/* Lines that bars are compared with; their names stand in rows of their own above. */
+static void put_walls(FILE *out, const leat_bars *b, const leat_axis *x, double width, double top,
+                      double bottom)
+{
+    for (int i = 0; i < b->n_walls; i++) {
+        char value[LEAT_WORDS_SIZE], text[200], cut[200];
+        const double at = leat_axis_place(x, b->walls[i].value * (is_percent(b) ? 100 : 1));
+        const bool left = at > width / 2;
+        snprintf(text, sizeof text, "%.100s %s", b->walls[i].name,
+                 value_text(b, b->walls[i].value, value));
+        leat_svg_fit(text, left ? at : width - at, cut, sizeof cut);
+        leat_svg_line(out, at, top + 18 * i, at, bottom, "wall");
+        leat_svg_text(out, left ? at - 6 : at + 6, top + 18 * i + 9, "strong small",
+                      left ? "end" : "start", cut);
+    }
+}
+
+static double height_of(const leat_bars *b, double top, bool above)
+{
+    double height = top;
+    for (int i = 0; i < b->n; i++)
+        height += ROW + (above ? NAME_ROW + 6 : 0) + (begins_group(b, i) ? GROUP_ROW : 0);
+    return height;
+}
+
+static double put_parts(FILE *out, const leat_bars *b, double width)
+{
+    const leat_chart_key keys[] = { { b->part, "busy", 0 }, { b->rest, b->bars[0].kind, 0 } };
+    return b->part ? leat_chart_keys(out, keys, 2, width) : 0;
+}
+
+static double draw(FILE *out, const void *data, double width)
+{
+    const leat_bars *const b = data;
+    const double names = names_width(b, width), most = highest(b) * (is_percent(b) ? 100 : 1);
+    const double at = names > 0 ? names : EDGE;
+    double y = put_parts(out, b, width) + b->n_walls * 18.0 + 4;
+    const double top = y - b->n_walls * 18.0, bottom = height_of(b, y, names == 0);
+    const leat_axis x =
+        leat_axis_linear(0, most, false, at, width - at - VALUES, width > 500 ? 8 : 4);
+    leat_chart_axis(out, &x, y, bottom, b->axis);
+    for (int i = 0; i < b->n; i++) {
+        if (begins_group(b, i)) {
+            char text[400];
+            leat_svg_text(out, 0, y + 17, "strong", "start",
+                          leat_svg_fit(b->bars[i].group, width, text, sizeof text));
+            y += GROUP_ROW;
+        }
+        y = put_bar(out, b, i, &x, width, y);
+    }
+    put_walls(out, b, &x, width, top, bottom);
+    return bottom + LEAT_CHART_AXIS;
+}
+
+static void put_value(FILE *out, const leat_bars *b, double value)
+{
+    if (is_percent(b))
+        leat_table_percent(out, value);
+    else
+        leat_table_number(out, value);
+}
+
+static void put_row(FILE *out, const leat_bars *b, const leat_bar *bar, bool groups, bool intervals)
+{
+    const double scaled = is_percent(b) ? 100 : 1;
+    leat_table_row(out);
+    if (groups)
+        leat_table_text(out, bar->group);
+    leat_table_text(out, bar->name);
+    put_value(out, b, bar->value);
+    if (b->part)
+        put_value(out, b, bar->part);
+    if (intervals)
+        leat_table_range(out, bar->low * scaled, bar->high * scaled);
+    leat_table_row_end(out);
+}
+
+static void put_table(FILE *out, const void *data)
+{
+    const leat_bars *const b = data;
+    const char *heads[6] = { NULL };
+    bool groups = false, intervals = false;
+    int n = 0;
+    for (int i = 0; i < b->n; i++) {
+        groups |= b->bars[i].group != NULL;
+        intervals |= !isnan(b->bars[i].low);
+    }
+    if (groups)
+        heads[n++] = "of";
+    heads[n++] = b->names;
+    heads[n++] = b->axis;
+    if (b->part)
+        heads[n++] = b->part;
+    if (intervals)
+        heads[n++] = "95 % interval";
+    leat_table_open(out, heads);
+    for (int i = 0; i < b->n; i++)
+        put_row(out, b, &b->bars[i], groups, intervals);
+    for (int i = 0; i < b->n_walls; i++) {
+        const leat_bar wall = {
+            .name = b->walls[i].name, .value = b->walls[i].value, .low = NAN, .high = NAN
+        };
+        put_row(out, b, &wall, groups, intervals);
+    }
+    leat_table_close(out);
+}
+
+leat_chart leat_chart_bars(const leat_bars *data)
+{
+    return (leat_chart){ .id = data->id,
+                         .title = data->title,
+                         .simulated = data->simulated,
+                         .about = data->about,
+                         .data = data,
+                         .draw = draw,
+                         .table = put_table };
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "chart_waterfall.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "page/words.h"
+#include "svg.h"
+#include "table.h"
+
+enum { ROW = 30, BAR = 20, NAMES = 104, VALUES = 136 };
+
+static const struct {
+    const char *word, *kind, *name;
+} words[] = {
+    { "busy", "busy", "busy" },
+    { "input_wait", "input_wait", "input wait" },
+    { "exposed_copy", "exposed_copy", "exposed copy" },
+    { "launch", "launch", "launch" },
+    { "sync", "sync", "sync" },
+    { "placement", "placement", "other devices" },
+    { "other_host", "other_host", "host is late" },
+    { "other", "other_host", "other" },
+    { "unknown", "unknown", "unknown" },
+};
+
+void leat_waterfall_add(leat_waterfall *data, const char *word, double share, double ms)
+{
+    size_t i = 0;
+    if (!(share >= 0 && share <= 1e6) || data->n == LEAT_WATERFALL_MOST)
+        return;
+    while (i < sizeof words / sizeof *words && strcmp(words[i].word, word) != 0)
+        i++;
+    const bool known = i < sizeof words / sizeof *words;
+    data->parts[data->n++] = (struct leat_waterfall_part){
+        .kind = known ? words[i].kind : "unknown",
+        .name = known ? words[i].name : word,
+        .share = share,
+        .ms = ms >= 0 ? ms : NAN,
+    };
+}
+
+static double total_of(const leat_waterfall *w, double *ms)
+{
+    double total = 0;
+    *ms = 0;
+    for (int i = 0; i < w->n; i++) {
+        total += w->parts[i].share;
+        *ms += w->parts[i].ms;
+    }
+    return total;
+}
+
+static void put_values(FILE *out, const struct leat_waterfall_part *part, double x, double y)
+{
+    char text[2 * LEAT_WORDS_SIZE + 8], ms[LEAT_WORDS_SIZE], share[LEAT_WORDS_SIZE];
+    leat_words_percent(part->share, share);
+    if (isnan(part->ms))
+        snprintf(text, sizeof text, "%s", share);
+    else
+        snprintf(text, sizeof text, "%s · %s", leat_words_unit(part->ms, "ms", ms), share);
+    leat_svg_text(out, x, y, part->share >= 0.0005 ? "strong" : "", "end", text);
+}
+
+static double draw(FILE *out, const void *data, double width)
+{
+    const leat_waterfall *const w = data;
+    double ms, at = 0, bottom = w->n * ROW;
+    const double total = total_of(w, &ms), length = width - NAMES - VALUES;
+    const bool in_ms = ms > 0;
+    const double unit = in_ms ? ms / total : 100;
+    const leat_axis x =
+        leat_axis_linear(0, total * unit, false, NAMES, length, width > 500 ? 8 : 3);
+    leat_chart_axis(out, &x, 0, bottom, in_ms ? "milliseconds of a mean step" : "% of the time");
+    for (int i = 0; i < w->n; i++) {
+        const struct leat_waterfall_part *const part = &w->parts[i];
+        const double y = i * ROW + (ROW - BAR) / 2.0, left = leat_axis_place(&x, at * unit);
+        const double right = leat_axis_place(&x, (at + part->share) * unit);
+        char kind[64], name[64];
+        snprintf(kind, sizeof kind, "mark %s", part->kind);
+        leat_svg_text(out, NAMES - 10, y + 14.5, "", "end",
+                      leat_svg_fit(part->name, NAMES - 10, name, sizeof name));
+        leat_svg_rect(out, left, y, fmax(right - left, 1), BAR, kind);
+        if (i + 1 < w->n)
+            leat_svg_line(out, right, y + BAR, right, y + ROW, "axis");
+        put_values(out, part, width, y + 14.5);
+        at += part->share;
+    }
+    return bottom + LEAT_CHART_AXIS;
+}
+
+static void put_table(FILE *out, const void *data)
+{
+    static const char *const heads[] = { "part of a step", "share of the time", "ms", NULL };
+    const leat_waterfall *const w = data;
+    leat_table_open(out, heads);
+    for (int i = 0; i < w->n; i++) {
+        leat_table_row(out);
+        leat_table_text(out, w->parts[i].name);
+        leat_table_percent(out, w->parts[i].share);
+        leat_table_number(out, w->parts[i].ms);
+        leat_table_row_end(out);
+    }
+    leat_table_close(out);
+}
+
+leat_chart leat_chart_waterfall(const leat_waterfall *data)
+{
+    return (leat_chart){
+        .id = "waterfall",
+        .title = data->title ? data->title : "Where the time of a step goes",
+        .simulated = data->simulated,
+        .about = "From top to bottom, each part begins where the one above it ends. In all but "
+                 "“busy” the device is idle. “Host is late” and “other”: it waits neither for a "
+                 "batch nor for a copy; the thread that trains does something else, or has no "
+                 "free core.",
+        .data = data,
+        .draw = draw,
+        .table = put_table,
+    };
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor_change.c: a suggested change on the screen of `leat doctor`: its gain, why, and what to write where. Its times
+ * are those of the job as measured, times the ratio that was measured or predicted. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor_report.h"
+#include "files.h"
+#include "print/terminal.h"
+#include "setting.h"
+
+enum { INDENT = 5 };
+
+const char *leat_doctor_ms_text(double ms, char text[32])
+{
+    char digits[32];
+    snprintf(digits, sizeof digits, "%.2e", ms);
+    const int decimals = 2 - atoi(strchr(digits, 'e') ? strchr(digits, 'e') + 1 : "0");
+    snprintf(text, 32, "%.*f", ms <= 0 || decimals < 0 ? 0 : decimals > 6 ? 6 : decimals, ms);
+    return text;
+}
+
+static const char *rate_text(double per_s, char text[32])
+{
+    return leat_files_count_text((uint64_t)(per_s > 0 ? per_s + 0.5 : 0), text);
+}
+
+/* "+31 %", or "2.5 times", as many samples per second. */
+static const char *gain_text(double gain, char text[32])
+{
+    snprintf(text, 32, gain < 1 ? "%+.0f %%" : "%.3g times", gain < 1 ? 100 * gain : 1 + gain);
+    return text;
+}
+
+static void print_indented(FILE *to, const char *text)
+{
+    fprintf(to, "%*s", INDENT, "");
+    leat_terminal_wrap(to, text, INDENT, INDENT);
+}
+
+/* The machine's speed may have changed before the job ran beside the changed one, or other programs ran. */
+static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
+{
+    char line[160] = "", ms[32];
+    const double drift = s->before_step_ms / r->measured_step_ms - 1;
+    if (s->cores_taken >= 0.1 * r->cores)
+        snprintf(
+            line, sizeof line,
+            "other processes used %.1f of %d CPUs while this was measured: repeat it when they "
+            "are done",
+            s->cores_taken, r->cores);
+    else if (fabs(drift) >= 0.1)
+        snprintf(
+            line, sizeof line,
+            "side by side the job as it is took %s ms: the machine's speed varies, trust the ratio",
+            leat_doctor_ms_text(s->before_step_ms, ms));
+    if (line[0])
+        print_indented(to, line);
+}
+
+static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
+{
+    char from[32], into[32], before[32], after[32], text[32], line[256];
+    const double gain = s->is_verified ? s->verified_gain : s->gain;
+    const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
+                                     : s->predicted_step_ms;
+    const double batch = r->samples_per_s.value * (1 + gain) * ms * 1e-3;
+    char size[48] = "";
+    if (fabs(batch / r->batch - 1) > 0.1) /* the change is of the batch */
+        snprintf(size, sizeof size, " (of %.0f, not %.0f samples)", batch, r->batch);
+    const size_t n = (size_t)snprintf(
+        line, sizeof line, "%s -> %s ms per step%s, %s -> %s samples/s",
+        leat_doctor_ms_text(r->measured_step_ms, from), leat_doctor_ms_text(ms, into), size,
+        rate_text(r->samples_per_s.value, before),
+        rate_text(r->samples_per_s.value * (1 + gain), after));
+    if (s->is_verified)
+        snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
+    print_indented(to, line);
+    if (s->is_verified)
+        say_drift(to, s, r);
+}
+
+bool leat_doctor_brackets(const char *path)
+{
+    static const char key[] = "pipeline:";
+    char line[256];
+    bool found = false, brackets = false;
+    FILE *const file = fopen(path, "r");
+    while (file && !found && fgets(line, sizeof line, file)) {
+        found = !strncmp(line, key, sizeof key - 1);
+        brackets = found && line[sizeof key - 1 + strspn(line + sizeof key - 1, " ")] == '[';
+    }
+    if (file)
+        fclose(file);
+    return brackets;
+}
+
+const char *leat_doctor_line(const char *lines, bool brackets, char *text, size_t size)
+{
+    const int n = (int)strcspn(lines, "\n");
+    const bool map = n > 2 && memchr(lines, ':', (size_t)n);
+    if (brackets && n > 2)
+        snprintf(text, size, "%s%.*s%s,", map ? "{" : "", n - 2, lines + 2, map ? "}" : "");
+    else
+        snprintf(text, size, "%.*s", n, lines);
+    return lines[n] ? lines + n + 1 : lines + n;
+}
+
+/* YAML may go on in the next line if that is indented more. */
+static void print_lines(FILE *to, const char *lines, bool brackets)
+{
+    char line[sizeof((leat_doctor_suggestion *)0)->lines + 8];
+    while (*lines) {
+        lines = leat_doctor_line(lines, brackets, line, sizeof line);
+        fprintf(to, "%*s", INDENT + 2, "");
+        leat_terminal_wrap(to, line, INDENT + 2, INDENT + 6);
+    }
+}
+
+void leat_doctor_tell_of_set(const leat_config *file, const leat_config *config,
+                             leat_doctor_result *r)
+{
+    char there[4096] = "", here[sizeof there] = "";
+    leat_config_get(file, "pipeline", there, sizeof there, NULL);
+    leat_config_get(config, "pipeline", here, sizeof here, NULL);
+    for (int32_t i = 0; i < r->n_suggestions && strcmp(there, here); i++) {
+        char *const where = r->suggestions[i].where;
+        if (r->suggestions[i].replaces > 0)
+            snprintf(where + strlen(where), LEAT_DOCTOR_MAX_WHERE - strlen(where),
+                     ", with the values of --set");
+    }
+}
+
+bool leat_doctor_change_helps(const leat_doctor_suggestion *s)
+{
+    return !s->is_verified || s->verified_gain >= 0.03;
+}
+
+static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *path,
+                        const leat_config *config)
+{
+    char line[1024], write[512];
+    size_t n = (size_t)snprintf(line, sizeof line, "in %.200s, ", path);
+    if (!leat_doctor_change_helps(s)) {
+        print_indented(to, s->verified_gain > 0 ? "it gains less than 3 %: change nothing"
+                                                : "it does not help: change nothing");
+        return;
+    }
+    if (s->lines[0]) {
+        snprintf(line + n, sizeof line - n, "%s, write", s->where);
+        print_indented(to, line);
+        print_lines(to, s->lines, leat_doctor_brackets(path));
+        return;
+    }
+    for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
+        n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "",
+                              leat_setting_write(config, s->set[i], write, sizeof write));
+    print_indented(to, s->n_set ? line : "no line of the config does it");
+}
+
+void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,
+                              const char *path, const leat_config *config)
+{
+    const leat_doctor_suggestion *s = &r->suggestions[number - 1];
+    char text[32], title[256];
+    snprintf(title, sizeof title, "%d. %s: %s%s, %s%s", number, s->title,
+             gain_text(s->is_verified ? s->verified_gain : s->gain, text),
+             (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
+             s->is_verified    ? r->simulated ? "measured (simulated device)" : "measured"
+             : s->not_tried[0] ? "only predicted, not tried: "
+                               : "only predicted",
+             s->is_verified ? "" : s->not_tried);
+    fputs("  ", to);
+    leat_terminal_wrap(to, title, 2, INDENT);
+    print_gain(to, s, r);
+    if (s->not_verified[0]) {
+        snprintf(title, sizeof title, "not verified: %s", s->not_verified);
+        print_indented(to, title);
+    }
+    if (why)
+        print_indented(to, s->why);
+    print_write(to, s, path, config);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor_print.c: a doctor's result as one screen: the verdict, why, what to change, what comes next. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor_report.h"
+#include "files.h"
+#include "print/terminal.h"
+#include "setting.h"
+
+enum { SUGGESTIONS = 3, LINES = 40 };
+
+struct screen {
+    const leat_doctor_result *result;
+    const char *path;
+    const leat_config *config;
+    int32_t changes; /* how many at most */
+    bool
+        extras; /* what was tried in vain, how to try a change, what is paid once, the cost of spans */
+    bool brief; /* without the reason of a change, and the rule of the prediction */
+};
+
+static const struct {
+    const char *verdict;
+    int code;
+} codes[] = {
+    { "input-bound", 10 },  { "transfer-bound", 11 }, { "launch-bound", 12 }, { "sync-bound", 13 },
+    { "shared-cores", 14 }, { "compute-bound", 15 },  { "warm-up", 16 },      { "placement", 17 },
+    { "environment", 20 },  { "inconclusive", 21 },
+};
+
+int leat_doctor_report_code(const char *verdict)
+{
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (!strcmp(codes[i].verdict, verdict))
+            return codes[i].code;
+    return 22;
+}
+
+/* --- the verdict -------------------------------------------------------------------------------*/
+
+static leat_terminal_colour colour_of(const leat_doctor_verdict *v)
+{
+    return !strcmp(v->name, "compute-bound")  ? LEAT_TERMINAL_GREEN
+           : !strcmp(v->severity, "high")     ? LEAT_TERMINAL_RED
+           : !strcmp(v->name, "inconclusive") ? LEAT_TERMINAL_PLAIN
+                                              : LEAT_TERMINAL_YELLOW;
+}
+
+static void print_verdict(FILE *to, const leat_doctor_result *r)
+{
+    const leat_doctor_verdict *v = &r->verdict;
+    char names[64], rest[64];
+    const int n = snprintf(names, sizeof names, "verdict: %s%s%s", v->name,
+                           v->also[0] ? " and " : "", v->also);
+    snprintf(rest, sizeof rest, "%s%s%s%s", v->label[0] ? "(" : "", v->label,
+             v->label[0] ? ")" : "",
+             r->simulated ? v->label[0] ? ", simulated" : "(simulated)" : "");
+    fprintf(to, "%s%s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), names,
+            leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), rest[0] ? " " : "");
+    leat_terminal_wrap(to, rest, n + 1, 2);
+    fputs("  ", to);
+    leat_terminal_wrap(to, v->sentence, 2, 2);
+}
+
+/* --- what to change ----------------------------------------------------------------------------*/
+
+/* How to try the first change that --set makes, without writing it. */
+static void print_try(FILE *to, const leat_doctor_result *r, int32_t most)
+{
+    char text[1024];
+    for (int32_t i = 0; i < r->n_suggestions && i < most; i++) {
+        const leat_doctor_suggestion *const s = &r->suggestions[i];
+        if (s->n_set == 0 || !leat_doctor_change_helps(s))
+            continue;
+        snprintf(text, sizeof text, "to try change %d first, add to your command:", i + 1);
+        for (int32_t k = 0; k < s->n_set; k++)
+            leat_setting_shell(s->set[k], text, sizeof text);
+        fputs("  ", to);
+        leat_terminal_wrap(to, text, 2, 4);
+        return;
+    }
+}
+
+/* Or could not be. */
+static bool any_verified(const leat_doctor_result *r)
+{
+    for (int32_t i = 0; i < r->n_suggestions; i++)
+        if (r->suggestions[i].is_verified || r->suggestions[i].not_verified[0])
+            return true;
+    return false;
+}
+
+static void print_without_gain(FILE *to, const leat_doctor_result *r)
+{
+    char line[64 + sizeof r->without_gain] = "tried, but gained less than 3 %: ";
+    for (int32_t i = 0; i < r->n_without_gain; i++) {
+        const size_t n = strlen(line);
+        snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "", r->without_gain[i]);
+    }
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 4);
+}
+
+/* Changes that apply, but could not be measured. */
+static void print_left_out(FILE *to, const leat_doctor_result *r)
+{
+    char line[160] = "left out: ";
+    size_t n = strlen(line);
+    if (r->n_no_memory)
+        n += (size_t)snprintf(line + n, sizeof line - n, "%d that did not fit in memory%s",
+                              r->n_no_memory, r->n_not_filled ? ", " : "");
+    if (r->n_not_filled)
+        snprintf(line + n, sizeof line - n, "%d whose cache was not filled in 5 s",
+                 r->n_not_filled);
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 4);
+}
+
+static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
+{
+    fputs("\nwhat to change: ", to);
+    if (!strcmp(r->verdict.name, "compute-bound"))
+        fputs("nothing; the input keeps up with the device\n", to);
+    else if (!strcmp(r->verdict.name, "environment"))
+        fputs(!strcmp(r->verdict.label, "cpu-limit")
+                  ? "raise the CPU limit, then measure again\n"
+                  : "end the other programs, then measure again\n",
+              to);
+    else if (r->n_tried)
+        fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
+                r->n_tried == 1 ? "" : "s");
+    else
+        fputs(r->no_trials ? "no change was tried; leave out --quick\n"
+              : r->n_no_memory || r->n_not_filled
+                  ? "no change could be tried\n"
+                  : "none of the changes that leat knows applies here\n",
+              to);
+    if (r->n_no_memory || r->n_not_filled)
+        print_left_out(to, r);
+}
+
+static void print_suggestions(FILE *to, const struct screen *s)
+{
+    const leat_doctor_result *const r = s->result;
+    const int32_t n = r->n_suggestions < s->changes ? r->n_suggestions : s->changes;
+    if (!r->n_suggestions) {
+        print_no_suggestion(to, r);
+        return;
+    }
+    const bool doubtful =
+        !strcmp(r->verdict.name, "environment") || !strcmp(r->verdict.name, "inconclusive");
+    fprintf(to, "\n%s; each gain is of one change alone%s\n",
+            doubtful ? "what may help, but measure again first" : "what to change",
+            doubtful || any_verified(r) || r->suggestions[0].not_tried[0]
+                ? ""
+                : "; --verify measures the first");
+    for (int32_t i = 1; i <= n; i++)
+        leat_doctor_change_print(to, r, i, !s->brief, s->path, s->config);
+    if (r->n_suggestions > n)
+        fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
+    if (s->extras && r->n_without_gain)
+        print_without_gain(to, r);
+    if (s->extras && (r->n_no_memory || r->n_not_filled))
+        print_left_out(to, r);
+    if (s->extras)
+        print_try(to, r, s->changes);
+}
+
+/* Each where the job is short, otherwise their sum. */
+static void print_costs(FILE *to, const leat_doctor_result *r)
+{
+    const bool each = !strcmp(r->verdict.name, "warm-up");
+    char text[256] = "", line[384], ms[32];
+    double sum = 0;
+    for (int32_t i = 0; i < r->n_one_time; i++) {
+        const size_t n = strlen(text);
+        sum += r->one_time[i].ms;
+        if (r->one_time[i].ms > 0)
+            snprintf(text + n, sizeof text - n, "%s%s %s", n ? ", " : "", r->one_time[i].name,
+                     leat_doctor_ms_text(r->one_time[i].ms, ms));
+    }
+    fputc('\n', to);
+    snprintf(line, sizeof line, "paid once at the start, not in each step: %s ms%s%s",
+             leat_doctor_ms_text(sum, ms), each ? ": " : "", each ? text : "");
+    leat_terminal_wrap(to, line, 0, 2);
+}
+
+static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
+{
+    char line[640], mean[48] = "";
+    const int64_t size = r->batch_size ? r->batch_size : (int64_t)(r->batch + 0.5);
+    if (fabs(r->batch - (double)size) >
+        0.005) /* the last batch of a pass is short, or sizes vary */
+        snprintf(mean, sizeof mean, " (%.4g on average)", r->batch);
+    snprintf(line, sizeof line, "%.120s on %s%s: batches of %s%lld%s, %d worker%s, %d core%s",
+             config, r->device, r->simulated ? " (simulated)" : "", mean[0] ? "up to " : "",
+             (long long)size, mean, r->threads, r->threads == 1 ? "" : "s", r->cores,
+             r->cores == 1 ? "" : "s");
+    leat_terminal_wrap(to, line, 0, 2);
+    if (r->cores_taken >= 0.1 * r->cores)
+        fprintf(
+            to,
+            "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
+            r->cores_taken, r->cores);
+    if (r->uncached > 0)
+        leat_terminal_wrap(to, leat_files_uncached_text(r->uncached, line), 0, 2);
+    if (r->note[0]) {
+        snprintf(line, sizeof line, "note: %s", r->note);
+        leat_terminal_wrap(to, line, 0, 2);
+    }
+    fputc('\n', to);
+}
+
+static void print_screen(FILE *to, const struct screen *s)
+{
+    print_head(to, s->result, s->path);
+    print_verdict(to, s->result);
+    leat_doctor_tables_print(to, s->result, !s->brief);
+    print_suggestions(to, s);
+    const char *const spans = leat_doctor_evidence_text(s->result, "spans");
+    if (s->extras)
+        print_costs(to, s->result);
+    if (s->extras && spans[0])
+        leat_terminal_wrap(to, spans, 0, 2);
+}
+
+/* The caller frees it; NULL: no memory. */
+static char *text_of(const struct screen *s)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+    if (!to)
+        return NULL;
+    print_screen(to, s);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static int lines_of(const char *text)
+{
+    int n = 0;
+    while ((text = strchr(text, '\n')) != NULL) {
+        n++;
+        text++;
+    }
+    return n;
+}
+
+/* Leaves out what matters least: extras, changes but the first, explanations, the first. False: nothing is left. */
+static bool leave_out(struct screen *s)
+{
+    if (s->extras)
+        s->extras = false;
+    else if (s->changes > 1)
+        s->extras = --s->changes > 0;
+    else if (!s->brief)
+        s->brief = true;
+    else
+        s->changes--;
+    return s->changes >= 0;
+}
+
+void leat_doctor_report_print(FILE *to, const leat_doctor_result *r, const char *path,
+                              const leat_config *config)
+{
+    struct screen s = { r, path, config, SUGGESTIONS, true, false };
+    char *text = text_of(&s);
+    while (text && lines_of(text) > LINES && leave_out(&s)) {
+        free(text);
+        text = text_of(&s);
+    }
+    if (text)
+        fputs(text, to);
+    else
+        print_screen(to, &s);
+    free(text);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * doctor_tables.c: the time of a step on the screen of `leat doctor`, and its two tables: where it goes, and what each
+ * part takes alone. doctor_print.c calls it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "doctor_report.h"
+#include "files.h"
+#include "print/terminal.h"
+
+enum { BAR = 24 };
+
+/* A time with the decimals of the step time, but with two digits at least. */
+static const char *as_step(const leat_doctor_result *r, double ms, char text[32])
+{
+    char step[32];
+    leat_doctor_ms_text(r->measured_step_ms, step);
+    const char *const point = strchr(step, '.');
+    const int decimals = point ? (int)strlen(point + 1) : 0;
+    if (ms * pow(10, decimals) >= 10 || decimals == 0)
+        snprintf(text, 32, "%.*f", decimals, ms);
+    else
+        snprintf(text, 32, "%.2g", ms);
+    return text;
+}
+
+const char *leat_doctor_evidence_text(const leat_doctor_result *r, const char *name)
+{
+    for (int32_t i = 0; i < r->n_evidence; i++)
+        if (!strcmp(r->evidence[i].name, name))
+            return r->evidence[i].text;
+    return "";
+}
+
+/* The one step time of the screen; all other times are parts of it, or are compared with it. */
+static void print_now(FILE *to, const leat_doctor_result *r)
+{
+    char text[32], rate[32], low[32], high[32], line[256];
+    const leat_estimate *const e = &r->samples_per_s;
+    size_t n = (size_t)snprintf(
+        line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
+        leat_doctor_ms_text(r->measured_step_ms, text),
+        leat_files_count_text((uint64_t)(e->value + 0.5), rate),
+        r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
+    if (e->low > 0 && e->low < e->high)
+        n += (size_t)snprintf(
+            line + n, sizeof line - n, "; with 95 %% certainty the mean is between %s and %s ms",
+            as_step(r, r->batch / e->high * 1e3, low), as_step(r, r->batch / e->low * 1e3, high));
+    snprintf(line + n, sizeof line - n, ".");
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 2);
+}
+
+/* --- where the time goes -----------------------------------------------------------------------*/
+
+static const struct {
+    const char *name, *text;
+} share_texts[LEAT_DOCTOR_SHARES] = {
+    { "busy", "device computes" },          { "input_wait", "waits for a batch" },
+    { "exposed_copy", "waits for a copy" }, { "launch", "host is slow to launch" },
+    { "sync", "host waits for a result" },  { "placement", "waits for other devices **" },
+    { "other_host", "host is late *" },     { "unknown", "not explained" },
+};
+
+void leat_doctor_divide(const double *shares, int n, long total, long *out)
+{
+    double sum = 0;
+    long given = 0;
+    for (int i = 0; i < n; i++) { /* rounding the sum so far: what is given is always whole */
+        sum += shares[i];
+        const long now = i + 1 < n ? lround(sum * (double)total) : total;
+        out[i] = now > given ? now - given : 0;
+        given += out[i];
+    }
+}
+
+/* Ten to the power of the digits after the point of a time. */
+static long units_of(const char *ms)
+{
+    const char *const point = strchr(ms, '.');
+    long units = 1;
+    for (size_t i = point ? strlen(point + 1) : 0; i > 0; i--)
+        units *= 10;
+    return units;
+}
+
+/* Parts below 1 % are added up. Percent and milliseconds each sum to the whole. */
+static void print_shares(FILE *to, const leat_doctor_result *r)
+{
+    const char *texts[LEAT_DOCTOR_SHARES + 1];
+    double shares[LEAT_DOCTOR_SHARES + 1], small = 0, late = 0, placed = 0;
+    long percent[LEAT_DOCTOR_SHARES + 1], ms[LEAT_DOCTOR_SHARES + 1];
+    char step[32];
+    int n = 0;
+    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
+        const double share = r->shares[i].share;
+        if (i > 0 && share < 0.01) {
+            small += share;
+            continue;
+        }
+        late = !strcmp(r->shares[i].name, "other_host") ? share : late;
+        placed = !strcmp(r->shares[i].name, "placement") ? share : placed;
+        texts[n] = share_texts[i].text;
+        shares[n++] = share;
+    }
+    texts[n] = "the rest, each below 1 %";
+    shares[n++] = small;
+    leat_doctor_ms_text(r->measured_step_ms, step);
+    const long units = units_of(step);
+    leat_doctor_divide(shares, n, 100, percent);
+    leat_doctor_divide(shares, n, lround(atof(step) * (double)units), ms);
+    fprintf(to, "\nwhere these %s ms go%s\n", step, r->simulated ? " (device simulated)" : "");
+    for (int i = 0; i < n; i++) {
+        char bar[BAR + 1] = "";
+        if (i == n - 1 && !percent[i] && !ms[i])
+            continue;
+        memset(bar, '#', (size_t)(percent[i] < 100 ? percent[i] * BAR / 100 : BAR));
+        fprintf(to, "  %-26s %4ld %%  %8.*f ms%s%s\n", texts[i], percent[i],
+                (int)strlen(step) - (int)strcspn(step, ".") - (units > 1),
+                (double)ms[i] / (double)units, bar[0] ? "  " : "", bar);
+    }
+    if (late > 0) {
+        fputs("  * ", to);
+        leat_terminal_wrap(to, leat_doctor_evidence_text(r, "host_late"), 4, 4);
+    }
+    if (placed > 0) {
+        fputs("  ** ", to);
+        leat_terminal_wrap(to, leat_doctor_evidence_text(r, "placement"), 5, 5);
+    }
+}
+
+/* --- the parts ---------------------------------------------------------------------------------*/
+
+static const struct {
+    const char *kind, *name, *verdicts, *wall; /* wall: its name as the next limit */
+} parts[] = {
+    { "loader", "the loader makes a batch", "input-bound", "the loader" },
+    { "first_batch", "one batch, made after the step before it", "", "" },
+    { "copy", "a batch is copied to the device", "transfer-bound", "copies to the device" },
+    { "step", "the training step", "compute-bound launch-bound sync-bound placement",
+      "the step on the device" },
+    { "step_queued", "  of it, the device computes", "", "the step on the device" },
+    { "shared", "CPU work of loader and step, on all cores", "shared-cores",
+      "CPU time of loader and step" },
+};
+
+static bool of_host(const leat_doctor_result *r)
+{
+    return !strcmp(r->verdict.name, "launch-bound") || !strcmp(r->verdict.name, "sync-bound") ||
+           !strcmp(r->verdict.name, "placement");
+}
+
+/* Whether the screen has a line for it. */
+static bool is_shown(const leat_doctor_result *r, const char *kind)
+{
+    if (!strcmp(kind, "first_batch"))
+        return !strcmp(r->verdict.label, "not-overlapped");
+    return strcmp(kind, "step_queued") != 0 || of_host(r);
+}
+
+/* Whether a verdict blames the part. A job that is too short has that of its steps besides. */
+static bool is_limit(const leat_doctor_result *r, size_t part)
+{
+    const char *const blamed = parts[part].verdicts;
+    return strcmp(r->verdict.label, "not-overlapped") != 0 && /* there all times add up */
+           (strstr(blamed, r->verdict.name) ||
+            (r->verdict.also[0] && strstr(blamed, r->verdict.also)));
+}
+
+static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
+{
+    const bool queued = !strcmp(parts[part].kind, "step_queued"),
+               shared = !strcmp(parts[part].kind, "shared");
+    if (is_limit(r, part))
+        return shared ? "  <- too few cores" : "  <- the limit";
+    if (r->next_wall[0] && !strcmp(r->next_wall, parts[part].wall) && queued == of_host(r))
+        return "  <- next limit";
+    /* The cores are what a part of the CPU is short of. */
+    return shared && r->next_wall[0] && ms > r->next_wall_step_ms &&
+                   ms >= 0.8 * r->predicted_step_ms
+               ? "  <- same limit"
+               : "";
+}
+
+static void print_part(FILE *to, const leat_doctor_result *r, const char *name, double ms,
+                       const char *mark)
+{
+    char text[32];
+    fprintf(to, "  %-48s %8s ms%s\n", name, as_step(r, ms, text), mark);
+}
+
+/* Of the stages only the slowest. */
+static void print_stage(FILE *to, const leat_doctor_result *r)
+{
+    const leat_doctor_capacity *stage = NULL;
+    char name[64];
+    for (int32_t i = 0; i < r->n_capacities; i++)
+        if (!strcmp(r->capacities[i].kind, "stage") &&
+            (!stage || r->capacities[i].step_ms > stage->step_ms))
+            stage = &r->capacities[i];
+    if (!stage || strstr(r->verdict.label, "storage")) /* reading is no stage */
+        return;
+    snprintf(name, sizeof name, "  slowest stage: %.31s", stage->name);
+    print_part(to, r, name, stage->step_ms, "");
+}
+
+/* By what rule the parts give the step, and how well. */
+static void print_check(FILE *to, const leat_doctor_result *r)
+{
+    char line[320], off[48];
+    const double rest = r->predicted_step_ms / r->measured_step_ms - 1;
+    snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
+             100 * fabs(rest), rest < 0 ? "less" : "more");
+    snprintf(line, sizeof line, "%s; %s%s", leat_doctor_evidence_text(r, "rule"), off,
+             fabs(rest) > 0.15 ? ", so they do not explain all" : "");
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, 2);
+}
+
+static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
+{
+    fprintf(to, "\nwhat each part takes for a step of %.4g sample%s when it runs alone\n", r->batch,
+            r->batch == 1 ? "" : "s");
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+        for (int32_t i = 0; i < r->n_capacities; i++) {
+            if (strcmp(r->capacities[i].kind, parts[k].kind) != 0 || !is_shown(r, parts[k].kind))
+                continue;
+            print_part(to, r, parts[k].name, r->capacities[i].step_ms,
+                       mark_of(r, k, r->capacities[i].step_ms));
+            if (!strcmp(parts[k].kind, "loader"))
+                print_stage(to, r);
+        }
+    if (explained)
+        print_check(to, r);
+    if (r->probe >= 0)
+        fprintf(to, "  probe: of time added to the training step, %.0f %% made the whole longer\n",
+                100 * r->probe);
+}
+
+void leat_doctor_tables_print(FILE *to, const leat_doctor_result *r, bool explained)
+{
+    print_now(to, r);
+    print_shares(to, r);
+    print_parts(to, r, explained);
+}

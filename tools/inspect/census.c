@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+#include "census.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "convert/image_header.h"
+#include "files.h"
+#include "formats/example.h"
+#include "formats/grow.h"
+#include "formats/index.h"
+#include "formats/jpeg_index.h"
+#include "formats/tfrecord.h"
+#include "leat/jpeg_probe.h"
+
+enum { FEATURES_MAX = 4096, LABELS_MAX = 1 << 20 };
+
+/* State of a running census. */
+struct taker {
+    leat_census *census;
+    const char *label, *text;
+    leat_image_reader *images;
+    leat_jpeg_index index; /* of the current file; zeroed: no index that fits */
+    bool is_indexed;       /* the current record has a table in it */
+};
+
+static int fail_memory(leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+}
+
+static void add(leat_census_range *range, double x)
+{
+    range->low = range->n == 0 || x < range->low ? x : range->low;
+    range->high = range->n == 0 || x > range->high ? x : range->high;
+    range->sum += x;
+    range->n++;
+}
+
+/* --- features ----------------------------------------------------------------------------------*/
+
+static leat_census_feature *feature_of(leat_census *census, const leat_feature_key *key)
+{
+    for (size_t i = 0; i < census->n_features; i++) {
+        const char *name = census->features[i].name;
+        if (!strncmp(name, key->name, key->length) && !name[key->length])
+            return &census->features[i];
+    }
+    if (census->n_features == FEATURES_MAX)
+        return NULL;
+    leat_census_feature *features =
+        leat_grow(census->features, census->n_features, sizeof *features);
+    if (!features)
+        return NULL;
+    census->features = features;
+    char *name = strndup(key->name, key->length);
+    if (!name)
+        return NULL;
+    features[census->n_features] = (leat_census_feature){ .name = name };
+    return &features[census->n_features++];
+}
+
+static void count_reason(leat_census_feature *to, const char *text)
+{
+    leat_census_reason *reason = to->reasons;
+    leat_census_reason *last = &to->reasons[LEAT_CENSUS_REASONS - 1];
+    while (reason < last && reason->n && strcmp(reason->text, text) != 0)
+        reason++;
+    snprintf(reason->text, sizeof reason->text, "%s", reason < last ? text : "other reasons");
+    reason->n++;
+}
+
+static void count_jpeg(const struct taker *taker, leat_census_feature *to, const uint8_t *data,
+                       size_t size)
+{
+    leat_jpeg_info info;
+    if (leat_jpeg_probe(data, size, &info, NULL) < 0)
+        count_reason(to, "damaged header");
+    else if (!info.is_own)
+        count_reason(to, info.why_not);
+    else
+        to->own_decoder++;
+    if (info.restart_mcus)
+        to->restart_markers++;
+    else
+        to->side_index += taker->is_indexed && strcmp(to->name, taker->index.key) == 0;
+}
+
+static void count_bytes(struct taker *taker, leat_census_feature *to, const leat_feature *feature)
+{
+    /* Finding value i takes time proportional to i, so only the start of a long list is used. */
+    const uint64_t n = feature->n < 64 ? feature->n : 64;
+    for (uint64_t i = 0; i < n; i++) {
+        const uint8_t *data;
+        size_t size;
+        leat_image_header header;
+        if (leat_feature_bytes(feature, i, &data, &size) < 0)
+            return;
+        add(&to->bytes, (double)size);
+        if (leat_image_reader_header(taker->images, data, size, &header, NULL) < 0)
+            continue;
+        to->images[header.format]++;
+        if (header.format == LEAT_IMAGE_JPEG)
+            count_jpeg(taker, to, data, size);
+        add(&to->height, (double)header.height);
+        add(&to->width, (double)header.width);
+    }
+}
+
+static int count_numbers(leat_census_feature *to, const leat_feature *feature, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    const size_t n = (size_t)feature->n;
+    int64_t *ints = malloc(n * sizeof *ints + 1);
+    float *floats = (float *)(void *)ints;
+    if (!ints)
+        return fail_memory(err);
+    const int rc = feature->kind == LEAT_FEATURE_INT64
+                       ? leat_feature_int64s(feature, ints, n, &why)
+                       : leat_feature_floats(feature, floats, n, &why);
+    for (size_t i = 0; i < n && rc == LEAT_FORMAT_OK; i++)
+        add(&to->numbers,
+            feature->kind == LEAT_FEATURE_INT64 ? (double)ints[i] : (double)floats[i]);
+    free(ints);
+    return rc < 0 ? leat_files_fail(err, &why) : LEAT_OK;
+}
+
+static int count_feature(struct taker *taker, const leat_feature_key *key,
+                         const leat_feature *feature, leat_error *err)
+{
+    leat_census_feature *to = feature_of(taker->census, key);
+    if (!to && taker->census->n_features == FEATURES_MAX)
+        return leat_fail(err, LEAT_E_DATA, "more than %d different features", FEATURES_MAX);
+    if (!to)
+        return fail_memory(err);
+    to->kind = to->records == 0 || to->kind == feature->kind ? feature->kind : -1;
+    to->records++;
+    add(&to->values, (double)feature->n);
+    if (feature->kind == LEAT_FEATURE_BYTES)
+        count_bytes(taker, to, feature);
+    else if (feature->kind != LEAT_FEATURE_NONE)
+        return count_numbers(to, feature, err);
+    return LEAT_OK;
+}
+
+/* --- labels ------------------------------------------------------------------------------------*/
+
+/* Index of a label in the sorted list, or where to insert it. */
+static size_t label_place(const leat_census *census, int64_t label)
+{
+    size_t low = 0, high = census->n_labels;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (census->labels[middle].label < label)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int insert_label(struct taker *taker, size_t at, int64_t label, leat_error *err)
+{
+    leat_census *census = taker->census;
+    if (census->n_labels == LABELS_MAX)
+        return leat_fail(err, LEAT_E_DATA, "more than %d different labels", LABELS_MAX);
+    leat_census_label *labels = leat_grow(census->labels, census->n_labels, sizeof *labels);
+    if (!labels)
+        return fail_memory(err);
+    census->labels = labels;
+    memmove(&census->labels[at + 1], &census->labels[at],
+            (census->n_labels - at) * sizeof *census->labels);
+    census->labels[at] = (leat_census_label){ .label = label };
+    census->n_labels++;
+    return LEAT_OK;
+}
+
+static int count_label(struct taker *taker, const uint8_t *example, size_t size, leat_error *err)
+{
+    const leat_feature_key keys[] = { { taker->label, strlen(taker->label) },
+                                      { taker->text, strlen(taker->text) } };
+    leat_census *census = taker->census;
+    leat_feature found[2];
+    leat_format_error why = { 0 };
+    int64_t label;
+    if (leat_example_scan(example, size, keys, 2, found, &why) < 0)
+        return leat_files_fail(err, &why);
+    if (found[0].kind != LEAT_FEATURE_INT64 || found[0].n != 1 ||
+        leat_feature_int64s(&found[0], &label, 1, &why) < 0)
+        return LEAT_OK;
+    const size_t at = label_place(census, label);
+    if (at == census->n_labels || census->labels[at].label != label) {
+        const int rc = insert_label(taker, at, label, err);
+        if (rc < 0)
+            return rc;
+    }
+    leat_census_label *to = &census->labels[at];
+    const uint8_t *text;
+    to->records++;
+    if (!to->name && leat_feature_bytes(&found[1], 0, &text, &size) == LEAT_FORMAT_OK)
+        to->name = strndup((const char *)text, size < 256 ? size : 256);
+    return LEAT_OK;
+}
+
+/* --- records -----------------------------------------------------------------------------------*/
+
+static int count_record(struct taker *taker, const uint8_t *example, size_t size, leat_error *err)
+{
+    leat_example_iter iter = leat_example_iterate(example, size);
+    leat_feature_key key;
+    leat_feature feature;
+    leat_format_error why = { 0 };
+    int rc;
+    while ((rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK)
+        if ((rc = count_feature(taker, &key, &feature, err)) < 0)
+            return rc;
+    if (rc != LEAT_FORMAT_END)
+        return leat_files_fail(err, &why);
+    taker->census->records++;
+    add(&taker->census->sizes, (double)size);
+    return count_label(taker, example, size, err);
+}
+
+/* The index of JPEG files, which may not be there. */
+static void open_index(struct taker *taker, const char *path)
+{
+    leat_index records;
+    char *const side = leat_jpeg_index_path(path);
+    const int is_there = side && access(side, F_OK) == 0;
+    free(side);
+    leat_jpeg_index_close(&taker->index);
+    if (!is_there ||
+        leat_index_open(path, LEAT_INDEX_NO_WRITE | LEAT_INDEX_RESYNC, &records, NULL) < 0)
+        return;
+    leat_jpeg_index_open(path, records.data_bytes, records.n_records, &taker->index, NULL);
+    leat_index_close(&records);
+}
+
+static void look_up_table(struct taker *taker, uint64_t record, const uint8_t *example, size_t size)
+{
+    const uint8_t *table;
+    size_t n;
+    taker->is_indexed = false;
+    if (!taker->index.memory)
+        return;
+    const leat_jpeg_index_id id = { size, leat_tfrecord_masked_crc(example, size) };
+    taker->is_indexed =
+        leat_jpeg_index_find(&taker->index, record, &id, &table, &n) == LEAT_FORMAT_OK && n;
+}
+
+static void count_lost(leat_census *census, uint64_t bytes, const leat_format_error *why)
+{
+    if (!census->n_lost++)
+        memcpy(census->lost_first, why->text, sizeof census->lost_first);
+    census->lost_bytes += bytes;
+}
+
+/* Reads the next intact record. */
+static int next_sound(leat_census *census, leat_tfrecord_reader *reader, const uint8_t **record,
+                      size_t *size, leat_format_error *why)
+{
+    int rc;
+    while ((rc = leat_tfrecord_reader_next(reader, record, size, why)) == LEAT_FORMAT_BAD &&
+           leat_tfrecord_reader_lost(reader))
+        count_lost(census, leat_tfrecord_reader_lost(reader), why);
+    return rc;
+}
+
+static int count_file(struct taker *taker, const char *path, leat_error *err)
+{
+    leat_format_error why = { 0 };
+    leat_tfrecord_reader *reader;
+    const uint8_t *record;
+    size_t size;
+    const uint64_t before = taker->census->records, lost_before = taker->census->n_lost;
+    int rc = leat_tfrecord_reader_open(&reader, path, LEAT_TFRECORD_RESYNC, &why);
+    if (rc < 0)
+        return leat_files_fail(err, &why);
+    open_index(taker, path);
+    taker->census->bytes += leat_tfrecord_reader_file_size(reader);
+    while ((rc = next_sound(taker->census, reader, &record, &size, &why)) == LEAT_FORMAT_OK) {
+        look_up_table(taker, leat_tfrecord_reader_record(reader), record, size);
+        if (count_record(taker, record, size, err) == LEAT_OK)
+            continue;
+        rc = leat_fail_in(err, err->code, "%s: record %llu at byte %llu: ", path,
+                          (unsigned long long)leat_tfrecord_reader_record(reader),
+                          (unsigned long long)leat_tfrecord_reader_offset(reader));
+        leat_tfrecord_reader_close(&reader);
+        return rc;
+    }
+    leat_tfrecord_reader_close(&reader);
+    if (rc != LEAT_FORMAT_END)
+        return leat_files_fail(err, &why);
+    if (taker->census->records == before && taker->census->n_lost > lost_before)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s holds no intact record: damaged, or not a TFRecord file", path);
+    return LEAT_OK;
+}
+
+int leat_census_take(leat_census *out, char *const *files, size_t n_files, const char *label,
+                     const char *text, leat_error *err)
+{
+    struct taker taker = { .census = out, .label = label, .text = text };
+    *out = (leat_census){ 0 };
+    taker.images = leat_image_reader_open();
+    int rc = taker.images ? LEAT_OK : fail_memory(err);
+    for (size_t i = 0; i < n_files && rc == LEAT_OK; i++)
+        rc = count_file(&taker, files[i], err);
+    leat_jpeg_index_close(&taker.index);
+    leat_image_reader_close(&taker.images);
+    return rc;
+}
+
+void leat_census_close(leat_census *census)
+{
+    for (size_t i = 0; i < census->n_features; i++)
+        free(census->features[i].name);
+    for (size_t i = 0; i < census->n_labels; i++)
+        free(census->labels[i].name);
+    free(census->features);
+    free(census->labels);
+    *census = (leat_census){ 0 };
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * census_print.c: what TFRecord files hold, as JSON and as text. */
+#include "census_print.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "files.h"
+#include "formats/example.h"
+#include "print/terminal.h"
+
+/* --- JSON -------------------------------------------------------------------------------*/
+
+static void range_json(json_t *object, const char *key, const leat_census_range *range)
+{
+    if (range->n == 0)
+        return;
+    json_t *one = json_object();
+    leat_json_real(one, "min", range->low);
+    leat_json_real(one, "mean", range->sum / (double)range->n);
+    leat_json_real(one, "max", range->high);
+    leat_json_add(object, key, one);
+}
+
+static const char *kind_name(const leat_census_feature *feature)
+{
+    return feature->kind < 0 ? "mixed" : leat_feature_kind_name(feature->kind);
+}
+
+static void jpeg_json(json_t *one, const leat_census_feature *feature)
+{
+    json_t *reasons = json_object();
+    for (int i = 0; i < LEAT_CENSUS_REASONS && feature->reasons[i].n; i++)
+        leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
+    leat_json_int(one, "own_decoder", (int64_t)feature->own_decoder);
+    leat_json_int(one, "libjpeg_turbo",
+                  (int64_t)(feature->images[LEAT_IMAGE_JPEG] - feature->own_decoder));
+    leat_json_int(one, "seekable", (int64_t)(feature->restart_markers + feature->side_index));
+    leat_json_int(one, "restart_markers", (int64_t)feature->restart_markers);
+    leat_json_int(one, "side_index", (int64_t)feature->side_index);
+    leat_json_add(one, "libjpeg_turbo_because", reasons);
+}
+
+static json_t *feature_json(const leat_census_feature *feature)
+{
+    json_t *one = json_object();
+    leat_json_text(one, "name", feature->name);
+    leat_json_text(one, "kind", kind_name(feature));
+    leat_json_int(one, "records", (int64_t)feature->records);
+    range_json(one, "values", &feature->values);
+    range_json(one, "numbers", &feature->numbers);
+    range_json(one, "bytes", &feature->bytes);
+    for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
+        leat_json_int(one, leat_image_format_name(i), (int64_t)feature->images[i]);
+    if (feature->images[LEAT_IMAGE_JPEG])
+        jpeg_json(one, feature);
+    range_json(one, "height", &feature->height);
+    range_json(one, "width", &feature->width);
+    return one;
+}
+
+json_t *leat_census_json(const leat_census *census, const leat_paths *paths, const char *label)
+{
+    json_t *json = leat_json_open("inspect"), *files = json_array(), *features = json_array();
+    json_t *labels = json_array();
+    for (size_t i = 0; i < paths->n; i++)
+        json_array_append_new(files, leat_json_string(paths->items[i]));
+    for (size_t i = 0; i < census->n_features; i++)
+        json_array_append_new(features, feature_json(&census->features[i]));
+    for (size_t i = 0; i < census->n_labels; i++) {
+        json_t *one = json_object();
+        leat_json_int(one, "label", census->labels[i].label);
+        leat_json_add(one, "name",
+                      census->labels[i].name ? leat_json_string(census->labels[i].name)
+                                             : json_null());
+        leat_json_int(one, "records", (int64_t)census->labels[i].records);
+        json_array_append_new(labels, one);
+    }
+    leat_json_add(json, "files", files);
+    leat_json_int(json, "records", (int64_t)census->records);
+    leat_json_int(json, "bytes", (int64_t)census->bytes);
+    leat_json_int(json, "lost_places", (int64_t)census->n_lost);
+    leat_json_int(json, "lost_bytes", (int64_t)census->lost_bytes);
+    range_json(json, "record_bytes", &census->sizes);
+    leat_json_add(json, "features", features);
+    leat_json_text(json, "label_feature", label);
+    leat_json_add(json, "labels", labels);
+    return json;
+}
+
+/* --- text -------------------------------------------------------------------------------*/
+
+/* Appends text; truncates what does not fit. */
+typedef struct line {
+    char text[1024];
+    size_t n;
+} line;
+
+static void add(line *to, const char *format, ...) LEAT_PRINTF(2, 3);
+static void add(line *to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(to->text + to->n, sizeof to->text - to->n, format, args);
+    va_end(args);
+    to->n += n > 0 ? (size_t)n : 0;
+    if (to->n >= sizeof to->text)
+        to->n = sizeof to->text - 1;
+}
+
+/* Formats a number; whole ones in groups of three digits. */
+static const char *figure(double value, char text[40])
+{
+    if (value >= 0 && value < 1e15 && value == floor(value))
+        return leat_files_count_text((uint64_t)value, text);
+    snprintf(text, 40, "%.9g", value);
+    return text;
+}
+
+static void add_range(line *to, const char *before, const leat_census_range *range,
+                      const char *after)
+{
+    char low[40], high[40];
+    if (range->low == range->high)
+        add(to, "%s%s%s", before, figure(range->low, low), after);
+    else
+        add(to, "%s%s to %s%s", before, figure(range->low, low), figure(range->high, high), after);
+}
+
+enum { COLUMN = 36 }; /* of the texts */
+
+static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PNG",
+                                                             "WebP", "BMP",  "PNM" };
+
+static void print_feature(const leat_census_feature *f, uint64_t records)
+{
+    line text = { 0 };
+    char head[300], count[32];
+    if (f->values.n && (f->values.low != 1 || f->values.high != 1))
+        add_range(&text, "", &f->values, " values ");
+    if (f->bytes.n)
+        add_range(&text, "", &f->bytes, " bytes");
+    if (f->numbers.n)
+        add_range(&text, "", &f->numbers, "");
+    for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
+        if (f->images[i])
+            add(&text, ", %s %s", leat_files_count_text(f->images[i], count), shown_names[i]);
+    if (f->height.n) {
+        add_range(&text, ", height ", &f->height, "");
+        add_range(&text, ", width ", &f->width, "");
+    }
+    if (f->records != records)
+        add(&text, ", in %s records only", leat_files_count_text(f->records, count));
+    snprintf(head, sizeof head, "  %-24s %-6s", leat_terminal_name(f->name), kind_name(f));
+    leat_terminal_entry(stdout, head, COLUMN, text.text);
+}
+
+/* Prints which decoder reads the JPEG files, which decides the speed of reading. */
+static void print_jpeg(const leat_census_feature *f)
+{
+    line text = { 0 };
+    char count[32];
+    if (!f->images[LEAT_IMAGE_JPEG])
+        return;
+    add(&text, "JPEG: %s by leat's own decoder", leat_files_count_text(f->own_decoder, count));
+    add(&text, " (%s seekable", leat_files_count_text(f->restart_markers + f->side_index, count));
+    if (f->restart_markers)
+        add(&text, ", %s by restart markers", leat_files_count_text(f->restart_markers, count));
+    if (f->side_index)
+        add(&text, ", %s by an index", leat_files_count_text(f->side_index, count));
+    add(&text, "), %s by libjpeg-turbo",
+        leat_files_count_text(f->images[LEAT_IMAGE_JPEG] - f->own_decoder, count));
+    for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
+        add(&text, "%s%s: %s", i ? ", " : " (", f->reasons[i].text,
+            leat_files_count_text(f->reasons[i].n, count));
+    add(&text, "%s", f->reasons[0].n ? ")" : "");
+    leat_terminal_entry(stdout, "", COLUMN, text.text);
+}
+
+static void print_labels(const leat_census *census)
+{
+    char count[32];
+    enum { SHOWN = 50 };
+    printf("\nclasses: %s\n", leat_files_count_text(census->n_labels, count));
+    for (size_t i = 0; i < census->n_labels && i < SHOWN; i++) {
+        const leat_census_label *label = &census->labels[i];
+        printf("  %6lld  %-24s %10s\n", (long long)label->label,
+               leat_terminal_name(label->name ? label->name : ""),
+               leat_files_count_text(label->records, count));
+    }
+    if (census->n_labels > SHOWN)
+        printf("  and %s more (--json lists all)\n",
+               leat_files_count_text(census->n_labels - SHOWN, count));
+}
+
+void leat_census_print(const leat_census *census, const leat_paths *paths)
+{
+    char count[32], bytes[32], files[32], most[32];
+    printf("%s file%s, %s records, %s\n", leat_files_count_text(paths->n, files),
+           paths->n == 1 ? "" : "s", leat_files_count_text(census->records, count),
+           leat_files_bytes_text((double)census->bytes, bytes));
+    if (!census->records)
+        return;
+    printf("record: %s to %s, mean %s\n\nfeatures:\n",
+           leat_files_bytes_text(census->sizes.low, count),
+           leat_files_bytes_text(census->sizes.high, most),
+           leat_files_bytes_text(census->sizes.sum / (double)census->sizes.n, bytes));
+    for (size_t i = 0; i < census->n_features; i++) {
+        print_feature(&census->features[i], census->records);
+        print_jpeg(&census->features[i]);
+    }
+    if (census->n_labels)
+        print_labels(census);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * train_epoch.c: an epoch of `leat train` as a line and as JSON. Figures not measured are missing in the
+ * line and null in JSON. */
+#include "train_epoch.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "files.h"
+#include "print/speed.h"
+
+static void add_metrics(json_t *one, const char *loss, const char *accuracy,
+                        const leat_metrics *metrics, bool known)
+{
+    leat_json_real(one, loss, known ? metrics->loss : NAN);
+    leat_json_real(one, accuracy, known ? metrics->accuracy : NAN);
+}
+
+json_t *leat_train_epoch_json(const leat_train_epoch *e)
+{
+    const leat_meter *m = &e->meter;
+    const double no = NAN;
+    json_t *one = json_object();
+    leat_json_int(one, "epoch", e->number);
+    leat_json_int(one, "steps", e->steps);
+    leat_json_int(one, "samples", (int64_t)e->train.samples);
+    leat_json_real(one, "seconds", e->seconds);
+    add_metrics(one, "loss", "accuracy", &e->train, true);
+    add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
+    leat_json_real(one, "learning_rate", e->rate);
+    leat_json_bool(one, "best", e->decided.better);
+    leat_json_bool(one, "lowered", e->decided.lowered);
+    leat_json_bool(one, "steady", e->steady);
+    leat_json_int(one, "measured_steps", e->has_meter ? (int64_t)m->n_steps : 0);
+    leat_json_real(one, "samples_per_s", e->has_meter ? m->samples_per_s : no);
+    leat_json_real(one, "step_p50_ms", e->has_meter ? (double)m->step_p50_ns * 1e-6 : no);
+    leat_json_real(one, "step_p95_ms", e->has_meter ? (double)m->step_p95_ns * 1e-6 : no);
+    leat_json_real(one, "busy", e->has_meter ? m->busy : no);
+    leat_json_real(one, "input_wait", e->has_meter ? m->input_wait : no);
+    leat_json_real(one, "exposed_copy", e->has_meter ? m->exposed_copy : no);
+    leat_json_real(one, "other", e->has_meter ? m->other : no);
+    leat_speed_add(one, e->has_meter ? m : NULL, e->flops_per_sample);
+    return one;
+}
+
+/* --- a table -----------------------------------------------------------------------------------*/
+
+/* Right-aligned in `width` columns after a space; unknown figures are a dash. */
+static void print_real(int width, int digits, double value)
+{
+    if (isfinite(value) && value < 1000)
+        printf(" %*.*f", width, digits, value);
+    else if (isfinite(value))
+        printf(" %*.*g", width, width - 3, value);
+    else
+        printf(" %*s", width, isnan(value) ? "-" : "inf");
+}
+
+void leat_train_epoch_head(bool has_eval, bool simulated)
+{
+    printf("\n%7s %14s", "", "training");
+    if (has_eval)
+        printf(" %14s", "evaluation");
+    printf(" %9s %23s\n%7s %7s %6s", "", simulated ? "% of time (simulated)" : "% of device's time",
+           "epoch", "loss", "acc. %");
+    if (has_eval)
+        printf(" %7s %6s", "loss", "acc. %");
+    printf(" %9s %5s %5s %5s %5s %7s\n", "samples/s", "busy", "input", "copy", "other", "s");
+}
+
+static void print_metrics(const leat_metrics *metrics, bool simulated)
+{
+    print_real(7, 4, simulated ? NAN : metrics->loss);
+    print_real(6, 2, metrics->accuracy * 100);
+}
+
+static void print_meter(const leat_train_epoch *e)
+{
+    const leat_meter *const m = &e->meter;
+    const double shares[] = { m->busy, m->input_wait, m->exposed_copy, m->other };
+    char rate[32] = "-";
+    if (e->has_meter)
+        leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate);
+    printf(" %9s", rate);
+    for (int i = 0; i < 4; i++)
+        print_real(5, 1, e->has_meter ? shares[i] * 100 : NAN);
+}
+
+void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated)
+{
+    char number[48];
+    snprintf(number, sizeof number, "%lld/%lld", (long long)e->number + 1, (long long)n_epochs);
+    printf("%7s", number);
+    print_metrics(&e->train, simulated);
+    if (e->has_eval || e->eval_stopped)
+        print_metrics(e->has_eval ? &e->eval : &(leat_metrics){ .loss = NAN, .accuracy = NAN },
+                      simulated);
+    print_meter(e);
+    printf(" %7.1f\n", e->seconds);
+    if (!e->has_meter)
+        printf("%7s (too few steps to measure)\n", "");
+    else if (!e->steady)
+        printf("%7s (never steady; second half measured)\n", "");
+    fflush(stdout);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "print/terminal.h"
+
+/* --- the folder --------------------------------------------------------------------------------*/
+
+/* Two runs would delete each other's checkpoints. Some file systems have no locks. */
+static int lock(leat_train_keep *keep, leat_error *err)
+{
+    keep->lock = open(keep->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (keep->lock < 0)
+        return leat_fail(err, LEAT_E_IO, "--checkpoint %s: %s", keep->folder, strerror(errno));
+    if (flock(keep->lock, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return leat_fail(err, LEAT_E_IO,
+                         "--checkpoint %s: another leat train, which is still running, keeps its "
+                         "checkpoints there: stop it, or name another folder",
+                         keep->folder);
+    return LEAT_OK;
+}
+
+/* Makes the folder and checks that files can be written, so that no epoch is lost. */
+static int open_folder(leat_train_keep *keep, leat_error *err)
+{
+    char *const file = leat_files_text("%s/.check", keep->folder);
+    const int rc =
+        file ? leat_files_check(file, NULL, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(file);
+    return rc < 0 ? leat_fail_in(err, rc, "--checkpoint: ") : lock(keep, err);
+}
+
+void leat_train_keep_close(leat_train_keep *keep)
+{
+    if (keep->lock > 0)
+        close(keep->lock);
+    keep->lock = 0;
+}
+
+/* --- resuming ----------------------------------------------------------------------------------*/
+
+static int refuse_used(const char *folder, leat_error *err)
+{
+    const int64_t step = leat_checkpoint_newest(folder);
+    if (step < 0)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_ARGUMENT,
+                     "--checkpoint %s: the folder has checkpoints of a run of %lld steps: add "
+                     "--resume to go on with it, or name another folder",
+                     folder, (long long)step);
+}
+
+static void say_found(const char *path, const leat_checkpoint_found *found)
+{
+    char batches[32];
+    if (found->n_damaged)
+        fprintf(stderr, "leat train: passed over %d checkpoint%s that %s not whole: %s\n",
+                found->n_damaged, found->n_damaged == 1 ? "" : "s",
+                found->n_damaged == 1 ? "is" : "are", found->damaged);
+    if (*found->path)
+        fprintf(stderr, "leat train: goes on from %s, after %s steps\n",
+                leat_terminal_name(found->path),
+                leat_files_count_text((uint64_t)found->state.next_batch, batches));
+    else
+        fprintf(stderr, "leat train: no checkpoint in %s: begins at the first step\n",
+                leat_terminal_name(path));
+    if (*found->changed)
+        fprintf(stderr, "leat train: other settings than in the saved run: %s\n",
+                leat_terminal_name(found->changed));
+}
+
+int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
+                         leat_checkpoint_found *found, leat_error *err)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(trainer);
+    *keep = (leat_train_keep){
+        .trainer = trainer,
+        .folder = info->checkpoint_dir,
+        .every_steps = info->checkpoint_steps,
+        .every_ns = (int64_t)(info->checkpoint_minutes * 60e9),
+        .n_kept = info->checkpoint_keep,
+        .last_ns = leat_files_now_ns(),
+    };
+    *found = (leat_checkpoint_found){ 0 };
+    if (keep->folder && info->simulated)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--checkpoint: %s is simulated, so there are no weights to save",
+                         info->simulated_by);
+    int rc = keep->folder ? open_folder(keep, err) : LEAT_OK;
+    if (rc < 0)
+        return rc;
+    if (!from)
+        return keep->folder ? refuse_used(keep->folder, err) : LEAT_OK;
+    if (!*from)
+        from = keep->folder;
+    if (!from)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--resume: name the folder with --checkpoint DIR, or a checkpoint with "
+                         "--resume=FILE");
+    const bool named = from != keep->folder;
+    rc = leat_checkpoint_resume(trainer, from, found, err);
+    if (rc == LEAT_OK && named && !*found->path)
+        rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);
+    if (rc < 0)
+        return leat_fail_in(err, rc, "--resume: ");
+    say_found(from, found);
+    return LEAT_OK;
+}
+
+/* --- saving ------------------------------------------------------------------------------------*/
+
+static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
+{
+    char path[LEAT_CHECKPOINT_PATH];
+    leat_loader_state state;
+    leat_loader_get_state(keep->loader, &state);
+    const int rc =
+        leat_checkpoint_save(keep->trainer, &state, keep->folder, keep->n_kept, path, err);
+    keep->due = false;
+    keep->last_steps = steps;
+    keep->last_ns = leat_files_now_ns();
+    if (rc < 0)
+        return rc;
+    snprintf(keep->path, sizeof keep->path, "%s", path);
+    keep->saved_steps = steps;
+    return LEAT_OK;
+}
+
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended)
+{
+    leat_error err;
+    if (!keep->folder)
+        return;
+    keep->due |= epoch_ended ||
+                 (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
+                 (keep->every_ns > 0 && leat_files_now_ns() - keep->last_ns >= keep->every_ns);
+    if (keep->due && leat_checkpoint_ready(keep->trainer) && save(keep, steps, &err) < 0)
+        fprintf(stderr, "leat train: cannot write a checkpoint, the run goes on: %s\n",
+                err.message);
+}
+
+int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
+{
+    const bool is_whole = leat_checkpoint_ready(keep->trainer);
+    if (steps > 0 && !is_whole)
+        fprintf(stderr,
+                "leat train: the last batches changed no weight%s: they are only a part of those "
+                "that make an "
+                "update (train.accumulate)\n",
+                keep->folder ? ", and there is no checkpoint of them" : "");
+    if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
+        return LEAT_OK;
+    return save(keep, steps, err);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "convert/image_encode.h"
+#include "files.h"
+#include "formats/events.h"
+#include "print/sheet.h"
+
+#define FLUSH_NS 1000000000 /* a killed process loses lines of at most this time */
+
+struct leat_train_log {
+    char *path, *picture; /* of log.jsonl and batch.png */
+    FILE *lines;
+    leat_event_writer *events;
+    int64_t flushed_ns;
+    int64_t step;     /* that the run begins after */
+    leat_error first; /* code is not 0: logging has stopped */
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)(now.tv_nsec / 1000000) * 1e-3;
+}
+
+/* --- opening ---------------------------------------------------------------------------------------*/
+
+/* Ends a partial line of a killed process, so that the next line is whole. */
+static void end_half_line(FILE *lines)
+{
+    char last = '\n';
+    const int fd = fileno(lines);
+    struct stat file;
+    if (fstat(fd, &file) == 0 && file.st_size > 0 && pread(fd, &last, 1, file.st_size - 1) == 1 &&
+        last != '\n')
+        putc('\n', lines);
+}
+
+/* Whether readers find curves in the folder. */
+static bool has_curves(const leat_train_log *log, const char *folder)
+{
+    struct stat lines;
+    struct dirent *entry;
+    bool found = stat(log->path, &lines) == 0 && lines.st_size > 0;
+    DIR *const dir = opendir(folder);
+    while (dir && !found && (entry = readdir(dir)))
+        found = leat_event_is_name(entry->d_name);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
+{
+    static const leat_files_kind ours = { "a log of leat", "{\"leat\": ", 0 };
+    int rc = leat_files_check(log->path, &ours, err);
+    if (rc == LEAT_OK && !goes_on && has_curves(log, folder))
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s: the folder has the log of another run: name another folder, or go on "
+                         "with that run (--resume)",
+                         folder);
+    if (rc == LEAT_OK)
+        rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
+    if (rc == LEAT_OK)
+        end_half_line(log->lines);
+    return rc;
+}
+
+static int open_events(leat_train_log *log, const char *folder, int64_t first_step, leat_error *err)
+{
+    leat_format_error why;
+    if (leat_event_writer_open(&log->events, folder, now_s(), first_step, &why) < 0)
+        return leat_files_fail(err, &why);
+    return LEAT_OK;
+}
+
+/* --- lines -----------------------------------------------------------------------------------------*/
+
+static void fail(leat_train_log *log, const leat_error *why)
+{
+    if (log->first.code == LEAT_OK)
+        log->first = *why;
+}
+
+static void fail_lines(leat_train_log *log)
+{
+    leat_error why;
+    leat_fail(&why, LEAT_E_IO, "%s: %s", log->path, strerror(errno));
+    fail(log, &why);
+}
+
+static void fail_events(leat_train_log *log, const leat_format_error *from)
+{
+    leat_error why;
+    leat_files_fail(&why, from);
+    fail(log, &why);
+}
+
+static void flush(leat_train_log *log)
+{
+    leat_format_error why;
+    if (log->first.code == LEAT_OK && fflush(log->lines) != 0)
+        fail_lines(log);
+    if (log->first.code == LEAT_OK && leat_event_writer_flush(log->events, &why) < 0)
+        fail_events(log, &why);
+    log->flushed_ns = leat_files_now_ns();
+}
+
+static bool is_place(const char *key)
+{
+    static const char *const places[] = { "step", "epoch", "steps", "measured_steps", "time_s" };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (!strcmp(key, places[i]))
+            return true;
+    return false;
+}
+
+static void add_scalars(leat_train_log *log, const char *kind, int64_t step, double time_s,
+                        json_t *line)
+{
+    const char *key;
+    json_t *value;
+    char tag[96];
+    leat_format_error why;
+    json_object_foreach(line, key, value)
+    {
+        if (!json_is_number(value) || is_place(key))
+            continue;
+        snprintf(tag, sizeof tag, "%s/%s", kind, key);
+        if (leat_event_writer_scalar(log->events, tag, step, time_s, json_number_value(value),
+                                     &why) < 0)
+            fail_events(log, &why);
+    }
+}
+
+static void write_line(leat_train_log *log, json_t *line)
+{
+    if (json_dumpf(line, log->lines, JSON_REAL_PRECISION(15)) < 0 || putc('\n', log->lines) == EOF)
+        fail_lines(log);
+}
+
+void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, json_t *line)
+{
+    if (log && log->first.code == LEAT_OK) {
+        const double time_s = now_s();
+        json_t *whole = json_object();
+        leat_json_text(whole, "kind", kind);
+        leat_json_int(whole, "step", step);
+        leat_json_real(whole, "time_s", time_s);
+        json_object_update(whole, line);
+        write_line(log, whole);
+        add_scalars(log, kind, step, time_s, line);
+        json_decref(whole);
+        if (strcmp(kind, "step") != 0 || leat_files_now_ns() - log->flushed_ns >= FLUSH_NS)
+            flush(log);
+    }
+    json_decref(line);
+}
+
+int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, int64_t step,
+                        bool goes_on, leat_error *err)
+{
+    leat_train_log *log = calloc(1, sizeof *log);
+    json_t *line = leat_json_open("train");
+    int rc = LEAT_OK;
+    *out = NULL;
+    if (log) {
+        log->path = leat_files_text("%s/log.jsonl", folder);
+        log->picture = leat_files_text("%s/batch.png", folder);
+        log->step = step;
+    }
+    if (!log || !line || !log->path || !log->picture)
+        rc = leat_fail(err, LEAT_E_NOMEM, "--log: out of memory");
+    if (rc == LEAT_OK)
+        rc = open_lines(log, folder, goes_on, err);
+    if (rc == LEAT_OK)
+        rc = open_events(log, folder, step + 1, err);
+    if (rc == LEAT_OK) {
+        leat_json_text(line, "kind", "run");
+        leat_json_int(line, "step", step);
+        leat_json_real(line, "time_s", now_s());
+        json_object_update(line, run);
+        write_line(log, line);
+        flush(log);
+        *out = log;
+    } else {
+        if (log)
+            leat_train_log_close(&log, NULL);
+        leat_fail_in(err, rc, "--log: ");
+    }
+    json_decref(line);
+    json_decref(run);
+    return rc;
+}
+
+/* --- the sheet -------------------------------------------------------------------------------------*/
+
+static int write_sheet(leat_train_log *log, const leat_sheet *sheet, leat_error *err)
+{
+    uint8_t *png = NULL;
+    size_t size;
+    leat_format_error why;
+    int rc = leat_image_encode_png(sheet->pixels, sheet->height, sheet->width, &png, &size, err);
+    if (rc == LEAT_OK)
+        rc = leat_files_write(log->picture, png, size, err);
+    if (rc == LEAT_OK && leat_event_writer_image(log->events, "batch", log->step, now_s(),
+                                                 sheet->height, sheet->width, png, size, &why) < 0)
+        rc = leat_files_fail(err, &why);
+    free(png);
+    return rc;
+}
+
+int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t tensor,
+                         int64_t first_batch, leat_error *err)
+{
+    const leat_loader_options how = { .epochs = -1, .first_batch = first_batch };
+    leat_loader *loader = NULL;
+    leat_batch *batch = NULL;
+    leat_sheet sheet = { 0 };
+    if (!leat_sheet_fits(&leat_plan_tensor(plan, tensor)->shape))
+        return LEAT_OK;
+    int rc = leat_loader_open(plan, &how, &loader, err);
+    if (rc == LEAT_E_UNSUPPORTED) /* a map that only a GPU runs */
+        return LEAT_OK;
+    if (rc == LEAT_OK)
+        rc = leat_loader_next(loader, &batch, err);
+    if (rc == LEAT_OK) {
+        const leat_view images = leat_batch_tensor(batch, tensor);
+        rc = leat_sheet_make(&images, &sheet);
+        rc = rc == LEAT_OK ? write_sheet(log, &sheet, err)
+                           : leat_fail(err, rc, "%s", leat_code_text(rc));
+        free(sheet.pixels);
+        leat_batch_release(batch);
+    }
+    leat_loader_close(&loader);
+    flush(log);
+    return rc < 0 ? leat_fail_in(err, rc, "--log: the sheet of the first batch: ") : rc;
+}
+
+int leat_train_log_close(leat_train_log **log, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (!*log)
+        return rc;
+    if ((*log)->lines) {
+        if ((*log)->events)
+            flush(*log);
+        if (fclose((*log)->lines) != 0)
+            fail_lines(*log);
+    }
+    if ((*log)->first.code != LEAT_OK)
+        rc = leat_fail(err, (*log)->first.code, "--log: %s; the log ends there",
+                       (*log)->first.message);
+    leat_event_writer_close(&(*log)->events);
+    free((*log)->path);
+    free((*log)->picture);
+    free(*log);
+    *log = NULL;
+    return rc;
+}

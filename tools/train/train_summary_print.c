@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_summary_print.h"
+
+#include <string.h>
+
+#include "files.h"
+#include "print/terminal.h"
+
+/* "32 x 32 x 64" */
+static const char *shape_text(const leat_shape *shape, char text[64])
+{
+    int n = 0;
+    *text = 0;
+    for (int32_t i = 0; i < shape->rank && n < 40; i++)
+        n +=
+            snprintf(text + n, 64 - (size_t)n, "%s%lld", i ? " x " : "", (long long)shape->dims[i]);
+    return text;
+}
+
+static const char *flops_text(double flops, char text[16])
+{
+    static const char *const units[] = { "", " k", " M", " G", " T" };
+    int unit = 0;
+    for (; flops >= 1000 && unit < 4; unit++)
+        flops /= 1000;
+    snprintf(text, 16, "%.4g%s", flops, units[unit]);
+    return text;
+}
+
+/* Widths of the columns: without devices, and with them. */
+static const struct columns {
+    int name, shape, count, flops;
+} plain = { 24, 16, 14, 10 }, narrow = { 18, 15, 11, 8 };
+
+/* "sim" of "sim:{launch_ns: 1000}", as leat doctor has it: the line has no place for options. */
+static void print_device(const char *device)
+{
+    int n = (int)strcspn(device, " {");
+    n -= n > 0 && device[n] && device[n - 1] == ':';
+    printf("  %.*s", n < 11 ? n : 11, device);
+}
+
+static void print_layer(const leat_layer_info *l, const struct columns *c, bool device)
+{
+    char shape[64], count[32], forward[16], backward[16];
+    printf("%-*.*s %-*s %*s %*s %*s", c->name, c->name, l->name, c->shape,
+           shape_text(&l->shape, shape), c->count,
+           l->n_parameters ? leat_files_count_text((uint64_t)l->n_parameters, count) : "", c->flops,
+           flops_text(l->forward_flops, forward), c->flops,
+           flops_text(l->backward_flops, backward));
+    if (device)
+        print_device(l->device);
+    putchar('\n');
+}
+
+/* Times of steps, which the trainer and the command keep: a row per step. */
+enum { TIMES_BYTES = 2 * 65536 * (int)sizeof(leat_step_times) };
+
+static int64_t in_all(const leat_train_memory *m, const leat_train_loaders *loaders)
+{
+    return m->total + loaders->train.total_bytes + loaders->eval.total_bytes + TIMES_BYTES;
+}
+
+static void print_memory(const leat_train_memory *m, const leat_train_loaders *loaders)
+{
+    char total[32], part[32], weights[32], states[32], gradients[32], activations[32], work[32];
+    if (m->limit)
+        leat_terminal_say(2, "memory: %s at most in all, of %s (%s)",
+                          leat_files_bytes_text((double)in_all(m, loaders), total),
+                          leat_files_bytes_text((double)m->limit, part), m->limit_reason);
+    leat_terminal_say(2,
+                      "memory of the model: %s: weights %s, optimizer and average %s, gradients "
+                      "%s, activations %s, copies and scratch %s",
+                      leat_files_bytes_text((double)m->total, total),
+                      leat_files_bytes_text((double)m->weights, weights),
+                      leat_files_bytes_text((double)(m->states + m->average), states),
+                      leat_files_bytes_text((double)m->gradients, gradients),
+                      leat_files_bytes_text((double)m->activations, activations),
+                      leat_files_bytes_text((double)m->workspace, work));
+    if (loaders->batch_size) {
+        printf("memory of the loader: not known without data; batches of %lld\n",
+               (long long)loaders->batch_size);
+        return;
+    }
+    printf("memory of the loader: %s, which `leat plan` lists",
+           leat_files_bytes_text((double)loaders->train.total_bytes, part));
+    if (loaders->eval.total_bytes)
+        printf("; of eval: %s", leat_files_bytes_text((double)loaders->eval.total_bytes, part));
+    printf("\nmemory of the times of steps: %s, after 65,536 steps\n",
+           leat_files_bytes_text(TIMES_BYTES, part));
+}
+
+int leat_train_summary_print(const leat_trainer *trainer, const char *path,
+                             const leat_train_loaders *loaders, leat_error *err)
+{
+    const leat_trainer_info *info = leat_trainer_get_info(trainer);
+    leat_train_memory m;
+    leat_layer_info layer, all = { .name = "in all" };
+    char bytes[32];
+    const int rc = leat_trainer_memory(trainer, &m, err);
+    if (rc < 0)
+        return rc;
+    const bool devices = info->crossings > 0;
+    const struct columns *const c = devices ? &narrow : &plain;
+    leat_terminal_say(2, "%s, %s %s", path, devices ? "on" : "all layers on", info->device);
+    printf("\n%-*s %-*s %*s %*s %*s%s\n", c->name, "layer", c->shape, "output", c->count,
+           "parameters", c->flops, "forward", c->flops, "backward", devices ? "  device" : "");
+    for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++) {
+        print_layer(&layer, c, devices);
+        all.n_parameters += layer.n_parameters;
+        all.forward_flops += layer.forward_flops;
+        all.backward_flops += layer.backward_flops;
+        all.shape = layer.shape;
+    }
+    print_layer(&all, c, false);
+    printf("\nforward, backward: floating-point operations per sample, a multiply-add is 2\n");
+    if (devices)
+        leat_terminal_say(
+            2,
+            "between devices: %lld crossings with %s per step of a full batch: outputs of "
+            "layers, their gradients, and what they read of the batch",
+            (long long)info->crossings, leat_files_bytes_text((double)info->crossed_bytes, bytes));
+    print_memory(&m, loaders);
+    return LEAT_OK;
+}
+
+void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loaders *loaders)
+{
+    leat_train_memory m;
+    char model[32], input[32], limit[32];
+    if (leat_trainer_memory(trainer, &m, NULL) < 0 || m.limit == 0 ||
+        in_all(&m, loaders) <= m.limit)
+        return;
+    fprintf(stderr,
+            "leat train: the model's %s and the loader's %s (%s) are more than the %s of memory "
+            "(%s), so the run may be killed: lower engine.memory or pipeline.batch.size\n",
+            leat_files_bytes_text((double)m.total, model),
+            leat_files_bytes_text((double)(loaders->train.total_bytes + loaders->eval.total_bytes),
+                                  input),
+            loaders->train.limit_reason, leat_files_bytes_text((double)m.limit, limit),
+            m.limit_reason);
+}
+
+static json_t *layer_json(const leat_layer_info *l)
+{
+    json_t *json = json_object(), *shape = json_array();
+    leat_json_text(json, "name", l->name);
+    leat_json_text(json, "kind", l->kind);
+    leat_json_text(json, "device", l->device);
+    for (int32_t i = 0; i < l->shape.rank; i++)
+        json_array_append_new(shape, json_integer((json_int_t)l->shape.dims[i]));
+    leat_json_add(json, "shape", shape);
+    leat_json_int(json, "parameters", l->n_parameters);
+    leat_json_real(json, "forward_flops", l->forward_flops);
+    leat_json_real(json, "backward_flops", l->backward_flops);
+    return json;
+}
+
+json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
+                                leat_error *err)
+{
+    leat_train_memory m;
+    leat_layer_info layer;
+    if (leat_trainer_memory(trainer, &m, err) < 0)
+        return NULL;
+    json_t *json = leat_json_open("train"), *layers = json_array();
+    for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++)
+        json_array_append_new(layers, layer_json(&layer));
+    leat_json_add(json, "layers", layers);
+    leat_json_int(json, "parameters", leat_trainer_get_info(trainer)->n_parameters);
+    leat_json_int(json, "crossings", leat_trainer_get_info(trainer)->crossings);
+    leat_json_int(json, "crossed_bytes", leat_trainer_get_info(trainer)->crossed_bytes);
+    leat_json_int(json, "memory_bytes", m.total);
+    leat_json_int(json, "weights_bytes", m.weights);
+    leat_json_int(json, "states_bytes", m.states);
+    leat_json_int(json, "average_bytes", m.average);
+    leat_json_int(json, "gradients_bytes", m.gradients);
+    leat_json_int(json, "activations_bytes", m.activations);
+    leat_json_int(json, "workspace_bytes", m.workspace);
+    leat_json_int(json, "loader_bytes", loaders->train.total_bytes);
+    leat_json_int(json, "eval_loader_bytes", loaders->eval.total_bytes);
+    leat_json_int(json, "limit_bytes", m.limit);
+    return json;
+}
