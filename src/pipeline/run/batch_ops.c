@@ -64,7 +64,7 @@ static leat_slot *find_locked(const leat_loader *loader, int64_t last_batch)
         return NULL;
     for (int64_t i = 0; i < loader->n_slots_made; i++) {
         leat_slot *const slot = &loader->slots[i];
-        if (slot->state == LEAT_SLOT_BATCH_OPS && (last_batch < 0 || slot->batch <= last_batch) &&
+        if (slot->state == LEAT_SLOT_BATCH_OPS && slot->batch <= last_batch &&
             slot->step_next < units_locked(loader, slot) &&
             (!oldest || slot->batch < oldest->batch))
             oldest = slot;

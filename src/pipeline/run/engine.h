@@ -152,6 +152,14 @@ typedef struct leat_tuning {
     uint64_t n_starved; /* a worker waited for the window, the consumer for a batch */
 } leat_tuning;
 
+/* Who takes the next step, and on which batches it may work. */
+typedef struct leat_turn {
+    bool is_consumer;
+    int64_t last_batch; /* INT64_MAX: any batch */
+} leat_turn;
+
+#define LEAT_WORKER_TURN ((leat_turn){ .is_consumer = false, .last_batch = INT64_MAX })
+
 struct leat_loader {
     /* --- Plan, device and range. [const after open] ------------------------------------------ */
     const leat_plan *plan;
@@ -226,8 +234,8 @@ struct leat_loader {
     bool deadline_near;                     /* the consumer has no time to compute */
     int64_t n_at_once;                      /* times in a row that it took the next batch at once */
     int64_t got_ns;                         /* it got the last batch; 0: none yet */
-    bool looks;                             /* an idle worker looks again instead of sleeping */
-    _Atomic uint32_t n_changes;             /* for those who look: wake.c counts its calls */
+    bool worker_spins;                      /* an idle worker waits without sleeping */
+    _Atomic uint32_t n_changes;             /* for threads that spin: wake.c counts its calls */
 
     /* --- Bad rows, counted in batch order. --------------------------------------------------- */
     leat_bad_log *logs, *free_logs; /* all logs [const after open]; released ones */

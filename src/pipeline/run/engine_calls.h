@@ -37,7 +37,7 @@ void leat_readahead_group_locked(leat_loader *loader);
 void leat_readahead_drop_locked(leat_loader *loader);
 /* Processes finished reads: tasks become READY. */
 void leat_readahead_reap_locked(leat_loader *loader);
-/* The oldest task that is READY and has a slot, of batches up to `last_batch` or, if that is -1, of any. */
+/* The oldest task that is READY and has a slot, of batches up to `last_batch`. */
 leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
 /* read_row.c: a leat_read_row for the loader `arg`. */
@@ -87,7 +87,7 @@ void leat_tune_idle_locked(leat_loader *loader);
  * left to do. */
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
 bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch);
-/* Takes a part of the oldest batch that has one; only of batches up to `last_batch` unless that is -1. */
+/* Takes a part of the oldest batch that has one; only of batches up to `last_batch`. */
 bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_task *out);
 /* Does the part, without the lock. *digest is what it adds to the batch's digest. */
 int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
@@ -140,10 +140,9 @@ void leat_sched_work(void *loader, int i);
  * time. Returns done(loader). */
 bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
                             int64_t until_ns);
-/* True when rows, or parts of batch ops, can be done now; only of batches up to `last_batch` unless that is
- * -1. */
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t last_batch);
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t last_batch);
+/* True when the thread whose turn it is can do rows, or parts of batch ops, now. */
+bool leat_sched_can_compute_locked(const leat_loader *loader, leat_turn turn);
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn);
 /* Puts what a thread did since start_ns into its trace. Returns the time now. */
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record);
@@ -153,12 +152,13 @@ int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t star
 void leat_takes_part_note_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
 /* The consumer computes in place of one worker, rows of any batch. */
 bool leat_takes_part_locked(const leat_loader *loader);
-/* With n workers awake and the consumer, there are as many threads as may compute, or as cores. */
+/* n workers and the consumer are as many threads as may compute, or as there are cores. */
 bool leat_takes_part_suffice(const leat_loader *loader, int64_t n);
-/* The thread waits for a short task: lets others run for a moment instead of sleeping. False: it has done so for as
- * long as a sleep takes, or there is nothing like that. The second is for workers, one at a time. */
-bool leat_takes_part_look_locked(leat_loader *loader, leat_worker *worker);
-bool leat_takes_part_worker_looks_locked(leat_loader *loader, leat_worker *worker);
+/* The thread waits for a short task: it yields its core until something changes, instead of sleeping. False: it must
+ * sleep, because it has spun for as long as a sleep takes, or because tasks are not short. The second is for workers;
+ * one of them spins at a time. */
+bool leat_takes_part_spin_locked(leat_loader *loader, leat_worker *worker);
+bool leat_takes_part_worker_spins_locked(leat_loader *loader, leat_worker *worker);
 
 /* --- wake.c ----------------------------------------------------------------------------------- */
 /* Call it after any change: it wakes the thread that the change concerns. */
@@ -169,8 +169,8 @@ void leat_wake_balance_locked(leat_loader *loader);
 void leat_wake_consumer_locked(leat_loader *loader);
 /* The loader closes: wakes everybody. */
 void leat_wake_stop(leat_loader *loader);
-/* This worker sleeps, because the consumer computes in its place. */
-bool leat_wake_parks_locked(const leat_loader *loader);
+/* The consumer computes in the place of one more worker, which has to sleep. */
+bool leat_wake_is_replaced_locked(const leat_loader *loader);
 /* A worker found nothing to do: sleeps until there may be something. */
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker);
 /* The consumer found nothing to do: sleeps until done(loader) may be true or there is work for

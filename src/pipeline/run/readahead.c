@@ -191,7 +191,7 @@ leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_ba
     const leat_readahead *const a = &loader->readahead;
     for (uint64_t i = a->tail; i < a->head; i++) {
         leat_task *const task = &a->tasks[i % LEAT_TASKS];
-        if (task->state != LEAT_TASK_READY || (last_batch >= 0 && task->batch > last_batch))
+        if (task->state != LEAT_TASK_READY || task->batch > last_batch)
             continue;
         return leat_slot_can_claim_locked(loader, task->batch) ? task : NULL;
     }

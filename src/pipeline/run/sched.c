@@ -11,31 +11,32 @@
 
 /* --- which rows ------------------------------------------------------------------------------- */
 
-/* A worker (called with last_batch = -1) may always compute. The consumer computes only while a worker sleeps, so
- * that no more threads compute than engine.threads says, and only if its deadline leaves time for it. */
-static bool may_compute_locked(const leat_loader *loader, int64_t last_batch)
+/* A worker may always compute. The consumer computes only while a worker sleeps, so that no more threads compute than
+ * engine.threads says, and only if its deadline leaves time for it. */
+static bool may_compute_locked(const leat_loader *loader, leat_turn turn)
 {
-    return last_batch < 0 || !loader->n_threads || (loader->n_asleep > 0 && !loader->deadline_near);
+    return !turn.is_consumer || !loader->n_threads ||
+           (loader->n_asleep > 0 && !loader->deadline_near);
 }
 
 /* The next rows have no task, and can be computed. */
 static bool can_claim_locked(const leat_loader *loader, int64_t last_batch)
 {
     const leat_readahead *const a = &loader->readahead;
-    return leat_readahead_is_off(a) && !a->token_taken &&
-           (last_batch < 0 || a->batch <= last_batch) &&
+    return leat_readahead_is_off(a) && !a->token_taken && a->batch <= last_batch &&
            leat_slot_can_claim_locked(loader, a->batch);
 }
 
-bool leat_sched_can_compute_locked(const leat_loader *loader, int64_t last_batch)
+bool leat_sched_can_compute_locked(const leat_loader *loader, leat_turn turn)
 {
-    return may_compute_locked(loader, last_batch) &&
-           (leat_readahead_find_locked(loader, last_batch) || can_claim_locked(loader, last_batch));
+    return may_compute_locked(loader, turn) &&
+           (leat_readahead_find_locked(loader, turn.last_batch) ||
+            can_claim_locked(loader, turn.last_batch));
 }
 
-bool leat_sched_can_batch_ops_locked(const leat_loader *loader, int64_t last_batch)
+bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn)
 {
-    return may_compute_locked(loader, last_batch) && leat_batch_ops_can_locked(loader, last_batch);
+    return may_compute_locked(loader, turn) && leat_batch_ops_can_locked(loader, turn.last_batch);
 }
 
 /* Without read-ahead: claims the next rows in order. */
@@ -60,13 +61,13 @@ static void claim_next_locked(leat_loader *loader, leat_row_work *out)
     }
 }
 
-static bool take_work_locked(leat_loader *loader, int64_t last_batch, leat_row_work *out)
+static bool take_work_locked(leat_loader *loader, leat_turn turn, leat_row_work *out)
 {
-    if (loader->stop || !may_compute_locked(loader, last_batch))
+    if (loader->stop || !may_compute_locked(loader, turn))
         return false;
-    leat_task *const task = leat_readahead_find_locked(loader, last_batch);
+    leat_task *const task = leat_readahead_find_locked(loader, turn.last_batch);
     if (!task) {
-        const bool can = can_claim_locked(loader, last_batch);
+        const bool can = can_claim_locked(loader, turn.last_batch);
         if (can)
             claim_next_locked(loader, out);
         return can;
@@ -126,7 +127,7 @@ static void book_locked(leat_loader *loader, leat_worker *worker, const leat_row
 }
 
 static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
-                            int64_t last_batch)
+                            leat_turn turn)
 {
     leat_outcome outcome;
     const leat_timing_rate rate = leat_task_timing_rate_locked(loader);
@@ -136,19 +137,19 @@ static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
     book_locked(loader, worker, work, &outcome);
-    loader->help_ns += last_batch < 0 ? 0 : outcome.ns;
+    loader->help_ns += turn.is_consumer ? outcome.ns : 0;
     worker->idle_since = 0;
     leat_wake_consumer_locked(loader);
 }
 
 /* Does a part of the batch ops of a batch. Returns false if there is none. */
-static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64_t last_batch)
+static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
     leat_batch_ops_task task;
     leat_error error;
     uint64_t digest;
-    if (loader->stop || !may_compute_locked(loader, last_batch) ||
-        !leat_batch_ops_take_locked(loader, last_batch, &task))
+    if (loader->stop || !may_compute_locked(loader, turn) ||
+        !leat_batch_ops_take_locked(loader, turn.last_batch, &task))
         return false;
     const int64_t batch = task.slot->batch;
     leat_wake_balance_locked(loader);
@@ -159,7 +160,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
-    loader->help_ns += last_batch < 0 ? 0 : end - start;
+    loader->help_ns += turn.is_consumer ? end - start : 0;
     leat_batch_ops_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
     if (task.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
@@ -170,7 +171,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, int64
 /* --- who does what ---------------------------------------------------------------------------- */
 
 /* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
-static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t last_batch)
+static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
     leat_row_work work;
     leat_readahead_reap_locked(loader);
@@ -186,10 +187,10 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, int64_t last_b
         leat_ship_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
-    } else if (run_batch_ops_locked(loader, worker, last_batch)) {
+    } else if (run_batch_ops_locked(loader, worker, turn)) {
         return true;
-    } else if (take_work_locked(loader, last_batch, &work)) {
-        run_work_locked(loader, worker, &work, last_batch);
+    } else if (take_work_locked(loader, turn, &work)) {
+        run_work_locked(loader, worker, &work, turn);
     } else {
         return false;
     }
@@ -202,7 +203,7 @@ void leat_sched_work(void *arg, int i)
     leat_worker *const worker = &loader->workers[i];
     pthread_mutex_lock(&loader->lock);
     while (!loader->stop) {
-        if (leat_wake_parks_locked(loader) || !step_locked(loader, worker, -1))
+        if (leat_wake_is_replaced_locked(loader) || !step_locked(loader, worker, LEAT_WORKER_TURN))
             leat_wake_sleep_locked(loader, worker);
     }
     pthread_mutex_unlock(&loader->lock);
@@ -218,8 +219,11 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
         until_ns && (loader->sample_ns <= 0 || 2 * loader->sample_ns * (double)loader->task_rows >
                                                    (double)(until_ns - leat_clock_ns()));
     while (!is_done) {
-        const bool worked = step_locked(
-            loader, worker, leat_takes_part_locked(loader) ? INT64_MAX : loader->next_batch);
+        const leat_turn turn = { .is_consumer = true,
+                                 .last_batch = leat_takes_part_locked(loader)
+                                                   ? INT64_MAX
+                                                   : loader->next_batch };
+        const bool worked = step_locked(loader, worker, turn);
         is_done = done(loader);
         if (!is_done && until_ns && leat_clock_ns() >= until_ns)
             break; /* after a step, so that even a deadline of 0 makes progress */

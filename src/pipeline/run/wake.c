@@ -58,7 +58,7 @@ static bool can_start_locked(const leat_loader *loader)
            leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
-bool leat_wake_parks_locked(const leat_loader *loader)
+bool leat_wake_is_replaced_locked(const leat_loader *loader)
 {
     return leat_takes_part_locked(loader) && loader->taking && !loader->waits_for &&
            !can_start_locked(loader) &&
@@ -71,9 +71,9 @@ static bool worth_waking_locked(const leat_loader *loader)
 {
     if (can_start_locked(loader))
         return true;
-    if (leat_sched_can_batch_ops_locked(loader, -1))
+    if (leat_sched_can_batch_ops_locked(loader, LEAT_WORKER_TURN))
         return true;
-    if (!leat_sched_can_compute_locked(loader, -1))
+    if (!leat_sched_can_compute_locked(loader, LEAT_WORKER_TURN))
         return false;
     if (leat_takes_part_locked(loader) && !loader->waits_for)
         return !leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
@@ -89,9 +89,9 @@ static bool worth_waking_locked(const leat_loader *loader)
 /* The sleeping consumer could do something. */
 static bool concerns_consumer_locked(const leat_loader *loader)
 {
-    return can_start_locked(loader) ||
-           leat_sched_can_batch_ops_locked(loader, loader->next_batch) ||
-           leat_sched_can_compute_locked(loader, loader->next_batch) || needs_leader_locked(loader);
+    const leat_turn turn = { .is_consumer = true, .last_batch = loader->next_batch };
+    return can_start_locked(loader) || leat_sched_can_batch_ops_locked(loader, turn) ||
+           leat_sched_can_compute_locked(loader, turn) || needs_leader_locked(loader);
 }
 
 /* Wakes the consumer if what it waits for is there. Then wakes one thread for the work there is:
@@ -188,10 +188,10 @@ void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
         lead_locked(loader, worker, LEAT_WORKER, 0);
         return;
     }
-    if (leat_takes_part_worker_looks_locked(loader, worker))
+    if (leat_takes_part_worker_spins_locked(loader, worker))
         return;
     worker->idle_since = 0;
-    if (!leat_wake_parks_locked(loader))
+    if (!leat_wake_is_replaced_locked(loader))
         leat_tune_idle_locked(loader);
     loader->n_sleepers++;
     while (!loader->n_signals && !loader->stop)
@@ -205,7 +205,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
 {
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
-    if (leat_takes_part_look_locked(loader, worker))
+    if (leat_takes_part_spin_locked(loader, worker))
         return;
     loader->waits_for = done;
     if (needs_leader_locked(loader)) {
