@@ -160,6 +160,16 @@ typedef struct leat_turn {
 
 #define LEAT_WORKER_TURN ((leat_turn){ .is_consumer = false, .last_batch = INT64_MAX })
 
+/* The next row that no thread has taken: for a task that is read ahead, or for a worker that reads by itself. The holder
+ * of the token may read and move it; with the engine lock other threads may read `batch`. If nobody holds the token,
+ * the engine lock is enough. */
+typedef struct leat_cursor {
+    bool token_taken; /* a thread reads ahead [engine lock] */
+    int64_t batch;    /* [engine lock to change] */
+    uint64_t row;     /* of that batch */
+    leat_order_cache order;
+} leat_cursor;
+
 struct leat_loader {
     /* --- Plan, device and range. [const after open] ------------------------------------------ */
     const leat_plan *plan;
@@ -219,13 +229,14 @@ struct leat_loader {
     bool short_of_memory; /* an allocation failed: the loader continues with those it has */
 
     /* --- Stages of a batch: each cursor moves in batch order. -------------------------------- */
-    leat_readahead readahead; /* which rows come next, and their bytes */
-    char reader_reason[160];  /* why the reader is not the one of the config; "": it is */
-    int64_t reserve_batch;    /* the first batch without a slot */
-    int64_t n_in_batch_ops;   /* slots in that state */
-    int64_t ship_batch;       /* the next to copy */
-    bool shipping;            /* a thread copies, or notes copies in the trace */
-    int64_t traced_batch;     /* the next batch whose copy is traced [thread with `shipping`] */
+    leat_cursor cursor;
+    leat_readahead readahead;
+    char reader_reason[160]; /* why the reader is not the one of the config; "": it is */
+    int64_t reserve_batch;   /* the first batch without a slot */
+    int64_t n_in_batch_ops;  /* slots in that state */
+    int64_t ship_batch;      /* the next to copy */
+    bool shipping;           /* a thread copies, or notes copies in the trace */
+    int64_t traced_batch;    /* the next batch whose copy is traced [thread with `shipping`] */
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
     int n_sleepers;                         /* workers that wait on `work` and were not signalled */
@@ -264,6 +275,16 @@ struct leat_loader {
     int64_t sleep_ns, n_asleep; /* workers slept for sleep_ns + n_asleep * (time since open) */
 };
 
+/* Moves the cursor behind n rows of its batch. */
+static inline void leat_cursor_advance(leat_cursor *cursor, const leat_order_place *place,
+                                       uint64_t n)
+{
+    cursor->row += n;
+    if (cursor->row == place->rows) {
+        cursor->row = 0;
+        cursor->batch++;
+    }
+}
 static inline leat_batch *leat_loader_batch(const leat_loader *loader, int64_t batch)
 {
     leat_check(batch >= 0);

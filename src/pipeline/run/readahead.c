@@ -40,7 +40,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
 {
     leat_readahead *const a = &loader->readahead;
     const leat_plan *const plan = loader->plan;
-    a->batch = loader->first_batch;
+    loader->cursor.batch = loader->first_batch;
     a->by_threads = leat_budget_reads_in_threads(plan);
     if (plan->engine.io == LEAT_IO_DIRECT && plan->source->table->locate &&
         !plan->source->table->read)
@@ -167,13 +167,14 @@ void leat_readahead_close(leat_loader *loader)
 bool leat_readahead_can_locked(const leat_loader *loader)
 {
     const leat_readahead *const a = &loader->readahead;
-    if (!a->reader || a->token_taken || loader->stop)
+    if (!a->reader || loader->cursor.token_taken || loader->stop)
         return false;
     if (a->unsubmitted)
         return true;
     if (leat_readahead_is_off(a))
         return false;
-    if (a->batch >= loader->end_batch || (loader->plan->prefetch == 0 && a->batch >= loader->asked))
+    const int64_t next = loader->cursor.batch;
+    if (next >= loader->end_batch || (loader->plan->prefetch == 0 && next >= loader->asked))
         return false;
     const uint64_t open = a->head - a->tail;
     if (open == LEAT_TASKS ||

@@ -3,7 +3,8 @@
  * readahead.h: the state of reading ahead: a ring of tasks, and a ring of memory for their bytes. readahead.c changes
  * it; sched.c takes READY tasks; tune.c sets the window. Invariant: tasks are added and freed in the order of their rows.
  *
- * The read-ahead token is `token_taken`: the thread that has set it may use the fields marked [token]. */
+ * The read-ahead token is `token_taken` of the loader's cursor: the thread that has set it may use the fields marked
+ * [token]. */
 #ifndef LEAT_READAHEAD_H
 #define LEAT_READAHEAD_H
 
@@ -44,7 +45,6 @@ typedef struct leat_task {
 
 typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 
-/* Without a reader, only batch, row and order are used. */
 typedef struct leat_readahead {
     leat_reader *reader; /* [const after open] */
     bool by_threads;  /* it reads in threads: records are files of their own [const after open] */
@@ -58,16 +58,11 @@ typedef struct leat_readahead {
     uint64_t used_to, used_from; /* read memory in use */
     uint32_t in_flight;          /* reads */
 
-    /* What is prepared next, or claimed by a worker that reads by itself. The holder of the token may read
-     * these; fields marked [engine lock to change] also need the lock to be changed. If nobody holds the
-     * token: engine lock. */
-    bool token_taken; /* a thread holds the token [engine lock] */
-    int64_t batch;    /* of the next row [engine lock to change] */
-    uint64_t row;
-    leat_order_cache order;
-    leat_coalesce coalesce;
-    bool stashed;        /* tasks[head] is prepared but had no room */
-    bool unsubmitted;    /* the kernel left reads queued [engine lock to change] */
+    /* The group that is being made. */
+    leat_coalesce coalesce; /* [token] */
+    bool
+        stashed; /* tasks[head] is prepared but had no room [token, or engine lock while it is free] */
+    bool unsubmitted;    /* the kernel left reads queued [engine lock to change, token to read] */
     bool blocked;        /* the last group ended because there was no room [engine lock] */
     uint64_t blocked_at; /* tail at that moment [engine lock] */
 

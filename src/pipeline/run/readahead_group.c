@@ -59,21 +59,22 @@ typedef struct leat_readahead_limits {
 static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_limits *now)
 {
     leat_readahead *const a = &loader->readahead;
+    leat_cursor *const next = &loader->cursor;
     const leat_plan *const plan = loader->plan;
     uint64_t total = 0;
-    task->batch = a->batch;
-    task->row = a->row;
-    task->place = leat_order_find(&plan->order, &a->order, (uint64_t)a->batch);
+    task->batch = next->batch;
+    task->row = next->row;
+    task->place = leat_order_find(&plan->order, &next->order, (uint64_t)next->batch);
     task->bytes = 0;
-    const uint64_t rest = task->place.rows - a->row;
+    const uint64_t rest = task->place.rows - next->row;
     const uint64_t n_rows = leat_order_whole_rows(
-        &plan->order, leat_order_position(&task->place, a->row), now->task_rows, LEAT_TASK_ROWS);
+        &plan->order, leat_order_position(&task->place, next->row), now->task_rows, LEAT_TASK_ROWS);
     task->n = 0;
     for (uint64_t i = 0; i < n_rows && i < rest; i++) {
         leat_row_read *const row = &task->rows[i];
         leat_extent at;
         *row = (leat_row_read){ .task = task };
-        leat_order_row(&plan->order, &a->order, &task->place, a->row + i, &row->sample,
+        leat_order_row(&plan->order, &next->order, &task->place, next->row + i, &row->sample,
                        &row->epoch);
         if (!is_next_part(plan, task->rows, i) && locate(loader, row, &at)) {
             row->fd = at.fd;
@@ -114,16 +115,6 @@ static void queue(leat_readahead *a, leat_task *task)
     }
 }
 
-/* Moves the cursor behind the rows of a task. */
-static void advance(leat_readahead *a, const leat_task *task)
-{
-    a->row += task->n;
-    if (a->row == task->place.rows) {
-        a->row = 0;
-        a->batch++;
-    }
-}
-
 /* Tasks that are submitted together. */
 typedef struct leat_group {
     uint64_t head; /* behind its last task */
@@ -140,7 +131,8 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_readah
     leat_task *before = NULL;
     uint64_t bytes = 0;
     while (g.head < now->tail + LEAT_TASKS && g.n_reads < GROUP_READS &&
-           g.n_reads + LEAT_TASK_ROWS <= now->room && a->batch < end && bytes < LEAT_GROUP_BYTES) {
+           g.n_reads + LEAT_TASK_ROWS <= now->room && loader->cursor.batch < end &&
+           bytes < LEAT_GROUP_BYTES) {
         leat_task *const task = &a->tasks[g.head % LEAT_TASKS];
         if (!a->stashed)
             prepare(loader, task, now);
@@ -152,7 +144,7 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_readah
         a->stashed = g.blocked = n_reads < 0;
         if (g.blocked)
             break;
-        advance(a, task);
+        leat_cursor_advance(&loader->cursor, &task->place, task->n);
         g.n_reads += (uint32_t)n_reads;
         g.n_rows += task->n_pending;
         bytes += task->bytes;
@@ -216,8 +208,8 @@ void leat_readahead_group_locked(leat_loader *loader)
         .task_rows = loader->task_rows < LEAT_TASK_ROWS ? loader->task_rows : LEAT_TASK_ROWS,
         .room = (a->by_threads ? LEAT_READER_ROWS : LEAT_READER_DEPTH) - a->in_flight,
     };
-    leat_check(!a->token_taken);
-    a->token_taken = true;
+    leat_check(!loader->cursor.token_taken);
+    loader->cursor.token_taken = true;
     leat_wake_balance_locked(loader); /* this takes a while: others may compute */
     pthread_mutex_unlock(&loader->lock);
     const leat_group group = make_group(loader, end, &now);
@@ -235,5 +227,5 @@ void leat_readahead_group_locked(leat_loader *loader)
     a->unsubmitted = n_left > 0;
     if (n_left < 0 && !a->refused)
         give_up_locked(loader, -n_left);
-    a->token_taken = false;
+    loader->cursor.token_taken = false;
 }

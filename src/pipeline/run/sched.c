@@ -22,9 +22,9 @@ static bool may_compute_locked(const leat_loader *loader, leat_turn turn)
 /* The next rows have no task, and can be computed. */
 static bool can_claim_locked(const leat_loader *loader, int64_t last_batch)
 {
-    const leat_readahead *const a = &loader->readahead;
-    return leat_readahead_is_off(a) && !a->token_taken && a->batch <= last_batch &&
-           leat_slot_can_claim_locked(loader, a->batch);
+    const leat_cursor *const next = &loader->cursor;
+    return leat_readahead_is_off(&loader->readahead) && !next->token_taken &&
+           next->batch <= last_batch && leat_slot_can_claim_locked(loader, next->batch);
 }
 
 bool leat_sched_can_compute_locked(const leat_loader *loader, leat_turn turn)
@@ -42,23 +42,19 @@ bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn)
 /* Without read-ahead: claims the next rows in order. */
 static void claim_next_locked(leat_loader *loader, leat_row_work *out)
 {
-    leat_readahead *const a = &loader->readahead;
+    leat_cursor *const next = &loader->cursor;
     const leat_order *const order = &loader->plan->order;
-    const leat_order_place place = leat_order_find(order, &a->order, (uint64_t)a->batch);
-    const uint64_t rest = place.rows - a->row;
-    const uint64_t n = leat_order_whole_rows(order, leat_order_position(&place, a->row),
+    const leat_order_place place = leat_order_find(order, &next->order, (uint64_t)next->batch);
+    const uint64_t rest = place.rows - next->row;
+    const uint64_t n = leat_order_whole_rows(order, leat_order_position(&place, next->row),
                                              loader->task_rows, UINT64_MAX);
-    *out = (leat_row_work){ .slot = leat_slot_claim_locked(loader, a->batch, &place),
+    *out = (leat_row_work){ .slot = leat_slot_claim_locked(loader, next->batch, &place),
                             .place = place,
-                            .batch = a->batch,
-                            .row = a->row,
+                            .batch = next->batch,
+                            .row = next->row,
                             .n = rest < n ? rest : n };
-    a->stashed = false; /* the stashed task was prepared for these rows */
-    a->row += out->n;
-    if (a->row == place.rows) {
-        a->row = 0;
-        a->batch++;
-    }
+    loader->readahead.stashed = false; /* the stashed task was prepared for these rows */
+    leat_cursor_advance(next, &place, out->n);
 }
 
 static bool take_work_locked(leat_loader *loader, leat_turn turn, leat_row_work *out)
@@ -180,7 +176,7 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
         leat_ship_next_locked(loader);
         leat_sched_trace(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
     } else if (leat_readahead_can_locked(loader)) {
-        const int64_t start = leat_clock_ns(), batch = loader->readahead.batch;
+        const int64_t start = leat_clock_ns(), batch = loader->cursor.batch;
         leat_readahead_group_locked(loader);
         leat_sched_trace(worker, LEAT_TRACE_READAHEAD, start, batch, 0, 0, 0);
     } else if (leat_ship_can_make_locked(loader)) {

@@ -267,7 +267,7 @@ static bool window_blocks_locked(const leat_loader *loader)
     if (limit >= loader->end_batch)
         return false;
     if (leat_readahead_is_off(a))
-        return !a->token_taken && a->batch >= limit;
+        return !loader->cursor.token_taken && loader->cursor.batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
         if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
             return a->tasks[i % LEAT_TASKS].batch >= limit;

@@ -78,10 +78,10 @@ static bool worth_waking_locked(const leat_loader *loader)
     if (leat_takes_part_locked(loader) && !loader->waits_for)
         return !leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
     const leat_readahead *const a = &loader->readahead;
-    if (!leat_readahead_is_off(a) || a->token_taken || loader->device || loader->deadline_near ||
-        loader->sample_ns <= 0)
+    if (!leat_readahead_is_off(a) || loader->cursor.token_taken || loader->device ||
+        loader->deadline_near || loader->sample_ns <= 0)
         return true;
-    const int64_t n_open = leat_loader_window_end(loader) - a->batch;
+    const int64_t n_open = leat_loader_window_end(loader) - loader->cursor.batch;
     const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
     return rows * loader->sample_ns >= WAKE_NS;
 }
