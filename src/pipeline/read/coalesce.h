@@ -19,13 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct leat_task;
+struct leat_read_task;
 
 #define LEAT_COALESCE_ALIGN 4096 /* blocks of direct reads */
 
 /* A row and its read. */
 typedef struct leat_row_read {
-    struct leat_task *task;
+    struct leat_read_task *task;
     struct leat_row_read *next; /* the next row of the same read; NULL: none */
     uint64_t sample, epoch;
     uint8_t *bytes;    /* NULL: not read ahead */

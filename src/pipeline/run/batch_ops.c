@@ -92,31 +92,31 @@ static uint64_t part_of(const leat_loader *loader, const leat_slot *slot, uint64
     return share > least ? share : least;
 }
 
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_task *out)
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_part *out)
 {
     leat_slot *const slot = find_locked(loader, last_batch);
     if (!slot)
         return false;
-    const uint64_t units = units_locked(loader, slot), part = part_of(loader, slot, units);
-    *out = (leat_batch_ops_task){ .slot = slot, .op = slot->step, .from = slot->step_next };
-    out->to = units - out->from < part ? units : out->from + part;
+    const uint64_t units = units_locked(loader, slot), n = part_of(loader, slot, units);
+    *out = (leat_batch_ops_part){ .slot = slot, .op = slot->step, .from = slot->step_next };
+    out->to = units - out->from < n ? units : out->from + n;
     slot->step_next = out->to;
     return true;
 }
 
-void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *task,
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_part *part,
                                 uint64_t digest, const leat_error *failed)
 {
-    leat_slot *const slot = task->slot;
-    leat_check(slot->state == LEAT_SLOT_BATCH_OPS && task->op == slot->step);
-    leat_check(slot->n_left >= task->to - task->from);
+    leat_slot *const slot = part->slot;
+    leat_check(slot->state == LEAT_SLOT_BATCH_OPS && part->op == slot->step);
+    leat_check(slot->n_left >= part->to - part->from);
     if (failed)
         slot->error = *failed;
     slot->digest += digest;
-    slot->n_left -= task->to - task->from;
+    slot->n_left -= part->to - part->from;
     if (slot->n_left == 0) {
         loader->n_in_batch_ops--;
-        begin_step_locked(loader, slot, task->op + 1);
+        begin_step_locked(loader, slot, part->op + 1);
     }
 }
 
@@ -159,11 +159,11 @@ static void mix_pair(const leat_plan *plan, const leat_plan_batch_op *batch_op,
                  label->row_bytes / sizeof(float), (float)own);
 }
 
-static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
+static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
                      leat_error *err)
 {
-    const leat_slot *const slot = task->slot;
-    const leat_plan_batch_op *const batch_op = &plan->batch_ops[task->op];
+    const leat_slot *const slot = part->slot;
+    const leat_plan_batch_op *const batch_op = &plan->batch_ops[part->op];
     leat_rng rng =
         leat_rng_make(plan->seed, slot->place.number, slot->place.epoch, batch_op->stream);
     leat_plan64 drawn = { { 0 } };
@@ -180,30 +180,30 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
     if (rc < 0)
         return rc;
     const leat_perm perm = leat_perm_make(n, key, 0, 0);
-    for (uint64_t i = task->from; i < task->to; i++) {
+    for (uint64_t i = part->from; i < part->to; i++) {
         const uint64_t a = leat_perm_at(&perm, 2 * i), b = leat_perm_at(&perm, 2 * i + 1);
         mix_pair(plan, batch_op, &drawn, own, slot->memory, list ? list[a] : a, list ? list[b] : b);
     }
     return LEAT_OK;
 }
 
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
                        uint64_t *digest, leat_error *err)
 {
-    const leat_slot *const slot = task->slot;
+    const leat_slot *const slot = part->slot;
     *digest = 0;
-    if (task->op == plan->n_batch_ops) {
-        for (uint64_t row = task->from; row < task->to; row++)
+    if (part->op == plan->n_batch_ops) {
+        for (uint64_t row = part->from; row < part->to; row++)
             *digest += leat_slot_digest_row(plan, &slot->place, slot->memory, row);
         return LEAT_OK;
     }
     const bool by_cpu = ++worker->n_timed % CPU_EVERY == 0;
     const int64_t cpu = by_cpu ? leat_clock_cpu_ns() : 0, start = leat_clock_ns();
-    const uint64_t n = 2 * (task->to - task->from);
+    const uint64_t n = 2 * (part->to - part->from);
     leat_trace_stage *const stage =
-        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_ops + task->op];
-    const int rc = mix_pairs(plan, worker, task, err);
-    leat_trace_count(stage, n, n * plan->chains[plan->batch_ops[task->op].chain].row_bytes);
+        &worker->trace.stages[leat_timing_n_stages(plan) - plan->n_batch_ops + part->op];
+    const int rc = mix_pairs(plan, worker, part, err);
+    leat_trace_count(stage, n, n * plan->chains[plan->batch_ops[part->op].chain].row_bytes);
     const int64_t ns = leat_clock_ns() - start;
     if (by_cpu)
         leat_trace_cpu(stage, n, leat_clock_cpu_ns() - cpu, ns);

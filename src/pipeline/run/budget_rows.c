@@ -87,7 +87,7 @@ static void add_workers(const leat_budget_division *d)
 static void add_reading(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
-    const int64_t task_bytes = b->read_bytes ? LEAT_TASKS * (int64_t)sizeof(leat_task) : 0;
+    const int64_t task_bytes = b->read_bytes ? LEAT_TASKS * (int64_t)sizeof(leat_read_task) : 0;
     const int64_t n_handles = b->prefetch_most + 2 * d->facts->hold + LEAT_INFO_RING;
     const int64_t handle_bytes =
         (int64_t)sizeof(leat_batch) + d->plan->n_tensors * (int64_t)sizeof(leat_view);

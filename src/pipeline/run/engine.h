@@ -4,7 +4,7 @@
  * lock guards all that changes. No row work, I/O, copy or allocation is done while holding it.
  *
  *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
- *   task.c, task_gather.c  computes rows          ship.c       copies batches to a device
+ *   task.c       computes rows                    ship.c       copies batches to a device
  *   batch_ops.c  ops on whole batches             ship_ops.c   ops on a device
  *   slot.c       memory of batches                bad_rows.c   records that failed
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
@@ -13,15 +13,15 @@
  *   engine_calls.h: what these files offer to each other
  *
  * DESIGN. Every batch has one slot while it is made. Row j of the batch has a fixed place in
- * that slot. Work is cut into tasks: a few neighbouring rows of one batch. Tasks are claimed in
- * order and end in any order. A batch is complete when n_left of its slot is 0.
+ * that slot. Work is cut into tasks: a few neighbouring rows of one batch. If their bytes are read ahead, the task has
+ * a read task, which is made first. Tasks are claimed in order and end in any order. A batch is complete when n_left of its slot is 0.
  *
  *   slot:  FREE ─in batch order▶ RESERVED ─first task claimed▶ FILLING ─n_left = 0▶ [BATCH_OPS ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
  *          FULL ─ship▶ SHIPPING ─copied▶ FREE                                              (device)
  *   batch: EMPTY ─next▶ HELD ─release▶ RELEASED ─ring comes round, next▶ HELD …             (host)
  *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
- *   task:  FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
+ *   read task: FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
  *
  * A slot is RESERVED if a later batch needed a slot first: it is assigned to its batch, which has no
  * rows yet. A slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each
@@ -102,11 +102,11 @@ typedef struct leat_slot {
 } leat_slot;
 
 /* Some pairs of rows for one op; or, when op is n_batch_ops, some rows for their digests. */
-typedef struct leat_batch_ops_task {
+typedef struct leat_batch_ops_part {
     leat_slot *slot;
     int32_t op;
     uint64_t from, to;
-} leat_batch_ops_task;
+} leat_batch_ops_part;
 
 typedef enum leat_batch_state {
     LEAT_BATCH_EMPTY,

@@ -38,10 +38,8 @@ void leat_readahead_drop_locked(leat_loader *loader);
 /* Processes finished reads: tasks become READY. */
 void leat_readahead_reap_locked(leat_loader *loader);
 /* The oldest task that is READY and has a slot, of batches up to `last_batch`. */
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
-void leat_readahead_done_locked(leat_loader *loader, leat_task *task);
-/* read_row.c: a leat_read_row for the loader `arg`. */
-int leat_read_row_now(void *loader, leat_row_read *row);
+leat_read_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
+void leat_readahead_done_locked(leat_loader *loader, leat_read_task *task);
 
 /* --- ship.c ----------------------------------------------------------------------------------- */
 int leat_ship_open(leat_loader *loader, leat_error *err);
@@ -88,12 +86,12 @@ void leat_tune_idle_locked(leat_loader *loader);
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
 bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch);
 /* Takes a part of the oldest batch that has one; only of batches up to `last_batch`. */
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_task *out);
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_part *out);
 /* Does the part, without the lock. *digest is what it adds to the batch's digest. */
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_task *task,
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
                        uint64_t *digest, leat_error *err);
 /* failed: NULL, or the error of leat_batch_ops_run(). */
-void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_task *task,
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_part *part,
                                 uint64_t digest, const leat_error *failed);
 
 /* --- bad_rows.c ------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
  * reads it into scratch. A row whose read failed or came back short is read again there with
  * pread, which reports the true error. If the kernel refuses reads while the loader runs, all
  * queued reads count as failed, and no more are made. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,28 @@ static bool can_read_directly(const leat_loader *loader)
     return leat_descriptors_want(n, 0).room >= (int64_t)n;
 }
 
+/* Makes one read, in a thread of the reader (reader_threads.h): the first call asks the disk for what the page cache
+ * lacks, the second waits for it. Changes nothing but the row, so it needs no lock. */
+static int read_row(void *arg, leat_row_read *row)
+{
+    const leat_plan *const plan = ((const leat_loader *)arg)->plan;
+    uint8_t *const to = leat_row_read_to(row);
+    const bool again = row->waited;
+    int rc = LEAT_OK;
+    if (!row->is_entry) {
+        rc = plan->source->table->read(plan->source, leat_order_record(&plan->order, row->sample),
+                                       to, row->length, &row->fd);
+        row->waited |= row->fd >= 0;
+    } else if (again) {
+        rc = leat_source_pread(row->fd, to, row->length, row->from, NULL, NULL);
+    } else {
+        row->waited = !leat_source_pread_begin(row->fd, to, row->length, row->from);
+    }
+    if (rc < 0)
+        return rc == LEAT_E_AGAIN ? EMFILE : EIO;
+    return row->waited && !again ? EINPROGRESS : 0;
+}
+
 int leat_readahead_open(leat_loader *loader, leat_error *err)
 {
     leat_readahead *const a = &loader->readahead;
@@ -56,9 +79,9 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     a->bytes = a->bytes_ahead = (uint64_t)loader->budget.read_bytes;
     a->is_single = a->by_threads;
     const bool direct = plan->engine.io == LEAT_IO_DIRECT && can_read_directly(loader);
-    const int rc = a->by_threads ? leat_reader_open_threads(&a->reader, a->bytes, leat_read_row_now,
-                                                            loader, err)
-                                 : leat_reader_open(&a->reader, a->bytes, direct, err);
+    const int rc = a->by_threads
+                       ? leat_reader_open_threads(&a->reader, a->bytes, read_row, loader, err)
+                       : leat_reader_open(&a->reader, a->bytes, direct, err);
     if (rc == LEAT_E_UNSUPPORTED && plan->engine.reader == LEAT_READER_AUTO) {
         snprintf(loader->reader_reason, sizeof loader->reader_reason, "%.150s",
                  err             ? err->message
@@ -91,7 +114,7 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
 
 /* All reads of a task are done: puts them into the trace. Tasks of one reap share one reading of
  * the clock. */
-static void note_read_locked(leat_loader *loader, const leat_task *task)
+static void note_read_locked(leat_loader *loader, const leat_read_task *task)
 {
     leat_readahead *const a = &loader->readahead;
     if (!a->reaped_ns)
@@ -123,9 +146,9 @@ static void finished(void *arg, leat_row_read *first, int result)
             loader->n_reads_again++;
         else
             loader->n_bytes_read += row->size;
-        leat_check(row->task->state == LEAT_TASK_READING && row->task->n_pending > 0);
+        leat_check(row->task->state == LEAT_READ_TASK_READING && row->task->n_pending > 0);
         if (--row->task->n_pending == 0) {
-            row->task->state = LEAT_TASK_READY;
+            row->task->state = LEAT_READ_TASK_READY;
             note_read_locked(loader, row->task);
             leat_tune_read_locked(loader, row->task->submitted_ns && !row->task->at_once
                                               ? a->reaped_ns - row->task->submitted_ns
@@ -187,27 +210,27 @@ bool leat_readahead_can_locked(const leat_loader *loader)
     return open + (LEAT_TASKS - a->n_done) / 4 <= LEAT_TASKS;
 }
 
-leat_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch)
+leat_read_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch)
 {
     const leat_readahead *const a = &loader->readahead;
     for (uint64_t i = a->tail; i < a->head; i++) {
-        leat_task *const task = &a->tasks[i % LEAT_TASKS];
-        if (task->state != LEAT_TASK_READY || task->batch > last_batch)
+        leat_read_task *const task = &a->tasks[i % LEAT_TASKS];
+        if (task->state != LEAT_READ_TASK_READY || task->batch > last_batch)
             continue;
         return leat_slot_can_claim_locked(loader, task->batch) ? task : NULL;
     }
     return NULL;
 }
 
-void leat_readahead_done_locked(leat_loader *loader, leat_task *task)
+void leat_readahead_done_locked(leat_loader *loader, leat_read_task *task)
 {
     leat_readahead *const a = &loader->readahead;
-    leat_check(task->state == LEAT_TASK_RUNNING);
-    task->state = LEAT_TASK_DONE;
+    leat_check(task->state == LEAT_READ_TASK_RUNNING);
+    task->state = LEAT_READ_TASK_DONE;
     a->n_done++;
-    while (a->tail < a->head && a->tasks[a->tail % LEAT_TASKS].state == LEAT_TASK_DONE) {
-        leat_task *const oldest = &a->tasks[a->tail % LEAT_TASKS];
-        oldest->state = LEAT_TASK_FREE;
+    while (a->tail < a->head && a->tasks[a->tail % LEAT_TASKS].state == LEAT_READ_TASK_DONE) {
+        leat_read_task *const oldest = &a->tasks[a->tail % LEAT_TASKS];
+        oldest->state = LEAT_READ_TASK_FREE;
         a->open_bytes -= oldest->bytes;
         a->used_from = oldest->end;
         a->tail++;

@@ -18,20 +18,20 @@
 #define LEAT_GROUP_BYTES (1 << 20)
 #define LEAT_SETTLE      32 /* reads to measure before read-ahead is changed */
 
-typedef enum leat_task_state {
-    LEAT_TASK_FREE,
-    LEAT_TASK_READING,
-    LEAT_TASK_READY,
-    LEAT_TASK_RUNNING,
-    LEAT_TASK_DONE
-} leat_task_state;
+typedef enum leat_read_task_state {
+    LEAT_READ_TASK_FREE,
+    LEAT_READ_TASK_READING,
+    LEAT_READ_TASK_READY,
+    LEAT_READ_TASK_RUNNING,
+    LEAT_READ_TASK_DONE
+} leat_read_task_state;
 
-/* Some neighbouring rows of one batch, with their bytes. Unmarked fields belong to the holder of
+/* Some neighbouring rows of one batch, and the reads of their bytes. Unmarked fields belong to the holder of
  * the token until the task is READY, then to the thread that runs it. */
-typedef struct leat_task {
-    leat_task_state state; /* [engine lock] */
-    uint32_t n_pending;    /* rows whose reads have not finished [engine lock] */
-    bool at_once;          /* no row had to wait for the disk [engine lock] */
+typedef struct leat_read_task {
+    leat_read_task_state state; /* [engine lock] */
+    uint32_t n_pending;         /* rows whose reads have not finished [engine lock] */
+    bool at_once;               /* no row had to wait for the disk [engine lock] */
     int64_t batch;
     leat_order_place place;
     uint64_t row;         /* the first one */
@@ -41,15 +41,15 @@ typedef struct leat_task {
     int64_t submitted_ns; /* the kernel had all its reads; 0: not yet [engine lock] */
     uint64_t end;         /* where its part of the read memory ends, counted without wrapping */
     leat_row_read rows[LEAT_TASK_ROWS];
-} leat_task;
+} leat_read_task;
 
 typedef enum leat_role { LEAT_NOBODY, LEAT_WORKER, LEAT_CONSUMER } leat_role;
 
 typedef struct leat_readahead {
     leat_reader *reader; /* [const after open] */
-    bool by_threads;  /* it reads in threads: records are files of their own [const after open] */
-    leat_task *tasks; /* ring of LEAT_TASKS [const after open] */
-    uint64_t bytes;   /* of read memory [const after open] */
+    bool by_threads; /* it reads in threads: records are files of their own [const after open] */
+    leat_read_task *tasks; /* ring of LEAT_TASKS [const after open] */
+    uint64_t bytes;        /* of read memory [const after open] */
 
     /* The rings. Positions are counted without wrapping. [engine lock] */
     uint64_t head, tail;         /* tasks published, tasks freed */
@@ -60,8 +60,7 @@ typedef struct leat_readahead {
 
     /* The group that is being made. */
     leat_coalesce coalesce; /* [token] */
-    bool
-        stashed; /* tasks[head] is prepared but had no room [token, or engine lock while it is free] */
+    bool stashed;           /* tasks[head] is prepared but had no room [as the cursor] */
     bool unsubmitted;    /* the kernel left reads queued [engine lock to change, token to read] */
     bool blocked;        /* the last group ended because there was no room [engine lock] */
     uint64_t blocked_at; /* tail at that moment [engine lock] */

@@ -56,7 +56,7 @@ typedef struct leat_readahead_limits {
 
 /* Fills the task at the head of the ring with the next rows, and where their bytes are. Its rows take at
  * most 1/8 of the memory (a single row may take more); with gaps, at most 1/4. */
-static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_limits *now)
+static void prepare(leat_loader *loader, leat_read_task *task, const leat_readahead_limits *now)
 {
     leat_readahead *const a = &loader->readahead;
     leat_cursor *const next = &loader->cursor;
@@ -96,7 +96,8 @@ static void prepare(leat_loader *loader, leat_task *task, const leat_readahead_l
 }
 
 /* Gives the task its part of the read memory. Returns the number of its reads, or -1: no room. */
-static int place(leat_readahead *a, leat_task *task, leat_task *before, uint64_t used_from)
+static int place(leat_readahead *a, leat_read_task *task, leat_read_task *before,
+                 uint64_t used_from)
 {
     const int n_reads = leat_coalesce_place(&a->coalesce, task->rows, task->n, used_from,
                                             before ? &before->end : NULL, &task->end);
@@ -106,7 +107,7 @@ static int place(leat_readahead *a, leat_task *task, leat_task *before, uint64_t
     return n_reads;
 }
 
-static void queue(leat_readahead *a, leat_task *task)
+static void queue(leat_readahead *a, leat_read_task *task)
 {
     for (uint32_t i = 0; i < task->n; i++) {
         leat_row_read *const row = &task->rows[i];
@@ -128,12 +129,12 @@ static leat_group make_group(leat_loader *loader, int64_t end, const leat_readah
 {
     leat_readahead *const a = &loader->readahead;
     leat_group g = { .head = a->head, .tail = now->tail };
-    leat_task *before = NULL;
+    leat_read_task *before = NULL;
     uint64_t bytes = 0;
     while (g.head < now->tail + LEAT_TASKS && g.n_reads < GROUP_READS &&
            g.n_reads + LEAT_TASK_ROWS <= now->room && loader->cursor.batch < end &&
            bytes < LEAT_GROUP_BYTES) {
-        leat_task *const task = &a->tasks[g.head % LEAT_TASKS];
+        leat_read_task *const task = &a->tasks[g.head % LEAT_TASKS];
         if (!a->stashed)
             prepare(loader, task, now);
         const uint64_t whole = 2 * (task->bytes + task->n * BLOCK_COST); /* one task always fits */
@@ -161,12 +162,12 @@ static void publish_locked(leat_loader *loader, const leat_group *g)
     leat_readahead *const a = &loader->readahead;
     const int64_t now = leat_clock_ns();
     for (uint64_t i = a->head; i < g->head; i++) {
-        leat_task *const task = &a->tasks[i % LEAT_TASKS];
+        leat_read_task *const task = &a->tasks[i % LEAT_TASKS];
         task->started_ns = now;
         task->submitted_ns = 0;
         task->at_once = a->by_threads;
         a->open_bytes += task->bytes;
-        task->state = task->n_pending ? LEAT_TASK_READING : LEAT_TASK_READY;
+        task->state = task->n_pending ? LEAT_READ_TASK_READING : LEAT_READ_TASK_READY;
     }
     a->head = g->head;
     a->used_to = a->coalesce.to;

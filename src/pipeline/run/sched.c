@@ -40,7 +40,7 @@ bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn)
 }
 
 /* Without read-ahead: claims the next rows in order. */
-static void claim_next_locked(leat_loader *loader, leat_row_work *out)
+static void claim_next_locked(leat_loader *loader, leat_task *out)
 {
     leat_cursor *const next = &loader->cursor;
     const leat_order *const order = &loader->plan->order;
@@ -48,34 +48,34 @@ static void claim_next_locked(leat_loader *loader, leat_row_work *out)
     const uint64_t rest = place.rows - next->row;
     const uint64_t n = leat_order_whole_rows(order, leat_order_position(&place, next->row),
                                              loader->task_rows, UINT64_MAX);
-    *out = (leat_row_work){ .slot = leat_slot_claim_locked(loader, next->batch, &place),
-                            .place = place,
-                            .batch = next->batch,
-                            .row = next->row,
-                            .n = rest < n ? rest : n };
+    *out = (leat_task){ .slot = leat_slot_claim_locked(loader, next->batch, &place),
+                        .place = place,
+                        .batch = next->batch,
+                        .row = next->row,
+                        .n = rest < n ? rest : n };
     loader->readahead.stashed = false; /* the stashed task was prepared for these rows */
     leat_cursor_advance(next, &place, out->n);
 }
 
-static bool take_work_locked(leat_loader *loader, leat_turn turn, leat_row_work *out)
+static bool take_task_locked(leat_loader *loader, leat_turn turn, leat_task *out)
 {
     if (loader->stop || !may_compute_locked(loader, turn))
         return false;
-    leat_task *const task = leat_readahead_find_locked(loader, turn.last_batch);
-    if (!task) {
+    leat_read_task *const ahead = leat_readahead_find_locked(loader, turn.last_batch);
+    if (!ahead) {
         const bool can = can_claim_locked(loader, turn.last_batch);
         if (can)
             claim_next_locked(loader, out);
         return can;
     }
-    leat_check(task->state == LEAT_TASK_READY);
-    task->state = LEAT_TASK_RUNNING;
-    *out = (leat_row_work){ .task = task,
-                            .slot = leat_slot_claim_locked(loader, task->batch, &task->place),
-                            .place = task->place,
-                            .batch = task->batch,
-                            .row = task->row,
-                            .n = task->n };
+    leat_check(ahead->state == LEAT_READ_TASK_READY);
+    ahead->state = LEAT_READ_TASK_RUNNING;
+    *out = (leat_task){ .read = ahead,
+                        .slot = leat_slot_claim_locked(loader, ahead->batch, &ahead->place),
+                        .place = ahead->place,
+                        .batch = ahead->batch,
+                        .row = ahead->row,
+                        .n = ahead->n };
     return true;
 }
 
@@ -96,43 +96,43 @@ int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t star
 }
 
 /* Adds the outcome of a task to its slot and to the totals. */
-static void book_locked(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+static void book_locked(leat_loader *loader, leat_worker *worker, const leat_task *task,
                         const leat_outcome *outcome)
 {
-    leat_slot *const slot = work->slot;
+    leat_slot *const slot = task->slot;
     slot->digest += outcome->digest;
     if (outcome->error.code < 0 &&
         (slot->error.code == LEAT_OK || outcome->bad_row < slot->bad_row)) {
         slot->error = outcome->error;
         slot->bad_row = outcome->bad_row;
     }
-    leat_check(slot->state == LEAT_SLOT_FILLING && slot->n_left >= work->n);
-    slot->n_left -= work->n;
+    leat_check(slot->state == LEAT_SLOT_FILLING && slot->n_left >= task->n);
+    slot->n_left -= task->n;
     loader->busy_ns += outcome->ns;
     if (slot->n_left == 0)
         leat_batch_ops_begin_locked(loader, slot);
-    if (work->task)
-        leat_readahead_done_locked(loader, work->task);
-    leat_tune_rows_locked(loader, work->n, outcome->ns);
+    if (task->read)
+        leat_readahead_done_locked(loader, task->read);
+    leat_tune_rows_locked(loader, task->n, outcome->ns);
     if (worker->read_waited || worker->n_files_waited)
-        leat_tune_cache_miss_locked(loader, worker->n_files_waited, work->n, outcome->ns);
+        leat_tune_cache_miss_locked(loader, worker->n_files_waited, task->n, outcome->ns);
     worker->read_waited = false;
     worker->n_files_waited = 0;
     if (slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
 }
 
-static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat_row_work *work,
+static void run_task_locked(leat_loader *loader, leat_worker *worker, const leat_task *task,
                             leat_turn turn)
 {
     leat_outcome outcome;
     const leat_timing_rate rate = leat_task_timing_rate_locked(loader);
     leat_wake_balance_locked(loader); /* there may be more work, for others */
     pthread_mutex_unlock(&loader->lock);
-    leat_task_compute(loader, worker, work, &rate, &outcome);
+    leat_task_compute(loader, worker, task, &rate, &outcome);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     pthread_mutex_lock(&loader->lock);
-    book_locked(loader, worker, work, &outcome);
+    book_locked(loader, worker, task, &outcome);
     loader->help_ns += turn.is_consumer ? outcome.ns : 0;
     worker->idle_since = 0;
     leat_wake_consumer_locked(loader);
@@ -141,24 +141,24 @@ static void run_work_locked(leat_loader *loader, leat_worker *worker, const leat
 /* Does a part of the batch ops of a batch. Returns false if there is none. */
 static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
-    leat_batch_ops_task task;
+    leat_batch_ops_part part;
     leat_error error;
     uint64_t digest;
     if (loader->stop || !may_compute_locked(loader, turn) ||
-        !leat_batch_ops_take_locked(loader, turn.last_batch, &task))
+        !leat_batch_ops_take_locked(loader, turn.last_batch, &part))
         return false;
-    const int64_t batch = task.slot->batch;
+    const int64_t batch = part.slot->batch;
     leat_wake_balance_locked(loader);
     pthread_mutex_unlock(&loader->lock);
     const int64_t start = leat_clock_ns();
-    const int rc = leat_batch_ops_run(loader->plan, worker, &task, &digest, &error);
+    const int rc = leat_batch_ops_run(loader->plan, worker, &part, &digest, &error);
     leat_sample_trim(worker, (size_t)loader->budget.scratch_bytes);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_BATCH_OPS, start, batch, 0, 0, 0);
     pthread_mutex_lock(&loader->lock);
     loader->busy_ns += end - start;
     loader->help_ns += turn.is_consumer ? end - start : 0;
-    leat_batch_ops_done_locked(loader, &task, digest, rc < 0 ? &error : NULL);
-    if (task.slot->state == LEAT_SLOT_FULL)
+    leat_batch_ops_done_locked(loader, &part, digest, rc < 0 ? &error : NULL);
+    if (part.slot->state == LEAT_SLOT_FULL)
         leat_tune_batch_locked(loader);
     leat_wake_consumer_locked(loader);
     return true;
@@ -169,7 +169,7 @@ static bool run_batch_ops_locked(leat_loader *loader, leat_worker *worker, leat_
 /* Does one step. Returns false if there is nothing to do. Releases the lock meanwhile. */
 static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn)
 {
-    leat_row_work work;
+    leat_task task;
     leat_readahead_reap_locked(loader);
     if (leat_ship_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->ship_batch;
@@ -185,8 +185,8 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
         leat_slot_make_locked(loader);
     } else if (run_batch_ops_locked(loader, worker, turn)) {
         return true;
-    } else if (take_work_locked(loader, turn, &work)) {
-        run_work_locked(loader, worker, &work, turn);
+    } else if (take_task_locked(loader, turn, &task)) {
+        run_task_locked(loader, worker, &task, turn);
     } else {
         return false;
     }

@@ -54,7 +54,7 @@ static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *
     out->read_bytes = (int64_t)a->bytes;
     out->read_bytes_used = (int64_t)(a->used_to - a->used_from);
     for (uint64_t i = a->tail; i < a->head; i++)
-        out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY;
+        out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_READ_TASK_READY;
 }
 
 /* Sums up the cache on the device. */

@@ -269,7 +269,7 @@ static bool window_blocks_locked(const leat_loader *loader)
     if (leat_readahead_is_off(a))
         return !loader->cursor.token_taken && loader->cursor.batch >= limit;
     for (uint64_t i = a->tail; i < a->head; i++)
-        if (a->tasks[i % LEAT_TASKS].state == LEAT_TASK_READY)
+        if (a->tasks[i % LEAT_TASKS].state == LEAT_READ_TASK_READY)
             return a->tasks[i % LEAT_TASKS].batch >= limit;
     return false;
 }
