@@ -51,7 +51,7 @@ int leat_gpu_decode_row(const leat_sample *s, uint8_t *slot, uint64_t row, leat_
         return rc;
     *head = (leat_device_file){ .height = (int32_t)picture->dims[0],
                                 .width = (int32_t)picture->dims[1],
-                                .record = leat_order_record(&s->plan->order, s->record) };
+                                .record = s->record };
     leat_trace *const trace = &s->worker->trace;
     const bool is_here =
         !is_in_share(chain, s->worker->first_row + row) || !is_for_device(chain, &s->view, picture);

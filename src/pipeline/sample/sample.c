@@ -16,86 +16,104 @@
 #include "expect.h"
 #include "sample_impl.h"
 
-/* Fills a leat_sample per chain, for row `row` of a slot. Returns the stages behind those of all chains. */
-static leat_trace_stage *begin(const leat_plan *plan, leat_worker *worker, uint64_t record,
-                               uint64_t epoch, uint8_t *slot, uint64_t row, leat_sample *samples)
+/* One row to make: what leat_sample_run() was asked for, and the state of its chains. */
+typedef struct leat_row_job {
+    const leat_plan *plan;
+    leat_worker *worker;
+    uint64_t sample, record;
+    const leat_stored *stored;
+    uint8_t *slot;
+    uint64_t row; /* of the slot */
+    leat_stopwatch stopwatch;
+    leat_trace_stage *hits, *fills; /* of a cache */
+    leat_sample samples[LEAT_MAX_FEATURES];
+} leat_row_job;
+
+/* Fills a leat_sample per chain. */
+static void begin(leat_row_job *job, uint64_t epoch)
 {
-    const leat_plan *const whole = leat_plan_whole(plan);
+    const leat_plan *const plan = job->plan, *const whole = leat_plan_whole(plan);
+    leat_worker *const worker = job->worker;
     leat_trace_stage *stages = &worker->trace.stages[LEAT_STAGE_FIRST_OP];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const leat_chain *const chain = &plan->chains[c];
-        leat_sample *const s = &samples[c];
+        leat_sample *const s = &job->samples[c];
         s->plan = plan; /* field by field: clearing the view would cost time */
         s->chain = chain;
         s->name = plan->tensors[c].name;
         s->worker = worker;
         s->stages = stages;
         s->fused_stage = whole->chains[c].fused ? whole->chains[c].n_host : chain->fused_from;
-        s->record = record;
+        s->record = s->number = job->record;
         s->epoch = epoch;
         s->owned = false;
         s->seek = NULL; /* an entry of a cache has none */
-        s->row = slot + chain->host_offset +
-                 row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
-        s->lengths = leat_chain_lengths(chain, slot, row);
+        s->row = job->slot + chain->host_offset +
+                 job->row * leat_chain_host_bytes(chain, &plan->order, worker->bucket);
+        s->lengths = leat_chain_lengths(chain, job->slot, job->row);
         stages += leat_timing_chain_stages(&whole->chains[c]);
     }
-    return stages;
+    job->hits = &stages[0];
+    job->fills = &stages[1];
 }
 
 /* Takes all chains to the cut, from the cache. false: it has no entry. */
-static bool take_cached(const leat_plan *plan, leat_sample *samples, const leat_stored *stored,
-                        leat_trace_stage *hits, leat_stopwatch *stopwatch)
+static bool take_cached(leat_row_job *job)
 {
-    leat_worker *const worker = samples->worker;
+    const leat_stored *const stored = job->stored;
+    leat_worker *const worker = job->worker;
     leat_cache_sample kept;
     uint64_t n_bytes = 0;
     const uint8_t *const entry = stored->is_entry ? stored->bytes : NULL;
-    if (!leat_cache_take(plan->cache, samples->record, entry, stored->size, worker->scratch, &kept))
+    if (!leat_cache_take(job->plan->cache, job->record, entry, stored->size, worker->scratch,
+                         &kept))
         return false;
-    for (int32_t c = 0; c < plan->n_chains; c++) {
-        samples[c].view = kept.views[c];
-        samples[c].owned = kept.owned;
+    for (int32_t c = 0; c < job->plan->n_chains; c++) {
+        job->samples[c].view = kept.views[c];
+        job->samples[c].owned = kept.owned;
         n_bytes += (uint64_t)leat_shape_bytes(&kept.views[c].shape);
     }
     if (kept.n_read)
         leat_trace_count(&worker->trace.stages[LEAT_STAGE_READ], 1, kept.n_read);
-    leat_trace_count(hits, 1, n_bytes);
-    leat_timing_charge(hits, stopwatch);
+    leat_trace_count(job->hits, 1, n_bytes);
+    leat_timing_charge(job->hits, &job->stopwatch);
     return true;
 }
 
 /* Runs all chains to the cut, and stores the result in the cache. */
-static int fill_cache(const leat_plan *plan, leat_sample *samples, leat_trace_stage *fills,
-                      leat_stopwatch *stopwatch, leat_error *err)
+static int fill_cache(leat_row_job *job, leat_error *err)
 {
+    const leat_plan *const plan = job->plan;
     leat_view views[LEAT_MAX_FEATURES];
     for (int32_t c = 0; c < plan->n_chains; c++) {
-        const int rc = leat_chain_run(&samples[c], 0, plan->chains[c].cut, stopwatch, err);
+        const int rc =
+            leat_chain_run(&job->samples[c], 0, plan->chains[c].cut, &job->stopwatch, err);
         if (rc < 0)
             return rc;
-        views[c] = samples[c].view;
+        views[c] = job->samples[c].view;
     }
-    leat_cache_put(plan->cache, samples->record, views, samples->worker->scratch);
-    leat_trace_count(fills, 1, 0);
-    leat_timing_charge(fills, stopwatch);
+    leat_cache_put(plan->cache, job->record, views, job->worker->scratch);
+    leat_trace_count(job->fills, 1, 0);
+    leat_timing_charge(job->fills, &job->stopwatch);
     return LEAT_OK;
 }
 
 /* Takes all chains to the cut. Without a cache, that is their first op. */
-static int reach_cut(const leat_plan *plan, leat_sample *samples, const leat_stored *stored,
-                     leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
+static int reach_cut(leat_row_job *job, leat_error *err)
 {
+    const leat_plan *const plan = job->plan;
     leat_view features[LEAT_MAX_FEATURES];
-    if (plan->cache && take_cached(plan, samples, stored, &stages[0], stopwatch))
+    if (plan->cache && take_cached(job))
         return LEAT_OK;
-    const int rc = leat_features_fetch(plan, samples->worker, samples->record, stored, features,
-                                       stopwatch, err);
-    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        samples[c].view = features[plan->chains[c].feature];
-        samples[c].seek = samples[c].view.seek;
+    const int rc = leat_features_fetch(plan, job->worker, job->record, job->stored, features,
+                                       &job->stopwatch, err);
+    if (rc < 0)
+        return rc;
+    for (int32_t c = 0; c < plan->n_chains; c++) {
+        job->samples[c].view = features[plan->chains[c].feature];
+        job->samples[c].seek = job->samples[c].view.seek;
     }
-    return rc >= 0 && plan->cache ? fill_cache(plan, samples, &stages[1], stopwatch, err) : rc;
+    return plan->cache ? fill_cache(job, err) : LEAT_OK;
 }
 
 /* Keeps a record before unbatch, in scratch: bytes that were read ahead may be gone when its next part is
@@ -119,27 +137,27 @@ static int keep_record(const leat_sample *s, leat_view *out, leat_error *err)
 }
 
 /* Takes all chains to unbatch, unless the worker has kept the record from the sample before. */
-static int reach_parts(const leat_plan *plan, leat_sample *samples, const leat_stored *stored,
-                       leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
+static int reach_parts(leat_row_job *job, leat_error *err)
 {
-    leat_worker *const worker = samples->worker;
+    leat_worker *const worker = job->worker;
     leat_unbatch_record *const kept = &worker->kept;
-    if (kept->valid && kept->record == samples->record && kept->epoch == samples->epoch) {
+    if (kept->valid && kept->record == job->record && kept->epoch == job->samples->epoch) {
         leat_scratch_rewind(worker->scratch, kept->mark);
         return LEAT_OK;
     }
     kept->valid = false;
     leat_scratch_reset(worker->scratch);
-    int rc = reach_cut(plan, samples, stored, stages, stopwatch, err);
-    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
-        const leat_chain *const chain = &plan->chains[c];
-        if ((rc = leat_chain_run(&samples[c], chain->cut, chain->unbatch_at, stopwatch, err)) >= 0)
-            rc = keep_record(&samples[c], &kept->views[c], err);
+    int rc = reach_cut(job, err);
+    for (int32_t c = 0; c < job->plan->n_chains && rc >= 0; c++) {
+        const leat_chain *const chain = &job->plan->chains[c];
+        leat_sample *const s = &job->samples[c];
+        if ((rc = leat_chain_run(s, chain->cut, chain->unbatch_at, &job->stopwatch, err)) >= 0)
+            rc = keep_record(s, &kept->views[c], err);
     }
     if (rc < 0)
         return rc;
-    kept->record = samples->record;
-    kept->epoch = samples->epoch;
+    kept->record = job->record;
+    kept->epoch = job->samples->epoch;
     kept->mark = leat_scratch_mark(worker->scratch);
     kept->valid = true;
     return LEAT_OK;
@@ -149,7 +167,7 @@ static int reach_parts(const leat_plan *plan, leat_sample *samples, const leat_s
 static void take_part(leat_sample *s, const leat_view *element, uint64_t sample)
 {
     const uint64_t part = sample % s->plan->order.samples_per_record;
-    s->record = sample;
+    s->number = sample;
     s->view.shape = leat_shape_part(&element->shape);
     s->view.data = (uint8_t *)element->data + part * (size_t)leat_shape_bytes(&s->view.shape);
     s->view.seek = NULL;
@@ -157,17 +175,15 @@ static void take_part(leat_sample *s, const leat_view *element, uint64_t sample)
 }
 
 /* Takes all chains to the cut of a cache or to unbatch, whichever is later. */
-static int reach_sample(const leat_plan *plan, leat_sample *samples, uint64_t sample,
-                        const leat_stored *stored, leat_trace_stage *stages,
-                        leat_stopwatch *stopwatch, leat_error *err)
+static int reach_sample(leat_row_job *job, leat_error *err)
 {
-    if (!plan->unbatches) {
-        leat_scratch_reset(samples->worker->scratch);
-        return reach_cut(plan, samples, stored, stages, stopwatch, err);
+    if (!job->plan->unbatches) {
+        leat_scratch_reset(job->worker->scratch);
+        return reach_cut(job, err);
     }
-    const int rc = reach_parts(plan, samples, stored, stages, stopwatch, err);
-    for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++)
-        take_part(&samples[c], &samples->worker->kept.views[c], sample);
+    const int rc = reach_parts(job, err);
+    for (int32_t c = 0; c < job->plan->n_chains && rc >= 0; c++)
+        take_part(&job->samples[c], &job->worker->kept.views[c], job->sample);
     return rc;
 }
 
@@ -178,41 +194,40 @@ static void count_seek(const leat_seek *seek, leat_trace *trace)
 }
 
 /* Runs all chains to their rows. */
-static int make_row(const leat_plan *plan, leat_sample *samples, uint64_t sample,
-                    const leat_stored *stored, uint8_t *slot, uint64_t row,
-                    leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
+static int make_row(leat_row_job *job, leat_error *err)
 {
-    const leat_expect *const expect = &samples->worker->expect;
-    int rc = reach_sample(plan, samples, sample, stored, stages, stopwatch, err);
+    const leat_plan *const plan = job->plan;
+    const leat_worker *const worker = job->worker;
+    int rc = reach_sample(job, err);
     for (int32_t c = 0; c < plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &plan->chains[c];
+        leat_sample *const s = &job->samples[c];
         const int32_t from = plan->unbatches          ? chain->unbatch_at
                              : plan->caches_on_device ? 0
                                                       : chain->cut;
-        if ((rc = leat_chain_run(&samples[c], from, chain->n_host, stopwatch, err)) < 0 ||
-            (rc = leat_chain_end(&samples[c], slot, row, stopwatch, err)) < 0)
+        if ((rc = leat_chain_run(s, from, chain->n_host, &job->stopwatch, err)) < 0 ||
+            (rc = leat_chain_end(s, job->slot, job->row, &job->stopwatch, err)) < 0)
             return rc;
-        if (leat_expect_any(expect))
-            rc = leat_expect_row(expect, plan, c, samples->worker->bucket, samples[c].row,
-                                 samples->worker->batch, err);
+        if (leat_expect_any(&worker->expect))
+            rc = leat_expect_row(&worker->expect, plan, c, worker->bucket, s->row, worker->batch,
+                                 err);
     }
     return rc;
 }
 
 /* With cache: device. Draws only the random decisions of a row that is on the device. */
-static int make_cached_row(const leat_plan *plan, leat_sample *samples, uint64_t sample,
-                           const leat_stored *stored, uint8_t *slot, uint64_t row,
-                           leat_trace_stage *stages, leat_stopwatch *stopwatch, leat_error *err)
+static int make_cached_row(leat_row_job *job, leat_error *err)
 {
-    const bool there = leat_device_cache_has(samples->worker->device_cache, stopwatch->record);
+    const bool there = leat_device_cache_has(job->worker->device_cache, job->record);
+    leat_trace_stage *const stage = there ? job->hits : job->fills;
     int rc = LEAT_OK;
-    leat_device_cache_write(plan, slot, row, stopwatch->record, there);
+    leat_device_cache_write(job->plan, job->slot, job->row, job->record, there);
     if (!there)
-        rc = make_row(plan, samples, sample, stored, slot, row, stages, stopwatch, err);
-    for (int32_t c = 0; c < plan->n_chains && there && rc >= 0; c++)
-        rc = leat_chain_draw(&samples[c], slot, row, err);
-    leat_trace_count(&stages[there ? 0 : 1], 1, 0);
-    leat_timing_charge(&stages[there ? 0 : 1], stopwatch);
+        rc = make_row(job, err);
+    for (int32_t c = 0; c < job->plan->n_chains && there && rc >= 0; c++)
+        rc = leat_chain_draw(&job->samples[c], job->slot, job->row, err);
+    leat_trace_count(stage, 1, 0);
+    leat_timing_charge(stage, &job->stopwatch);
     return rc;
 }
 
@@ -222,25 +237,29 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
 {
     const uint64_t record = leat_order_record(&plan->order, sample);
     leat_check(record < plan->source->n_records);
-    leat_sample samples[LEAT_MAX_FEATURES];
-    leat_stopwatch stopwatch = { .timing = timing, .worker = worker, .record = record };
+    leat_row_job job; /* field by field: clearing its samples would cost time */
+    job.plan = plan;
+    job.worker = worker;
+    job.sample = sample;
+    job.record = record;
+    job.stored = stored;
+    job.slot = slot;
+    job.row = row;
+    job.stopwatch = (leat_stopwatch){ .timing = timing, .worker = worker, .record = record };
     if (timing == LEAT_TIMED_CPU)
-        stopwatch.cpu_since = leat_clock_cpu_ns();
+        job.stopwatch.cpu_since = leat_clock_cpu_ns();
     if (timing)
-        stopwatch.since = leat_clock_ns();
-    leat_trace_stage *const stages = begin(plan, worker, record, epoch, slot, row, samples);
-    const int rc =
-        plan->caches_on_device
-            ? make_cached_row(plan, samples, sample, stored, slot, row, stages, &stopwatch, err)
-            : make_row(plan, samples, sample, stored, slot, row, stages, &stopwatch, err);
+        job.stopwatch.since = leat_clock_ns();
+    begin(&job, epoch);
+    const int rc = plan->caches_on_device ? make_cached_row(&job, err) : make_row(&job, err);
     if (rc < 0) {
         char where[512];
         plan->source->table->describe(plan->source, record, where, sizeof where);
         return leat_fail_in(err, rc, "%s: ", where);
     }
     for (int32_t c = 0; c < plan->n_chains; c++)
-        if (samples[c].seek)
-            count_seek(samples[c].seek, &worker->trace);
+        if (job.samples[c].seek)
+            count_seek(job.samples[c].seek, &worker->trace);
     return LEAT_OK;
 }
 

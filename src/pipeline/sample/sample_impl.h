@@ -24,12 +24,13 @@ typedef struct leat_sample {
     leat_worker *worker;
     leat_trace_stage *stages; /* of its ops, then of its fused ops */
     int32_t fused_stage;      /* index of the fused ops in `stages` */
-    uint64_t record, epoch;   /* after unbatch: the sample's number, which its random ops use */
-    leat_view view;           /* output of the latest op */
-    bool owned;               /* the worker may overwrite the view */
-    uint8_t *row;             /* its row in the slot */
-    int64_t *lengths;         /* of the row, if it is padded */
-    const leat_seek *seek;    /* of the stored feature; NULL: none */
+    uint64_t record, epoch;
+    uint64_t number;  /* its random ops draw by it: the record's; after unbatch the sample's own */
+    leat_view view;   /* output of the latest op */
+    bool owned;       /* the worker may overwrite the view */
+    uint8_t *row;     /* its row in the slot */
+    int64_t *lengths; /* of the row, if it is padded */
+    const leat_seek *seek; /* of the stored feature; NULL: none */
 } leat_sample;
 
 /* --- timing.c ----------------------------------------------------------------------------------- */
