@@ -169,7 +169,7 @@ static void give_back(leat_batch *batch, bool consumed)
     leat_bad_rows_release_locked(loader, batch);
     if (loader->device) {
         batch->buffer->consumed_recorded = consumed;
-        leat_ship_free_locked(loader, batch->buffer);
+        leat_buffer_free_locked(loader, batch->buffer);
     } else {
         leat_slot_free_locked(batch->slot);
     }

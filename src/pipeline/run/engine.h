@@ -6,8 +6,9 @@
  *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
  *   task.c       computes rows                    ship.c       copies batches to a device
  *   batch_ops.c  ops on whole batches             ship_ops.c   ops on a device
- *   slot.c       memory of batches                bad_rows.c   records that failed
+ *   slot.c       memory of batches                buffer.c     the same on a device
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
+ *   takes_part.c when the consumer computes       bad_rows.c   records that failed
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c, budget_rows.c: how much memory each of these gets
  *   engine_calls.h: what these files offer to each other

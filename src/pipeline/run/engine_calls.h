@@ -41,15 +41,23 @@ void leat_readahead_reap_locked(leat_loader *loader);
 leat_read_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_read_task *task);
 
+/* --- buffer.c --------------------------------------------------------------------------------- */
+int leat_buffer_open_all(leat_loader *loader, leat_error *err);
+void leat_buffer_close_all(leat_loader *loader);
+/* True when a full batch waits for a device buffer and one more may be made. */
+bool leat_buffer_can_make_locked(const leat_loader *loader);
+/* Makes a device buffer. Releases the lock meanwhile. */
+void leat_buffer_make_locked(leat_loader *loader);
+/* There is a free one. */
+leat_buffer *leat_buffer_take_locked(leat_loader *loader);
+void leat_buffer_free_locked(leat_loader *loader, leat_buffer *buffer);
+
 /* --- ship.c ----------------------------------------------------------------------------------- */
 int leat_ship_open(leat_loader *loader, leat_error *err);
 void leat_ship_close(leat_loader *loader);
 bool leat_ship_can_locked(const leat_loader *loader);
-/* True when a full batch waits for a device buffer and one more may be made. */
-bool leat_ship_can_make_locked(const leat_loader *loader);
-/* Makes a device buffer. Releases the lock meanwhile. */
-void leat_ship_make_locked(leat_loader *loader);
-void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer);
+/* The next batch to copy is FULL and without error, and no thread is copying. */
+bool leat_ship_is_full_locked(const leat_loader *loader);
 /* Enqueues the copy of the next full batch. Releases the lock meanwhile. */
 void leat_ship_next_locked(leat_loader *loader);
 /* Puts finished copies into the trace. Releases the lock meanwhile. */

@@ -179,8 +179,8 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
         const int64_t start = leat_clock_ns(), batch = loader->cursor.batch;
         leat_readahead_group_locked(loader);
         leat_sched_trace(worker, LEAT_TRACE_READAHEAD, start, batch, 0, 0, 0);
-    } else if (leat_ship_can_make_locked(loader)) {
-        leat_ship_make_locked(loader);
+    } else if (leat_buffer_can_make_locked(loader)) {
+        leat_buffer_make_locked(loader);
     } else if (leat_slot_can_make_locked(loader)) {
         leat_slot_make_locked(loader);
     } else if (run_batch_ops_locked(loader, worker, turn)) {

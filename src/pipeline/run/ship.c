@@ -17,9 +17,7 @@
  * from the slot, so the call-back comes after the kernels. With prefetch 0 leat_loader_next
  * waits for the copy: nothing overlaps. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/bytes_text.h"
 #include "base/clock.h"
 #include "engine.h"
 
@@ -28,126 +26,6 @@
 static const leat_device_table *table_of(const leat_loader *loader)
 {
     return loader->device->table;
-}
-
-/* --- buffers ---------------------------------------------------------------------------------- */
-
-/* Puts it at the end of the queue of free buffers. */
-void leat_ship_free_locked(leat_loader *loader, leat_buffer *buffer)
-{
-    buffer->next_free = NULL;
-    *loader->last_buffer = buffer;
-    loader->last_buffer = &buffer->next_free;
-}
-
-static leat_buffer *take_buffer_locked(leat_loader *loader)
-{
-    leat_buffer *const buffer = loader->free_buffers;
-    leat_check(buffer);
-    loader->free_buffers = buffer->next_free;
-    if (!loader->free_buffers)
-        loader->last_buffer = &loader->free_buffers;
-    return buffer;
-}
-
-static int fail_memory(const leat_loader *loader, leat_error *err)
-{
-    const leat_device_table *const t = table_of(loader);
-    size_t n_free = 0, total = 0;
-    char there[96] = "", bytes[32], free_text[32], total_text[32];
-    if (t->memory_info && t->memory_info(loader->device, &n_free, &total) == LEAT_OK)
-        snprintf(there, sizeof there, " (%s of %s are free)",
-                 leat_bytes_text((int64_t)n_free, free_text),
-                 leat_bytes_text((int64_t)total, total_text));
-    return leat_fail(err, LEAT_E_NOMEM,
-                     "buffer %lld of %lld: %s on %s%s: lower batch.size or prefetch.batches",
-                     (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers,
-                     leat_bytes_text((int64_t)loader->plan->buffer_bytes, bytes),
-                     loader->device->info.name, there);
-}
-
-static void empty_buffer(leat_loader *loader, leat_buffer *buffer)
-{
-    const leat_device_table *const t = table_of(loader);
-    if (buffer->consumed_recorded) /* the consumer's stream may still read the buffer */
-        t->event_sync(buffer->consumed);
-    if (buffer->consumed)
-        t->event_close(buffer->consumed);
-    if (buffer->ops_done)
-        t->event_close(buffer->ops_done);
-    if (buffer->memory)
-        t->device_free(loader->device, buffer->memory);
-    *buffer = (leat_buffer){ .memory = NULL };
-}
-
-/* Gives memory and events to a buffer that no other thread knows yet. */
-static int fill_buffer(leat_loader *loader, leat_buffer *buffer, leat_error *err)
-{
-    const leat_device_table *const t = table_of(loader);
-    buffer->memory = t->device_alloc(loader->device, loader->plan->buffer_bytes);
-    if (!buffer->memory)
-        return fail_memory(loader, err);
-    int rc = t->event_open(loader->device, &buffer->consumed, err);
-    if (rc < 0)
-        goto fail;
-    if (loader->ops &&
-        ((rc = t->event_open(loader->device, &buffer->ops_done, err)) < 0 ||
-         (rc = t->ops_add(loader->ops, buffer - loader->buffers, buffer->memory, err)) < 0))
-        goto fail;
-    return LEAT_OK;
-fail:
-    empty_buffer(loader, buffer);
-    return rc;
-}
-
-static int open_buffers(leat_loader *loader, leat_error *err)
-{
-    const int64_t n = loader->prefetch + loader->hold;
-    loader->last_buffer = &loader->free_buffers;
-    loader->buffers = calloc((size_t)loader->n_buffers, sizeof *loader->buffers);
-    if (!loader->buffers)
-        return leat_fail(err, LEAT_E_NOMEM, "%lld buffers", (long long)loader->n_buffers);
-    for (int64_t i = 0; i < n && i < leat_loader_n_at_open(loader); i++) {
-        const int rc = fill_buffer(loader, &loader->buffers[i], err);
-        if (rc < 0)
-            return rc;
-        leat_ship_free_locked(loader, &loader->buffers[i]);
-        loader->n_buffers_made++;
-    }
-    return LEAT_OK;
-}
-
-/* The next batch to copy is FULL and without error. */
-static bool full_locked(const leat_loader *loader)
-{
-    if (!loader->device || loader->shipping || loader->stop)
-        return false;
-    const leat_slot *const slot = leat_loader_slot(loader, loader->ship_batch);
-    return slot && slot->state == LEAT_SLOT_FULL && slot->error.code >= 0;
-}
-
-bool leat_ship_can_make_locked(const leat_loader *loader)
-{
-    return !loader->making && !loader->short_of_memory && !loader->free_buffers &&
-           loader->n_buffers_made < loader->prefetch + loader->hold && full_locked(loader);
-}
-
-void leat_ship_make_locked(leat_loader *loader)
-{
-    leat_buffer *const buffer = &loader->buffers[loader->n_buffers_made];
-    loader->making = true;
-    leat_wake_balance_locked(loader); /* allocating is slow: others go on */
-    pthread_mutex_unlock(&loader->lock);
-    const int rc = fill_buffer(loader, buffer, NULL);
-    pthread_mutex_lock(&loader->lock);
-    loader->making = false;
-    if (rc >= 0) {
-        loader->n_buffers_made++;
-        leat_ship_free_locked(loader, buffer);
-    } else {
-        loader->short_of_memory = true;
-    }
-    leat_wake_balance_locked(loader);
 }
 
 /* --- open and close --------------------------------------------------------------------------- */
@@ -182,7 +60,7 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
         return LEAT_OK;
     int rc;
     if ((rc = open_events(loader, err)) < 0 || (rc = leat_ship_ops_open(loader, err)) < 0 ||
-        (rc = open_buffers(loader, err)) < 0)
+        (rc = leat_buffer_open_all(loader, err)) < 0)
         return rc;
     return table_of(loader)->stream_open(loader->device, &loader->copy_stream, err);
 }
@@ -197,17 +75,23 @@ void leat_ship_close(leat_loader *loader)
     if (loader->copy_stream)
         t->stream_close(loader->copy_stream);
     leat_ship_ops_close(loader);
-    for (int64_t i = 0; i < loader->n_buffers_made; i++)
-        empty_buffer(loader, &loader->buffers[i]);
-    free(loader->buffers);
+    leat_buffer_close_all(loader);
     close_events(loader);
 }
 
 /* --- copies ----------------------------------------------------------------------------------- */
 
+bool leat_ship_is_full_locked(const leat_loader *loader)
+{
+    if (!loader->device || loader->shipping || loader->stop)
+        return false;
+    const leat_slot *const slot = leat_loader_slot(loader, loader->ship_batch);
+    return slot && slot->state == LEAT_SLOT_FULL && slot->error.code >= 0;
+}
+
 bool leat_ship_can_locked(const leat_loader *loader)
 {
-    return loader->free_buffers && full_locked(loader);
+    return loader->free_buffers && leat_ship_is_full_locked(loader);
 }
 
 /* The copy of a slot is done. Called on a thread of the device. */
@@ -341,7 +225,7 @@ void leat_ship_next_locked(leat_loader *loader)
         leat_wake_balance_locked(loader);
         return;
     }
-    leat_buffer *const buffer = take_buffer_locked(loader);
+    leat_buffer *const buffer = leat_buffer_take_locked(loader);
     const bool in_use = buffer->consumed_recorded; /* the consumer's stream may still read it */
     leat_check(slot->state == LEAT_SLOT_FULL && batch->state != LEAT_BATCH_HELD);
     slot->state = LEAT_SLOT_SHIPPING;

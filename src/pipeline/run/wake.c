@@ -55,7 +55,7 @@ static bool needs_leader_locked(const leat_loader *loader)
 static bool can_start_locked(const leat_loader *loader)
 {
     return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
-           leat_ship_can_make_locked(loader) || leat_slot_can_make_locked(loader);
+           leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
 bool leat_wake_is_replaced_locked(const leat_loader *loader)
