@@ -348,6 +348,12 @@ static const model_case cases[] = {
       { 6, 6, 3 },
       1 },
     { "dense: 12, softmax, multiply: 3, dense: 5", 1, { 10 }, 1 },
+    /* softmax behind an op with two inputs */
+    { "dense: {name: a, units: 9}, dense: {name: b, units: 9}, add: {from: [a, b]}, softmax, "
+      "dense: 5",
+      1,
+      { 10 },
+      1 },
     { "conv2d: {filters: 8, kernel: 3, padding: 1, stride: 2, bias: false}, batch_norm: {scale: "
       "false}, gelu, flatten, dense: 5",
       3,

@@ -65,16 +65,14 @@ static void set_op(leat_cpu_call *call, int32_t i)
     call->op = op;
     call->layer = op->layer >= 0 ? &call->net->model->layers[op->layer] : NULL;
     call->primitive = call->plan->primitives[i];
-    for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)
-        if (op->in[k] >= 0) {
-            call->in_spec[k] = &program->tensors[op->in[k]];
-            call->in[k] = address(call, op->in[k]);
-        }
-    for (int k = 0; k < LEAT_PRIM_MAX_OUT; k++)
-        if (op->out[k] >= 0) {
-            call->out_spec[k] = &program->tensors[op->out[k]];
-            call->out[k] = address(call, op->out[k]);
-        }
+    for (int k = 0; k < LEAT_PRIM_MAX_IN; k++) {
+        call->in_spec[k] = op->in[k] >= 0 ? &program->tensors[op->in[k]] : NULL;
+        call->in[k] = op->in[k] >= 0 ? address(call, op->in[k]) : NULL;
+    }
+    for (int k = 0; k < LEAT_PRIM_MAX_OUT; k++) {
+        call->out_spec[k] = op->out[k] >= 0 ? &program->tensors[op->out[k]] : NULL;
+        call->out[k] = op->out[k] >= 0 ? address(call, op->out[k]) : NULL;
+    }
 }
 
 /* Copies a tensor to the caller's memory, if it is wanted. */
