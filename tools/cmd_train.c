@@ -248,11 +248,14 @@ static void print_head(const struct train *t)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     const leat_plan_info *plan = leat_plan_get_info(t->run.plan);
-    char count[32], records[32], batch[32];
+    char count[32], frozen[48] = "", records[32], batch[32];
+    if (info->n_frozen)
+        snprintf(frozen, sizeof frozen, " (and %s frozen)",
+                 leat_files_count_text((uint64_t)info->n_frozen, count));
     leat_terminal_say(
-        2, "%s: %s parameters, %.4g MFLOP per sample, %s records in batches of %s, on %s", t->path,
-        leat_files_count_text((uint64_t)info->n_parameters, count), info->flops_per_sample * 1e-6,
-        leat_files_count_text(plan->n_records, records),
+        2, "%s: %s parameters%s, %.4g MFLOP per sample, %s records in batches of %s, on %s",
+        t->path, leat_files_count_text((uint64_t)info->n_parameters, count), frozen,
+        info->flops_per_sample * 1e-6, leat_files_count_text(plan->n_records, records),
         leat_files_count_text((uint64_t)plan->batch_size, batch), info->device);
     if (info->simulated)
         leat_terminal_say(

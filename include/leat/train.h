@@ -30,8 +30,9 @@ extern "C" {
 typedef struct leat_trainer leat_trainer;
 
 typedef struct leat_trainer_info {
-    const char *device; /* from train.device, or the device given */
-    int64_t n_parameters;
+    const char *device;       /* from train.device, or the device given */
+    int64_t n_parameters;     /* trained ones */
+    int64_t n_frozen;         /* others, without running statistics */
     double flops_per_sample;  /* forward + backward + update of one sample, multiply-add = 2 */
     int64_t epochs;           /* train.epochs */
     int64_t n_outputs;        /* values that the model gives for a sample */
@@ -106,6 +107,7 @@ typedef struct leat_layer_info {
     const char *device;                   /* that computes it */
     leat_shape shape;                     /* of its output for one sample */
     int64_t n_parameters;                 /* trained ones */
+    int64_t n_frozen;                     /* others, without running statistics */
     double forward_flops, backward_flops; /* of one sample, multiply-add = 2 */
 } leat_layer_info;
 

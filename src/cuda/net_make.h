@@ -88,6 +88,7 @@ int leat_net_make_layer_norm_grad(const leat_net_maker *m);
 int leat_net_make_loss(const leat_net_maker *m);
 int leat_net_make_norm(const leat_net_maker *m);
 int leat_net_make_norm_fixed(const leat_net_maker *m);
+int leat_net_make_norm_fixed_grad(const leat_net_maker *m);
 int leat_net_make_norm_grad(const leat_net_maker *m);
 int leat_net_make_pool(const leat_net_maker *m);
 int leat_net_make_scale(const leat_net_maker *m);

@@ -280,6 +280,19 @@ int leat_net_make_norm_grad(const leat_net_maker *m)
                : apply(m, LEAT_NET_norm_grad, &args, leat_net_make_eights(args.rows * args.row_n));
 }
 
+int leat_net_make_norm_fixed_grad(const leat_net_maker *m)
+{
+    const leat_train_args args = batch_norm_args(m, saved_of(m));
+    if (args.n < 0)
+        return LEAT_E_NOMEM;
+    int rc = apply(m, LEAT_NET_norm_fix, &args, args.channels);
+    if (rc == LEAT_OK)
+        rc = leat_net_make_add_sums(m, &args, LEAT_SUMS_FIXED);
+    return rc < 0 || m->op->out[0] < 0
+               ? rc
+               : apply(m, LEAT_NET_norm_grad, &args, leat_net_make_eights(args.rows * args.row_n));
+}
+
 int leat_net_make_layer_norm(const leat_net_maker *m)
 {
     leat_train_args args = norm_args(m, m->net->fixed);

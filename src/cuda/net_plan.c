@@ -110,6 +110,7 @@ static make_fn *const makers[LEAT_N_PRIMS] = {
     [LEAT_PRIM_NORM] = leat_net_make_norm,
     [LEAT_PRIM_NORM_FIXED] = leat_net_make_norm_fixed,
     [LEAT_PRIM_NORM_GRAD] = leat_net_make_norm_grad,
+    [LEAT_PRIM_NORM_FIXED_GRAD] = leat_net_make_norm_fixed_grad,
     [LEAT_PRIM_LAYER_NORM] = leat_net_make_layer_norm,
     [LEAT_PRIM_LAYER_NORM_GRAD] = leat_net_make_layer_norm_grad,
     [LEAT_PRIM_ACT] = leat_net_make_act,

@@ -258,15 +258,49 @@ static int compare(const leat_trainer *trainer, const char *saved, const char *p
     return rc;
 }
 
+static bool is_wanted(const leat_param_file *to, const char *name)
+{
+    for (size_t i = 0; i < to->n; i++)
+        if (!strcmp(to->rows[i].name, name))
+            return true;
+    return false;
+}
+
+/* States of the optimiser of parameters that are frozen now. */
+static size_t count_idle(const leat_safetensors *file, const leat_param_file *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < leat_safetensors_count(file); i++) {
+        const char *const name = leat_safetensors_at(file, i)->name;
+        const char *const of = leat_param_file_state_of(name);
+        n += of && !is_wanted(to, name) && is_wanted(to, of);
+    }
+    return n;
+}
+
+static int take_one(const leat_safetensors *file, const char *path, leat_param_file *to, size_t i,
+                    leat_error *err)
+{
+    const char *const name = to->rows[i].name;
+    const leat_safetensor *const found = leat_safetensors_find(file, name);
+    const char *const of = leat_param_file_state_of(name);
+    if (!found && of && leat_safetensors_find(file, of))
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: '%s' was frozen in that run, so the optimizer has no state for it: "
+                         "begin a run with its weights (--restore)",
+                         path, of);
+    return leat_param_file_take(to, i, found, path, err);
+}
+
 static int take_all(const leat_safetensors *file, const char *path, leat_param_file *to,
                     leat_error *err)
 {
+    const size_t n = leat_safetensors_count(file);
     int rc = LEAT_OK;
     for (size_t i = 0; i < to->n && rc == LEAT_OK; i++)
-        rc = leat_param_file_take(to, i, leat_safetensors_find(file, to->rows[i].name), path, err);
-    if (rc == LEAT_OK && leat_safetensors_count(file) != to->n)
-        rc = leat_fail(err, LEAT_E_DATA, "%s: it has %zu tensors, the run has %zu", path,
-                       leat_safetensors_count(file), to->n);
+        rc = take_one(file, path, to, i, err);
+    if (rc == LEAT_OK && n != to->n && n - count_idle(file, to) != to->n)
+        rc = leat_fail(err, LEAT_E_DATA, "%s: it has %zu tensors, the run has %zu", path, n, to->n);
     return rc;
 }
 

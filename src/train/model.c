@@ -9,6 +9,7 @@
 #include "nn_kind.h"
 #include "nn_text.h"
 #include "preset.h"
+#include "rules.h"
 
 /* --- cost ------------------------------------------------------------------------------------ */
 
@@ -17,17 +18,18 @@ double leat_layer_bytes(const leat_shape *shape, int64_t rows)
     return 4.0 * (double)leat_shape_elements(shape) * (double)rows;
 }
 
-void leat_layer_cost_of(const leat_layer *layer, const void *options, const leat_shape *in,
-                        const leat_shape *out, int64_t rows, leat_layer_cost *cost)
+void leat_layer_cost_of(const leat_model_layer *l, int64_t rows, leat_layer_cost *cost)
 {
+    const double read = leat_layer_bytes(&l->in, rows);
     *cost = (leat_layer_cost){ 0 };
-    if (layer->cost) {
-        layer->cost(options, in, out, rows, cost);
-        return;
+    if (l->layer->cost) {
+        l->layer->cost(l->options, &l->in, &l->out, rows, cost);
+    } else {
+        cost->forward = (leat_cost){ read / 4, read + leat_layer_bytes(&l->out, rows) };
+        cost->backward_data = cost->forward;
     }
-    const double read = leat_layer_bytes(in, rows);
-    cost->forward = (leat_cost){ read / 4, read + leat_layer_bytes(out, rows) };
-    cost->backward_data = cost->forward;
+    if (l->n_params > 0 && l->params[0].frozen)
+        cost->backward_weights = (leat_cost){ 0 };
 }
 
 double leat_model_flops(const leat_model *model)
@@ -37,7 +39,7 @@ double leat_model_flops(const leat_model *model)
     for (int32_t i = model->first; i < model->end; i++) {
         const leat_model_layer *l = &model->layers[i];
         leat_layer_cost cost;
-        leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, 1, &cost);
+        leat_layer_cost_of(l, 1, &cost);
         flops += cost.forward.flops + cost.backward_weights.flops;
         if (leat_model_passes_gradient(model, i))
             flops += cost.backward_data.flops;
@@ -58,7 +60,7 @@ static int count_params(leat_model *model, leat_model_layer *l, leat_error *err)
         if (bytes < 0 || bytes > INT64_C(1) << 40)
             return leat_fail(err, LEAT_E_CONFIG, "%s: its %s would be larger than 1 TiB",
                              l->layer->kind.name, l->params[i].part);
-        model->n_parameters += l->params[i].trained ? bytes / 4 : 0;
+        l->params[i].trained = l->params[i].trained && !l->params[i].frozen;
     }
     return LEAT_OK;
 }
@@ -257,10 +259,16 @@ static int read_layers(leat_model *model, const leat_model_nodes *nodes, leat_er
             return rc;
     if ((rc = check_readers(model, list, err)) < 0)
         return rc;
+    if ((nodes->frozen && (rc = leat_rules_freeze(model, nodes->owner, nodes->frozen, err)) < 0) ||
+        (rc = leat_model_params(model, err)) < 0)
+        return rc;
     if (model->n_parameters == 0)
         return leat_node_fail(list, err, LEAT_E_CONFIG,
-                              "train.model has nothing to learn: add a dense or conv2d layer");
-    return leat_model_params(model, err);
+                              model->n_frozen
+                                  ? "all of train.model is frozen: leave a layer to train"
+                                  : "train.model has nothing to learn: add a dense or "
+                                    "conv2d layer");
+    return LEAT_OK;
 }
 
 /* --- loss, optimiser ------------------------------------------------------------------------- */

@@ -52,14 +52,27 @@ static void place_params(leat_model *model, bool trained)
 
 int leat_model_params(leat_model *model, leat_error *err)
 {
-    model->params = calloc((size_t)model->n_params, sizeof *model->params);
+    model->params = calloc((size_t)model->n_params + 1, sizeof *model->params);
     if (!model->params)
         return leat_fail(err, LEAT_E_NOMEM, "train.model: %d parameters", model->n_params);
     place_params(model, true);
     model->n_trained_floats = model->n_floats;
     place_params(model, false);
+    for (int32_t i = 0; i < model->n_params; i++) {
+        const leat_param *p = model->params[i].spec;
+        model->n_parameters += p->trained ? (int64_t)model->params[i].n : 0;
+        model->n_frozen += p->frozen && !p->statistic ? (int64_t)model->params[i].n : 0;
+    }
     find_learners(model);
     return LEAT_OK;
+}
+
+bool leat_layer_is_fixed(const leat_model_layer *l)
+{
+    for (int32_t k = 0; k < l->n_params; k++)
+        if (l->params[k].statistic && l->params[k].frozen)
+            return true;
+    return false;
 }
 
 bool leat_model_needs_gradient(const leat_model *model, int32_t i)

@@ -57,7 +57,10 @@ typedef struct leat_param {
     leat_shape shape;
     leat_init init;
     int64_t fan_in, fan_out;
-    bool trained; /* false: a running statistic or frozen; no optimiser touches it */
+    bool trained; /* false: no optimiser touches it */
+    bool
+        frozen; /* kept as it is, by `train.frozen` or the layer's own `frozen`; then not trained */
+    bool statistic; /* a running mean or variance; never trained */
 } leat_param;
 
 /* Arithmetic and memory traffic of one kernel. */
@@ -98,9 +101,6 @@ typedef struct leat_layer {
 
 /* Bytes of `rows` samples as float32. */
 double leat_layer_bytes(const leat_shape *shape, int64_t rows);
-/* The layer's own cost, or the default. */
-void leat_layer_cost_of(const leat_layer *layer, const void *options, const leat_shape *in,
-                        const leat_shape *out, int64_t rows, leat_layer_cost *cost);
 
 /* --- losses ---------------------------------------------------------------------------------- */
 
@@ -246,6 +246,7 @@ typedef struct leat_model {
     bool measure_plans;     /* on a GPU: choose cuDNN's plans by timing */
     const char *plan_cache; /* on a GPU: folder of plans between runs; "": none. Borrowed */
     int64_t n_parameters;   /* trained ones */
+    int64_t n_frozen;       /* others, without running statistics */
     double flops_per_sample;
     leat_config *preset; /* the config that a ready-made model was written as; NULL: none */
 } leat_model;
@@ -254,6 +255,7 @@ typedef struct leat_model {
 typedef struct leat_model_nodes {
     const leat_node *owner; /* `train`: the place of errors about missing nodes */
     const leat_node *layers, *loss, *optimizer;
+    const leat_strings *frozen; /* keys of rules.h; NULL: none */
 } leat_model_nodes;
 
 /* Fills *model, whose input, target, batch_size, n_classes, seed, threads, shards, accumulate and precision
@@ -262,6 +264,10 @@ typedef struct leat_model_nodes {
 int leat_model_init(leat_model *model, const leat_model_nodes *nodes, leat_error *err);
 void leat_model_fini(leat_model *model);
 
+/* The cost of a layer for a batch of `rows`: its own, or the default. A frozen weight needs no gradient. */
+void leat_layer_cost_of(const leat_model_layer *l, int64_t rows, leat_layer_cost *cost);
+/* True if the layer is a batch_norm that uses and keeps its running statistics in training, too. */
+bool leat_layer_is_fixed(const leat_model_layer *l);
 /* Operations of forward, needed backward, and the update, per sample. */
 double leat_model_flops(const leat_model *model);
 /* Adds to *memory, whose last three parts a backend has set, the others, the total and the limit. */
@@ -286,7 +292,7 @@ static inline bool leat_model_ends(const leat_model *model)
 }
 /* True if layer i must compute a gradient for the layers that it reads. */
 bool leat_model_passes_gradient(const leat_model *model, int32_t i);
-/* model_params.c: fills params, n_floats, n_trained_floats. */
+/* model_params.c: fills params, n_floats, n_trained_floats, n_parameters, n_frozen. */
 int leat_model_params(leat_model *model, leat_error *err);
 /* LEAT_OK, or LEAT_E_DATA naming the first row that counts whose target or weight is impossible. Of the rows only
  * target, weights, valid and rows are looked at; they are in host memory. */

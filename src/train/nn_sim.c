@@ -40,7 +40,7 @@ static leat_layer_cost cost_of(const leat_model *model, int32_t i, int64_t rows)
 {
     const leat_model_layer *l = &model->layers[i];
     leat_layer_cost cost;
-    leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, rows, &cost);
+    leat_layer_cost_of(l, rows, &cost);
     return cost;
 }
 

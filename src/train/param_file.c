@@ -18,6 +18,14 @@ bool leat_param_file_is_extra(const char *name)
            !strncmp(name, average_prefix, sizeof average_prefix - 1);
 }
 
+const char *leat_param_file_state_of(const char *name)
+{
+    const char *const dot = strncmp(name, state_prefix, sizeof state_prefix - 1)
+                                ? NULL
+                                : strchr(name + sizeof state_prefix - 1, '.');
+    return dot ? dot + 1 : NULL;
+}
+
 int leat_param_file_failed(leat_error *err, const leat_format_error *from)
 {
     const int code = from->code == LEAT_FORMAT_NOMEM ? LEAT_E_NOMEM

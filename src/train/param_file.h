@@ -32,6 +32,9 @@ typedef void leat_param_copy(const leat_model *model, const leat_param_tensor *r
 /* True if a name is that of an optimiser state or an average. */
 bool leat_param_file_is_extra(const char *name);
 
+/* The parameter whose optimiser state has this name; NULL: it is no state. */
+const char *leat_param_file_state_of(const char *name);
+
 /* Names and shapes of all parameters of some slots; states only of trained ones.
  * slots    bit 1 << leat_slot of each
  * returns  LEAT_OK, LEAT_E_NOMEM; close in both cases */

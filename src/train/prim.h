@@ -27,10 +27,13 @@
  *                    in `saved` what NORM_GRAD needs and updates the running statistics. in[1]: a tensor that
  *                    is added before act; -1: none. Layers leave it at -1. A backend that can add it joins a SUM
  *                    with its NORM: in[1] is then the other summand, and out[0] and act are the SUM's.
- * NORM_FIXED         batch_norm in evaluation: the same with the running statistics. In place.
+ * NORM_FIXED         batch_norm in evaluation, and with frozen statistics: the same with the running ones. In place.
  * NORM_GRAD          out[0] = gradient of NORM's in[0], from in[0] = gradient of NORM's out[0], in[1] =
  *                    NORM's in[0], in[2] = NORM's out[0]; gradients of scale and shift. Rows that do not
  *                    count get 0. In place.
+ * NORM_FIXED_GRAD    out[0] = gradient of NORM_FIXED's in[0]; -1: not wanted; from in[0] = gradient of its output before
+ *                    act, in[1] = its in[0]; -1: neither scale nor shift is trained; gradients of those that are.
+ *                    `saved` is scratch memory. In place.
  * LAYER_NORM, LAYER_NORM_GRAD   each pixel over its C values; inputs as NORM_GRAD's.
  * ACT                out[0] = act(in[0]). In place.
  * ACT_GRAD           out[0] = in[0] × act'(in[1]); in[1] is ACT's out[0] or in[0], as LEAT_ACT_LIST says. In
@@ -62,6 +65,7 @@
     X(NORM)                                                                                        \
     X(NORM_FIXED)                                                                                  \
     X(NORM_GRAD)                                                                                   \
+    X(NORM_FIXED_GRAD)                                                                             \
     X(LAYER_NORM)                                                                                  \
     X(LAYER_NORM_GRAD)                                                                             \
     X(ACT)                                                                                         \
@@ -105,7 +109,7 @@ typedef struct leat_prim_op {
     leat_act act;           /* of what CONV, DENSE, NORM, NORM_GRAD, SUM, ACT, ACT_GRAD say */
     float alpha;            /* of the activation, DROPOUT's rate, SCALE's factor */
     int32_t channel, width; /* JOIN, PART: first channel, and number of channels */
-    int32_t saved;          /* NORM, NORM_GRAD, LAYER_NORM: which memory of the program; -1: none */
+    int32_t saved;          /* NORM…, LAYER_NORM: which memory of the program; -1: none */
     int32_t norm;           /* CONV: the batch_norm that it computes, too, as NORM_FIXED; -1: none.
                                Set by backends that can */
     leat_sliding window;    /* CONV…, …POOL… */

@@ -109,6 +109,15 @@ int32_t leat_program_grad(const leat_program *p, int32_t i)
     return p->grad[i];
 }
 
+bool leat_program_learns(const leat_program *p, int32_t i)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    for (int32_t k = 0; k < l->n_params; k++)
+        if (l->params[k].trained)
+            return true;
+    return false;
+}
+
 bool leat_program_wants(const leat_program *p, int32_t i, int32_t k)
 {
     return leat_model_needs_gradient(p->model, p->model->layers[i].inputs[k]);
@@ -130,13 +139,21 @@ void leat_program_give(leat_program *p, int32_t i, int32_t k, int32_t tensor)
 
 /* --- making ---------------------------------------------------------------------------------- */
 
-static bool can_fuse(const leat_model *model, int32_t i, const int32_t *readers)
+/* The gradient of a batch_norm with fixed statistics leaves the activation's to an op of its own. */
+static leat_fuse fuse_of(const leat_program *p, int32_t i)
 {
+    const leat_model_layer *l = &p->model->layers[i];
+    return p->training && leat_layer_is_fixed(l) ? LEAT_FUSE_RELU : l->layer->fuse;
+}
+
+static bool can_fuse(const leat_program *p, int32_t i, const int32_t *readers)
+{
+    const leat_model *model = p->model;
     const leat_model_layer *l = &model->layers[i];
     const int32_t from = l->inputs[0];
     if (l->layer->act == LEAT_ACT_NONE || from < model->first || readers[from] != 1)
         return false;
-    const leat_fuse fuse = model->layers[from].layer->fuse;
+    const leat_fuse fuse = fuse_of(p, from);
     return fuse == LEAT_FUSE_ALL || (fuse == LEAT_FUSE_RELU && l->layer->act == LEAT_ACT_relu);
 }
 
@@ -151,7 +168,7 @@ static int find_fused(leat_program *p)
             if (model->layers[i].inputs[k] >= 0)
                 readers[model->layers[i].inputs[k]]++;
     for (int32_t i = model->first; i < model->end; i++)
-        p->fused[i] = can_fuse(model, i, readers) ? model->layers[i].inputs[0] : -1;
+        p->fused[i] = can_fuse(p, i, readers) ? model->layers[i].inputs[0] : -1;
     free(readers);
     return LEAT_OK;
 }
@@ -193,14 +210,6 @@ static void make_forward(leat_program *p)
         as_floats(p, leat_program_out(p, model->end - 1), &model->layers[model->end - 1].out);
 }
 
-static bool learns(const leat_model_layer *l)
-{
-    for (int32_t k = 0; k < l->n_params; k++)
-        if (l->params[k].trained)
-            return true;
-    return false;
-}
-
 static void make_backward(leat_program *p)
 {
     const leat_model *model = p->model;
@@ -218,9 +227,9 @@ static void make_backward(leat_program *p)
     p->grad[last] = grad;
     for (int32_t i = last; i >= model->first && !p->failed; i--) {
         const leat_model_layer *l = &model->layers[i];
-        if (p->grad[i] < 0 || (!learns(l) && !leat_model_needs_gradient(model, i)))
+        if (p->grad[i] < 0 || (!leat_program_learns(p, i) && !leat_model_needs_gradient(model, i)))
             continue;
-        if (p->fused[i] >= 0 && model->layers[p->fused[i]].layer->fuse == LEAT_FUSE_ALL)
+        if (p->fused[i] >= 0 && fuse_of(p, p->fused[i]) == LEAT_FUSE_ALL)
             leat_program_give(p, i, 0, p->grad[i]);
         else
             l->layer->backward(p, i);

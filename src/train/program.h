@@ -9,7 +9,8 @@
  * backward ops. A gradient that several layers contribute to is added up by SUM.
  *
  * An activation is computed by the op before it where that can do it (leat_prim_op.act): conv2d and dense with
- * activations whose gradient needs only the output, batch_norm with all. */
+ * activations whose gradient needs only the output, batch_norm with all, but in training with frozen statistics only
+ * with relu. */
 #ifndef LEAT_PROGRAM_H
 #define LEAT_PROGRAM_H
 
@@ -74,6 +75,8 @@ void leat_program_set_out(leat_program *p, int32_t i, int32_t tensor);
 void leat_program_fuse(const leat_program *p, int32_t i, leat_prim_op *op);
 /* The gradient of layer i's output; -1: nobody gave one. */
 int32_t leat_program_grad(const leat_program *p, int32_t i);
+/* True if layer i has parameters that are trained. */
+bool leat_program_learns(const leat_program *p, int32_t i);
 /* True if layer i's k-th input needs a gradient. */
 bool leat_program_wants(const leat_program *p, int32_t i, int32_t k);
 /* Contributes to the gradient of layer i's k-th input. */

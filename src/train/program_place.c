@@ -18,6 +18,7 @@ static bool in_place(const leat_program *p, leat_prim prim)
     case LEAT_PRIM_NORM_GRAD:
         return !p->apart;
     case LEAT_PRIM_NORM_FIXED:
+    case LEAT_PRIM_NORM_FIXED_GRAD:
     case LEAT_PRIM_LAYER_NORM_GRAD:
     case LEAT_PRIM_ACT:
     case LEAT_PRIM_ACT_GRAD:

@@ -13,7 +13,7 @@ int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *
     const leat_model_layer *l = &model->layers[i];
     const char *const own = ((const leat_layer_common *)l->options)->device.text;
     leat_layer_cost cost;
-    leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, 1, &cost);
+    leat_layer_cost_of(l, 1, &cost);
     *out = (leat_layer_info){ .name = l->name,
                               .kind = l->layer->kind.name,
                               .device = *own ? own : trainer->info.device,
@@ -25,6 +25,8 @@ int leat_trainer_layer(const leat_trainer *trainer, int32_t i, leat_layer_info *
     for (int32_t k = 0; k < l->n_params; k++)
         if (l->params[k].trained)
             out->n_parameters += leat_shape_elements(&l->params[k].shape);
+        else if (l->params[k].frozen && !l->params[k].statistic)
+            out->n_frozen += leat_shape_elements(&l->params[k].shape);
     return LEAT_OK;
 }
 

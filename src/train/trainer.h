@@ -22,7 +22,7 @@ typedef struct leat_train_options {
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target, sample_weight;
     const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop;
-    leat_strings no_decay;
+    leat_strings no_decay, frozen;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
     int32_t precision;    /* leat_precision */

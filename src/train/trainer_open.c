@@ -44,7 +44,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
                       const leat_trainer_feed *feed, leat_error *err)
 {
     leat_model *model = &trainer->model;
-    const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer };
+    const leat_model_nodes nodes = { node, o->model, o->loss, o->optimizer, &o->frozen };
     model->input = feed->input;
     model->target = feed->target;
     model->any_target = feed->any_target;
@@ -175,6 +175,7 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
     trainer->info = (leat_trainer_info){
         .device = trainer->device->info.name,
         .n_parameters = trainer->model.n_parameters,
+        .n_frozen = trainer->model.n_frozen,
         .flops_per_sample = trainer->model.flops_per_sample,
         .epochs = o->epochs,
         .n_outputs = leat_shape_elements(&trainer->model.layers[trainer->model.n_layers - 1].out),

@@ -36,10 +36,14 @@ static const leat_option train_table[] = {
     LEAT_OPTION_NODE(leat_train_options, average, "",
                      "averages of the weights over updates; default: none"),
     LEAT_OPTION_NODE(leat_train_options, multipliers, "",
-                     "factors of the learning rate of single parameters, such as "
-                     "{bias: 2, batch_norm.shift: 64, fc.weight: 0.1}"),
+                     "factors of the learning rate of single parameters, by name or pattern, such "
+                     "as {bias: 2, batch_norm.shift: 64, 'layer1.*': 0.1}"),
     LEAT_OPTION_STRINGS(leat_train_options, no_decay, "[]",
                         "parameters without weight decay, such as [bias, batch_norm.scale]"),
+    LEAT_OPTION_STRINGS(leat_train_options, frozen, "[]",
+                        "layers and parameters that stay as they are, by name or pattern, such as "
+                        "[conv1, 'layer1.*']; a frozen batch_norm uses and keeps its running "
+                        "statistics in training, too"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),

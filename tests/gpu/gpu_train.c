@@ -55,6 +55,16 @@ const gpu_model gpu_small_models[] = {
       9,
       LEAT_I64,
       0 },
+    { "frozen_norm",
+      "frozen: [b, mean, '*.conv2d.bias', f.weight], model: [{conv2d: {filters: 16, kernel: 3}}, "
+      "{batch_norm: {name: b}}, relu, {conv2d: {filters: 9, kernel: 1}}, batch_norm, silu, "
+      "flatten, layer_norm, {dense: {name: f, units: 6}}, {batch_norm: {name: g}}, gelu, dense: "
+      "4]" SGD,
+      LEAT_F32,
+      { 8, 7, 3 },
+      6,
+      LEAT_I64,
+      0 },
     { "multiply",
       "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, layer_norm, {multiply: 0.5}, "
       "relu, global_avg_pool, dense: 4]" SGD,

@@ -236,6 +236,29 @@ static void a_summary_adds_up(void **state)
     expect_in(out, "in all");
 }
 
+static void a_summary_counts_what_is_frozen(void **state)
+{
+    (void)state;
+    make_pipeline();
+    const char *const how = "--set 'train.model=[conv2d: {filters: 4, padding: same}, batch_norm, "
+                            "relu, flatten, dense: 10]' --set 'train.frozen=[\"[01].*\"]'";
+    expect_success(shell("$L train x.yaml --summary --json %s", how));
+    json_t *json = parse_out(), *layer;
+    int64_t sum = 0;
+    size_t i;
+    json_array_foreach(json_object_get(json, "layers"), i, layer) sum +=
+        number(layer, "frozen_parameters");
+    assert_int_equal(sum, 3 * 3 * 3 * 4 + 4 + 8);
+    assert_int_equal(number(json, "frozen_parameters"), sum);
+    assert_int_equal(number(json, "parameters"), 16 * 16 * 4 * 10 + 10);
+    json_decref(json);
+    expect_success(shell("$L train x.yaml --summary %s", how));
+    expect_in(out, "trained  forward backward      frozen\n");
+    expect_in(out, "in all             10                   10,250");
+    expect_success(shell("$L train x.yaml --steps 1 %s", how));
+    expect_in(out, "10,250 parameters (and 120 frozen)");
+}
+
 /* A relu on a simulated device: its input and output cross, and both gradients. */
 static void layers_on_another_device_are_told(void **state)
 {
@@ -361,6 +384,7 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_says_how_to_go_on, clean),
         cmocka_unit_test_teardown(a_stopped_run_that_saves_nothing_says_so, clean),
         cmocka_unit_test_teardown(a_summary_adds_up, clean),
+        cmocka_unit_test_teardown(a_summary_counts_what_is_frozen, clean),
         cmocka_unit_test_teardown(layers_on_another_device_are_told, clean),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test_teardown(memory_of_model_and_loader_is_added, clean),

@@ -32,7 +32,7 @@ static bool same_file(const char *a, const char *b)
     return same;
 }
 
-/* 24 runs are killed at random steps and resumed with other numbers of threads, with each optimiser and
+/* 28 runs are killed at random steps and resumed with other numbers of threads, with each optimiser and
  * with accumulation. */
 static void killed_and_resumed_is_the_straight_run(void **state)
 {
@@ -41,12 +41,15 @@ static void killed_and_resumed_is_the_straight_run(void **state)
                                  { .threads = 3, .accumulate = 3, .optimizer = "adam" },
                                  { .threads = 2, .accumulate = 2, .optimizer = "sgd" },
                                  { .threads = 2, .optimizer = "adam, average: {ema: 0.8}" },
+                                 { .threads = 2,
+                                   .optimizer = "adam, frozen: [first, 'batch_norm.*'], clip: 0.1, "
+                                                "average: {ema: 0.8}" },
                                  { .threads = 1,
                                    .optimizer = "sgd, average: {lookahead: {every: 3}}, schedule: "
                                                 "cosine" } };
     leat_rng rng = leat_rng_make(11, 0, 0, 0);
     (void)state;
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 7; k++) {
         run straight = kinds[k];
         double loss, again;
         char weights[256], resumed[256];

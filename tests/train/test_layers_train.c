@@ -173,8 +173,8 @@ static double running(const reference_layer *l, int32_t k, int64_t j)
     return kept * l->params[k][j] + (1 - kept) * (k == 2 ? l->mean : l->variance)[j];
 }
 
-/* After a step of length 1 a parameter has moved by its gradient. */
-static void compare_step(const network *net, leat_trainer *trainer, const char *text)
+/* A parameter has moved by its gradient times the rate. */
+static void compare_step(const network *net, leat_trainer *trainer, double rate, const char *text)
 {
     for (int32_t i = 0; i < net->n; i++)
         for (int32_t k = 0; k < net->layers[i].spec->n_params; k++) {
@@ -185,9 +185,10 @@ static void compare_step(const network *net, leat_trainer *trainer, const char *
             leat_model_param_name(&trainer->model, i, k, name, sizeof name);
             for (int64_t j = 0; j < n; j++) {
                 const double before = l->params[k][j];
-                const double wanted = l->spec->params[k].trained ? before - l->grads[k][j]
-                                      : k < 2                    ? before /* frozen */
-                                                                 : running(l, k, j);
+                const double wanted = l->spec->params[k].trained ? before - rate * l->grads[k][j]
+                                      : l->spec->params[k].frozen || !l->spec->params[k].statistic
+                                          ? before
+                                          : running(l, k, j);
                 close_to((double)now[j], wanted, fabs(before) + fabs(wanted - before), name, j,
                          text);
             }
@@ -202,22 +203,31 @@ static double loss_of(leat_trainer *trainer)
     return metrics.loss;
 }
 
-/* Two steps (the second from trained parameters) and an evaluation for every number of rows. */
-static void check_model(const char *layers, const leat_shape *input, int64_t batch, int64_t least,
-                        int threads, int shards)
+/* Two steps (the second from trained parameters) and an evaluation for every number of rows. False: the model has
+ * nothing that is frozen by these keys, or nothing else. */
+static bool check_model(const char *layers, const char *frozen, const leat_shape *input,
+                        int64_t batch, int64_t least, int threads, int shards)
 {
     char text[1024];
     fixture f;
+    /* Without statistics of the batch, values grow faster. */
+    const double rate = *frozen ? 0.25 : 1;
     const leat_trainer_feed feed = { .input = *input,
                                      .target = leat_shape_make(LEAT_I64, 0, NULL),
                                      .batch_size = batch,
                                      .seed = 5 };
     snprintf(text, sizeof text,
-             "train: {threads: %d, micro_shards: %d, model: [%s], loss: softmax_cross_entropy, "
-             "optimizer: {sgd: "
-             "{learning_rate: 1}}}",
-             threads, shards, layers);
-    fixture_must_open(&f, text, &feed);
+             "train: {threads: %d, micro_shards: %d, frozen: [%s], model: [%s], loss: "
+             "softmax_cross_entropy, optimizer: {sgd: {learning_rate: %g}}}",
+             threads, shards, frozen, layers, rate);
+    if (*frozen && fixture_open(&f, text, &feed) < 0) {
+        if (!strstr(f.err.message, "the model has no") && !strstr(f.err.message, "is frozen"))
+            fail_msg("%s\n%s", f.err.message, text);
+        fixture_close(&f);
+        return false;
+    }
+    if (!*frozen)
+        fixture_must_open(&f, text, &feed);
     network net = network_open(f.trainer);
     const int64_t rows_of[] = { batch, batch - 1, batch, least };
     for (uint64_t i = 0; i < 4; i++) {
@@ -236,12 +246,13 @@ static void check_model(const char *layers, const leat_shape *input, int64_t bat
         if (leat_trainer_step_views(f.trainer, &xs, &ys, rows, true, &err) < 0)
             fail_msg("%s\n%s", err.message, text);
         close_to(loss_of(f.trainer), loss, loss, "training loss", rows, text);
-        compare_step(&net, f.trainer, text);
+        compare_step(&net, f.trainer, rate, text);
         free(x);
         free(labels);
     }
     network_close(&net);
     fixture_close(&f);
+    return true;
 }
 
 typedef struct model_case {
@@ -421,8 +432,30 @@ static void layers_equal_the_reference(void **state)
     for (size_t k = 0; k < sizeof how / sizeof *how; k++)
         for (size_t i = 0; i < N_CASES; i++) {
             const leat_shape input = leat_shape_make(LEAT_F32, cases[i].rank, cases[i].dims);
-            check_model(cases[i].layers, &input, MAX_ROWS, cases[i].least, how[k][0], how[k][1]);
+            check_model(cases[i].layers, "", &input, MAX_ROWS, cases[i].least, how[k][0],
+                        how[k][1]);
         }
+}
+
+/* What is frozen stays, and the gradients of the rest are those of the reference. */
+static void so_do_frozen_layers(void **state)
+{
+    static const char *const keys[] = { "bias",         "weight",         "scale",
+                                        "shift",        "batch_norm.*",   "batch_norm.mean",
+                                        "'0.*'",        "'*.*.weight'",   "'*[02468].*.*'",
+                                        "'[0-4].*.*'",  "bias, variance", "'*.scale', mean",
+                                        "'*.conv2d.*'", "'*.dense.*'",    "'layer_norm.*'" };
+    (void)state;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+        int n = 0;
+        for (size_t i = 0; i < N_CASES; i++) {
+            const leat_shape input = leat_shape_make(LEAT_F32, cases[i].rank, cases[i].dims);
+            n += check_model(cases[i].layers, keys[k], &input, MAX_ROWS, cases[i].least, 2,
+                             1 + (int)(i + k) % 3);
+        }
+        if (n < 2)
+            fail_msg("frozen: [%s] matches the layers of %d cases", keys[k], n);
+    }
 }
 
 static void every_layer_is_in_a_case_and_has_a_reference(void **state)
@@ -442,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layer_is_in_a_case_and_has_a_reference),
         cmocka_unit_test(layers_equal_the_reference),
+        cmocka_unit_test(so_do_frozen_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,6 +57,30 @@ static void the_most_exact_key_counts(void **unused)
     fixture_close(&f);
 }
 
+/* Names before patterns; of patterns the last one. */
+static void patterns(void **unused)
+{
+    fixture f;
+    (void)unused;
+    assert_int_equal(open_with(&f, "multipliers: {'*': 0.1, '[0-9]*.scale': 3, 'f*.weight': 5, "
+                                   "fc: 7, bias: 9}, no_decay: ['*.batch_norm', 'f?.bias']"),
+                     LEAT_OK);
+    assert_rate(&f, "first.weight", 5);
+    assert_rate(&f, "first.bias", 9);
+    assert_rate(&f, "1.batch_norm.scale", 3);
+    assert_rate(&f, "1.batch_norm.shift", 0.1f);
+    assert_rate(&f, "fc.weight", 7);
+    assert_rate(&f, "fc.bias", 7);
+    assert_rate(&f, "6.dense.weight", 0.1f);
+    assert_false(param(&f, "1.batch_norm.shift")->decays);
+    assert_false(param(&f, "fc.bias")->decays);
+    assert_true(param(&f, "first.bias")->decays);
+    fixture_close(&f);
+    assert_int_equal(open_with(&f, "multipliers: {'first*': 5, '*': 0.1}"), LEAT_OK);
+    assert_rate(&f, "first.weight", 0.1f);
+    fixture_close(&f);
+}
+
 static void parameters_without_decay(void **unused)
 {
     fixture f;
@@ -111,6 +135,15 @@ static void unknown_keys_are_named(void **unused)
         { "multipliers: {bias: [1]}", "needs a number" },
         { "multipliers: 3", "must be a map" },
         { "no_decay: [bais]", "did you mean 'bias'" },
+        { "multipliers: {'fisrt.*': 2}", "did you mean 'first.*'" },
+        { "multipliers: {'1.btch_norm.s*': 2}", "did you mean '1.batch_norm.s*'" },
+        { "multipliers: {'*.mean': 2}", "trains no '*.mean'" },
+        { "frozen: [first], multipliers: {first: 2}", "trains no 'first'" },
+        { "frozen: [frist]", "the model has no 'frist'; did you mean 'first'" },
+        { "frozen: ['batchnorm.*']", "did you mean 'batch_norm.*'" },
+        { "frozen: ['layer9.*']", "a layer, LAYER.PART, or a pattern such as 'layer1.*'" },
+        { "frozen: ['*']", "all of train.model is frozen" },
+        { "frozen: {first: 1}", "frozen" },
     };
     (void)unused;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -125,9 +158,8 @@ static void unknown_keys_are_named(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_most_exact_key_counts),
-        cmocka_unit_test(parameters_without_decay),
-        cmocka_unit_test(the_update_follows_them),
+        cmocka_unit_test(the_most_exact_key_counts), cmocka_unit_test(patterns),
+        cmocka_unit_test(parameters_without_decay),  cmocka_unit_test(the_update_follows_them),
         cmocka_unit_test(unknown_keys_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

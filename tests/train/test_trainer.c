@@ -247,7 +247,7 @@ static void counts_parameters_and_operations(void **state)
     for (int32_t i = 0; i < f.trainer->model.n_layers; i++) {
         const leat_model_layer *l = &f.trainer->model.layers[i];
         leat_layer_cost cost;
-        leat_layer_cost_of(l->layer, l->options, &l->in, &l->out, 1, &cost);
+        leat_layer_cost_of(l, 1, &cost);
         forward += cost.forward.flops;
     }
     assert_true(forward > 7.2e6 && forward < 7.6e6);

@@ -27,7 +27,7 @@ static const char *flops_text(double flops, char text[16])
     return text;
 }
 
-/* Widths of the columns: without devices, and with them. */
+/* Widths of the columns: without those of devices and frozen parameters, and with them. */
 static const struct columns {
     int name, shape, count, flops;
 } plain = { 24, 16, 14, 10 }, narrow = { 18, 15, 11, 8 };
@@ -40,14 +40,20 @@ static void print_device(const char *device)
     printf("  %.*s", n < 11 ? n : 11, device);
 }
 
-static void print_layer(const leat_layer_info *l, const struct columns *c, bool device)
+static const char *count_text(int64_t n, char text[32])
 {
-    char shape[64], count[32], forward[16], backward[16];
+    return n ? leat_files_count_text((uint64_t)n, text) : "";
+}
+
+static void print_layer(const leat_layer_info *l, const struct columns *c, bool frozen, bool device)
+{
+    char shape[64], count[32], kept[32], forward[16], backward[16];
     printf("%-*.*s %-*s %*s %*s %*s", c->name, c->name, l->name, c->shape,
-           shape_text(&l->shape, shape), c->count,
-           l->n_parameters ? leat_files_count_text((uint64_t)l->n_parameters, count) : "", c->flops,
+           shape_text(&l->shape, shape), c->count, count_text(l->n_parameters, count), c->flops,
            flops_text(l->forward_flops, forward), c->flops,
            flops_text(l->backward_flops, backward));
+    if (frozen)
+        printf(" %*s", c->count, count_text(l->n_frozen, kept));
     if (device)
         print_device(l->device);
     putchar('\n');
@@ -100,19 +106,23 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path,
     const int rc = leat_trainer_memory(trainer, &m, err);
     if (rc < 0)
         return rc;
-    const bool devices = info->crossings > 0;
-    const struct columns *const c = devices ? &narrow : &plain;
+    const bool devices = info->crossings > 0, frozen = info->n_frozen > 0;
+    const struct columns *const c = devices || frozen ? &narrow : &plain;
     leat_terminal_say(2, "%s, %s %s", path, devices ? "on" : "all layers on", info->device);
-    printf("\n%-*s %-*s %*s %*s %*s%s\n", c->name, "layer", c->shape, "output", c->count,
-           "parameters", c->flops, "forward", c->flops, "backward", devices ? "  device" : "");
+    printf("\n%-*s %-*s %*s %*s %*s", c->name, "layer", c->shape, "output", c->count,
+           frozen ? "trained" : "parameters", c->flops, "forward", c->flops, "backward");
+    if (frozen)
+        printf(" %*s", c->count, "frozen");
+    puts(devices ? "  device" : "");
     for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++) {
-        print_layer(&layer, c, devices);
+        print_layer(&layer, c, frozen, devices);
         all.n_parameters += layer.n_parameters;
+        all.n_frozen += layer.n_frozen;
         all.forward_flops += layer.forward_flops;
         all.backward_flops += layer.backward_flops;
         all.shape = layer.shape;
     }
-    print_layer(&all, c, false);
+    print_layer(&all, c, frozen, false);
     printf("\nforward, backward: floating-point operations per sample, a multiply-add is 2\n");
     if (devices)
         leat_terminal_say(
@@ -151,6 +161,7 @@ static json_t *layer_json(const leat_layer_info *l)
         json_array_append_new(shape, json_integer((json_int_t)l->shape.dims[i]));
     leat_json_add(json, "shape", shape);
     leat_json_int(json, "parameters", l->n_parameters);
+    leat_json_int(json, "frozen_parameters", l->n_frozen);
     leat_json_real(json, "forward_flops", l->forward_flops);
     leat_json_real(json, "backward_flops", l->backward_flops);
     return json;
@@ -168,6 +179,7 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_lo
         json_array_append_new(layers, layer_json(&layer));
     leat_json_add(json, "layers", layers);
     leat_json_int(json, "parameters", leat_trainer_get_info(trainer)->n_parameters);
+    leat_json_int(json, "frozen_parameters", leat_trainer_get_info(trainer)->n_frozen);
     leat_json_int(json, "crossings", leat_trainer_get_info(trainer)->crossings);
     leat_json_int(json, "crossed_bytes", leat_trainer_get_info(trainer)->crossed_bytes);
     leat_json_int(json, "memory_bytes", m.total);

@@ -15,6 +15,7 @@
 enum {
     LEAT_SUMS_STATISTICS, /* of in[0] */
     LEAT_SUMS_GRAD,       /* in[0] = dy, in[1] = x, in[2] = y of NORM */
+    LEAT_SUMS_FIXED,      /* in[0] = dy, in[1] = x of NORM_FIXED, or NULL */
     LEAT_SUMS_LAYER,      /* the same of LAYER_NORM; mean and inverse are of each pixel */
     LEAT_SUMS_BIAS        /* in[0] */
 };
@@ -42,7 +43,7 @@ LEAT_HOST_DEVICE void leat_train_sums_pixel(const leat_train_args *a, int64_t pi
     const int64_t at = pixel * a->channels + c0;
     float u[LEAT_EIGHT], x[LEAT_EIGHT] = { 0 }, y[LEAT_EIGHT] = { 0 };
     leat_train_load(a->in[0], a->in_type, at, n, u);
-    if (a->mode == LEAT_SUMS_GRAD || a->mode == LEAT_SUMS_LAYER)
+    if (a->mode != LEAT_SUMS_STATISTICS && a->mode != LEAT_SUMS_BIAS && a->in[1])
         leat_train_load(a->in[1], a->in_type, at, n, x);
     if (a->mode == LEAT_SUMS_GRAD && a->act != LEAT_ACT_NONE && leat_train_from_output(a->act))
         leat_train_load(a->in[2], a->in_type, at, n, y);
@@ -58,6 +59,8 @@ LEAT_HOST_DEVICE void leat_train_sums_pixel(const leat_train_args *a, int64_t pi
             if (leat_train_norms_again(a))
                 y[k] = leat_train_normed(x[k], a->mean[c], a->inverse[c], a->scale[c], a->shift[c]);
             part = leat_train_act_grad(a->act, u[k], y[k], a->alpha);
+            product = part * (x[k] - a->mean[c0 + k]);
+        } else if (a->mode == LEAT_SUMS_FIXED) {
             product = part * (x[k] - a->mean[c0 + k]);
         } else if (a->mode == LEAT_SUMS_LAYER) {
             product = u[k] * ((x[k] - a->mean[pixel]) * a->inverse[pixel]);
@@ -135,12 +138,13 @@ LEAT_HOST_DEVICE void leat_train_statistics(const leat_train_args *a, int32_t c,
 LEAT_HOST_DEVICE void leat_train_gradients(const leat_train_args *a, int32_t c, double sum,
                                            double dot)
 {
-    if (a->mode == LEAT_SUMS_GRAD) {
+    if (a->mode == LEAT_SUMS_GRAD || a->mode == LEAT_SUMS_FIXED) {
         const double count = (double)a->step->n_valid * (double)(a->row_n / a->channels);
         const double inverse = (double)a->inverse[c], factor = (double)a->scale[c] * inverse;
         a->factors[c] = (float)factor;
-        a->factors[a->channels + c] = (float)(-factor * inverse * inverse * dot / count);
-        a->factors[2 * a->channels + c] = (float)(-factor * sum / count);
+        const double moves = a->mode == LEAT_SUMS_GRAD; /* statistics, with the values */
+        a->factors[a->channels + c] = (float)(-moves * factor * inverse * inverse * dot / count);
+        a->factors[2 * a->channels + c] = (float)(-moves * factor * sum / count);
         dot *= inverse;
     }
     if (a->dscale)
@@ -182,7 +186,7 @@ LEAT_HOST_DEVICE void leat_train_sums_finish_block(const leat_train_args *a,
 
 /* --- apply -------------------------------------------------------------------------------------- */
 
-/* mean and inverse from the running statistics, for evaluation; one channel. */
+/* mean and inverse from the running statistics; one channel. */
 LEAT_HOST_DEVICE void leat_train_norm_fix_one(const leat_train_args *a, int64_t i)
 {
     a->mean[i] = a->running_mean[i];
@@ -243,10 +247,11 @@ LEAT_HOST_DEVICE void leat_train_norm_grad_eight(const leat_train_args *a, int64
 {
     const int64_t at = i * LEAT_EIGHT;
     const int32_t n = leat_train_count(a->rows * a->row_n, at), c = (int32_t)(at % a->channels);
-    float dy[LEAT_EIGHT], x[LEAT_EIGHT], y[LEAT_EIGHT] = { 0 };
+    float dy[LEAT_EIGHT], x[LEAT_EIGHT] = { 0 }, y[LEAT_EIGHT] = { 0 };
     float mean[LEAT_EIGHT], of_dy[LEAT_EIGHT], of_x[LEAT_EIGHT], plain[LEAT_EIGHT];
     leat_train_load(a->in[0], a->in_type, at, n, dy);
-    leat_train_load(a->in[1], a->in_type, at, n, x);
+    if (a->in[1])
+        leat_train_load(a->in[1], a->in_type, at, n, x);
     if (leat_train_norms_again(a)) {
         for (int k = 0; k < LEAT_EIGHT; k++)
             y[k] = x[k];

@@ -29,7 +29,7 @@ static norm norm_of(const leat_cpu_call *call)
     const leat_shape *in = &call->layer->in;
     norm out = { .call = call,
                  .n = (size_t)in->dims[in->rank - 1],
-                 .type = call->out_spec[0]->type };
+                 .type = call->in_spec[0]->type };
     out.wide = leat_cpu_wide(out.n);
     out.pixels = (size_t)leat_shape_elements(in) / out.n;
     out.step = leat_cpu_piece(out.n);
@@ -247,19 +247,23 @@ int leat_cpu_norm_finish(const leat_cpu_call *call)
     return normalise(&o, &f);
 }
 
+/* sqrt(variance + epsilon) of a channel by the running statistics. */
+static double fixed_deviation(const leat_cpu_call *call, size_t c)
+{
+    const leat_batch_norm_options *o = call->layer->options;
+    return sqrt((double)leat_cpu_weight(call, VARIANCE)[c] + (double)o->epsilon);
+}
+
 int leat_cpu_norm_fixed(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
-    const leat_batch_norm_options *options = call->layer->options;
     float *center = leat_cpu_room(call, 3), *factor = leat_cpu_room(call, 4);
     float *addend = leat_cpu_room(call, 5);
     const leat_cpu_norm_factors f = { .center = center, .factor = factor, .addend = addend };
     memcpy(center, leat_cpu_weight(call, MEAN), o.n * sizeof *center);
     memcpy(addend, leat_cpu_weight(call, SHIFT), o.n * sizeof *addend);
     for (size_t c = 0; c < o.n; c++)
-        factor[c] =
-            (float)((double)leat_cpu_weight(call, SCALE)[c] /
-                    sqrt((double)leat_cpu_weight(call, VARIANCE)[c] + (double)options->epsilon));
+        factor[c] = (float)((double)leat_cpu_weight(call, SCALE)[c] / fixed_deviation(call, c));
     widen(center, o.n);
     widen(factor, o.n);
     widen(addend, o.n);
@@ -366,6 +370,70 @@ int leat_cpu_norm_grad_finish(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
+/* --- backward, by the running statistics ------------------------------------------------------ */
+
+/* The shard's gradients of scale and shift. */
+static void fixed_grads(const norm *o)
+{
+    const leat_cpu_call *call = o->call;
+    float *center = leat_cpu_room(call, 3), *sum = leat_cpu_room(call, 4);
+    float *dot = leat_cpu_room(call, 5);
+    float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
+    const double *sums = sums_of(o->saved, call->shard, SUM);
+    size_t pixels = 0;
+    memset(sums_of(o->saved, call->shard, SUM), 0, 2 * o->n * sizeof *sums);
+    memset(sum, 0, o->wide * sizeof *sum);
+    memset(dot, 0, o->wide * sizeof *dot);
+    memcpy(center, leat_cpu_weight(call, MEAN), o->n * sizeof *center);
+    widen(center, o->n);
+    for (piece p = { 0 }; next_piece(o, &p);) {
+        if (!p.counts)
+            continue;
+        call->net->loops->norm_grad_sums(in_piece(o, 1, &p, 0), in_piece(o, 0, &p, 1), center, sum,
+                                         dot, o->wide, p.n * o->n);
+        if ((pixels += p.n) >= FLOAT_PIXELS) {
+            take_sums(o, sum, dot);
+            pixels = 0;
+        }
+    }
+    take_sums(o, sum, dot);
+    for (size_t c = 0; c < o->n && dscale; c++)
+        dscale[c] = (float)(sums[o->n + c] / fixed_deviation(call, c));
+    for (size_t c = 0; c < o->n && dshift; c++)
+        dshift[c] = (float)sums[c];
+}
+
+/* dx = dy * scale / sqrt(variance + epsilon) */
+static void fixed_data(const norm *o)
+{
+    const leat_cpu_call *call = o->call;
+    float *factor = leat_cpu_room(call, 3), *zeros = leat_cpu_room(call, 4);
+    const leat_cpu_norm_factors f = { .center = zeros, .factor = factor, .addend = zeros };
+    memset(zeros, 0, o->wide * sizeof *zeros);
+    for (size_t c = 0; c < o->n; c++)
+        factor[c] = (float)((double)leat_cpu_weight(call, SCALE)[c] / fixed_deviation(call, c));
+    widen(factor, o->n);
+    for (piece p = { 0 }; next_piece(o, &p);) {
+        const float *dy = in_piece(o, 0, &p, 1);
+        float *dx = out_piece(o, &p, 2);
+        if (p.counts)
+            call->net->loops->norm(&f, dy, dx, o->wide, p.n * o->n);
+        else
+            memset(dx, 0, p.n * o->n * sizeof *dx);
+        put_piece(o, &p, dx);
+    }
+}
+
+int leat_cpu_norm_fixed_grad(const leat_cpu_call *call)
+{
+    const norm o = norm_of(call);
+    if (call->op->in[1] >= 0)
+        fixed_grads(&o);
+    if (call->op->out[0] >= 0)
+        fixed_data(&o);
+    return LEAT_OK;
+}
+
 /* --- layer_norm ------------------------------------------------------------------------------ */
 
 static void pixel_statistics(const float *x, size_t n, double epsilon, double *mean,
@@ -403,7 +471,8 @@ int leat_cpu_layer_norm(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
-/* dx = inverse * (g - mean(g) - z * mean(g * z)), g = dy * scale, z = (x - mean) * inverse */
+/* dx = inverse * (g - mean(g) - z * mean(g * z)), g = dy * scale, z = (x - mean) * inverse. dscale, dshift: NULL: not
+ * trained. */
 static void layer_norm_grad_pixel(const float *x, const float *dy, const float *scale, size_t n,
                                   double epsilon, float *dx, float *dscale, float *dshift)
 {
@@ -411,8 +480,10 @@ static void layer_norm_grad_pixel(const float *x, const float *dy, const float *
     pixel_statistics(x, n, epsilon, &mean, &inverse);
     for (size_t c = 0; c < n; c++) {
         const float z = (x[c] - (float)mean) * (float)inverse;
-        dscale[c] += dy[c] * z;
-        dshift[c] += dy[c];
+        if (dscale)
+            dscale[c] += dy[c] * z;
+        if (dshift)
+            dshift[c] += dy[c];
         sum += (double)(dy[c] * scale[c]);
         dot += (double)(dy[c] * scale[c] * z);
     }
@@ -427,8 +498,10 @@ int leat_cpu_layer_norm_grad(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
-    memset(dscale, 0, o.n * sizeof *dscale);
-    memset(dshift, 0, o.n * sizeof *dshift);
+    if (dscale)
+        memset(dscale, 0, o.n * sizeof *dscale);
+    if (dshift)
+        memset(dshift, 0, o.n * sizeof *dshift);
     for (piece p = { 0 }; next_piece(&o, &p);) {
         const float *dy = in_piece(&o, 0, &p, 0), *x = in_piece(&o, 1, &p, 1);
         float *dx = out_piece(&o, &p, 2);

@@ -145,7 +145,9 @@ static int make_conv(leat_net *net, const leat_prim_op *op, int64_t rows, leat_d
         .out_channels = l->out.dims[2],
         .groups = o->groups,
         .window = op->window,
-        .bias = (o->bias || op->norm >= 0) && pass != LEAT_DN_GRAD_DATA,
+        .bias = pass == LEAT_DN_GRAD_WEIGHTS ? o->bias && l->params[1].trained
+                : pass == LEAT_DN_FORWARD    ? o->bias || op->norm >= 0
+                                             : false,
         .relu = op->act == LEAT_ACT_relu,
         .bf16 = net->model->precision == LEAT_PRECISION_BF16,
         .weights = pass == LEAT_DN_GRAD_WEIGHTS ? net->grad[param].layout : NULL,

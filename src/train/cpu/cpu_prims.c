@@ -52,7 +52,9 @@ float *leat_cpu_weight(const leat_cpu_call *call, int32_t k)
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k)
 {
     const int32_t param = call->layer->first_param + k;
-    return call->net->grads[call->shard] + call->net->grad[param].at;
+    return k < call->layer->n_params && call->layer->params[k].trained
+               ? call->net->grads[call->shard] + call->net->grad[param].at
+               : NULL;
 }
 
 /* --- element by element ---------------------------------------------------------------------- */
@@ -304,6 +306,7 @@ const leat_cpu_prim leat_cpu_prims[LEAT_N_PRIMS] = {
     [LEAT_PRIM_DENSE_GRAD_WEIGHTS] = { .run = leat_cpu_dense_grad_weights },
     [LEAT_PRIM_NORM] = { leat_cpu_norm_run, leat_cpu_norm_combine, leat_cpu_norm_finish },
     [LEAT_PRIM_NORM_FIXED] = { .run = leat_cpu_norm_fixed },
+    [LEAT_PRIM_NORM_FIXED_GRAD] = { .run = leat_cpu_norm_fixed_grad },
     [LEAT_PRIM_NORM_GRAD] = { leat_cpu_norm_grad_run, leat_cpu_norm_grad_combine,
                               leat_cpu_norm_grad_finish },
     [LEAT_PRIM_LAYER_NORM] = { .run = leat_cpu_layer_norm },

@@ -44,12 +44,14 @@ int leat_cpu_conv_grad_data(const leat_cpu_call *call)
     return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
 }
 
-/* Sums of in[0] over its pixels. */
+/* Sums of in[0] over its pixels, unless the bias is frozen. */
 static void bias_grad(const leat_cpu_call *call, size_t n_channels)
 {
     const size_t pixels = (size_t)(call->in_spec[0]->n * call->rows) / n_channels;
     const size_t step = leat_cpu_piece(n_channels);
     float *sums = leat_cpu_gradient(call, BIAS);
+    if (!sums)
+        return;
     memset(sums, 0, n_channels * sizeof *sums);
     for (size_t p = 0; p < pixels; p += step) {
         const size_t here = pixels - p < step ? pixels - p : step;
@@ -70,7 +72,7 @@ int leat_cpu_conv_grad_weights(const leat_cpu_call *call)
         .dst = call->in[0],
         .src = call->in[1],
         .weights = leat_cpu_gradient(call, WEIGHT),
-        .bias = call->layer->n_params > 1 ? leat_cpu_gradient(call, BIAS) : NULL,
+        .bias = leat_cpu_gradient(call, BIAS),
         .scratch = call->net->scratch[call->thread].dn,
     };
     return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
@@ -135,8 +137,7 @@ int leat_cpu_dense_grad_data(const leat_cpu_call *call)
 int leat_cpu_dense_grad_weights(const leat_cpu_call *call)
 {
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
-    if (call->layer->n_params > 1)
-        bias_grad(call, (size_t)n_out);
+    bias_grad(call, (size_t)n_out);
     if (!call->layer->params[WEIGHT].trained)
         return LEAT_OK;
     if (call->primitive)

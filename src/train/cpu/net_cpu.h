@@ -189,7 +189,7 @@ void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t
 /* The k-th room of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
 enum { LEAT_CPU_ROOMS = 6 };
 float *leat_cpu_room(const leat_cpu_call *call, int k);
-/* Values of parameter k of the op's layer, and the shard's gradient of it. */
+/* Values of parameter k of the op's layer, and the shard's gradient of it; NULL: the layer has none, or it is frozen. */
 float *leat_cpu_weight(const leat_cpu_call *call, int32_t k);
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
 
@@ -206,6 +206,7 @@ int leat_cpu_norm_run(const leat_cpu_call *call);
 void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op);
 int leat_cpu_norm_finish(const leat_cpu_call *call);
 int leat_cpu_norm_fixed(const leat_cpu_call *call);
+int leat_cpu_norm_fixed_grad(const leat_cpu_call *call);
 int leat_cpu_norm_grad_run(const leat_cpu_call *call);
 void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op);
 int leat_cpu_norm_grad_finish(const leat_cpu_call *call);

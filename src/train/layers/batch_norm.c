@@ -2,7 +2,8 @@
  *
  * batch_norm: (x - mean) / sqrt(variance + epsilon) * scale + shift, per channel. In training mean
  * and variance are those of the batch's rows (the variance divides by their number), and
- * running = momentum * running + (1 - momentum) * batch; evaluation uses the running ones. */
+ * running = momentum * running + (1 - momentum) * batch; evaluation uses the running ones. Where those are frozen,
+ * training uses and keeps them, too. */
 #include "train/program.h"
 
 static const leat_option options[] = {
@@ -36,11 +37,19 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
     const leat_batch_norm_options *o = opts;
     const leat_shape channels = leat_shape_make(LEAT_F32, 1, &in->dims[in->rank - 1]);
     (void)out;
-    to[0] = (leat_param){ "scale", channels, o->scale_initial > 0 ? LEAT_INIT_ONE : LEAT_INIT_ZERO,
-                          0,       0,        o->scale };
-    to[1] = (leat_param){ "shift", channels, LEAT_INIT_ZERO, 0, 0, o->shift };
-    to[2] = (leat_param){ "mean", channels, LEAT_INIT_ZERO, 0, 0, false };
-    to[3] = (leat_param){ "variance", channels, LEAT_INIT_ONE, 0, 0, false };
+    to[0] = (leat_param){ .part = "scale",
+                          .shape = channels,
+                          .init = o->scale_initial > 0 ? LEAT_INIT_ONE : LEAT_INIT_ZERO,
+                          .trained = o->scale };
+    to[1] = (leat_param){
+        .part = "shift", .shape = channels, .init = LEAT_INIT_ZERO, .trained = o->shift
+    };
+    to[2] = (leat_param){
+        .part = "mean", .shape = channels, .init = LEAT_INIT_ZERO, .statistic = true
+    };
+    to[3] = (leat_param){
+        .part = "variance", .shape = channels, .init = LEAT_INIT_ONE, .statistic = true
+    };
     return 4;
 }
 
@@ -60,17 +69,34 @@ static int forward(leat_program *p, int32_t i)
 {
     const leat_shape *shape_ = &p->model->layers[i].out;
     const int32_t x = leat_program_in(p, i, 0), y = leat_program_tensor_new(p, shape_);
+    const bool fixed = !p->training || leat_layer_is_fixed(&p->model->layers[i]);
     leat_prim_op *op =
-        leat_program_op(p, p->training ? LEAT_PRIM_NORM : LEAT_PRIM_NORM_FIXED, i, x, -1, -1, y);
+        leat_program_op(p, fixed ? LEAT_PRIM_NORM_FIXED : LEAT_PRIM_NORM, i, x, -1, -1, y);
     leat_program_fuse(p, i, op);
-    if (p->training)
+    if (!fixed)
         op->saved = leat_program_save(p, shape_->dims[shape_->rank - 1]);
     leat_program_set_out(p, i, y);
     return LEAT_OK;
 }
 
+/* Statistics that are kept are constants. */
+static int backward_fixed(leat_program *p, int32_t i)
+{
+    const leat_model_layer *l = &p->model->layers[i];
+    const int32_t dx = leat_program_wants(p, i, 0) ? leat_program_tensor_new(p, &l->in) : -1;
+    const int32_t x = leat_program_learns(p, i) ? leat_program_in(p, i, 0) : -1;
+    const int32_t saved = leat_program_save(p, l->in.dims[l->in.rank - 1]);
+    leat_program_op(p, LEAT_PRIM_NORM_FIXED_GRAD, i, leat_program_grad(p, i), x, -1, dx)->saved =
+        saved;
+    if (dx >= 0)
+        leat_program_give(p, i, 0, dx);
+    return LEAT_OK;
+}
+
 static int backward(leat_program *p, int32_t i)
 {
+    if (leat_layer_is_fixed(&p->model->layers[i]))
+        return backward_fixed(p, i);
     const leat_shape *in = &p->model->layers[i].in;
     const int32_t dx = leat_program_tensor_new(p, in);
     leat_prim_op *op = leat_program_op(p, LEAT_PRIM_NORM_GRAD, i, leat_program_grad(p, i),

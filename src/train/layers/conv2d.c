@@ -85,7 +85,8 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
                           .init = (leat_init)(o->init + LEAT_INIT_AUTO),
                           .fan_in = window * dims[2],
                           .fan_out = window * dims[3] / o->groups,
-                          .trained = !o->frozen };
+                          .trained = true,
+                          .frozen = o->frozen };
     to[1] = (leat_param){ .part = "bias",
                           .shape = leat_shape_make(LEAT_F32, 1, &o->filters),
                           .trained = true };
@@ -104,8 +105,6 @@ static void cost(const void *opts, const leat_shape *in, const leat_shape *out, 
     const double flops = 2.0 * (double)rows * (double)(s.out[0] * s.out[1]) * weights;
     const double bytes = 4 * weights + leat_layer_bytes(in, rows) + leat_layer_bytes(out, rows);
     to->forward = to->backward_data = to->backward_weights = (leat_cost){ flops, bytes };
-    if (o->frozen)
-        to->backward_weights = (leat_cost){ 0 };
 }
 
 static leat_prim_op *append(leat_program *p, leat_prim prim, int32_t i, int32_t in0, int32_t in1,
@@ -129,7 +128,7 @@ static int backward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
-    if (l->params[0].trained || l->n_params > 1)
+    if (leat_program_learns(p, i))
         append(p, LEAT_PRIM_CONV_GRAD_WEIGHTS, i, dy, x, -1);
     if (leat_program_wants(p, i, 0)) {
         const int32_t dx = leat_program_tensor_new(p, &l->in);

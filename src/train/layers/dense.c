@@ -38,7 +38,8 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
                           .init = (leat_init)(o->init + LEAT_INIT_AUTO),
                           .fan_in = dims[0],
                           .fan_out = dims[1],
-                          .trained = !o->frozen };
+                          .trained = true,
+                          .frozen = o->frozen };
     to[1] = (leat_param){ .part = "bias", .shape = *out, .trained = true };
     return o->bias ? 2 : 1;
 }
@@ -46,13 +47,11 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
 static void cost(const void *opts, const leat_shape *in, const leat_shape *out, int64_t rows,
                  leat_layer_cost *to)
 {
-    const leat_dense_options *o = opts;
+    (void)opts;
     const double weights = 4.0 * (double)in->dims[0] * (double)out->dims[0];
     const double flops = 2.0 * (double)rows * (double)in->dims[0] * (double)out->dims[0];
     const double bytes = weights + leat_layer_bytes(in, rows) + leat_layer_bytes(out, rows);
     to->forward = to->backward_data = to->backward_weights = (leat_cost){ flops, bytes };
-    if (o->frozen)
-        to->backward_weights = (leat_cost){ 0 };
 }
 
 static int forward(leat_program *p, int32_t i)
@@ -67,7 +66,8 @@ static int forward(leat_program *p, int32_t i)
 static int backward(leat_program *p, int32_t i)
 {
     const int32_t x = leat_program_in(p, i, 0), dy = leat_program_grad(p, i);
-    leat_program_op(p, LEAT_PRIM_DENSE_GRAD_WEIGHTS, i, dy, x, -1, -1);
+    if (leat_program_learns(p, i))
+        leat_program_op(p, LEAT_PRIM_DENSE_GRAD_WEIGHTS, i, dy, x, -1, -1);
     if (leat_program_wants(p, i, 0)) {
         const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
         leat_program_op(p, LEAT_PRIM_DENSE_GRAD_DATA, i, dy, -1, -1, dx);

@@ -15,8 +15,10 @@ static int32_t params(const void *opts, const leat_shape *in, const leat_shape *
     const leat_shape channels = leat_shape_make(LEAT_F32, 1, &in->dims[in->rank - 1]);
     (void)opts;
     (void)out;
-    to[0] = (leat_param){ "scale", channels, LEAT_INIT_ONE, 0, 0, true };
-    to[1] = (leat_param){ "shift", channels, LEAT_INIT_ZERO, 0, 0, true };
+    to[0] =
+        (leat_param){ .part = "scale", .shape = channels, .init = LEAT_INIT_ONE, .trained = true };
+    to[1] =
+        (leat_param){ .part = "shift", .shape = channels, .init = LEAT_INIT_ZERO, .trained = true };
     return 2;
 }
 

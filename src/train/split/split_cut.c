@@ -58,7 +58,7 @@ int leat_split_cut(const leat_model *all, int32_t first, int32_t end, leat_model
     sub->end = end;
     sub->params = NULL;
     sub->n_params = 0;
-    sub->n_parameters = 0;
+    sub->n_parameters = sub->n_frozen = 0;
     sub->n_floats = 0;
     sub->weighted = all->weighted && leat_model_ends(sub);
     sub->input = first > 0 ? all->layers[first - 1].out : all->input;
@@ -70,14 +70,11 @@ int leat_split_cut(const leat_model *all, int32_t first, int32_t end, leat_model
         l->n_params = i >= first && i < end ? l->n_params : 0;
         l->first_param = sub->n_params;
         sub->n_params += l->n_params;
-        for (int32_t k = 0; k < l->n_params; k++)
-            if (l->params[k].trained)
-                sub->n_parameters += leat_shape_elements(&l->params[k].shape);
     }
-    sub->flops_per_sample = leat_model_flops(sub);
     rc = leat_model_params(sub, err);
     for (int32_t i = 0; i < all->n_layers; i++)
         sub->layers[i].learns = all->layers[i].learns;
+    sub->flops_per_sample = leat_model_flops(sub);
     for (int32_t i = 0; i < sub->n_params && rc == LEAT_OK; i++) {
         leat_model_param *const p = &sub->params[i];
         p->rate = all->params[all->layers[p->layer].first_param + p->index].rate;
