@@ -195,19 +195,22 @@ static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const
 
 /* --- the command ----------------------------------------------------------------------------------*/
 
-/* Without a section, the mistakes of `train` and `eval` are those of the config. */
+/* Without a section, the mistakes of `train`, `eval` and `whiten` are those of the config. */
 static int check_parts(const leat_config *config, const leat_plan *plan, const char *section,
                        char note[NOTE_BYTES], leat_error *err)
 {
-    leat_plan *eval = NULL;
+    leat_plan *eval = NULL, *whiten = NULL;
     char text[64];
     int rc = LEAT_OK;
     if (section)
         return LEAT_OK;
     if (leat_config_get(config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(config, "eval", &eval, err);
+    if (rc == LEAT_OK && leat_config_get(config, "whiten", text, sizeof text, NULL) == LEAT_OK)
+        rc = leat_plan_open(config, "whiten", &whiten, err);
     if (rc == LEAT_OK && leat_config_get(config, "train", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_trainer_check_config(config, plan, eval, note, NOTE_BYTES, err);
+    leat_plan_close(&whiten);
     leat_plan_close(&eval);
     return rc;
 }

@@ -103,6 +103,28 @@ static int open_plans(struct train *t, leat_error *err)
     return rc;
 }
 
+/* The images of the section `whiten` decide the weights of layers with `init: whiten` that have none yet. Without the
+ * section the first batch does so. */
+static int whiten(struct train *t, leat_error *err)
+{
+    const leat_loader_options how = { .device = t->run.device, .epochs = 1 };
+    leat_plan *plan = NULL;
+    leat_loader *loader = NULL;
+    char text[64];
+    if (!leat_trainer_whitens(t->run.trainer) ||
+        leat_config_get(t->config, "whiten", text, sizeof text, NULL) < 0)
+        return LEAT_OK;
+    int rc = leat_plan_open(t->config, "whiten", &plan, err);
+    if (rc == LEAT_OK && leat_plan_get_info(plan)->n_batches < 0)
+        rc = leat_fail(err, LEAT_E_CONFIG, "the pipeline repeats without end: leave out repeat");
+    if (rc == LEAT_OK && (rc = leat_trainer_check(t->run.trainer, plan, err)) == LEAT_OK &&
+        (rc = leat_loader_open(plan, &how, &loader, err)) == LEAT_OK)
+        rc = leat_trainer_whiten(t->run.trainer, loader, err);
+    leat_loader_close(&loader);
+    leat_plan_close(&plan);
+    return rc < 0 ? leat_fail_in(err, rc, "whiten: ") : rc;
+}
+
 static int open_trainer(struct train *t, leat_error *err)
 {
     const int64_t start_ns = leat_files_now_ns();
@@ -116,7 +138,8 @@ static int open_trainer(struct train *t, leat_error *err)
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
-    return leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, &t->found, err);
+    rc = leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, &t->found, err);
+    return rc < 0 ? rc : whiten(t, err);
 }
 
 /* Place of the first batch in the run. */

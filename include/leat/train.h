@@ -151,6 +151,15 @@ LEAT_API int leat_trainer_step(leat_trainer *trainer, leat_batch *batch, leat_er
  * returns  LEAT_OK; LEAT_E_ARGUMENT: batch < 0, or steps were made */
 LEAT_API int leat_trainer_start_at(leat_trainer *trainer, int64_t batch, leat_error *err);
 
+/* Before the first step: decides the weights of layers with `init: whiten` by all remaining batches of a loader, whose
+ * plan leat_trainer_check() takes; masked rows are left out. Otherwise the first batch of training, which may be
+ * augmented, decides them. Does nothing if no layer waits for that: leat_trainer_whitens() is 0.
+ * returns  LEAT_OK; an error of the loader; LEAT_E_ARGUMENT: a batch of another plan; LEAT_E_DEVICE, LEAT_E_NOMEM
+ * owner    the loader stays the caller's */
+LEAT_API int leat_trainer_whiten(leat_trainer *trainer, leat_loader *loader, leat_error *err);
+/* 1: a layer with `init: whiten` has no weights yet, neither by images nor from a file. */
+LEAT_API int32_t leat_trainer_whitens(const leat_trainer *trainer);
+
 /* n steps on one batch that stays on the device, to measure them: as leat_trainer_step(), with times per step, but
  * their learning rate is 0. So they cost as much, and no number of them changes a weight or lets the loss
  * diverge. The batch is released after the last one. */

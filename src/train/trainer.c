@@ -19,7 +19,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "whiten.h"
 
 static const leat_device_table *table_of(const leat_trainer *trainer)
 {
@@ -140,41 +139,6 @@ static leat_net_step next_step(const leat_trainer *trainer)
                             .rate = trainer->still ? 0 : leat_trainer_rate(trainer) };
 }
 
-/* The batch's input and mask in `to`, host memory; `host` gets them. */
-static int copy_rows(leat_trainer *trainer, const leat_net_rows *rows, char *to,
-                     leat_net_rows *host, leat_error *err)
-{
-    const leat_device_table *t = table_of(trainer);
-    const size_t bytes = (size_t)leat_shape_bytes(&rows->x.shape);
-    int rc = t->copy_to_host(trainer->stream, to, rows->x.data, bytes);
-    if (rc == LEAT_OK && rows->valid)
-        rc = t->copy_to_host(trainer->stream, to + bytes, rows->valid, (size_t)rows->rows);
-    *host = *rows;
-    host->x.data = to;
-    host->valid = rows->valid ? (const uint8_t *)to + bytes : NULL;
-    return rc < 0 ? leat_fail(err, rc, "%s: cannot copy the first batch", trainer->info.device)
-                  : t->stream_sync(trainer->stream, err);
-}
-
-/* Initial weights that the first batch decides. They are computed on the host. */
-static int whiten(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
-{
-    const size_t bytes = (size_t)(leat_shape_bytes(&rows->x.shape) + rows->rows);
-    leat_net_rows host = *rows;
-    char *copy = NULL;
-    int rc = LEAT_OK;
-    if (!table_of(trainer)->host_memory) {
-        copy = malloc(bytes);
-        rc = copy ? copy_rows(trainer, rows, copy, &host, err)
-                  : leat_fail(err, LEAT_E_NOMEM, "init: whiten: %zu bytes", bytes);
-    }
-    if (rc == LEAT_OK)
-        rc = leat_whiten(&trainer->model, trainer->backend, trainer->net, &host, err);
-    trainer->whiten = trainer->whiten && rc < 0;
-    free(copy);
-    return rc;
-}
-
 /* After a training batch; updated: the weights changed. The last batch ends the run, updates or not. */
 static int average_weights(leat_trainer *trainer, bool updated, leat_error *err)
 {
@@ -197,7 +161,7 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
     trainer->n_skipped += train && rows->n_valid == 0;
     if (rows->n_valid == 0)
         return train ? average_weights(trainer, false, err) : LEAT_OK;
-    if (train && trainer->whiten && (rc = whiten(trainer, rows, err)) < 0)
+    if (train && trainer->whiten && (rc = leat_trainer_whiten_rows(trainer, rows, err)) < 0)
         return rc;
     if (train &&
         (rc = leat_average_before(&trainer->average, trainer->backend, trainer->net, err)) < 0)

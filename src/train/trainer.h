@@ -80,7 +80,7 @@ struct leat_trainer {
     leat_schedule *schedule;
     leat_decide decide;
     leat_average average;
-    bool whiten;                 /* a layer waits for the first batch, see whiten.h */
+    bool whiten;                 /* a layer waits for its first weights, see trainer_whiten.c */
     bool still;                  /* steps leave the weights as they are: their rate is 0 */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
@@ -122,6 +122,9 @@ int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, boo
  * memory of its own only enqueues, and records no times. */
 int leat_trainer_step_views(leat_trainer *trainer, const leat_view *x, const leat_view *y,
                             int64_t rows, bool train, leat_error *err);
+
+/* trainer_whiten.c: the weights of `init: whiten` by rows in memory of the device. */
+int leat_trainer_whiten_rows(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err);
 
 /* The rows of a batch; LEAT_E_ARGUMENT if it is of another plan or has none. */
 int leat_trainer_rows_of(const leat_trainer *trainer, leat_batch *batch, leat_net_rows *out,

@@ -5,7 +5,7 @@
  * The filters are the eigenvectors of the patches' second moments (the covariance without taking away the mean),
  * each divided by sqrt(eigenvalue + 5e-4), and then the negatives of the same, as in Keller Jordan,
  * "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", 2024, section 3.2. All in double and in a fixed order, so
- * that the weights depend on the batch alone. */
+ * that the weights depend on the rows and their order alone. */
 #include "whiten.h"
 
 #include <math.h>
@@ -17,12 +17,19 @@
 
 /* Patches of one convolution: n values each. */
 typedef struct patches {
-    const leat_net_rows *rows;
+    int32_t layer;
     leat_sliding window;
-    int64_t channels, n;
-    double *moments, *vectors; /* [n][n]; after the decomposition vectors in columns */
+    int64_t channels, n, filters;
+    int64_t count; /* patches so far */
+    double *moments,
+        *vectors; /* [n][n]; moments: sums so far; after the decomposition vectors in columns */
     float *patch, *weights;
 } patches;
+
+struct leat_whiten {
+    int32_t n;
+    patches layers[];
+};
 
 static float value_at(const leat_view *x, int64_t i)
 {
@@ -31,7 +38,7 @@ static float value_at(const leat_view *x, int64_t i)
 }
 
 /* Fills p->patch; false: the window reaches over the edge. */
-static bool take_patch(const patches *p, int64_t row, int64_t oy, int64_t ox)
+static bool take_patch(const patches *p, const leat_view *x, int64_t row, int64_t oy, int64_t ox)
 {
     const leat_sliding *w = &p->window;
     const int64_t top = oy * w->stride[0] - w->pad_low[0], left = ox * w->stride[1] - w->pad_low[1];
@@ -42,34 +49,37 @@ static bool take_patch(const patches *p, int64_t row, int64_t oy, int64_t ox)
         return false;
     for (int64_t ky = 0; ky < w->size[0]; ky++)
         for (int64_t kx = 0; kx < w->size[1]; kx++) {
-            const int64_t y = top + ky * w->dilation[0], x = left + kx * w->dilation[1];
-            const int64_t at = ((row * w->in[0] + y) * w->in[1] + x) * p->channels;
+            const int64_t iy = top + ky * w->dilation[0], ix = left + kx * w->dilation[1];
+            const int64_t at = ((row * w->in[0] + iy) * w->in[1] + ix) * p->channels;
             for (int64_t c = 0; c < p->channels; c++)
-                *to++ = value_at(&p->rows->x, at + c);
+                *to++ = value_at(x, at + c);
         }
     return true;
 }
 
-static int64_t add_moments(const patches *p)
+static void add_moments(patches *p, const leat_net_rows *rows)
 {
     const leat_sliding *w = &p->window;
-    int64_t count = 0;
-    for (int64_t row = 0; row < p->rows->rows; row++)
+    for (int64_t row = 0; row < rows->rows; row++)
         for (int64_t i = 0; i < w->out[0] * w->out[1]; i++) {
-            if ((p->rows->valid && !p->rows->valid[row]) ||
-                !take_patch(p, row, i / w->out[1], i % w->out[1]))
+            if ((rows->valid && !rows->valid[row]) ||
+                !take_patch(p, &rows->x, row, i / w->out[1], i % w->out[1]))
                 continue;
-            count++;
+            p->count++;
             for (int64_t a = 0; a < p->n; a++)
                 for (int64_t b = 0; b <= a; b++)
                     p->moments[a * p->n + b] += (double)p->patch[a] * (double)p->patch[b];
         }
+}
+
+/* Sums become means, in both halves of the matrix. */
+static void take_means(const patches *p)
+{
     for (int64_t a = 0; a < p->n; a++)
         for (int64_t b = 0; b <= a; b++) {
-            const double mean = p->moments[a * p->n + b] / (double)(count > 0 ? count : 1);
+            const double mean = p->moments[a * p->n + b] / (double)p->count;
             p->moments[a * p->n + b] = p->moments[b * p->n + a] = mean;
         }
-    return count;
 }
 
 /* Turns rows and columns i and j of a symmetric matrix so that element (i, j) becomes 0. */
@@ -136,9 +146,9 @@ static double sign_of(const patches *p, int64_t column)
     return most < 0 ? -1 : 1;
 }
 
-static void fill_weights(const patches *p, int64_t filters)
+static void fill_weights(const patches *p)
 {
-    const int64_t half = (filters + 1) / 2;
+    const int64_t filters = p->filters, half = (filters + 1) / 2;
     for (int64_t f = 0; f < half; f++) {
         double value = 0;
         const int64_t column = next_vector(p, &value);
@@ -154,34 +164,6 @@ static void fill_weights(const patches *p, int64_t filters)
     }
 }
 
-static int whiten_layer(const leat_model *model, const leat_backend *backend, leat_net *net,
-                        int32_t i, const leat_net_rows *rows, leat_error *err)
-{
-    const leat_model_layer *l = &model->layers[i];
-    const int64_t filters = l->out.dims[2];
-    patches p = { .rows = rows, .channels = l->in.dims[2] };
-    int rc = leat_conv2d_sliding(l->options, &l->in, &p.window, err);
-    p.n = p.window.size[0] * p.window.size[1] * p.channels;
-    p.moments = calloc((size_t)(p.n * p.n), sizeof *p.moments);
-    p.vectors = calloc((size_t)(p.n * p.n), sizeof *p.vectors);
-    p.patch = malloc((size_t)p.n * sizeof *p.patch);
-    p.weights = malloc((size_t)(p.n * filters) * sizeof *p.weights);
-    if (!p.moments || !p.vectors || !p.patch || !p.weights)
-        rc = leat_fail(err, LEAT_E_NOMEM, "%s: no memory for init: whiten", l->name);
-    if (rc == LEAT_OK)
-        rc = backend->read(net, i, 0, LEAT_SLOT_WEIGHT, p.weights, err);
-    if (rc == LEAT_OK && add_moments(&p) > 0) {
-        decompose(&p);
-        fill_weights(&p, filters);
-        rc = backend->write(net, i, 0, LEAT_SLOT_WEIGHT, p.weights, err);
-    }
-    free(p.moments);
-    free(p.vectors);
-    free(p.patch);
-    free(p.weights);
-    return rc;
-}
-
 static bool whitens(const leat_model_layer *l)
 {
     return l->n_params > 0 && l->params[0].init == LEAT_INIT_WHITEN;
@@ -195,12 +177,73 @@ bool leat_whiten_wanted(const leat_model *model)
     return false;
 }
 
-int leat_whiten(const leat_model *model, const leat_backend *backend, leat_net *net,
-                const leat_net_rows *rows, leat_error *err)
+/* --- a collection ---------------------------------------------------------------------------- */
+
+static int open_layer(patches *p, const leat_model_layer *l, leat_error *err)
+{
+    const int rc = leat_conv2d_sliding(l->options, &l->in, &p->window, err);
+    if (rc < 0)
+        return rc;
+    p->channels = l->in.dims[2];
+    p->filters = l->out.dims[2];
+    p->n = p->window.size[0] * p->window.size[1] * p->channels;
+    p->moments = calloc((size_t)(p->n * p->n), sizeof *p->moments);
+    p->vectors = calloc((size_t)(p->n * p->n), sizeof *p->vectors);
+    p->patch = malloc((size_t)p->n * sizeof *p->patch);
+    p->weights = malloc((size_t)(p->n * p->filters) * sizeof *p->weights);
+    return p->moments && p->vectors && p->patch && p->weights
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_NOMEM, "%s: no memory for init: whiten", l->name);
+}
+
+int leat_whiten_open(const leat_model *model, leat_whiten **out, leat_error *err)
+{
+    leat_whiten *w = calloc(1, sizeof *w + (size_t)model->n_layers * sizeof *w->layers);
+    int rc = w ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "no memory for init: whiten");
+    for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++)
+        if (whitens(&model->layers[i])) {
+            w->layers[w->n].layer = i;
+            rc = open_layer(&w->layers[w->n++], &model->layers[i], err);
+        }
+    if (rc < 0)
+        leat_whiten_close(&w);
+    *out = w;
+    return rc;
+}
+
+void leat_whiten_close(leat_whiten **whiten)
+{
+    for (int32_t i = 0; *whiten && i < (*whiten)->n; i++) {
+        patches *const p = &(*whiten)->layers[i];
+        free(p->moments);
+        free(p->vectors);
+        free(p->patch);
+        free(p->weights);
+    }
+    free(*whiten);
+    *whiten = NULL;
+}
+
+void leat_whiten_add(leat_whiten *whiten, const leat_net_rows *rows)
+{
+    for (int32_t i = 0; i < whiten->n; i++)
+        add_moments(&whiten->layers[i], rows);
+}
+
+int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,
+                    leat_error *err)
 {
     int rc = LEAT_OK;
-    for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++)
-        if (whitens(&model->layers[i]))
-            rc = whiten_layer(model, backend, net, i, rows, err);
+    for (int32_t i = 0; i < whiten->n && rc == LEAT_OK; i++) {
+        const patches *const p = &whiten->layers[i];
+        if (p->count == 0)
+            continue;
+        rc = backend->read(net, p->layer, 0, LEAT_SLOT_WEIGHT, p->weights, err);
+        take_means(p);
+        decompose(p);
+        fill_weights(p);
+        if (rc == LEAT_OK)
+            rc = backend->write(net, p->layer, 0, LEAT_SLOT_WEIGHT, p->weights, err);
+    }
     return rc;
 }

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * whiten.h: initial weights of conv2d `init: whiten`, from the patches of a batch. The trainer calls it
- * before its first step. */
+ * whiten.h: initial weights of conv2d `init: whiten`, from the patches of batches. trainer_whiten.c calls it
+ * before the first step. */
 #ifndef LEAT_WHITEN_H
 #define LEAT_WHITEN_H
 
 #include "nn.h"
 
+typedef struct leat_whiten leat_whiten; /* sums over the patches so far */
+
 /* True if a layer asks for it. */
 bool leat_whiten_wanted(const leat_model *model);
-/* rows: x, LEAT_F32 or LEAT_U8, and valid, in host memory; masked rows are left out. Writes the weights of every such
- * layer.
- * Returns LEAT_OK, LEAT_E_CONFIG (the layer does not read the model's input), LEAT_E_NOMEM, or what
- * backend->write() returns. */
-int leat_whiten(const leat_model *model, const leat_backend *backend, leat_net *net,
-                const leat_net_rows *rows, leat_error *err);
+
+/* A collection without patches. Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_whiten_open(const leat_model *model, leat_whiten **out, leat_error *err);
+/* Frees. */
+void leat_whiten_close(leat_whiten **whiten);
+/* rows: x, LEAT_F32 or LEAT_U8, and valid, in host memory; masked rows are left out. */
+void leat_whiten_add(leat_whiten *whiten, const leat_net_rows *rows);
+/* Writes the weights of every such layer; without a patch they stay as drawn. Once.
+ * Returns LEAT_OK, or what backend->read() and write() return. */
+int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,
+                    leat_error *err);
 
 #endif

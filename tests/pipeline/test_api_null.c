@@ -306,6 +306,8 @@ static void trainers(void **state)
     REFUSED(leat_trainer_metrics(NULL, &metrics, &err));
     assert_int_equal(leat_trainer_times(NULL, &times, 1), 0);
     REFUSED(leat_trainer_start_at(NULL, 0, &err));
+    REFUSED(leat_trainer_whiten(NULL, NULL, &err));
+    assert_int_equal(leat_trainer_whitens(NULL), 0);
     REFUSED(leat_trainer_record(NULL, &err));
     leat_trainer_recorded(NULL, 1, &recorded);
     assert_true(recorded.n_steps == 0 && *recorded.why);

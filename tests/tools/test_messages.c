@@ -150,6 +150,9 @@ static const struct {
     { "s/^train:/eval:\\n  tfrecord: x\\ntrain:/",
       "train",
       { "c.yaml:12:3: ", "under `source:`" } },
+    { "s/^train:/whiten:\\n  tfrecord: x\\ntrain:/",
+      "plan",
+      { "c.yaml:12:3: ", "under `source:`" } },
     /* data */
     { "s#data/t-.*#data#",
       "plan",

@@ -15,7 +15,7 @@
 #include "stage.h"
 
 typedef struct top_options {
-    const leat_node *source, *pipeline, *engine, *train, *eval;
+    const leat_node *source, *pipeline, *engine, *train, *eval, *whiten;
     int64_t seed;
 } top_options;
 
@@ -29,6 +29,9 @@ static const leat_option top_table[] = {
     ENGINE_ROW,
     LEAT_OPTION_NODE(top_options, train, "", "model and training"),
     LEAT_OPTION_NODE(top_options, eval, "", "source and pipeline of the evaluation data"),
+    LEAT_OPTION_NODE(top_options, whiten, "",
+                     "source and pipeline of the images that decide the weights of layers with "
+                     "`init: whiten`; default: the first batch"),
     LEAT_OPTION_I64(top_options, seed, "0", 0, LEAT_OPTION_I64_MAX, "seed of all random decisions"),
     LEAT_OPTION_END
 };
