@@ -33,9 +33,10 @@ static inline uint64_t add_modulo(uint64_t x, uint64_t y, uint64_t m)
 }
 
 #if defined(__x86_64__)
-/* perm_avx512.c: the rounds of leat_perm_at() for eight positions from i on, not repeated for results >= n.
- * a and b must be below 2^32. */
-void leat_perm_rounds_avx512(const leat_perm *perm, uint64_t i, uint64_t out[8]);
+#define LEAT_PERM_LANES 32
+/* perm_avx512.c: the rounds of leat_perm_at() for that many positions from i on, not repeated for results >= n.
+ * a and b must be below 2^32, and b above 7. */
+void leat_perm_rounds_avx512(const leat_perm *perm, uint64_t i, uint64_t out[LEAT_PERM_LANES]);
 #endif
 
 #endif

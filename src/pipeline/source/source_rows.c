@@ -33,8 +33,9 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
 
 static void fetch(const uint8_t *row, size_t n)
 {
-    for (size_t at = 0; at < n && at < HINT_LINES * LINE; at += LINE)
-        __builtin_prefetch(row + at);
+    const uint8_t *const end = row + (n < HINT_LINES * LINE ? n : HINT_LINES * LINE);
+    for (const uint8_t *at = row - (uintptr_t)row % LINE; at < end; at += LINE)
+        __builtin_prefetch(at);
 }
 
 static void hint(const leat_source *base, uint64_t record)
