@@ -130,10 +130,19 @@ bool leat_example_layout_match(const leat_example_layout *layout, const uint8_t 
         if (f->kind == LEAT_FEATURE_INT64 &&
             !are_varints(example + f->values.at, f->values.size, f->n))
             return false;
+    }
+    leat_example_layout_take(layout, example, out);
+    return true;
+}
+
+void leat_example_layout_take(const leat_example_layout *layout, const uint8_t *example,
+                              leat_feature *out)
+{
+    for (size_t i = 0; i < layout->n_features; i++) {
+        const leat_layout_feature *const f = &layout->features[i];
         out[i] =
             (leat_feature){ f->kind, f->kind ? example + f->list.at : NULL, f->list.size, f->n };
     }
-    return true;
 }
 
 void leat_example_layout_cut(const leat_example_layout *layout, const bool *without,

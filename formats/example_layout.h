@@ -48,6 +48,10 @@ void leat_example_layout_make(const uint8_t *example, size_t size, const leat_fe
 bool leat_example_layout_match(const leat_example_layout *layout, const uint8_t *example,
                                size_t size, leat_feature *out);
 
+/* Finds the features of a message that has matched this layout before. */
+void leat_example_layout_take(const leat_example_layout *layout, const uint8_t *example,
+                              leat_feature *out);
+
 /* Makes the layout of the same messages without the values of some features.
  *
  * without  n_features of them: whose values are left out

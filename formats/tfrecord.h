@@ -32,6 +32,15 @@ uint32_t leat_tfrecord_crc_masked(uint32_t crc);
 int leat_tfrecord_check(const uint8_t *framed, size_t size, const uint8_t **payload,
                         size_t *payload_size, leat_format_error *err);
 
+#define LEAT_TFRECORD_TOGETHER 4
+
+/* Checks several short records at once, faster than one by one: the CPU's CRC instruction waits three cycles for its
+ * own result, and records do not depend on each other.
+ *
+ * framed, sizes  of n whole records, at most LEAT_TFRECORD_TOGETHER
+ * returns        a set of bits: those of intact records; leat_tfrecord_check() says what is wrong with the others */
+unsigned leat_tfrecord_check_together(const uint8_t *const *framed, const size_t *sizes, int n);
+
 /* Checks the CRC of the length, in the first LEAT_TFRECORD_HEADER bytes of a record. */
 int leat_tfrecord_check_length(const uint8_t *header, uint64_t *length, leat_format_error *err);
 

@@ -364,12 +364,51 @@ static void writer_that_gives_up(void **state)
     assert_int_equal(st.st_size, 0);
 }
 
+/* Four records at once are judged as each alone: of all sizes around the limit, equal and not, and with damage at every
+ * byte of each of them. */
+static void together_is_one_by_one(void **state)
+{
+    static const size_t groups[][LEAT_TFRECORD_TOGETHER] = {
+        { 0, 0, 0, 0 },       { 1, 2, 3, 4 },        { 418, 418, 418, 418 },
+        { 417, 425, 8, 400 }, { 64, 7, 1000, 333 },  { 1008, 1008, 1008, 0 },
+        { 1009, 20, 20, 20 }, { 5000, 9, 16, 1008 },
+    };
+    (void)state;
+    for (size_t c = 0; c < sizeof groups / sizeof *groups; c++) {
+        uint8_t *framed[LEAT_TFRECORD_TOGETHER];
+        size_t whole[LEAT_TFRECORD_TOGETHER];
+        for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++) {
+            framed[i] = framed_record(groups[c][i]);
+            whole[i] = groups[c][i] + LEAT_TFRECORD_OVERHEAD;
+        }
+        const uint8_t *const *const given = (const uint8_t *const *)framed;
+        assert_int_equal(leat_tfrecord_check_together(given, whole, LEAT_TFRECORD_TOGETHER), 15);
+        for (int n = 0; n < LEAT_TFRECORD_TOGETHER; n++)
+            assert_int_equal(leat_tfrecord_check_together(given, whole, n), (1u << n) - 1);
+        for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++) {
+            for (size_t at = 0; at < whole[i]; at++) {
+                framed[i][at] ^= 1u << at % 8;
+                assert_int_equal(leat_tfrecord_check_together(given, whole, LEAT_TFRECORD_TOGETHER),
+                                 15u ^ 1u << i);
+                framed[i][at] ^= 1u << at % 8;
+            }
+            whole[i]--; /* cut, or with an index that does not fit */
+            assert_int_equal(leat_tfrecord_check_together(given, whole, LEAT_TFRECORD_TOGETHER),
+                             15u ^ 1u << i);
+            whole[i]++;
+        }
+        for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++)
+            free(framed[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_checksums),
         cmocka_unit_test(check_takes_what_is_whole),
         cmocka_unit_test(check_finds_all_damage),
+        cmocka_unit_test(together_is_one_by_one),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(cut_at_every_byte),
         cmocka_unit_test(flip_every_bit),

@@ -2,6 +2,7 @@
  *
  * fuzz_tfrecord.c: any bytes as a record in memory and as a file. The first byte chooses whether
  * their checksums are put right before, so that what lies behind them is reached. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,12 @@ static void in_memory(const uint8_t *bytes, size_t size)
     EXPECT(rc == LEAT_FORMAT_OK || (rc == LEAT_FORMAT_BAD && err.code == rc && err.text[0]));
     if (rc == LEAT_FORMAT_OK)
         EXPECT(payload == bytes + 12 && payload_size == size - 16);
+    const size_t half = size / 2, sizes[LEAT_TFRECORD_TOGETHER] = { size, half, size, size };
+    const bool half_is_whole =
+        leat_tfrecord_check(bytes, half, &payload, &payload_size, NULL) == LEAT_FORMAT_OK;
+    const unsigned want = (rc == LEAT_FORMAT_OK ? 13u : 0) | (half_is_whole ? 2u : 0);
+    const uint8_t *const framed[LEAT_TFRECORD_TOGETHER] = { bytes, bytes, bytes, bytes };
+    EXPECT(leat_tfrecord_check_together(framed, sizes, LEAT_TFRECORD_TOGETHER) == want);
 }
 
 /* Reads the file through; returns how far the good records reach and counts them. */

@@ -177,6 +177,8 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     const leat_source_setting setting = { .seed = plan->seed,
                                           .threads = plan->engine.threads,
                                           .memory = plan->engine.memory,
+                                          .verifies_always =
+                                              plan->engine.verify == LEAT_VERIFY_ALWAYS,
                                           .skips_damage =
                                               leat_stage_on_error_skips_damage(sections->pipeline),
                                           .apply_pipeline = leat_nested_pipeline_add };

@@ -8,6 +8,7 @@
 static const char *const autos[] = { "auto", NULL };
 static const char *const index_choices[] = { "auto", "off", "require", NULL };
 static const char *const ios[] = { "buffered", "direct", NULL };
+static const char *const verifies[] = { "once", "always", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
 const leat_option leat_engine_option_table[] = {
@@ -29,6 +30,10 @@ const leat_option leat_engine_option_table[] = {
         leat_engine_options, io, "buffered", ios,
         "buffered: through the page cache; direct: around it (O_DIRECT), for data sets larger than "
         "memory; falls back to buffered, with a note, if the file system refuses"),
+    LEAT_OPTION_ENUM(
+        leat_engine_options, verify, "once", verifies,
+        "once: a record that is kept in memory is checked (CRC) when it is first used; always: at "
+        "each use; records that are read anew are always checked"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: enough for 50 microseconds of work"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",

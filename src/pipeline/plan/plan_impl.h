@@ -35,6 +35,7 @@ typedef struct leat_engine_options {
     int64_t threads;    /* -1 = auto */
     int32_t reader;     /* leat_reader_choice */
     int32_t io;         /* leat_io_choice */
+    int32_t verify;     /* LEAT_VERIFY_* */
     int64_t read_bytes; /* memory of reads in flight; 0 = auto */
     int64_t run;        /* rows per task; 0 = auto */
     int32_t digest;
@@ -57,6 +58,7 @@ typedef enum leat_on_error {
 
 enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
+enum { LEAT_VERIFY_ONCE, LEAT_VERIFY_ALWAYS };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };
 
 /* The option `device` of a map. */

@@ -45,9 +45,10 @@ static uint64_t round_up(uint64_t bytes, uint64_t to)
 
 /* Files begin at pages, so that a page is in one piece. */
 void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t bytes,
-                         leat_kept_file *out)
+                         uint64_t n_records, leat_kept_file *out)
 {
-    *out = (leat_kept_file){ file, bytes, kept->bytes, kept->n_pieces };
+    *out = (leat_kept_file){ file, bytes, kept->bytes, kept->n_pieces, kept->n_marks };
+    kept->n_marks += n_records;
     kept->bytes += round_up(bytes, PAGE);
     kept->n_pieces += round_up(bytes, PIECE) >> LEAT_KEPT_SHIFT;
 }
@@ -59,7 +60,8 @@ static uint64_t mapped_bytes(const leat_kept_files *kept)
 
 uint64_t leat_kept_files_memory(const leat_kept_files *kept)
 {
-    return mapped_bytes(kept) + kept->n_pieces * sizeof *kept->pieces;
+    return mapped_bytes(kept) + round_up(kept->n_marks, PAGE) +
+           kept->n_pieces * sizeof *kept->pieces;
 }
 
 /* --- start ------------------------------------------------------------------------------------------ */
@@ -82,13 +84,13 @@ static bool make_tables(leat_kept_files *kept)
     return kept->pieces && kept->queue && (kept->frames || !kept->n_most);
 }
 
-/* Maps the memory, with huge pages if available: random rows touch a new page each. */
+/* Maps the memory, with huge pages if available: random rows touch a new page each. Marks follow the files. */
 static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
 {
     const bool all = bytes >= leat_kept_files_memory(kept);
     kept->n_most = all ? 0 : bytes / FRAME;
     const uint64_t whole = all ? mapped_bytes(kept) : kept->n_most * FRAME;
-    kept->block_bytes = (size_t)(whole + HUGE_PAGE);
+    kept->block_bytes = (size_t)(whole + HUGE_PAGE + (all ? kept->n_marks : 0));
     void *const block = make_tables(kept) ? mmap(NULL, kept->block_bytes, PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                                           : MAP_FAILED;
@@ -99,6 +101,7 @@ static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
     kept->block = block;
     uint8_t *const memory = (uint8_t *)block + (HUGE_PAGE - (uintptr_t)block % HUGE_PAGE);
     madvise(memory, (size_t)whole, MADV_HUGEPAGE); /* without it this is only slower */
+    kept->marks = all && kept->n_marks ? (void *)(memory + whole) : NULL;
     return memory;
 }
 

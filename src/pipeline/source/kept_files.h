@@ -7,7 +7,7 @@
  * that needs a missing piece reads it. No thread waits: if another thread is reading the piece, or reading it
  * failed, the thread reads its record itself. So a read error concerns only that record.
  *
- * If all files fit, pieces are never evicted. Otherwise (block shuffle) memory is divided into frames. A
+ * If all files fit, pieces are never evicted, and a mark per record says what is known of its bytes. Otherwise (block shuffle) memory is divided into frames. A
  * frame holds one piece and the start of the next, so a small record lies in one frame. A new piece evicts
  * the oldest piece without users (reference count). */
 #ifndef LEAT_KEPT_FILES_H
@@ -24,6 +24,13 @@
 
 #define LEAT_KEPT_SHIFT 17 /* a piece is 128 KiB */
 
+/* What is known of a record whose bytes stay, and so needs no second look. More is known of the larger one. */
+enum {
+    LEAT_KEPT_UNKNOWN,
+    LEAT_KEPT_INTACT, /* its CRCs are right */
+    LEAT_KEPT_ALIKE   /* and it is built like the record that has set the features */
+};
+
 /* What a piece's word says; users of a piece that is THERE are counted from LEAT_KEPT_USER on. */
 enum {
     LEAT_KEPT_MISSING,
@@ -36,6 +43,7 @@ enum {
 
 typedef struct leat_kept_files {
     uint64_t bytes, n_pieces; /* of all files [during open] */
+    uint64_t n_marks;         /* records of which something may be known [during open] */
     pthread_mutex_t lock;
     void *block; /* [lock] the mapping */
     size_t block_bytes;
@@ -44,21 +52,23 @@ typedef struct leat_kept_files {
     uint64_t *queue;           /* ring of n_most pieces, the oldest at `first` [lock] */
     uint32_t *frames;          /* which part of the memory a piece has [who fills it] */
     uint64_t first, n_there;   /* [lock] */
+    _Atomic(uint8_t) *marks;   /* LEAT_KEPT_* of each record, if all files stay; else NULL
+                                  [const once memory is set] */
     _Atomic(uint8_t *) memory; /* NULL: nothing is kept yet */
 } leat_kept_files;
 
 /* A file's place. */
 typedef struct leat_kept_file {
     leat_open_file *file;
-    uint64_t bytes, at, first_piece;
+    uint64_t bytes, at, first_piece, first_mark;
 } leat_kept_file;
 
 /* NULL: out of memory. */
 leat_kept_files *leat_kept_files_open(void);
 void leat_kept_files_close(leat_kept_files **kept);
-/* Adds a file of so many bytes, during open. file: borrowed. */
+/* Adds a file of so many bytes, during open. file: borrowed. n_records: 0 for all files: nothing is noted of records. */
 void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t bytes,
-                         leat_kept_file *out);
+                         uint64_t n_records, leat_kept_file *out);
 /* Memory for all files. */
 uint64_t leat_kept_files_memory(const leat_kept_files *kept);
 
@@ -83,6 +93,31 @@ static inline const uint8_t *leat_kept_files_place(const leat_kept_files *kept,
 {
     const uint8_t *const memory = atomic_load_explicit(&kept->memory, memory_order_acquire);
     return memory && leat_kept_files_stay(kept) ? memory + file->at + offset : NULL;
+}
+
+static inline _Atomic(uint8_t) *leat_kept_files_mark(const leat_kept_files *kept,
+                                                     const leat_kept_file *file, uint64_t record)
+{
+    return leat_kept_files_started(kept) && kept->marks ? &kept->marks[file->first_mark + record]
+                                                        : NULL;
+}
+
+/* What is known of record number `record` of a file. Above LEAT_KEPT_UNKNOWN: its bytes are at
+ * leat_kept_files_place(), and this thread may read them. Any thread. */
+static inline uint8_t leat_kept_files_known(const leat_kept_files *kept, const leat_kept_file *file,
+                                            uint64_t record)
+{
+    const _Atomic(uint8_t) *const mark = leat_kept_files_mark(kept, file, record);
+    return mark ? atomic_load_explicit(mark, memory_order_acquire) : LEAT_KEPT_UNKNOWN;
+}
+
+/* Notes what was found out about a record from the bytes that leat_kept_files_get() gave. Any thread. */
+static inline void leat_kept_files_note(const leat_kept_files *kept, const leat_kept_file *file,
+                                        uint64_t record, uint8_t known)
+{
+    _Atomic(uint8_t) *const mark = leat_kept_files_mark(kept, file, record);
+    if (mark)
+        atomic_store_explicit(mark, known, memory_order_release);
 }
 
 /* Returns the bytes of a record; reads missing pieces. NULL: the caller reads the record itself.

@@ -35,8 +35,9 @@ typedef struct leat_source_setting leat_source_setting;
 /* Settings of the plan that opens a source. */
 struct leat_source_setting {
     uint64_t seed;
-    int64_t threads; /* for reading at open: engine.threads; -1: auto */
-    int64_t memory;  /* most bytes to keep of files: engine.memory; -1: what the machine has */
+    int64_t threads;      /* for reading at open: engine.threads; -1: auto */
+    int64_t memory;       /* most bytes to keep of files: engine.memory; -1: what the machine has */
+    bool verifies_always; /* check kept records at each use: engine.verify */
     /* on_error is mask or replace: open damaged files; each lost range is one bad record. */
     bool skips_damage;
     /* Applies the `pipeline` of a nested source to its order. *notes: from leat_source_add_note(); the

@@ -125,25 +125,35 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
 }
 
 int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes, size_t size,
-                       const uint8_t **payload, size_t *payload_size, leat_feature *found,
-                       leat_format_error *err)
+                       uint8_t *known, leat_feature *found, leat_format_error *err)
 {
-    const int rc = leat_tfrecord_check(bytes, size, payload, payload_size, err);
-    if (rc < 0 || leat_example_layout_match(&source->layout, *payload, *payload_size, found))
-        return rc;
-    return leat_example_scan(*payload, *payload_size, source->features.keys,
+    const uint8_t *payload = bytes + LEAT_TFRECORD_HEADER;
+    size_t payload_size = size - LEAT_TFRECORD_OVERHEAD;
+    if (*known == LEAT_KEPT_ALIKE) {
+        leat_example_layout_take(&source->layout, payload, found);
+        return LEAT_FORMAT_OK;
+    }
+    if (*known == LEAT_KEPT_UNKNOWN) {
+        const int rc = leat_tfrecord_check(bytes, size, &payload, &payload_size, err);
+        if (rc < 0)
+            return rc;
+        *known = LEAT_KEPT_INTACT;
+    }
+    if (leat_example_layout_match(&source->layout, payload, payload_size, found)) {
+        *known = LEAT_KEPT_ALIKE;
+        return LEAT_FORMAT_OK;
+    }
+    return leat_example_scan(payload, payload_size, source->features.keys,
                              (size_t)source->base.n_features, found, err);
 }
 
 int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
-                        leat_scratch *scratch, leat_view *features, leat_error *err)
+                        uint8_t *known, leat_scratch *scratch, leat_view *features, leat_error *err)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
-    const uint8_t *payload;
-    size_t payload_size;
     leat_feature found[LEAT_MAX_FEATURES];
     leat_format_error inner;
-    if (leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, &inner) < 0) {
+    if (leat_tfrecord_find(source, bytes, size, known, found, &inner) < 0) {
         /* If the file was changed while in use, report the change: it explains the error. */
         leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
         const int rc = leat_open_file_check_now(&s->file, err);
@@ -155,8 +165,15 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     const leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     if (s->seek.feature < 0)
         return LEAT_OK;
-    return leat_jpeg_seek_add(&s->seek, record - s->first, payload, payload_size, scratch, features,
-                              err);
+    return leat_jpeg_seek_add(&s->seek, record - s->first, bytes + LEAT_TFRECORD_HEADER,
+                              size - LEAT_TFRECORD_OVERHEAD, scratch, features, err);
+}
+
+static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
+                 leat_scratch *scratch, leat_view *features, leat_error *err)
+{
+    uint8_t known = LEAT_KEPT_UNKNOWN;
+    return leat_tfrecord_parse(base, record, bytes, size, &known, scratch, features, err);
 }
 
 /* --- open ------------------------------------------------------------------------------------------ */
@@ -264,7 +281,8 @@ static void set_ways(leat_tfrecord_source *source)
         leat_tfrecord_shard *const s = &source->shards[i];
         all_plain &= !s->compression;
         if (!s->compression)
-            leat_kept_files_add(source->kept, &s->file, s->bytes, &s->kept);
+            leat_kept_files_add(source->kept, &s->file, s->bytes,
+                                source->verifies_always ? 0 : s->n_records, &s->kept);
     }
     for (int32_t i = 0; i < source->base.n_features; i++)
         all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
@@ -385,6 +403,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->base.table = &source->table;
     source->base.seek_complete = true;
     source->skips_damage = setting->skips_damage;
+    source->verifies_always = setting->verifies_always;
     if ((rc = limit_files(source, n_paths, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_chunks(source, err)) < 0)
@@ -413,7 +432,7 @@ const leat_source_table leat_source_tfrecord = {
     .open = open_tfrecord,
     .close = close_tfrecord,
     .locate = locate,
-    .parse = leat_tfrecord_parse,
+    .parse = parse,
     .load = leat_tfrecord_load,
     .hint = leat_tfrecord_hint,
     .gather = leat_tfrecord_gather,

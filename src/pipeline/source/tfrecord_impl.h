@@ -32,6 +32,7 @@ typedef struct leat_tfrecord_source {
     size_t n_shards;
     leat_inflated *chunks; /* of compressed files; NULL: there are none */
     bool skips_damage;     /* each place of damage counts as one record, see index.h */
+    bool verifies_always;  /* nothing is noted of kept records */
     char *notes;           /* the same as base.notes */
     leat_tfrecord_features features;
     leat_kept_files *kept;      /* plain files, once `keep` was called */
@@ -42,19 +43,21 @@ typedef struct leat_tfrecord_source {
 /* A record to make a row of. */
 typedef struct leat_tfrecord_place {
     const uint8_t *kept; /* NULL: read it */
+    uint8_t known;       /* LEAT_KEPT_* */
     leat_tfrecord_shard *shard;
     uint64_t offset, size;
 } leat_tfrecord_place;
 
 /* --- source_tfrecord.c ---------------------------------------------------------------------------- */
 leat_tfrecord_shard *leat_tfrecord_shard_of(const leat_tfrecord_source *source, uint64_t record);
-/* Finds the features of a record in memory. */
+/* Finds the features of a record in memory.
+ * known  LEAT_KEPT_*: of the record before, and after LEAT_FORMAT_OK. What is known is not checked again */
 int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes, size_t size,
-                       const uint8_t **payload, size_t *payload_size, leat_feature *found,
-                       leat_format_error *err);
-
+                       uint8_t *known, leat_feature *found, leat_format_error *err);
+/* As leat_source_table.parse. known: as above. */
 int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
-                        leat_scratch *scratch, leat_view *features, leat_error *err);
+                        uint8_t *known, leat_scratch *scratch, leat_view *features,
+                        leat_error *err);
 
 /* --- tfrecord_load.c: see leat_source_table ------------------------------------------------------- */
 int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *scratch,

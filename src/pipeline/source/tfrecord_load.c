@@ -5,11 +5,13 @@
  *
  * DESIGN. Rows are made in three passes. First the places of all records are looked up, so that these memory
  * accesses overlap. Then each record is prefetched into the CPU's cache some rows before it is copied. A record
- * outside kept pieces is read here. It stops at the first record that is damaged or lacks a feature; the caller
+ * outside kept pieces is read here. Of a record whose bytes stay, the CRCs and the layout are checked once; from then
+ * on its row is copies from known places. It stops at the first record that is damaged or lacks a feature; the caller
  * computes that row the usual way, which reports the error. */
 #include <string.h>
 
 #include "base/scratch.h"
+#include "formats/little_endian.h"
 #include "formats/tfrecord.h"
 #include "pread_once.h"
 #include "tfrecord_impl.h"
@@ -46,16 +48,16 @@ int leat_tfrecord_read(const leat_source *base, uint64_t record, uint8_t *to, si
     return rc;
 }
 
-/* Returns the bytes of a record of a kept, closed or compressed file; NULL: an error. */
+/* Returns the bytes of a record of a kept, closed or compressed file; NULL: an error. *stays: they are kept ones. */
 static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfrecord_shard *s,
                                  uint64_t offset, size_t size, leat_scratch *scratch,
-                                 size_t *n_read, leat_error *err)
+                                 size_t *n_read, bool *stays, leat_error *err)
 {
     const uint8_t *const kept =
         s->compression ? NULL : leat_kept_files_get(source->kept, &s->kept, offset, size, n_read);
-    const bool stays = kept && leat_kept_files_stay(source->kept);
-    uint8_t *const bytes = stays ? NULL : leat_scratch_take(scratch, size);
-    if (stays)
+    *stays = kept && leat_kept_files_stay(source->kept);
+    uint8_t *const bytes = *stays ? NULL : leat_scratch_take(scratch, size);
+    if (*stays)
         return kept;
     if (kept && bytes)
         memcpy(bytes, kept, size);
@@ -80,11 +82,22 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     uint64_t offset, size;
+    bool stays;
     leat_error why;
     leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
-    const uint8_t *const bytes = load_bytes(source, s, offset, (size_t)size, scratch, n_read, &why);
-    if (bytes)
-        return leat_tfrecord_parse(base, record, bytes, (size_t)size, scratch, features, err);
+    const uint8_t *const bytes =
+        load_bytes(source, s, offset, (size_t)size, scratch, n_read, &stays, &why);
+    if (bytes) {
+        const uint8_t before =
+            stays ? leat_kept_files_known(source->kept, &s->kept, record - s->first)
+                  : LEAT_KEPT_UNKNOWN;
+        uint8_t known = before;
+        const int rc =
+            leat_tfrecord_parse(base, record, bytes, (size_t)size, &known, scratch, features, err);
+        if (stays && known != before)
+            leat_kept_files_note(source->kept, &s->kept, record - s->first, known);
+        return rc;
+    }
     /* if the file was changed while in use, report the change: it explains the error */
     const int changed = s->compression ? leat_open_file_check_now(&s->file, err) : 0;
     return changed < 0 ? changed : leat_fail(err, why.code, "%s", why.message);
@@ -130,16 +143,20 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
     for (uint64_t i = 0; i < g->n; i++) {
         leat_tfrecord_shard *const s = out[i].shard = leat_tfrecord_shard_of(source, g->records[i]);
         leat_index_fetch(&s->index, g->records[i] - s->first);
+        __builtin_prefetch(leat_kept_files_mark(source->kept, &s->kept, g->records[i] - s->first));
     }
     for (uint64_t i = 0; i < g->n; i++) {
         leat_tfrecord_place *const at = &out[i];
         leat_tfrecord_shard *const s = at->shard;
+        const uint64_t record = g->records[i] - s->first;
         if ((s != checked && leat_open_file_check(&s->file, NULL) < 0) ||
-            leat_index_extent(&s->index, g->records[i] - s->first, &at->offset, &at->size) < 0)
+            leat_index_extent(&s->index, record, &at->offset, &at->size) < 0)
             return i;
         checked = s;
-        at->kept =
-            leat_kept_files_get(source->kept, &s->kept, at->offset, (size_t)at->size, &g->n_read);
+        at->known = leat_kept_files_known(source->kept, &s->kept, record);
+        at->kept = at->known ? leat_kept_files_place(source->kept, &s->kept, at->offset)
+                             : leat_kept_files_get(source->kept, &s->kept, at->offset,
+                                                   (size_t)at->size, &g->n_read);
     }
     return g->n;
 }
@@ -170,13 +187,44 @@ bool leat_tfrecord_copy(const leat_tfrecord_source *source, const leat_gather *g
 
 /* Copies the values of record i to its rows; false: it needs more than a copy, or is damaged. */
 static bool copy_values(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
-                        const uint8_t *bytes, size_t size)
+                        const uint8_t *bytes, size_t size, uint8_t *known)
 {
     leat_feature found[LEAT_MAX_FEATURES];
-    const uint8_t *payload;
-    size_t payload_size;
-    return leat_tfrecord_find(source, bytes, size, &payload, &payload_size, found, NULL) >= 0 &&
+    return leat_tfrecord_find(source, bytes, size, known, found, NULL) >= 0 &&
            leat_tfrecord_copy(source, g, i, found, 0);
+}
+
+/* Tensors whose rows are plain copies of bytes in records that are LEAT_KEPT_ALIKE. */
+typedef struct alike_copy {
+    int32_t n;
+    struct {
+        size_t at, bytes, row_bytes; /* `at` counts from the record's frame */
+        uint8_t *rows;
+    } list[LEAT_MAX_FEATURES];
+    uint64_t tensors; /* the set of these tensors, a bit each */
+    bool is_all;
+} alike_copy;
+
+static void find_copies(const leat_tfrecord_source *source, const leat_gather *g, alike_copy *out)
+{
+    out->n = 0;
+    out->tensors = 0;
+    for (int32_t k = 0; k < g->n_tensors; k++) {
+        const leat_tfrecord_wanted *const wanted = &source->features.wanted[g->features[k]];
+        const leat_layout_feature *const f = &source->layout.features[g->features[k]];
+        const bool as_stored = f->kind == LEAT_FEATURE_BYTES ||
+                               (f->kind == LEAT_FEATURE_FLOAT && __BYTE_ORDER == __LITTLE_ENDIAN);
+        const bool is_copy = as_stored && f->kind == wanted->kind && f->n == wanted->n &&
+                             f->values.size == g->row_bytes[k];
+        if (!is_copy)
+            continue;
+        out->list[out->n].at = LEAT_TFRECORD_HEADER + f->values.at;
+        out->list[out->n].bytes = f->values.size;
+        out->list[out->n].row_bytes = g->row_bytes[k];
+        out->list[out->n++].rows = g->rows[k];
+        out->tensors |= (uint64_t)1 << k;
+    }
+    out->is_all = out->n == g->n_tensors;
 }
 
 /* Reads a record into scratch; NULL on failure. asks: also test whether the page cache has it. */
@@ -198,12 +246,50 @@ static const uint8_t *read_record(leat_gather *g, const leat_tfrecord_place *at,
     return all ? bytes : NULL;
 }
 
+/* Makes row i of a record that is LEAT_KEPT_ALIKE. */
+static bool gather_alike(const leat_tfrecord_source *source, const leat_gather *g,
+                         const alike_copy *copies, const leat_tfrecord_place *at, uint64_t i)
+{
+    leat_feature found[LEAT_MAX_FEATURES];
+    for (int32_t k = 0; k < copies->n; k++)
+        memcpy(copies->list[k].rows + i * copies->list[k].row_bytes, at->kept + copies->list[k].at,
+               copies->list[k].bytes);
+    if (copies->is_all)
+        return true;
+    leat_example_layout_take(&source->layout, at->kept + LEAT_TFRECORD_HEADER, found);
+    return leat_tfrecord_copy(source, g, i, found, copies->tensors);
+}
+
 /* Makes row i alone; false: it needs more than a copy, or is damaged. */
-static bool gather_one(const leat_tfrecord_source *source, leat_gather *g,
-                       const leat_tfrecord_place *at, uint64_t i)
+static bool gather_one(const leat_tfrecord_source *source, leat_gather *g, leat_tfrecord_place *at,
+                       uint64_t i)
 {
     const uint8_t *const bytes = at->kept ? at->kept : read_record(g, at, i % ASKED_EVERY == 0);
-    return bytes && copy_values(source, g, i, bytes, (size_t)at->size);
+    if (!bytes || !copy_values(source, g, i, bytes, (size_t)at->size, &at->known))
+        return false;
+    if (at->kept)
+        leat_kept_files_note(source->kept, &at->shard->kept, g->records[i] - at->shard->first,
+                             at->known);
+    return true;
+}
+
+/* Checks the CRCs of the next records that are in memory, if they are short. What is damaged stays unknown. */
+static void check_next(leat_tfrecord_place *places, uint64_t n)
+{
+    const uint8_t *framed[LEAT_TFRECORD_TOGETHER];
+    size_t sizes[LEAT_TFRECORD_TOGETHER];
+    if (n < LEAT_TFRECORD_TOGETHER)
+        return;
+    for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++) {
+        if (!places[i].kept || places[i].known || places[i].size > FETCH_MOST)
+            return;
+        framed[i] = places[i].kept;
+        sizes[i] = (size_t)places[i].size;
+    }
+    const unsigned intact = leat_tfrecord_check_together(framed, sizes, LEAT_TFRECORD_TOGETHER);
+    for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++)
+        if (intact >> i & 1)
+            places[i].known = LEAT_KEPT_INTACT;
 }
 
 uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
@@ -213,17 +299,25 @@ uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
     const uint64_t n = find_records(source, g, places);
     const size_t mark = leat_scratch_mark(g->scratch);
     uint64_t i = 0, n_made = 1;
+    alike_copy copies;
+    find_copies(source, g, &copies);
     for (; i < n && i < AHEAD; i++)
         fetch(places[i].kept, (size_t)places[i].size);
     for (i = 0; i < n && n_made; i += n_made) {
         if (i + AHEAD < n)
             fetch(places[i + AHEAD].kept, (size_t)places[i + AHEAD].size);
+        if (places[i].known == LEAT_KEPT_ALIKE) {
+            n_made = gather_alike(source, g, &copies, &places[i], i);
+            continue;
+        }
+        if (!places[i].known)
+            check_next(places + i, n - i);
         n_made = leat_tfrecord_split_read(source, g, places, i, n);
         if (!n_made)
             n_made = gather_one(source, g, &places[i], i);
         leat_scratch_rewind(g->scratch, mark);
     }
-    for (uint64_t k = 0; k < n; k++)
+    for (uint64_t k = 0; k < n && !leat_kept_files_stay(source->kept); k++)
         if (places[k].kept)
             leat_kept_files_put(source->kept, &places[k].shard->kept, places[k].offset);
     return i;

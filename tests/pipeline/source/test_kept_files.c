@@ -4,14 +4,17 @@
  * same bytes as those of records that are read one by one: for every order, number of threads, kind of record, and
  * whatever fails. Files that change in use: test_reader_faults.c. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 #include "pipeline/plan/plan_impl.h"
+#include "pipeline/source/tfrecord_impl.h"
 
 enum { N_FILES = 3, N = 3000 }; /* N records in each file */
 enum { DAMAGED = 1234, PIECES = 11 * N_FILES };
@@ -317,6 +320,157 @@ static void damage_is_named(void **state)
     }
 }
 
+/* --- what is known of kept records ---------------------------------------------------------------- */
+
+/* Changes a byte of a file without changing its time, as a failing disk does. */
+static void damage_silently(const char *name, long at)
+{
+    struct stat status;
+    FILE *const file = fopen(in_folder(name), "r+");
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &status), 0);
+    fseek(file, at, SEEK_SET);
+    const int byte = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(byte ^ 0x40, file);
+    fflush(file);
+    const struct timespec times[] = { status.st_atim, status.st_mtim };
+    assert_int_equal(futimens(fileno(file), times), 0);
+    fclose(file);
+}
+
+/* Takes an epoch. Returns the code of its end. */
+static int take_epoch(leat_plan *plan, leat_error *err)
+{
+    leat_loader *loader = open_loader(plan, NULL);
+    leat_batch *batch;
+    int rc;
+    while ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
+        leat_batch_release(batch);
+    leat_loader_close(&loader);
+    return rc;
+}
+
+static const char *const ways[] = {
+    "  - shuffle\n  - batch: 50\n",                                          /* copies */
+    "  - shuffle\n  - map: {tensor: x, ops: [{scale: 2}]}\n  - batch: 50\n", /* one by one */
+};
+
+/* Records that were kept before their file is damaged are right; a loader that reads them anew finds the damage. So it
+ * does when the damage is older than the first use. */
+static void damage_counts_if_it_is_read(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < 2; w++)
+        for (int before = 0; before <= 1; before++) {
+            leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[w]);
+            leat_error err;
+            if (before)
+                damage_silently("good-1.tfrecord", 555555);
+            const int first = take_epoch(plan, &err), second = take_epoch(plan, &err);
+            assert_int_equal(first, before ? LEAT_E_DATA : LEAT_E_END);
+            if (!before)
+                damage_silently("good-1.tfrecord", 555555);
+            assert_int_equal(take_epoch(plan, &err), before ? LEAT_E_DATA : LEAT_E_END);
+            assert_int_equal(second, first);
+            leat_plan_close(&plan);
+            plan = plan_of("good", X_ID, "threads: 2", ways[w]);
+            assert_int_equal(take_epoch(plan, &err), LEAT_E_DATA);
+            if (!strstr(err.message, "good-1.tfrecord, record 1199 "))
+                fail_msg("%s", err.message);
+            leat_plan_close(&plan);
+            damage_silently("good-1.tfrecord", 555555); /* back */
+        }
+}
+
+/* Another file that takes the name: kept bytes are those of the file that was opened. */
+static void a_renamed_file_changes_nothing(void **state)
+{
+    (void)state;
+    leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[0]);
+    leat_error err;
+    assert_int_equal(take_epoch(plan, &err), LEAT_E_END);
+    char name[4096], aside[4096];
+    snprintf(name, sizeof name, "%s", in_folder("good-1.tfrecord"));
+    snprintf(aside, sizeof aside, "%s", in_folder("aside"));
+    assert_int_equal(rename(name, aside), 0);
+    char other[4096];
+    snprintf(other, sizeof other, "%s", in_folder("bad-1.tfrecord"));
+    assert_int_equal(link(other, name), 0);
+    assert_int_equal(take_epoch(plan, &err), LEAT_E_END);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(rename(aside, name), 0);
+    leat_plan_close(&plan);
+}
+
+/* A file whose time changed is an error even if all its records are known. */
+static void a_changed_file_is_noticed(void **state)
+{
+    (void)state;
+    struct stat status;
+    leat_error err;
+    leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[0]);
+    assert_int_equal(take_epoch(plan, &err), LEAT_E_END);
+    char name[4096];
+    snprintf(name, sizeof name, "%s", in_folder("good-2.tfrecord"));
+    assert_int_equal(stat(name, &status), 0);
+    const struct timespec later[] = { status.st_atim, { status.st_mtim.tv_sec + 5, 0 } };
+    const struct timespec same[] = { status.st_atim, status.st_mtim };
+    assert_int_equal(utimensat(AT_FDCWD, name, later, 0), 0);
+    usleep(1100000); /* files are looked at once a second */
+    assert_int_equal(take_epoch(plan, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "the file was changed while it was in use"));
+    leat_plan_close(&plan);
+    assert_int_equal(utimensat(AT_FDCWD, name, same, 0), 0);
+}
+
+/* Where a kept record is. */
+static uint8_t *kept_bytes_of(const leat_plan *plan, uint64_t record)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)plan->source;
+    uint64_t offset, size;
+    const leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
+    leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
+    const uint8_t *const at = leat_kept_files_place(source->kept, &s->kept, offset);
+    assert_non_null(at);
+    return (uint8_t *)(uintptr_t)at;
+}
+
+/* `verify: always` finds damage of kept bytes (bad memory); `once` does not look again. */
+static void verify_says_how_often(void **state)
+{
+    static const struct {
+        const char *engine;
+        int rc;
+    } cases[] = { { "threads: 2", LEAT_E_END },
+                  { "threads: 2, verify: once", LEAT_E_END },
+                  { "threads: 2, verify: always", LEAT_E_DATA } };
+    (void)state;
+    for (size_t w = 0; w < 2; w++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            leat_plan *plan = plan_of("good", X_ID, cases[c].engine, ways[w]);
+            leat_error err;
+            assert_int_equal(take_epoch(plan, &err), LEAT_E_END);
+            kept_bytes_of(plan, 4321)[100] ^= 1;
+            assert_int_equal(take_epoch(plan, &err), cases[c].rc);
+            if (cases[c].rc == LEAT_E_DATA)
+                assert_non_null(strstr(err.message, "good-1.tfrecord, record 1321 "));
+            leat_plan_close(&plan);
+        }
+}
+
+/* A byte per record is part of what keeping takes, unless each use is checked. */
+static void marks_are_counted(void **state)
+{
+    leat_plan *once = plan_of("good", X, "threads: 1", ways[0]);
+    leat_plan *always = plan_of("good", X, "threads: 1, verify: always", ways[0]);
+    const uint64_t marks = once->source->keep_bytes - always->source->keep_bytes;
+    (void)state;
+    assert_in_range(marks, N_FILES * N, N_FILES * N + 4096);
+    leat_plan_close(&once);
+    leat_plan_close(&always);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +482,11 @@ int main(void)
         cmocka_unit_test(without_memory_workers_read),
         cmocka_unit_test(only_a_share_of_the_budget_is_for_files),
         cmocka_unit_test(damage_is_named),
+        cmocka_unit_test(damage_counts_if_it_is_read),
+        cmocka_unit_test(a_renamed_file_changes_nothing),
+        cmocka_unit_test(a_changed_file_is_noticed),
+        cmocka_unit_test(verify_says_how_often),
+        cmocka_unit_test(marks_are_counted),
     };
     return cmocka_run_group_tests(tests, make_files, remove_folder);
 }
