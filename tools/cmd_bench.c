@@ -5,7 +5,8 @@
 
 #include "command.h"
 #include "convert/jpeg_side.h"
-#include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "print/bad_list.h"
 #include "print/explain.h"
 #include "print/json.h"
@@ -13,6 +14,7 @@
 #include "print/summary.h"
 #include "print/terminal.h"
 #include "setup.h"
+#include "signals.h"
 #include <stdio.h>
 
 struct bench_options {
@@ -218,16 +220,15 @@ static void print_cache(const struct figures *b)
     const leat_cache_stats *const cache = &b->after.cache;
     const uint64_t hits = cache->hits - b->before.cache.hits;
     const uint64_t all = hits + cache->misses - b->before.cache.misses;
-    char bytes[32], limit[32], entries[32], damaged[32];
     if (!cache->is_on)
         return;
     printf("cache in %s: %.1f %% hits; %s sample%s, %s of at most %s",
            leat_terminal_name(cache->place), all ? (double)hits * 100 / (double)all : 0.0,
-           leat_files_count_text(cache->entries, entries), cache->entries == 1 ? "" : "s",
-           leat_files_bytes_text((double)cache->bytes, bytes),
-           leat_files_bytes_text((double)cache->limit_bytes, limit));
+           leat_figure_count(cache->entries).text, cache->entries == 1 ? "" : "s",
+           leat_figure_bytes((double)cache->bytes).text,
+           leat_figure_bytes((double)cache->limit_bytes).text);
     if (cache->damaged)
-        printf("; %s were damaged", leat_files_count_text(cache->damaged, damaged));
+        printf("; %s were damaged", leat_figure_count(cache->damaged).text);
     printf("%s%s\n", cache->note[0] ? "; " : "", leat_terminal_name(cache->note));
 }
 
@@ -236,22 +237,20 @@ static void print_report(const struct figures *b)
     const double s = seconds(b);
     const uint64_t samples = b->after.samples - b->before.samples;
     const uint64_t batches = b->after.batches - b->before.batches;
-    char rate[32], out[32], in[32], memory[32], most[32], count[32], warmup[32];
     printf("loader alone: %s samples/s; %s/s out, %s/s read\n",
-           leat_files_count_text((uint64_t)((double)samples / s), rate),
-           leat_files_bytes_text((double)(b->after.bytes_out - b->before.bytes_out) / s, out),
-           leat_files_bytes_text((double)(b->after.bytes_read - b->before.bytes_read) / s, in));
-    leat_terminal_say(2,
-                      "%s batch%s in %.3f s after %s warm-up; first batch after %.1f ms; %d "
-                      "thread%s, reader %s%s%s%s; memory %s, limit %s",
-                      leat_files_count_text(batches, count), batches == 1 ? "" : "es", s,
-                      leat_files_count_text((uint64_t)b->warmup, warmup),
-                      (double)(b->first_ns - b->open_ns) * 1e-6, b->after.threads,
-                      b->after.threads == 1 ? "" : "s", b->after.reader,
-                      *b->after.reader_reason ? " (" : "", b->after.reader_reason,
-                      *b->after.reader_reason ? ")" : "",
-                      leat_files_bytes_text((double)b->after.memory_peak, memory),
-                      leat_files_bytes_text((double)b->after.memory_bytes, most));
+           leat_figure_count((uint64_t)((double)samples / s)).text,
+           leat_figure_bytes((double)(b->after.bytes_out - b->before.bytes_out) / s).text,
+           leat_figure_bytes((double)(b->after.bytes_read - b->before.bytes_read) / s).text);
+    leat_terminal_say(
+        2,
+        "%s batch%s in %.3f s after %s warm-up; first batch after %.1f ms; %d "
+        "thread%s, reader %s%s%s%s; memory %s, limit %s",
+        leat_figure_count(batches).text, batches == 1 ? "" : "es", s,
+        leat_figure_count((uint64_t)b->warmup).text, (double)(b->first_ns - b->open_ns) * 1e-6,
+        b->after.threads, b->after.threads == 1 ? "" : "s", b->after.reader,
+        *b->after.reader_reason ? " (" : "", b->after.reader_reason,
+        *b->after.reader_reason ? ")" : "", leat_figure_bytes((double)b->after.memory_peak).text,
+        leat_figure_bytes((double)b->after.memory_bytes).text);
     leat_jpeg_side_print(&b->after);
     if (b->device && leat_device_get_info(b->device)->simulated)
         printf("copies to %s are simulated\n", leat_device_get_info(b->device)->name);
@@ -338,7 +337,7 @@ static int open_loader(struct bench *b, leat_error *err)
         .epochs = epochs_of(b),
         .first_batch = b->o->start_batch,
     };
-    b->run.open_ns = leat_files_now_ns();
+    b->run.open_ns = leat_host_now_ns();
     rc = leat_loader_open(b->run.plan, &options_, &b->run.loader, err);
     return rc;
 }
@@ -352,24 +351,24 @@ static int run_loader(struct bench *b, leat_error *err)
     leat_summary_watch(&b->watch, b->run.loader, &progress);
     for (int64_t i = 0; i != b->total; i++) {
         leat_batch *batch;
-        if (by_time(b) && i && i < b->run.warmup && leat_files_now_ns() - b->run.first_ns > AUTO_NS)
+        if (by_time(b) && i && i < b->run.warmup && leat_host_now_ns() - b->run.first_ns > AUTO_NS)
             b->run.warmup = i; /* half of the time, like half of the batches elsewhere */
         if (i == b->run.warmup) {
             leat_loader_stats(b->run.loader, &b->run.before);
-            b->run.start_ns = leat_files_now_ns();
+            b->run.start_ns = leat_host_now_ns();
         }
         if ((rc = leat_loader_next(b->run.loader, &batch, err)) < 0)
             break;
         if (i == 0)
-            b->run.first_ns = leat_files_now_ns();
+            b->run.first_ns = leat_host_now_ns();
         count_batch(b, leat_batch_get_info(batch));
         leat_bad_list_take(&b->bad, batch);
         leat_batch_release(batch);
         leat_progress_show(&progress, (uint64_t)i + 1);
-        if (by_time(b) && i > b->run.warmup && leat_files_now_ns() - b->run.start_ns > AUTO_NS)
+        if (by_time(b) && i > b->run.warmup && leat_host_now_ns() - b->run.start_ns > AUTO_NS)
             break;
     }
-    b->run.end_ns = leat_files_now_ns();
+    b->run.end_ns = leat_host_now_ns();
     leat_loader_stats(b->run.loader, &b->run.after);
     leat_progress_fini(&progress);
     if (rc >= 0 || rc == LEAT_E_END) /* the digest of a failed epoch is incomplete */
@@ -383,7 +382,7 @@ static int run(const leat_call *call)
                        .run = { .path = call->arguments[0], .epochs = json_array() } };
     leat_error err = { 0 };
     b.run.explains = b.o->explain;
-    leat_files_stop_at_once("bench");
+    leat_signals_stop_at_once("bench");
     int rc = open_loader(&b, &err);
     if (rc == LEAT_OK)
         rc = run_loader(&b, &err);

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "command.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/arm_json.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/speed.h"
+#include "print/summary.h"
 #include "print/terminal.h"
 #include "setup.h"
+#include "signals.h"
 
 struct compare_options {
     leat_texts vary, set;
@@ -89,18 +91,17 @@ static int digits(double value)
 /* A line for the name, which may be long, and one for the figures. */
 static void print_arm(const leat_compare_arm *arm, bool first)
 {
-    char rate[32], p50[32], p95[32], speedup[48] = "1";
+    char speedup[48] = "1";
     const leat_meter *m = &arm->meter;
     if (!first)
         snprintf(speedup, sizeof speedup, "%.*f (%.*f-%.*f)", digits(arm->speedup), arm->speedup,
                  digits(arm->speedup_low), arm->speedup_low, digits(arm->speedup_high),
                  arm->speedup_high);
     printf("%s\n%11s %7s %7s %6.1f %6.1f %6.1f %6.1f %6.1f %17s\n", leat_terminal_name(arm->name),
-           leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate),
-           leat_files_ms_text((double)m->step_p50_ns * 1e-6, p50),
-           leat_files_ms_text((double)m->step_p95_ns * 1e-6, p95), percent(m->busy),
-           percent(arm->idle), percent(m->input_wait), percent(m->exposed_copy), percent(m->other),
-           speedup);
+           leat_figure_rate(m->samples_per_s).text,
+           leat_figure_ms((double)m->step_p50_ns * 1e-6).text,
+           leat_figure_ms((double)m->step_p95_ns * 1e-6).text, percent(m->busy), percent(arm->idle),
+           percent(m->input_wait), percent(m->exposed_copy), percent(m->other), speedup);
 }
 
 /* Prints the sentence with its verdict in colour. */
@@ -124,7 +125,7 @@ static void print_speed(const leat_compare_arm *arm)
 {
     char line[160];
     if (arm->uncached > 0)
-        leat_terminal_say(2, "%s: %s", arm->name, leat_files_uncached_text(arm->uncached, line));
+        leat_terminal_say(2, "%s: %s", arm->name, leat_summary_uncached_text(arm->uncached, line));
     leat_speed_print(arm->name, &arm->meter, arm->flops_per_sample, &arm->ceiling, arm->simulated);
     if (!arm->on_host && !arm->simulated)
         leat_speed_print_recorded(arm->name, &arm->recorded, &arm->meter);
@@ -202,7 +203,7 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     leat_config *config = NULL;
     leat_compare_result *result = calloc(1, sizeof *result);
-    leat_files_stop_at_once("compare");
+    leat_signals_stop_at_once("compare");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc < 0 || (rc = leat_setup_config(path, &o->set, &config, &err)) < 0 ||
         (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||

@@ -12,10 +12,11 @@
 #include "convert/convert_source.h"
 #include "convert/convert_tfrecord.h"
 #include "convert/file_set.h"
-#include "files.h"
+#include "host.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct convert_options {
     const char *output;
@@ -109,7 +110,7 @@ static int finish(int rc, const leat_error *err)
         return LEAT_EXIT_OK;
     const int code = leat_command_fail("convert", err);
     if (rc == LEAT_E_CANCELED)
-        leat_files_raise();
+        leat_signals_raise();
     return code;
 }
 
@@ -135,7 +136,7 @@ static int run_tfrecord(const leat_call *call)
         return leat_command_misuse("convert",
                                    "tfrecord takes --shards, --quiet, --progress and --json; "
                                    "records are written as they are");
-    leat_files_catch();
+    leat_signals_catch();
     return finish(leat_convert_tfrecord_run(&convert, &err), &err);
 }
 
@@ -163,7 +164,7 @@ static int run_source(const leat_call *call)
                                    "%s takes --shards, --shuffle, --threads, --quiet, --progress "
                                    "and --json",
                                    call->arguments[0]);
-    leat_files_catch();
+    leat_signals_catch();
     const int rc = parse_seed(o->shuffle, &seed, &err);
     return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
 }
@@ -177,7 +178,7 @@ static int run_finish(const leat_call *call)
     if (call->n_arguments > 1 || o->shuffle || o->jpeg || o->keep_metadata || o->verify ||
         o->skip_bad || o->recursive || o->shards >= 0 || o->json)
         return leat_command_misuse("convert", "finish takes -o PREFIX and nothing else");
-    leat_files_catch();
+    leat_signals_catch();
     int rc = leat_file_set_open(&set, o->output, &err);
     if (rc == LEAT_OK && !set.is_finished)
         rc = leat_fail(&err, LEAT_E_ARGUMENT,
@@ -247,7 +248,7 @@ static int run_images(const leat_call *call)
 {
     const bool is_piped = !strcmp(call->arguments[1], "-");
     const struct convert_options *const o = call->options;
-    const int64_t waiting = leat_files_cores() * 4; /* threads mostly wait for the disk */
+    const int64_t waiting = leat_host_cores() * 4; /* threads mostly wait for the disk */
     leat_convert_images convert = { .folder = is_piped ? "/dev/stdin" : call->arguments[1],
                                     .list = list_options(call->options, is_piped),
                                     .prefix = o->output,
@@ -264,7 +265,7 @@ static int run_images(const leat_call *call)
                                     .json = o->json };
     leat_error err = { 0 };
     int rc;
-    leat_files_catch();
+    leat_signals_catch();
     if ((rc = parse_seed(o->shuffle, &convert.seed, &err)) == LEAT_OK &&
         (rc = parse_jpeg(o, &convert.restart_mcus, &err)) == LEAT_OK)
         rc = leat_convert_images_run(&convert, &err);

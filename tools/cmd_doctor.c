@@ -8,9 +8,9 @@
 #include "command.h"
 #include "doctor/crossover_run.h"
 #include "doctor/doctor_report.h"
-#include "files.h"
 #include "print/progress.h"
 #include "setup.h"
+#include "signals.h"
 
 struct doctor_options {
     leat_texts set, fail_if;
@@ -239,7 +239,7 @@ static int run(const leat_call *call)
     leat_config *file = NULL, *config = NULL;
     const leat_texts none = { 0 };
     leat_doctor_result *result = calloc(1, sizeof *result);
-    leat_files_stop_at_once("doctor");
+    leat_signals_stop_at_once("doctor");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && (rc = check_limits(o, &err)) == LEAT_OK &&
         (rc = leat_setup_config(path, &none, &file, &err)) == LEAT_OK &&

@@ -7,10 +7,13 @@
 
 #include "eval/wrong_sheet.h"
 #include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "print/bad_list.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct eval_options {
     const char *weights, *section, *labels, *sheet, *device, *json;
@@ -128,7 +131,7 @@ static int one_batch(struct eval *e, leat_batch *batch, leat_error *err)
 
 static int run_all(struct eval *e, leat_error *err)
 {
-    const int64_t start = leat_files_now_ns();
+    const int64_t start = leat_host_now_ns();
     const int64_t n = leat_plan_get_info(e->t.plan)->n_batches;
     uint64_t done = 0;
     leat_progress progress;
@@ -147,7 +150,7 @@ static int run_all(struct eval *e, leat_error *err)
         leat_progress_show(&progress, ++done);
     }
     leat_progress_fini(&progress);
-    e->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    e->seconds = (double)(leat_host_now_ns() - start) * 1e-9;
     leat_score_get(e->score, &e->info);
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
@@ -165,7 +168,7 @@ static const char *share_text(double share, char text[16])
 
 static void print_classes(const struct eval *e)
 {
-    char name[24], a[16], b[16], c[16], n[32];
+    char name[24], a[16], b[16], c[16];
     printf("\n%-20s %10s %10s %10s %10s\n", "class", "samples", "precision", "recall", "F1");
     for (int64_t i = 0; i < e->info.n_classes; i++) {
         leat_score_class one;
@@ -173,7 +176,7 @@ static void print_classes(const struct eval *e)
         if (one.samples + one.predicted > 0)
             printf("%-20.20s %10s %10s %10s %10s\n",
                    leat_terminal_name(leat_trained_class(&e->t, i, name)),
-                   leat_files_count_text(one.samples, n), share_text(one.precision, a),
+                   leat_figure_count(one.samples).text, share_text(one.precision, a),
                    share_text(one.recall, b), share_text(one.f1, c));
     }
 }
@@ -197,8 +200,8 @@ static void print_matrix(const struct eval *e)
 
 static void print_all(const struct eval *e)
 {
-    char n[32], text[16];
-    printf("%s samples in %.1f s: loss %.4f", leat_files_count_text(e->info.samples, n), e->seconds,
+    char text[16];
+    printf("%s samples in %.1f s: loss %.4f", leat_figure_count(e->info.samples).text, e->seconds,
            e->info.loss);
     if (!isnan(e->info.accuracy))
         printf(", accuracy %s", share_text(e->info.accuracy, text));
@@ -308,7 +311,7 @@ static int run(const leat_call *call)
 {
     struct eval e = { .o = call->options, .path = call->arguments[0] };
     leat_error err = { 0 };
-    leat_files_stop_at_once("eval");
+    leat_signals_stop_at_once("eval");
     int rc = open_all(&e, &err);
     if (rc == LEAT_OK)
         rc = run_all(&e, &err);

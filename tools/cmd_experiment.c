@@ -9,9 +9,11 @@
 #include "experiment/experiment_report.h"
 #include "experiment/experiment_rows.h"
 #include "files.h"
+#include "host.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct experiment_options {
     leat_texts device;
@@ -155,7 +157,7 @@ static int run_one(const struct experiment_options *o, const leat_experiment *ex
 static int run_each(const struct experiment_options *o)
 {
     const char *const folder = o->results ? o->results : "runs/gpu-vs-cpu";
-    const int64_t start_ns = leat_files_now_ns();
+    const int64_t start_ns = leat_host_now_ns();
     int code = LEAT_EXIT_OK, n = 0;
     for (size_t i = 0; leat_experiment_at(i); i++) {
         leat_error err = { 0 };
@@ -166,7 +168,7 @@ static int run_each(const struct experiment_options *o)
         putchar('\n');
     }
     leat_terminal_say(0, "%d experiments in %.0f s; results: %s", n,
-                      (double)(leat_files_now_ns() - start_ns) * 1e-9, folder);
+                      (double)(leat_host_now_ns() - start_ns) * 1e-9, folder);
     if (leat_command_find("report"))
         leat_terminal_say(0, "leat report %s/*.json -o report.html makes one page of them", folder);
     return code;
@@ -206,7 +208,7 @@ static int run(const leat_call *call)
     const struct experiment_options *o = call->options;
     const char *const name = call->arguments[0];
     leat_error err = { 0 };
-    leat_files_stop_at_once("experiment");
+    leat_signals_stop_at_once("experiment");
     if (!strcmp(name, "all") && o->json)
         return leat_command_misuse("experiment",
                                    "all writes a file for each: use --results DIR, not --json");

@@ -4,6 +4,7 @@
 #include "eval/trained.h"
 #include "files.h"
 #include "print/json.h"
+#include "signals.h"
 
 struct export_options {
     const char *weights, *section, *onnx, *json;
@@ -46,7 +47,7 @@ static int run(const leat_call *call)
     const struct export_options *const o = call->options;
     leat_trained t = { 0 };
     leat_error err = { 0 };
-    leat_files_stop_at_once("export");
+    leat_signals_stop_at_once("export");
     int rc = export_all(call, &t, &err);
     if (rc == LEAT_OK && o->json) {
         json_t *json = leat_json_open("export");

@@ -7,6 +7,7 @@
 #include "convert/jpeg_side.h"
 #include "convert/paths.h"
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/index.h"
 #include "print/json.h"
 #include "print/progress.h"
@@ -63,17 +64,16 @@ static void print_state(bool built, bool rebuild, const char *note)
 
 static void print_file(const char *path, const leat_index *index, bool rebuild)
 {
-    char records[32], bytes[32];
     printf("%s: %s record%s, %s, ", leat_terminal_name(path),
-           leat_files_count_text(index->n_records, records), index->n_records == 1 ? "" : "s",
-           leat_files_bytes_text((double)index->data_bytes, bytes));
+           leat_figure_count(index->n_records).text, index->n_records == 1 ? "" : "s",
+           leat_figure_bytes((double)index->data_bytes).text);
     print_state(index->built, rebuild, index->note);
     if (index->n_lost)
         printf(
             "; damaged in %u place%s, which count%s: %s lost (leat repair writes an intact copy)",
             index->n_lost, index->n_lost == 1 ? "" : "s",
             index->n_lost == 1 ? "s as a record" : " as records",
-            leat_files_bytes_text((double)index->lost_bytes, bytes));
+            leat_figure_bytes((double)index->lost_bytes).text);
     putchar('\n');
 }
 
@@ -96,22 +96,19 @@ static json_t *side_json(const leat_jpeg_side *side)
 /* Prints the number of records without a table, for one reason. */
 static void print_reason(uint64_t n, const char *why)
 {
-    char count[32];
     if (n)
-        printf("; %s %s", leat_files_count_text(n, count), why);
+        printf("; %s %s", leat_figure_count(n).text, why);
 }
 
 static void print_side(const char *path, const leat_jpeg_side *side, bool rebuild)
 {
-    char count[32], bytes[32];
-    printf("%s.jpg.idx: %s of ", leat_terminal_name(path),
-           leat_files_count_text(side->tables, count));
-    printf("%s records", leat_files_count_text(side->records, count));
-    printf(" (%s more have restart markers", leat_files_count_text(side->restart_markers, count));
+    printf("%s.jpg.idx: %s of ", leat_terminal_name(path), leat_figure_count(side->tables).text);
+    printf("%s records", leat_figure_count(side->records).text);
+    printf(" (%s more have restart markers", leat_figure_count(side->restart_markers).text);
     print_reason(side->small, "too small to need it, or damaged");
     print_reason(side->other, "progressive, or only decoded by libjpeg-turbo");
     print_reason(side->none, "no JPEG file");
-    printf("), %s (%.2f %% of the data), ", leat_files_bytes_text((double)side->bytes, bytes),
+    printf("), %s (%.2f %% of the data), ", leat_figure_bytes((double)side->bytes).text,
            side->data_bytes ? 100.0 * (double)side->bytes / (double)side->data_bytes : 0);
     print_state(side->built, rebuild, side->note);
     putchar('\n');
@@ -137,14 +134,13 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
 static int take_file(const char *path, unsigned flags, leat_index *index, leat_error *err)
 {
     leat_format_error why = { 0 };
-    char bytes[32];
     if (leat_index_open(path, flags, index, &why) < 0)
         return leat_files_fail(err, &why);
     if (index->n_lost && (flags & LEAT_INDEX_NO_BUILD))
         return leat_fail(err, LEAT_E_DATA,
                          "%s: %s in %u place%s are damaged; `leat repair` writes an intact copy",
-                         path, leat_files_bytes_text((double)index->lost_bytes, bytes),
-                         index->n_lost, index->n_lost == 1 ? "" : "s");
+                         path, leat_figure_bytes((double)index->lost_bytes).text, index->n_lost,
+                         index->n_lost == 1 ? "" : "s");
     if (index->built && !index->mapped)
         return leat_fail(err, LEAT_E_IO, "no index was written: %s", index->unwritten);
     return LEAT_OK;

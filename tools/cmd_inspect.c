@@ -7,6 +7,7 @@
 #include "command.h"
 #include "convert/paths.h"
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/shard_set.h"
 #include "inspect/census_print.h"
 #include "inspect/record_print.h"
@@ -49,12 +50,11 @@ static int check_sets(const leat_paths *paths, leat_error *err)
 /* The figures are on standard output, but damage makes the command fail. */
 static int fail_damaged(const leat_census *census, leat_error *err)
 {
-    char bytes[32];
     return leat_fail(err, LEAT_E_DATA,
                      "%llu place%s damaged, %s lost; `leat repair FILE -o OUT` writes an intact "
                      "copy. The first: %.400s",
                      (unsigned long long)census->n_lost, census->n_lost == 1 ? " is" : "s are",
-                     leat_files_bytes_text((double)census->lost_bytes, bytes), census->lost_first);
+                     leat_figure_bytes((double)census->lost_bytes).text, census->lost_first);
 }
 
 /* No record has the feature that the user named with --label. */
@@ -124,17 +124,17 @@ static json_t *plan_json(const leat_plan *plan, const char *path)
 static void print_plan(const leat_plan *plan, const char *path)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
-    char text[160], count[32], classes[32] = "", batches[64] = "batches";
+    char text[160], classes[32] = "", batches[64] = "batches";
     if (info->n_classes)
         snprintf(classes, sizeof classes, " of %d classes", info->n_classes);
     if (info->n_batches >= 0)
         snprintf(batches, sizeof batches, "%s batch%s",
-                 leat_files_count_text((uint64_t)info->n_batches, count),
+                 leat_figure_count((uint64_t)info->n_batches).text,
                  info->n_batches == 1 ? "" : "es");
     leat_terminal_say(
         2, "%s: %s record%s%s, %s of %lld%s, prefetch %lld, seed %llu, digest %016llx", path,
-        leat_files_count_text(info->n_records, count), info->n_records == 1 ? "" : "s", classes,
-        batches, (long long)info->batch_size, info->n_batches < 0 ? " without end" : "",
+        leat_figure_count(info->n_records).text, info->n_records == 1 ? "" : "s", classes, batches,
+        (long long)info->batch_size, info->n_batches < 0 ? " without end" : "",
         (long long)info->prefetch, (unsigned long long)info->seed,
         (unsigned long long)info->digest);
     for (int32_t i = 0; i < info->n_tensors; i++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/explain.h"
 #include "print/json.h"
 #include "print/terminal.h"
@@ -32,45 +32,41 @@ static const leat_option options[] = {
 
 /* --- as text --------------------------------------------------------------------------------------*/
 
-static const char *count(uint64_t n, char text[32])
+static leat_figure count_of(uint64_t n)
 {
-    if (n == LEAT_WITHOUT_END)
-        return "without end";
-    return leat_files_count_text(n, text);
+    return n == LEAT_WITHOUT_END ? (leat_figure){ "without end" } : leat_figure_count(n);
 }
 
 static void print_source(const leat_plan *plan)
 {
     leat_source_info s;
-    char n[32], files[32], bytes[32], mean[32], most[32];
     leat_plan_source(plan, &s);
     char text[256];
-    int k = snprintf(text, sizeof text, "source %s: %s record%s", s.name, count(s.n_records, n),
-                     s.n_records == 1 ? "" : "s");
+    int k = snprintf(text, sizeof text, "source %s: %s record%s", s.name,
+                     count_of(s.n_records).text, s.n_records == 1 ? "" : "s");
     if (s.n_files)
-        k += snprintf(text + k, sizeof text - (size_t)k, " in %s file%s", count(s.n_files, files),
+        k += snprintf(text + k, sizeof text - (size_t)k, " in %s file%s", count_of(s.n_files).text,
                       s.n_files == 1 ? "" : "s");
     if (s.n_bytes)
         k += snprintf(text + k, sizeof text - (size_t)k, ", %s",
-                      leat_files_bytes_text((double)s.n_bytes, bytes));
+                      leat_figure_bytes((double)s.n_bytes).text);
     if (s.mean_bytes)
         k += snprintf(text + k, sizeof text - (size_t)k, ", %s on average",
-                      leat_files_bytes_text((double)s.mean_bytes, mean));
+                      leat_figure_bytes((double)s.mean_bytes).text);
     if (s.most_bytes)
         snprintf(text + k, sizeof text - (size_t)k, ", largest sampled %s",
-                 leat_files_bytes_text((double)s.most_bytes, most));
+                 leat_figure_bytes((double)s.most_bytes).text);
     leat_terminal_say(2, "%s", text);
 }
 
 static void print_stages(const leat_plan *plan)
 {
     const leat_stage_info *s;
-    char in[32], out[32];
     printf("\n%-14s %11s %11s\n", "stage", "in", "out");
     for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++) {
         char head[128];
-        snprintf(head, sizeof head, "%-14s %11s %11s %s", s->name, count(s->n_in, in),
-                 count(s->n_out, out), s->batches ? "batches" : "samples");
+        snprintf(head, sizeof head, "%-14s %11s %11s %s", s->name, count_of(s->n_in).text,
+                 count_of(s->n_out).text, s->batches ? "batches" : "samples");
         leat_terminal_entry(stdout, head, 49, s->options);
     }
 }
@@ -79,10 +75,10 @@ static void print_tensor(const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_chain_op_info op;
-    char text[160], bytes[32];
+    char text[160];
     printf("\ntensor %s: %s per sample, %s\n", leat_terminal_name(tensor->name),
            leat_shape_text(&tensor->shape, text, sizeof text),
-           leat_files_bytes_text((double)leat_shape_bytes(&tensor->shape), bytes));
+           leat_figure_bytes((double)leat_shape_bytes(&tensor->shape)).text);
     for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++)
         printf("  %-24s %s%s%s%s%s\n", op.name, leat_shape_text(&op.shape, text, sizeof text),
                op.random ? " random" : "", op.random && op.fused ? "," : "",
@@ -93,16 +89,14 @@ static void print_plan(const leat_plan *plan, const leat_budget *budget, const c
                        const char *note)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    char bytes[32], rows[32];
     printf("%s: seed %llu, digest %016llx\n\n", leat_terminal_name(path),
            (unsigned long long)info->seed, (unsigned long long)info->digest);
     print_source(plan);
     print_stages(plan);
     for (int32_t t = 0; t < info->n_tensors; t++)
         print_tensor(plan, t);
-    printf("\nbatch: %s rows, a slot of %s\n\n",
-           leat_files_count_text((uint64_t)info->batch_size, rows),
-           leat_files_bytes_text((double)budget->slot_bytes, bytes));
+    printf("\nbatch: %s rows, a slot of %s\n\n", leat_figure_count((uint64_t)info->batch_size).text,
+           leat_figure_bytes((double)budget->slot_bytes).text);
     leat_explain_budget(budget);
     for (int32_t i = 0; leat_plan_note(plan, i); i++)
         leat_terminal_say(2, "%snote: %s", i ? "" : "\n", leat_plan_note(plan, i));

@@ -9,6 +9,7 @@
 #include "plot/run_curves.h"
 #include "print/json.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct plot_options {
     const char *output, *json;
@@ -262,7 +263,7 @@ static int run(const leat_call *call)
     const struct plot_options *const o = call->options;
     struct plot *const p = calloc(1, sizeof *p);
     int rc;
-    leat_files_stop_at_once("plot");
+    leat_signals_stop_at_once("plot");
     if (!p) {
         leat_fail(&err, LEAT_E_NOMEM, "out of memory");
         return leat_command_fail("plot", &err);

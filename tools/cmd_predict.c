@@ -9,6 +9,7 @@
 #include "files.h"
 #include "print/json.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct predict_options {
     const char *weights, *section, *labels, *device, *json;
@@ -229,7 +230,7 @@ static int run(const leat_call *call)
 {
     struct predict p = { .o = call->options, .call = call, .list = json_array() };
     leat_error err = { 0 };
-    leat_files_catch();
+    leat_signals_catch();
     int rc = open_all(&p, &err);
     if (rc == LEAT_OK)
         rc = run_all(&p, &err);
@@ -248,7 +249,7 @@ static int run(const leat_call *call)
     free(p.outputs);
     json_decref(p.list);
     fflush(stdout);
-    leat_files_raise();
+    leat_signals_raise();
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("predict", &err);
 }
 

@@ -6,11 +6,13 @@
 
 #include "command.h"
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct repair_options {
     const char *output;
@@ -74,7 +76,7 @@ static int copy(struct repair *r, leat_error *err)
     int rc;
     while ((rc = leat_tfrecord_reader_next(r->reader, &record, &size, &why)) == LEAT_FORMAT_OK ||
            leat_tfrecord_reader_lost(r->reader)) {
-        if (leat_files_caught())
+        if (leat_signals_caught())
             return leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was written");
         if (rc < 0)
             list_lost(r, leat_tfrecord_reader_record(r->reader),
@@ -128,12 +130,10 @@ static int repair(struct repair *r, leat_error *err)
 
 static void print_summary(const struct repair *r)
 {
-    char records[32], bytes[32], lost[32];
     printf("%s: %s record%s, %s; lost: %s in %zu place%s\n", leat_terminal_name(r->o->output),
-           leat_files_count_text(r->records, records), r->records == 1 ? "" : "s",
-           leat_files_bytes_text((double)r->bytes, bytes),
-           leat_files_bytes_text((double)r->lost_bytes, lost), json_array_size(r->lost),
-           json_array_size(r->lost) == 1 ? "" : "s");
+           leat_figure_count(r->records).text, r->records == 1 ? "" : "s",
+           leat_figure_bytes((double)r->bytes).text, leat_figure_bytes((double)r->lost_bytes).text,
+           json_array_size(r->lost), json_array_size(r->lost) == 1 ? "" : "s");
 }
 
 static int write_json(struct repair *r, leat_error *err)
@@ -156,7 +156,7 @@ static int run(const leat_call *call)
         return leat_command_misuse("repair",
                                    "needs -o OUT, because the damaged file is not changed");
     r.lost = json_array();
-    leat_files_catch();
+    leat_signals_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);
     int rc = repair(&r, &err);
@@ -172,7 +172,7 @@ static int run(const leat_call *call)
         return LEAT_EXIT_OK;
     const int code = leat_command_fail("repair", &err);
     if (rc == LEAT_E_CANCELED)
-        leat_files_raise();
+        leat_signals_raise();
     return code;
 }
 

@@ -8,9 +8,11 @@
 
 #include "command.h"
 #include "files.h"
+#include "formats/figure.h"
 #include "page/page.h"
 #include "print/json.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct report_options {
     const char *output, *svg, *json;
@@ -102,12 +104,11 @@ static int write_json(const report *r, leat_error *err)
 
 static void print_result(const report *r)
 {
-    char size[32];
     struct stat file;
     if (r->o->output && stat(r->o->output, &file) == 0)
         printf("%s: %d chart%s, %s; open it in a browser\n", leat_terminal_name(r->o->output),
                r->page.n_charts, r->page.n_charts == 1 ? "" : "s",
-               leat_files_bytes_text((double)file.st_size, size));
+               leat_figure_bytes((double)file.st_size).text);
     for (int i = 0; i < r->page.n_pictures; i++)
         printf("%s/%s.svg\n", leat_terminal_name(r->o->svg), r->page.pictures[i].name);
 }
@@ -116,7 +117,7 @@ static int run(const leat_call *call)
 {
     leat_error err = { 0 };
     report *const r = calloc(1, sizeof *r);
-    leat_files_stop_at_once("report");
+    leat_signals_stop_at_once("report");
     int rc = r ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (r) {
         r->o = call->options;

@@ -15,9 +15,12 @@
 #include "convert/draw.h"
 #include "convert/image_encode.h"
 #include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 struct synth_options {
     int64_t n, classes, size, seed, threads;
@@ -217,8 +220,8 @@ static void *work(void *argument)
         const int64_t i = atomic_fetch_add(&s->next, 1);
         if (i >= s->o->n)
             break;
-        rc = leat_files_caught() ? leat_fail(&err, LEAT_E_CANCELED, "stopped by a signal")
-                                 : make_image(s, i, pixels, &err);
+        rc = leat_signals_caught() ? leat_fail(&err, LEAT_E_CANCELED, "stopped by a signal")
+                                   : make_image(s, i, pixels, &err);
         leat_progress_show(&s->progress, (uint64_t)i);
     }
     free(pixels);
@@ -266,14 +269,12 @@ static int report(struct synth *s, double seconds, leat_error *err)
 {
     const struct synth_options *o = s->o;
     const int64_t bytes = atomic_load(&s->bytes);
-    char count[32], size[32], rate[32];
     if (!leat_json_to_stdout(o->json))
         printf("%s image%s of %lld class%s, %lld x %lld, %s, in %s; %.2f s, %s images/s\n",
-               leat_files_count_text((uint64_t)o->n, count), o->n == 1 ? "" : "s",
-               (long long)o->classes, o->classes == 1 ? "" : "es", (long long)o->size,
-               (long long)o->size, leat_files_bytes_text((double)bytes, size),
-               leat_terminal_name(s->folder), seconds,
-               leat_files_count_text((uint64_t)((double)o->n / seconds), rate));
+               leat_figure_count((uint64_t)o->n).text, o->n == 1 ? "" : "s", (long long)o->classes,
+               o->classes == 1 ? "" : "es", (long long)o->size, (long long)o->size,
+               leat_figure_bytes((double)bytes).text, leat_terminal_name(s->folder), seconds,
+               leat_figure_count((uint64_t)((double)o->n / seconds)).text);
     json_t *json = leat_json_open("synth");
     leat_json_text(json, "folder", s->folder);
     leat_json_int(json, "images", o->n);
@@ -292,32 +293,32 @@ static int run(const leat_call *call)
     const struct synth_options *o = call->options;
     struct synth s = { .o = o };
     leat_error err = { 0 };
-    const int64_t start = leat_files_now_ns();
+    const int64_t start = leat_host_now_ns();
     if (o->format == FORMAT_CIFAR && o->size != CIFAR_SIDE)
         return leat_command_misuse("synth", "--format cifar needs --size %d", CIFAR_SIDE);
     atomic_init(&s.next, 0);
     atomic_init(&s.bytes, 0);
     atomic_init(&s.failed, false);
     s.n_test = (int64_t)((double)o->n * o->split + 0.5);
-    s.threads = (int32_t)(o->threads < 0 ? leat_files_cores() : o->threads > 0 ? o->threads : 1);
+    s.threads = (int32_t)(o->threads < 0 ? leat_host_cores() : o->threads > 0 ? o->threads : 1);
     s.folder = strdup(call->arguments[0]);
     for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
         s.folder[n - 1] = 0;
-    leat_files_catch();
+    leat_signals_catch();
     int rc = s.folder ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && o->json) /* the JSON file may be inside DIR, which exists only now */
         rc = leat_files_check_length(o->json, "", &err);
     if (rc == LEAT_OK)
         rc = synth(&s, &err);
     if (rc == LEAT_OK)
-        rc = report(&s, (double)(leat_files_now_ns() - start) * 1e-9, &err);
+        rc = report(&s, (double)(leat_host_now_ns() - start) * 1e-9, &err);
     free(s.folder);
     free(s.part);
     if (rc == LEAT_OK)
         return LEAT_EXIT_OK;
     const int code = leat_command_fail("synth", &err);
     if (rc == LEAT_E_CANCELED)
-        leat_files_raise();
+        leat_signals_raise();
     return code;
 }
 

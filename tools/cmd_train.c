@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "print/bad_list.h"
 #include "print/json.h"
 #include "print/terminal.h"
 #include "setup.h"
+#include "signals.h"
 #include "train/train_end.h"
 #include "train/train_run.h"
 #include "train/train_stop.h"
@@ -127,12 +130,12 @@ static int whiten(struct train *t, leat_error *err)
 
 static int open_trainer(struct train *t, leat_error *err)
 {
-    const int64_t start_ns = leat_files_now_ns();
+    const int64_t start_ns = leat_host_now_ns();
     int rc;
     if ((rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
         (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
         return rc;
-    t->run.start.creation = (double)(leat_files_now_ns() - start_ns) * 1e-6;
+    t->run.start.creation = (double)(leat_host_now_ns() - start_ns) * 1e-6;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
@@ -271,15 +274,15 @@ static void print_head(const struct train *t)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
     const leat_plan_info *plan = leat_plan_get_info(t->run.plan);
-    char count[32], frozen[48] = "", records[32], batch[32];
+    char frozen[64] = "";
     if (info->n_frozen)
         snprintf(frozen, sizeof frozen, " (and %s frozen)",
-                 leat_files_count_text((uint64_t)info->n_frozen, count));
+                 leat_figure_count((uint64_t)info->n_frozen).text);
     leat_terminal_say(
         2, "%s: %s parameters%s, %.4g MFLOP per sample, %s records in batches of %s, on %s",
-        t->path, leat_files_count_text((uint64_t)info->n_parameters, count), frozen,
-        info->flops_per_sample * 1e-6, leat_files_count_text(plan->n_records, records),
-        leat_files_count_text((uint64_t)plan->batch_size, batch), info->device);
+        t->path, leat_figure_count((uint64_t)info->n_parameters).text, frozen,
+        info->flops_per_sample * 1e-6, leat_figure_count(plan->n_records).text,
+        leat_figure_count((uint64_t)plan->batch_size).text, info->device);
     if (info->simulated)
         leat_terminal_say(
             2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
@@ -412,17 +415,17 @@ static int run(const leat_call *call)
                                 .start = { NAN, NAN, NAN },
                                 .list = json_array() } };
     leat_error err = { 0 };
-    const int64_t start = leat_files_now_ns();
-    leat_files_stop_at_once("train");
+    const int64_t start = leat_host_now_ns();
+    leat_signals_stop_at_once("train");
     if (o->summary)
         return run_summary(&t);
     int rc = open_all(&t, &err);
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
-    leat_files_stop_soon("train"); /* until here there was nothing to save */
+    leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
-    const double seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    const double seconds = (double)(leat_host_now_ns() - start) * 1e-9;
     if (rc == LEAT_OK)
         find_ceiling(&t.run);
     if (rc == LEAT_OK && t.run.talks)
@@ -442,7 +445,7 @@ static int run(const leat_call *call)
         leat_train_stop_print(&t.run, call);
     close_all(&t);
     if (rc == LEAT_OK && t.run.stopped)
-        leat_files_raise();
+        leat_signals_raise();
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 

@@ -7,10 +7,13 @@
 
 #include "command.h"
 #include "files.h"
+#include "formats/figure.h"
 #include "print/json.h"
 #include "print/progress.h"
+#include "print/summary.h"
 #include "print/terminal.h"
 #include "setup.h"
+#include "signals.h"
 
 struct tune_options {
     leat_texts set;
@@ -97,19 +100,14 @@ static json_t *result_json(const leat_tune_result *result, const char *path)
 
 /* --- text -------------------------------------------------------------------------------------- */
 
-static const char *rate_text(double rate, char text[32])
-{
-    return leat_files_count_text((uint64_t)(rate + 0.5), text);
-}
-
 /* The values of one race: the first is what was best before. */
 static void print_try(const leat_tune_try *try, bool first)
 {
-    char rate[32], gain[48] = "";
+    char gain[48] = "";
     if (!first)
         snprintf(gain, sizeof gain, "%.2f (%.2f-%.2f)", try->speedup.value, try->speedup.low,
                  try->speedup.high);
-    printf("%12s %18s %7d  ", rate_text(try->samples_per_s.value, rate), gain, try->rounds);
+    printf("%12s %18s %7d  ", leat_figure_rate(try->samples_per_s.value).text, gain, try->rounds);
     leat_terminal_wrap(stdout, try->set[0] ? try->set : "the config as it is", 42, 44);
 }
 
@@ -121,7 +119,7 @@ static bool begins_race(const leat_tune_try *try)
 
 static void print_result(const leat_tune_result *result, const char *output)
 {
-    char rate[32], before[32], line[160];
+    char line[160];
     leat_terminal_say(2, "device %s%s", result->device,
                       result->simulated ? ": simulated; times are modelled, no arithmetic is done"
                                         : "");
@@ -129,7 +127,7 @@ static void print_result(const leat_tune_result *result, const char *output)
         printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
                result->cores);
     if (result->uncached > 0)
-        leat_terminal_say(2, "%s", leat_files_uncached_text(result->uncached, line));
+        leat_terminal_say(2, "%s", leat_summary_uncached_text(result->uncached, line));
     printf("\n%12s %18s %7s\n%12s %18s %7s  %s\n", "", "times the first", "", "samples/s", "(95 %)",
            "rounds", "settings");
     for (int32_t i = 0; i < result->n_tried; i++) {
@@ -144,8 +142,9 @@ static void print_result(const leat_tune_result *result, const char *output)
         printf("nothing was written to %s\n", leat_terminal_name(output));
     if (!result->n_set)
         return;
-    printf("\n%s samples/s instead of %s with\n", rate_text(result->samples_per_s.value, rate),
-           rate_text(result->baseline.value, before));
+    printf("\n%s samples/s instead of %s with\n",
+           leat_figure_rate(result->samples_per_s.value).text,
+           leat_figure_rate(result->baseline.value).text);
     for (int32_t i = 0; i < result->n_set; i++)
         printf("  --set %s\n", result->set[i]);
     if (output)
@@ -233,7 +232,7 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     leat_config *config = NULL;
     leat_tune_result *result = calloc(1, sizeof *result);
-    leat_files_stop_at_once("tune");
+    leat_signals_stop_at_once("tune");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
         (rc = check_output(o->write, &err)) == LEAT_OK &&

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 
 #include "command.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "setup.h"
+#include "signals.h"
 #include "word_list.h"
 #include <math.h>
 #include <string.h>
@@ -95,19 +96,19 @@ static json_t *result_json(const leat_whatif_result *result, const char *path)
 
 /* --- text -------------------------------------------------------------------------------------- */
 
-static const char *rate_text(double rate, char text[32])
+static leat_figure rate_of(double rate)
 {
-    return isfinite(rate) ? leat_files_count_text((uint64_t)(rate + 0.5), text) : "any";
+    return isfinite(rate) ? leat_figure_rate(rate) : (leat_figure){ "any" };
 }
 
 static void print_row(const leat_whatif_row *row)
 {
-    char loader[32], consumer[32], bytes[32], per_s[40];
-    snprintf(per_s, sizeof per_s, "%s/s", leat_files_bytes_text(row->bytes_per_s_needed, bytes));
+    char per_s[40];
+    snprintf(per_s, sizeof per_s, "%s/s", leat_figure_bytes(row->bytes_per_s_needed).text);
     printf("%9d %-9s %12s %12s %6.1f %-6s %6d %11s\n", row->threads,
-           row->predicted ? "predicted" : "measured", rate_text(row->loader.value, loader),
-           rate_text(fmin(row->step, row->copy), consumer), 100 * row->idle, row->bound,
-           row->cores_needed, row->bytes_per_s_needed > 0 ? per_s : "unknown");
+           row->predicted ? "predicted" : "measured", rate_of(row->loader.value).text,
+           rate_of(fmin(row->step, row->copy)).text, 100 * row->idle, row->bound, row->cores_needed,
+           row->bytes_per_s_needed > 0 ? per_s : "unknown");
 }
 
 static void print_rows(const leat_whatif_result *result)
@@ -125,16 +126,13 @@ static void print_rows(const leat_whatif_result *result)
 
 static void print_trial(const leat_whatif_trial *trial)
 {
-    char rate[32];
-    leat_terminal_say(2, "%s samples/s, %.2f times (%s): %s%s%s",
-                      rate_text(trial->loader.value, rate), trial->speedup,
-                      trial->predicted ? "predicted" : "measured", trial->text,
+    leat_terminal_say(2, "%s samples/s, %.2f times (%s): %s%s%s", rate_of(trial->loader.value).text,
+                      trial->speedup, trial->predicted ? "predicted" : "measured", trial->text,
                       trial->set[0] ? ": " : "", trial->set);
 }
 
 static void print_result(const leat_whatif_result *result)
 {
-    char rate[32], low[32], high[32], bytes[32], out[32];
     char share[32] = "no less"; /* more is noise, or the cost of waking a thread that works alone */
     if (result->efficiency < 0.995)
         snprintf(share, sizeof share, "%.0f %% of that", 100 * result->efficiency);
@@ -142,14 +140,13 @@ static void print_result(const leat_whatif_result *result)
         2,
         "one thread makes %s samples per second%s (95 %% interval %s to %s); while "
         "all %d cores work, each makes %s%s",
-        rate_text(result->per_thread.value, rate), result->cpu_bound ? " of its CPU time" : "",
-        rate_text(result->per_thread.low, low), rate_text(result->per_thread.high, high),
-        result->cores, share,
-        result->waits ? "; they wait most of the time, so they need no core each" : "");
+        rate_of(result->per_thread.value).text, result->cpu_bound ? " of its CPU time" : "",
+        rate_of(result->per_thread.low).text, rate_of(result->per_thread.high).text, result->cores,
+        share, result->waits ? "; they wait most of the time, so they need no core each" : "");
     if (result->bytes_per_sample > 0)
         leat_terminal_say(2, "a sample is %s as stored and %s as delivered",
-                          leat_files_bytes_text(result->bytes_per_sample, bytes),
-                          leat_files_bytes_text(result->bytes_out_per_sample, out));
+                          leat_figure_bytes(result->bytes_per_sample).text,
+                          leat_figure_bytes(result->bytes_out_per_sample).text);
     if (result->cores_taken >= 0.1 * result->cores)
         leat_terminal_say(
             2, "other processes used %.1f of %d CPUs meanwhile: measured rates are too low",
@@ -207,7 +204,7 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     leat_config *config = NULL;
     leat_whatif_result *result = calloc(1, sizeof *result);
-    leat_files_stop_at_once("whatif");
+    leat_signals_stop_at_once("whatif");
     int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
         (rc = leat_json_check(o->json, &err)) == LEAT_OK)

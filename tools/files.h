@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * files.h: helpers for files, and for stopping at a signal. All commands call them. */
+ * files.h: writes, checks and names files. All commands call it. */
 #ifndef LEAT_FILES_H
 #define LEAT_FILES_H
 
@@ -61,32 +61,5 @@ char *leat_files_hidden(const char *path, const char *end);
 /* Checks that the file system allows the name of a path with this ending, before long work.
  * Returns LEAT_OK or LEAT_E_IO. */
 int leat_files_check_length(const char *path, const char *end, leat_error *err);
-
-/* The signal that asked to stop (SIGINT, SIGTERM, SIGHUP) since leat_files_catch(), or 0. It may come
- * twice (timeout(1) sends it to the process and to its group), so a second one may be the same. */
-void leat_files_catch(void);
-int leat_files_caught(void);
-/* After cleaning up: ends the process by that signal, so that shells see it. Returns if there was none. */
-void leat_files_raise(void);
-
-/* For commands with nothing to clean up: such a signal prints "leat COMMAND: stopped" and ends the
- * process by that signal at once. */
-void leat_files_stop_at_once(const char *command);
-
-/* For commands that have something to save: the first such signal is stored for leat_files_caught() and
- * reported on a terminal; one that comes half a second later or more ends the process like
- * leat_files_stop_at_once(). */
-void leat_files_stop_soon(const char *command);
-
-/* Units for people: "12.3 MB", "50,000". `text` has 32 bytes; returned. */
-const char *leat_files_bytes_text(double bytes, char text[32]);
-const char *leat_files_count_text(uint64_t n, char text[32]);
-const char *leat_files_ms_text(double ms, char text[32]); /* without the unit */
-/* That a cache was not filled before anything was measured. `text` has 160 bytes; returned. */
-const char *leat_files_uncached_text(double uncached, char *text);
-/* Cores this process may use. */
-int leat_files_cores(void);
-/* CLOCK_MONOTONIC. */
-int64_t leat_files_now_ns(void);
 
 #endif

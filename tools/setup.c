@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/tfrecord.h"
+#include "host.h"
 
 enum {
     TRACE_SPANS = 1 << 20, /* in all */
@@ -87,7 +89,7 @@ static int64_t spans_of_thread(const leat_config *config)
 {
     char text[64];
     char *end = text;
-    int64_t threads = leat_files_cores(), n = 1;
+    int64_t threads = leat_host_cores(), n = 1;
     if (leat_config_get(config, "engine.threads", text, sizeof text, NULL) == LEAT_OK) {
         const double given = strtod(text, &end);
         if (end != text && given >= 0 && given <= 1024)
@@ -122,12 +124,11 @@ int leat_setup_trace_write(leat_loader *loader, const char *path, bool talks, in
                            leat_error *err)
 {
     struct stat status;
-    char bytes[32];
     if (!loader || !path)
         return rc;
     const int written = leat_loader_trace_write(loader, path, rc < 0 ? NULL : err);
     if (written == LEAT_OK && (talks || rc < 0) && stat(path, &status) == 0)
         fprintf(rc < 0 ? stderr : stdout, "trace: %s, %s; open it in https://ui.perfetto.dev\n",
-                path, leat_files_bytes_text((double)status.st_size, bytes));
+                path, leat_figure_bytes((double)status.st_size).text);
     return rc < 0 ? rc : written;
 }

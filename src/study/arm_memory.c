@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "arm.h"
-#include "base/bytes_text.h"
 #include "base/machine.h"
+#include "formats/figure.h"
 #include "leat/budget.h"
 
 static int64_t on_device(const leat_budget *budget)
@@ -55,15 +55,16 @@ int leat_arm_count_memory(leat_arm *arm, leat_error *err)
 static int refuse_room(const leat_arm_room *room, int64_t needed, leat_error *err)
 {
     const leat_arm_memory *const all = &room->all;
-    char total[32], limit[32], trainers[32], loader[32], cache[32], caches[64] = "";
+    char caches[64] = "";
     if (all->cache)
-        snprintf(caches, sizeof caches, ", caches %s", leat_bytes_text(all->cache, cache));
+        snprintf(caches, sizeof caches, ", caches %s", leat_figure_bytes((double)all->cache).text);
     return leat_fail(err, LEAT_E_NOMEM,
                      "measuring needs %s of memory, but there are %s (%s): trainers %s (%d at a "
                      "time), a loader %s%s; lower pipeline.batch.size or engine.memory%s",
-                     leat_bytes_text(needed, total), leat_bytes_text(all->limit, limit),
-                     all->limit_reason, leat_bytes_text(all->trainer, trainers), room->n,
-                     leat_bytes_text(all->loader, loader), caches,
+                     leat_figure_bytes((double)needed).text,
+                     leat_figure_bytes((double)all->limit).text, all->limit_reason,
+                     leat_figure_bytes((double)all->trainer).text, room->n,
+                     leat_figure_bytes((double)all->loader).text, caches,
                      room->n == 1 ? "" : ", or compare fewer arms at a time");
 }
 

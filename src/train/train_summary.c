@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * train_summary.c: facts of a model: shapes, parameters, operations, memory. */
-#include "base/bytes_text.h"
+#include "formats/figure.h"
 #include "program.h"
 #include "trainer.h"
 
@@ -56,9 +56,8 @@ static const char *lower_text(const leat_train_memory *m)
 /* "there are 22.6 GB" */
 static const char *left_text(int64_t limit, char text[48])
 {
-    char bytes[32];
     if (limit > 1)
-        snprintf(text, 48, "there are %s", leat_bytes_text(limit, bytes));
+        snprintf(text, 48, "there are %s", leat_figure_bytes((double)limit).text);
     else
         snprintf(text, 48, "nothing is left");
     return text;
@@ -66,19 +65,19 @@ static const char *left_text(int64_t limit, char text[48])
 
 int leat_model_fits(const leat_model *model, const leat_train_memory *memory, leat_error *err)
 {
-    char total[32], left[48], parameters[32], gradients[32], activations[32], work[32];
+    char left[48];
     if (memory->limit == 0 || memory->total <= memory->limit)
         return LEAT_OK;
     return leat_fail(
         err, LEAT_E_NOMEM,
         "training needs %s of memory with batches of %lld, but %s (%s): weights, "
         "optimizer and average %s, gradients %s, activations %s, copies and scratch %s; %s",
-        leat_bytes_text(memory->total, total), (long long)model->batch_size,
+        leat_figure_bytes((double)memory->total).text, (long long)model->batch_size,
         left_text(memory->limit, left), memory->limit_reason,
-        leat_bytes_text(memory->weights + memory->states + memory->average, parameters),
-        leat_bytes_text(memory->gradients, gradients),
-        leat_bytes_text(memory->activations, activations), leat_bytes_text(memory->workspace, work),
-        lower_text(memory));
+        leat_figure_bytes((double)(memory->weights + memory->states + memory->average)).text,
+        leat_figure_bytes((double)memory->gradients).text,
+        leat_figure_bytes((double)memory->activations).text,
+        leat_figure_bytes((double)memory->workspace).text, lower_text(memory));
 }
 
 /* Tensors of the program, without scratch. */

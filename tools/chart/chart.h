@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "axis.h"
-#include "page/words.h"
+#include "formats/figure.h"
 
 /* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
 enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };
@@ -54,7 +54,7 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
 /* The horizontal axis below a chart: ticks with grid lines from top to bottom, and what the values are. It takes
  * LEAT_CHART_AXIS pixels below `bottom`. */
 enum { LEAT_CHART_AXIS = 44 };
-const char *leat_chart_tick(const leat_axis *axis, double value, char text[LEAT_WORDS_SIZE]);
+leat_figure leat_chart_tick(const leat_axis *axis, double value);
 void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, const char *name);
 
 /* An interval as a thin line with ends; nothing if it is NaN. */

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "page/words.h"
 #include "svg.h"
 #include "table.h"
 
@@ -43,7 +42,7 @@ static void put_name(FILE *out, const char *name, double width, double x, double
 
 static void put_shares(FILE *out, const leat_arm *arm, const leat_axis *x, double y)
 {
-    char kind[64], text[LEAT_WORDS_SIZE];
+    char kind[64];
     double at = 0;
     for (int i = 0; i < LEAT_ARMS_PARTS; i++) {
         const double left = leat_axis_place(x, at * 100);
@@ -56,7 +55,7 @@ static void put_shares(FILE *out, const leat_arm *arm, const leat_axis *x, doubl
     if (!isnan(arm->idle_low))
         leat_chart_whisker(out, leat_axis_place(x, 100 * (1 - arm->idle_high)),
                            leat_axis_place(x, 100 * (1 - arm->idle_low)), y + BAR / 2.0);
-    snprintf(kind, sizeof kind, "%s", leat_words_percent(1 - arm->parts[0], text));
+    snprintf(kind, sizeof kind, "%s", leat_figure_percent(1 - arm->parts[0]).text);
     leat_svg_text(out, x->at + x->length + VALUES, y + 14.5, "strong", "end", kind);
 }
 
@@ -90,7 +89,6 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
     const double most = slowest(a), bottom = y + a->n * ROW;
     const leat_axis scale =
         leat_axis_linear(0, most > 0 ? most : 1, false, x + EDGE, width - VALUES, 4);
-    char text[LEAT_WORDS_SIZE];
     leat_chart_axis(out, &scale, y, bottom, "milliseconds per step");
     leat_svg_text(out, x + width, y - 6, "small", "end", a->step);
     for (int i = 0; i < a->n; i++) {
@@ -108,7 +106,7 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
             leat_chart_whisker(out, leat_axis_place(&scale, arm->step_low),
                                leat_axis_place(&scale, arm->step_high), at + BAR / 2.0);
         leat_svg_text(out, x + width, at + 14.5, "strong", "end",
-                      leat_words_unit(arm->step_ms, "ms", text));
+                      leat_figure_unit(arm->step_ms, "ms").text);
     }
     return bottom + LEAT_CHART_AXIS;
 }

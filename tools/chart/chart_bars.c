@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "page/words.h"
 #include "svg.h"
 #include "table.h"
 
@@ -60,9 +59,9 @@ static bool begins_group(const leat_bars *b, int i)
     return group && (i == 0 || !b->bars[i - 1].group || strcmp(group, b->bars[i - 1].group) != 0);
 }
 
-static const char *value_text(const leat_bars *b, double value, char text[LEAT_WORDS_SIZE])
+static leat_figure value_of(const leat_bars *b, double value)
 {
-    return is_percent(b) ? leat_words_percent(value, text) : leat_words_unit(value, b->unit, text);
+    return is_percent(b) ? leat_figure_percent(value) : leat_figure_unit(value, b->unit);
 }
 
 static double put_bar(FILE *out, const leat_bars *b, int i, const leat_axis *x, double width,
@@ -70,7 +69,7 @@ static double put_bar(FILE *out, const leat_bars *b, int i, const leat_axis *x, 
 {
     const leat_bar *const bar = &b->bars[i];
     const double scaled = is_percent(b) ? 100 : 1, end = leat_axis_place(x, bar->value * scaled);
-    char text[400], value[LEAT_WORDS_SIZE], kind[64];
+    char text[400], kind[64];
     const bool above = x->at <= EDGE;
     if (above) {
         leat_svg_text(out, 0, y + 13, "", "start",
@@ -88,7 +87,7 @@ static double put_bar(FILE *out, const leat_bars *b, int i, const leat_axis *x, 
     if (!isnan(bar->low))
         leat_chart_whisker(out, leat_axis_place(x, bar->low * scaled),
                            leat_axis_place(x, bar->high * scaled), y + 5 + BAR / 2.0);
-    leat_svg_text(out, width, y + 18, "strong", "end", value_text(b, bar->value, value));
+    leat_svg_text(out, width, y + 18, "strong", "end", value_of(b, bar->value).text);
     return y + ROW + (above ? 6 : 0);
 }
 
@@ -97,11 +96,11 @@ static void put_walls(FILE *out, const leat_bars *b, const leat_axis *x, double 
                       double bottom)
 {
     for (int i = 0; i < b->n_walls; i++) {
-        char value[LEAT_WORDS_SIZE], text[200], cut[200];
+        char text[200], cut[200];
         const double at = leat_axis_place(x, b->walls[i].value * (is_percent(b) ? 100 : 1));
         const bool left = at > width / 2;
         snprintf(text, sizeof text, "%.100s %s", b->walls[i].name,
-                 value_text(b, b->walls[i].value, value));
+                 value_of(b, b->walls[i].value).text);
         leat_svg_fit(text, left ? at : width - at, cut, sizeof cut);
         leat_svg_line(out, at, top + 18 * i, at, bottom, "wall");
         leat_svg_text(out, left ? at - 6 : at + 6, top + 18 * i + 9, "strong small",

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "page/words.h"
 #include "svg.h"
 #include "table.h"
 
@@ -124,19 +123,18 @@ static void axes_of(const leat_lines *l, double width, double top, leat_axis *x,
 static void put_y_axis(FILE *out, const leat_axis *y, double width)
 {
     double ticks[LEAT_AXIS_TICKS_MOST];
-    char text[LEAT_WORDS_SIZE];
     const int n = leat_axis_ticks(y, ticks);
     for (int i = 0; i < n; i++) {
         const double at = leat_axis_place(y, ticks[i]);
         leat_svg_line(out, LEFT, at, width - RIGHT, at, "grid");
-        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_chart_tick(y, ticks[i], text));
+        leat_svg_text(out, LEFT - 8, at + 4, "small", "end", leat_chart_tick(y, ticks[i]).text);
     }
 }
 
 /* Marks the chart's main point, if it is inside the axes. */
 static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double top)
 {
-    char text[200], value[LEAT_WORDS_SIZE];
+    char text[200];
     if (!(l->wall >= x->low && l->wall <= x->high))
         return;
     const double at = leat_axis_place(x, l->wall);
@@ -145,7 +143,7 @@ static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double 
     if (l->wall_low <= l->wall && l->wall <= l->wall_high)
         leat_svg_rect(out, low, top, fmax(high - low, 1), HEIGHT, "band");
     leat_svg_line(out, at, top, at, top + HEIGHT, "wall");
-    snprintf(text, sizeof text, "%.100s %s", l->wall_name, leat_words_number(l->wall, value));
+    snprintf(text, sizeof text, "%.100s %s", l->wall_name, leat_figure_number(l->wall).text);
     const bool left = at > x->at + x->length / 2;
     leat_svg_text(out, left ? at - 6 : at + 6, top + 14, "strong small", left ? "end" : "start",
                   text);

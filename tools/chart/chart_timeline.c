@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "page/words.h"
 #include "svg.h"
 #include "table.h"
 
@@ -164,13 +163,13 @@ static void put_box(FILE *out, const box *b, const leat_axis *x, double y)
 
 static void put_head(FILE *out, const struct leat_timeline_run *run, double width, double y)
 {
-    char text[300], busy[LEAT_WORDS_SIZE];
+    char text[300];
     leat_svg_text(out, 0, y + 14, "strong", "start",
                   leat_svg_fit(run->name, width - 220, text, sizeof text));
     if (isnan(run->busy))
         return;
     snprintf(text, sizeof text, "%sdevice busy %s", run->spans->simulated ? "simulated; " : "",
-             leat_words_percent(run->busy, busy));
+             leat_figure_percent(run->busy).text);
     leat_svg_text(out, width, y + 14, "strong", "end", text);
 }
 

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "page/words.h"
 #include "svg.h"
 #include "table.h"
 
@@ -54,12 +53,12 @@ static double total_of(const leat_waterfall *w, double *ms)
 
 static void put_values(FILE *out, const struct leat_waterfall_part *part, double x, double y)
 {
-    char text[2 * LEAT_WORDS_SIZE + 8], ms[LEAT_WORDS_SIZE], share[LEAT_WORDS_SIZE];
-    leat_words_percent(part->share, share);
+    const leat_figure share = leat_figure_percent(part->share);
+    char text[2 * sizeof share + 8];
     if (isnan(part->ms))
-        snprintf(text, sizeof text, "%s", share);
+        snprintf(text, sizeof text, "%s", share.text);
     else
-        snprintf(text, sizeof text, "%s · %s", leat_words_unit(part->ms, "ms", ms), share);
+        snprintf(text, sizeof text, "%s · %s", leat_figure_unit(part->ms, "ms").text, share.text);
     leat_svg_text(out, x, y, part->share >= 0.0005 ? "strong" : "", "end", text);
 }
 

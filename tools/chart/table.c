@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
-#include "page/words.h"
+#include "formats/figure.h"
 #include "svg.h"
 
 void leat_table_open(FILE *out, const char *const *heads)
@@ -39,20 +39,20 @@ static void put_number(FILE *out, const char *text)
 
 void leat_table_number(FILE *out, double value)
 {
-    char text[LEAT_WORDS_SIZE];
-    put_number(out, leat_words_number(value, text));
+
+    put_number(out, leat_figure_number(value).text);
 }
 
 void leat_table_percent(FILE *out, double share)
 {
-    char text[LEAT_WORDS_SIZE];
-    put_number(out, leat_words_percent(share, text));
+
+    put_number(out, leat_figure_percent(share).text);
 }
 
 void leat_table_range(FILE *out, double low, double high)
 {
-    char text[LEAT_WORDS_SIZE];
-    put_number(out, leat_words_range(low, high, text));
+
+    put_number(out, leat_figure_range(low, high).text);
 }
 
 void leat_table_close(FILE *out)

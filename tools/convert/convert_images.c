@@ -10,6 +10,8 @@
 
 #include "file_set.h"
 #include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "leat/rng.h"
 #include "left_out.h"
 #include "print/json.h"
@@ -130,7 +132,7 @@ static int write_locked(struct convert *c, leat_error *err)
 
 static int convert(struct convert *c, leat_error *err)
 {
-    const int64_t start = leat_files_now_ns();
+    const int64_t start = leat_host_now_ns();
     const leat_scan_options how = { c->o->recursive, c->o->skip_bad, c->o->list };
     int rc;
     if ((rc = leat_scan_open(&c->scan, c->o->folder, &how, err)) < 0 ||
@@ -144,7 +146,7 @@ static int convert(struct convert *c, leat_error *err)
         (rc = leat_shard_names_check_length(c->o->prefix, n_shards_of(c), err)) < 0 ||
         (rc = leat_json_check(c->o->json, err)) < 0 || (rc = write_locked(c, err)) < 0)
         return rc;
-    c->seconds = (double)(leat_files_now_ns() - start) * 1e-9;
+    c->seconds = (double)(leat_host_now_ns() - start) * 1e-9;
     return LEAT_OK;
 }
 
@@ -192,34 +194,32 @@ static int write_json(const struct convert *c, leat_error *err)
 static void print_jpeg(const struct convert *c)
 {
     const leat_image_record_counts *n = &c->result.jpeg;
-    char count[32], before[32], after[32];
-    printf("JPEG: %s transcoded", leat_files_count_text(n->transcoded, count));
+    printf("JPEG: %s transcoded", leat_figure_count(n->transcoded).text);
     if (n->transcoded)
-        printf(" (%s before, %s after)", leat_files_bytes_text((double)n->bytes_before, before),
-               leat_files_bytes_text((double)n->bytes_after, after));
-    printf(", %s copied unchanged\n", leat_files_count_text(n->passed, count));
+        printf(" (%s before, %s after)", leat_figure_bytes((double)n->bytes_before).text,
+               leat_figure_bytes((double)n->bytes_after).text);
+    printf(", %s copied unchanged\n", leat_figure_count(n->passed).text);
     if (n->turned)
-        printf("JPEG: %s rotated upright\n", leat_files_count_text(n->turned, count));
+        printf("JPEG: %s rotated upright\n", leat_figure_count(n->turned).text);
     if (n->oriented)
         printf("JPEG: %s not rotated, because that would lose pixels; their orientation is in "
                "image/exif/orientation\n",
-               leat_files_count_text(n->oriented, count));
+               leat_figure_count(n->oriented).text);
 }
 
 static void print_summary(const struct convert *c)
 {
-    char images[32], bytes[32], rate[32];
-    printf("%s image%s", leat_files_count_text(c->result.images, images),
+    printf("%s image%s", leat_figure_count(c->result.images).text,
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
     printf(", %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_files_bytes_text((double)c->result.bytes_out, bytes), (long long)n_shards_of(c),
+           leat_figure_bytes((double)c->result.bytes_out).text, (long long)n_shards_of(c),
            n_shards_of(c) == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
            (long long)n_shards_of(c));
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
-           leat_files_count_text((uint64_t)((double)c->result.images / c->seconds), rate),
-           c->o->threads, c->o->threads == 1 ? "" : "s");
+           leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text, c->o->threads,
+           c->o->threads == 1 ? "" : "s");
     if (c->labels)
         printf("; classes in %s", leat_terminal_name(c->labels));
     putchar('\n');

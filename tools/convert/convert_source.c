@@ -9,12 +9,15 @@
 #include "command.h"
 #include "files.h"
 #include "formats/example.h"
+#include "formats/figure.h"
 #include "formats/pattern.h"
+#include "host.h"
 #include "print/json.h"
 #include "print/terminal.h"
 #include "record_shards.h"
 #include "setup.h"
 #include "shard_names.h"
+#include "signals.h"
 
 struct job {
     const leat_convert_source *c;
@@ -176,7 +179,7 @@ static int write_batch(struct job *job, leat_batch *batch, leat_error *err)
     int rc = LEAT_OK;
     for (int64_t r = 0; r < leat_batch_get_info(batch)->rows && rc == LEAT_OK; r++)
         rc = write_row(job, batch, r, err);
-    if (rc == LEAT_OK && leat_files_caught())
+    if (rc == LEAT_OK && leat_signals_caught())
         rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
     return rc;
 }
@@ -267,12 +270,11 @@ static void print_config(const struct job *job)
 static int report(const struct job *job, double seconds, leat_error *err)
 {
     const leat_record_shards *const s = &job->shards;
-    char records[32], bytes[32];
     if (!leat_json_to_stdout(job->c->json)) {
         printf("%s record%s, %s, in %d file%s %s-*-of-%05d.tfrecord\n",
-               leat_files_count_text(s->records, records), s->records == 1 ? "" : "s",
-               leat_files_bytes_text((double)s->bytes, bytes), s->n_shards,
-               s->n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix), s->n_shards);
+               leat_figure_count(s->records).text, s->records == 1 ? "" : "s",
+               leat_figure_bytes((double)s->bytes).text, s->n_shards, s->n_shards == 1 ? "" : "s",
+               leat_terminal_name(s->prefix), s->n_shards);
         print_config(job);
     }
     json_t *json = leat_json_open("convert");
@@ -285,7 +287,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
 
 int leat_convert_source_run(const leat_convert_source *how, leat_error *err)
 {
-    const int64_t start = leat_files_now_ns();
+    const int64_t start = leat_host_now_ns();
     struct job job = { .c = how };
     job.shards.prefix = how->prefix;
     job.shards.n_shards = how->n_shards < 0 ? 1 : how->n_shards;
@@ -298,7 +300,7 @@ int leat_convert_source_run(const leat_convert_source *how, leat_error *err)
         leat_progress_fini(&job.progress);
     }
     if (rc == LEAT_OK)
-        rc = report(&job, (double)(leat_files_now_ns() - start) * 1e-9, err);
+        rc = report(&job, (double)(leat_host_now_ns() - start) * 1e-9, err);
     leat_loader_close(&job.loader);
     leat_record_shards_close(&job.shards);
     leat_example_builder_close(&job.builder);

@@ -6,13 +6,16 @@
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/figure.h"
 #include "formats/tfrecord.h"
+#include "host.h"
 #include "paths.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "record_shards.h"
 #include "shard_names.h"
+#include "signals.h"
 
 struct job {
     const leat_convert_tfrecord *c;
@@ -55,7 +58,7 @@ static int take_file(struct job *job, const char *path, unsigned flags, leat_err
             job->shards.total++;
         else
             rc = leat_record_shards_write(&job->shards, record, size, err);
-        if (leat_files_caught())
+        if (leat_signals_caught())
             rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
     }
     leat_tfrecord_reader_close(&reader);
@@ -106,13 +109,12 @@ static int convert(struct job *job, leat_error *err)
 
 static int report(const struct job *job, double seconds, leat_error *err)
 {
-    char records[32], bytes[32], before[32];
     if (!leat_json_to_stdout(job->c->json))
         printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*-of-%05d.tfrecord\n",
-               leat_files_count_text(job->shards.records, records),
-               job->shards.records == 1 ? "" : "s", job->files.n, job->files.n == 1 ? "" : "s",
-               leat_files_bytes_text((double)job->bytes_in, before),
-               leat_files_bytes_text((double)job->shards.bytes, bytes), job->shards.n_shards,
+               leat_figure_count(job->shards.records).text, job->shards.records == 1 ? "" : "s",
+               job->files.n, job->files.n == 1 ? "" : "s",
+               leat_figure_bytes((double)job->bytes_in).text,
+               leat_figure_bytes((double)job->shards.bytes).text, job->shards.n_shards,
                job->shards.n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
                job->shards.n_shards);
     json_t *json = leat_json_open("convert");
@@ -127,14 +129,14 @@ static int report(const struct job *job, double seconds, leat_error *err)
 
 int leat_convert_tfrecord_run(const leat_convert_tfrecord *how, leat_error *err)
 {
-    const int64_t start = leat_files_now_ns();
+    const int64_t start = leat_host_now_ns();
     struct job job = { .c = how, .shards = { .prefix = how->prefix } };
     job.shards.progress = &job.progress;
     leat_progress_init(&job.progress, "convert", "records", 0, how->progress);
     int rc = convert(&job, err);
     leat_progress_fini(&job.progress);
     if (rc == LEAT_OK)
-        rc = report(&job, (double)(leat_files_now_ns() - start) * 1e-9, err);
+        rc = report(&job, (double)(leat_host_now_ns() - start) * 1e-9, err);
     leat_record_shards_close(&job.shards);
     leat_paths_close(&job.files);
     return rc;

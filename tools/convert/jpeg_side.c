@@ -7,6 +7,7 @@
 
 #include "files.h"
 #include "formats/example.h"
+#include "formats/figure.h"
 #include "formats/tfrecord.h"
 #include "leat/jpeg_probe.h"
 
@@ -222,18 +223,15 @@ int leat_jpeg_side_take(const char *tfrecord, const leat_jpeg_side_how *how, lea
 
 void leat_jpeg_side_print(const leat_loader_stats_info *stats)
 {
-    char used[32], refused[32];
     if (stats->n_seek || stats->n_seek_refused)
-        printf("index of JPEG files: used for %s samples",
-               leat_files_count_text(stats->n_seek, used));
+        printf("index of JPEG files: used for %s samples", leat_figure_count(stats->n_seek).text);
     if (stats->n_seek_refused)
         printf("; it did not fit %s others, which were read without it: rebuild it with `leat "
                "index --jpeg`",
-               leat_files_count_text(stats->n_seek_refused, refused));
+               leat_figure_count(stats->n_seek_refused).text);
     if (stats->n_seek || stats->n_seek_refused)
         putchar('\n');
     if (stats->n_files || stats->n_files_here)
         printf("JPEG files: %s decoded on the device, %s on the CPU\n",
-               leat_files_count_text(stats->n_files, used),
-               leat_files_count_text(stats->n_files_here, refused));
+               leat_figure_count(stats->n_files).text, leat_figure_count(stats->n_files_here).text);
 }

@@ -21,6 +21,7 @@
 #include "files.h"
 #include "formats/tfrecord.h"
 #include "shard_names.h"
+#include "signals.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };
 
@@ -225,7 +226,7 @@ static void run_task(struct worker *worker, struct task *task)
     leat_format_error why = { 0 };
     worker->used = 0;
     for (size_t p = task->first; p < task->end; p++) {
-        if (leat_files_caught()) {
+        if (leat_signals_caught()) {
             fail_canceled(&err);
             stop_at(job, 0, &err);
         }
@@ -350,7 +351,7 @@ static int run_job(struct job *job, leat_error *err)
     leat_shards_result *result = job->result;
     if (result->n_skipped > 1)
         qsort(result->skipped, result->n_skipped, sizeof *result->skipped, by_position);
-    if (leat_files_caught())
+    if (leat_signals_caught())
         return fail_canceled(err);
     if (is_stopped(job, job->n)) {
         *err = job->error;

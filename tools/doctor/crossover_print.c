@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "files.h"
+#include "formats/figure.h"
 #include "print/json.h"
 #include "print/terminal.h"
 
@@ -74,9 +74,8 @@ void leat_crossover_json(json_t *object, const leat_crossover_result *result)
 /* "3.47 (3.08-5.60)" */
 static const char *estimate_text(leat_estimate estimate, char text[112])
 {
-    char value[32], low[32], high[32];
-    snprintf(text, 112, "%s (%s-%s)", leat_files_ms_text(estimate.value, value),
-             leat_files_ms_text(estimate.low, low), leat_files_ms_text(estimate.high, high));
+    snprintf(text, 112, "%s (%s-%s)", leat_figure_ms(estimate.value).text,
+             leat_figure_ms(estimate.low).text, leat_figure_ms(estimate.high).text);
     return text;
 }
 
@@ -104,18 +103,16 @@ static void print_points(const leat_crossover_result *result)
 
 static void print_device(const leat_crossover_device *device)
 {
-    char alpha[32], beta[32], open[32], first[32];
     leat_terminal_say(2,
                       "%s: %s ms a step, and %s ms more for each 1,000 samples; opening %s ms, "
                       "first step %s ms",
-                      device->name, leat_files_ms_text(fmax(device->alpha_ms.value, 0), alpha),
-                      leat_files_ms_text(device->beta_ms_per_sample.value * 1000, beta),
-                      leat_files_ms_text(device->open_ms, open),
-                      leat_files_ms_text(device->first_step_ms, first));
+                      device->name, leat_figure_ms(fmax(device->alpha_ms.value, 0)).text,
+                      leat_figure_ms(device->beta_ms_per_sample.value * 1000).text,
+                      leat_figure_ms(device->open_ms).text,
+                      leat_figure_ms(device->first_step_ms).text);
     if (device->launches >= 0) {
-        char launch[32];
         leat_terminal_say(4, "  %.0f launches per step take the host %s ms", device->launches,
-                          leat_files_ms_text(device->launch_ms, launch));
+                          leat_figure_ms(device->launch_ms).text);
     }
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "doctor_report.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 #include "setting.h"
 
@@ -20,11 +20,6 @@ const char *leat_doctor_ms_text(double ms, char text[32])
     const int decimals = 2 - atoi(strchr(digits, 'e') ? strchr(digits, 'e') + 1 : "0");
     snprintf(text, 32, "%.*f", ms <= 0 || decimals < 0 ? 0 : decimals > 6 ? 6 : decimals, ms);
     return text;
-}
-
-static const char *rate_text(double per_s, char text[32])
-{
-    return leat_files_count_text((uint64_t)(per_s > 0 ? per_s + 0.5 : 0), text);
 }
 
 /* "+31 %", or "2.5 times", as many samples per second. */
@@ -62,7 +57,7 @@ static void say_drift(FILE *to, const leat_doctor_suggestion *s, const leat_doct
 
 static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doctor_result *r)
 {
-    char from[32], into[32], before[32], after[32], text[32], line[256];
+    char from[32], into[32], text[32], line[256];
     const double gain = s->is_verified ? s->verified_gain : s->gain;
     const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
                                      : s->predicted_step_ms;
@@ -73,8 +68,8 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     const size_t n = (size_t)snprintf(
         line, sizeof line, "%s -> %s ms per step%s, %s -> %s samples/s",
         leat_doctor_ms_text(r->measured_step_ms, from), leat_doctor_ms_text(ms, into), size,
-        rate_text(r->samples_per_s.value, before),
-        rate_text(r->samples_per_s.value * (1 + gain), after));
+        leat_figure_rate(r->samples_per_s.value).text,
+        leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);

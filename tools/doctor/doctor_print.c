@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "doctor_report.h"
-#include "files.h"
+#include "print/summary.h"
 #include "print/terminal.h"
 #include "setting.h"
 
@@ -206,7 +206,7 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
             "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
             r->cores_taken, r->cores);
     if (r->uncached > 0)
-        leat_terminal_wrap(to, leat_files_uncached_text(r->uncached, line), 0, 2);
+        leat_terminal_wrap(to, leat_summary_uncached_text(r->uncached, line), 0, 2);
     if (r->note[0]) {
         snprintf(line, sizeof line, "note: %s", r->note);
         leat_terminal_wrap(to, line, 0, 2);

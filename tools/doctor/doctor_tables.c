@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "doctor_report.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 
 enum { BAR = 24 };
@@ -37,12 +37,11 @@ const char *leat_doctor_evidence_text(const leat_doctor_result *r, const char *n
 /* The one step time of the screen; all other times are parts of it, or are compared with it. */
 static void print_now(FILE *to, const leat_doctor_result *r)
 {
-    char text[32], rate[32], low[32], high[32], line[256];
+    char text[32], low[32], high[32], line[256];
     const leat_estimate *const e = &r->samples_per_s;
     size_t n = (size_t)snprintf(
         line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
-        leat_doctor_ms_text(r->measured_step_ms, text),
-        leat_files_count_text((uint64_t)(e->value + 0.5), rate),
+        leat_doctor_ms_text(r->measured_step_ms, text), leat_figure_rate(e->value).text,
         r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
     if (e->low > 0 && e->low < e->high)
         n += (size_t)snprintf(

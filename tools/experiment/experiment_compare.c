@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "experiment_rows.h"
-#include "files.h"
 
 enum { QUICK_ROUNDS = 5, ROUNDS = 10, TINY_WARMUP_MS = 10, QUICK_WARMUP_MS = 500 };
 static const char device_axis[] = "train.device=";

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "experiment_sweep.h"
-#include "files.h"
+#include "host.h"
 
 enum { ROWS = 64, WIDTH = 100, HIDDEN = 128, BATCH = 10, STEPS = 50, PROCESSES = 5, N_TIMES = 4 };
 static const char *const times[N_TIMES] = { "device_ms", "creation_ms", "first_step_ms",
@@ -74,7 +74,7 @@ static int step(struct cold *cold, leat_error *err)
 
 static double ms_since(int64_t *from)
 {
-    const int64_t now = leat_files_now_ns();
+    const int64_t now = leat_host_now_ns();
     const double ms = (double)(now - *from) * 1e-6;
     *from = now;
     return ms;
@@ -82,7 +82,7 @@ static double ms_since(int64_t *from)
 
 static int run_cold(struct cold *cold, const char *device, double *out, leat_error *err)
 {
-    int64_t at = leat_files_now_ns();
+    int64_t at = leat_host_now_ns();
     int rc = leat_device_open(device, &cold->device, err);
     out[0] = ms_since(&at);
     if (rc < 0 ||
@@ -92,13 +92,13 @@ static int run_cold(struct cold *cold, const char *device, double *out, leat_err
     const leat_loader_options how = { .device = cold->device, .epochs = -1 };
     if ((rc = leat_loader_open(cold->plan, &how, &cold->loader, err)) < 0)
         return rc;
-    at = leat_files_now_ns();
+    at = leat_host_now_ns();
     if ((rc = step(cold, err)) < 0)
         return rc;
     out[2] = ms_since(&at);
     for (int i = 0; i < STEPS && rc == LEAT_OK; i++) {
         if (i == STEPS / 5) /* the first ones still fill caches and slots */
-            at = leat_files_now_ns();
+            at = leat_host_now_ns();
         rc = step(cold, err);
     }
     out[3] = ms_since(&at) / (STEPS - STEPS / 5);

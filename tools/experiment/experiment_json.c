@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 
 #include "experiment_report.h"
-#include "files.h"
+#include "host.h"
 #include "print/arm_json.h"
 #include "print/json.h"
 
@@ -25,7 +25,7 @@ static void machine_text(char *out, size_t size)
         fclose(file);
     const bool known = uname(&system) == 0;
     snprintf(out, size, "%s, %d core%s, %s %s", *model ? model : "unknown processor",
-             leat_files_cores(), leat_files_cores() == 1 ? "" : "s", known ? system.sysname : "?",
+             leat_host_cores(), leat_host_cores() == 1 ? "" : "s", known ? system.sysname : "?",
              known ? system.release : "?");
 }
 

@@ -5,27 +5,24 @@
 #include <string.h>
 
 #include "experiment_report.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 
 static void print_arms(const leat_experiment_run *run)
 {
-    char rate[32], loader[32];
     if (!run->n_arms)
         return;
     printf("\n%13s %22s %14s %12s  %s\n", "samples/s", "(95 %)", "loader alone/s", "device idle",
            "verdict");
     for (int32_t i = 0; i < run->n_arms; i++) {
         const leat_compare_arm *arm = &run->arms[i];
-        char interval[48], low[32], high[32];
+        char interval[48];
         snprintf(interval, sizeof interval, "%.15s-%.15s",
-                 leat_files_count_text((uint64_t)(arm->samples_per_s_low + 0.5), low),
-                 leat_files_count_text((uint64_t)(arm->samples_per_s_high + 0.5), high));
+                 leat_figure_rate(arm->samples_per_s_low).text,
+                 leat_figure_rate(arm->samples_per_s_high).text);
         leat_terminal_say(2, "%s%s", arm->name, arm->simulated ? " (simulated)" : "");
-        printf("%13s %22s %14s %10.1f %%  %s\n",
-               leat_files_count_text((uint64_t)(arm->meter.samples_per_s + 0.5), rate), interval,
-               leat_files_count_text((uint64_t)(arm->loader.value + 0.5), loader), arm->idle * 100,
-               arm->verdict);
+        printf("%13s %22s %14s %10.1f %%  %s\n", leat_figure_rate(arm->meter.samples_per_s).text,
+               interval, leat_figure_rate(arm->loader.value).text, arm->idle * 100, arm->verdict);
     }
 }
 

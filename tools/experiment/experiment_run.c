@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "experiment_rows.h"
-#include "files.h"
+#include "host.h"
 
 void leat_experiment_note(leat_experiment_run *run, const char *format, ...)
 {
@@ -44,7 +44,7 @@ leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n)
 int leat_experiment_run_all(leat_experiment_run *run, leat_error *err)
 {
     const leat_experiment *experiment = run->experiment;
-    const int64_t start_ns = leat_files_now_ns();
+    const int64_t start_ns = leat_host_now_ns();
     int rc = LEAT_OK;
     for (const char *const *data = experiment->data; *data && rc == LEAT_OK; data++)
         rc = leat_experiment_data(run, *data, err);
@@ -55,7 +55,7 @@ int leat_experiment_run_all(leat_experiment_run *run, leat_error *err)
         rc = experiment->run(run, err);
     if (rc == LEAT_OK)
         leat_experiment_check_claims(run);
-    run->seconds = (double)(leat_files_now_ns() - start_ns) * 1e-9;
+    run->seconds = (double)(leat_host_now_ns() - start_ns) * 1e-9;
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", experiment->name) : rc;
 }
 

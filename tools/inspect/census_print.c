@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "files.h"
 #include "formats/example.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 
 /* --- JSON -------------------------------------------------------------------------------*/
@@ -111,22 +111,23 @@ static void add(line *to, const char *format, ...)
 }
 
 /* Formats a number; whole ones in groups of three digits. */
-static const char *figure(double value, char text[40])
+static leat_figure figure_of(double value)
 {
+    leat_figure figure;
     if (value >= 0 && value < 1e15 && value == floor(value))
-        return leat_files_count_text((uint64_t)value, text);
-    snprintf(text, 40, "%.9g", value);
-    return text;
+        return leat_figure_count((uint64_t)value);
+    snprintf(figure.text, sizeof figure.text, "%.9g", value);
+    return figure;
 }
 
 static void add_range(line *to, const char *before, const leat_census_range *range,
                       const char *after)
 {
-    char low[40], high[40];
     if (range->low == range->high)
-        add(to, "%s%s%s", before, figure(range->low, low), after);
+        add(to, "%s%s%s", before, figure_of(range->low).text, after);
     else
-        add(to, "%s%s to %s%s", before, figure(range->low, low), figure(range->high, high), after);
+        add(to, "%s%s to %s%s", before, figure_of(range->low).text, figure_of(range->high).text,
+            after);
 }
 
 enum { COLUMN = 36 }; /* of the texts */
@@ -137,7 +138,7 @@ static const char *const shown_names[LEAT_IMAGE_FORMATS] = { NULL,   "JPEG", "PN
 static void print_feature(const leat_census_feature *f, uint64_t records)
 {
     line text = { 0 };
-    char head[300], count[32];
+    char head[300];
     if (f->values.n && (f->values.low != 1 || f->values.high != 1))
         add_range(&text, "", &f->values, " values ");
     if (f->bytes.n)
@@ -146,13 +147,13 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
         add_range(&text, "", &f->numbers, "");
     for (leat_image_format i = LEAT_IMAGE_JPEG; i < LEAT_IMAGE_FORMATS; i++)
         if (f->images[i])
-            add(&text, ", %s %s", leat_files_count_text(f->images[i], count), shown_names[i]);
+            add(&text, ", %s %s", leat_figure_count(f->images[i]).text, shown_names[i]);
     if (f->height.n) {
         add_range(&text, ", height ", &f->height, "");
         add_range(&text, ", width ", &f->width, "");
     }
     if (f->records != records)
-        add(&text, ", in %s records only", leat_files_count_text(f->records, count));
+        add(&text, ", in %s records only", leat_figure_count(f->records).text);
     snprintf(head, sizeof head, "  %-24s %-6s", leat_terminal_name(f->name), kind_name(f));
     leat_terminal_entry(stdout, head, COLUMN, text.text);
 }
@@ -161,52 +162,48 @@ static void print_feature(const leat_census_feature *f, uint64_t records)
 static void print_jpeg(const leat_census_feature *f)
 {
     line text = { 0 };
-    char count[32];
     if (!f->images[LEAT_IMAGE_JPEG])
         return;
-    add(&text, "JPEG: %s by leat's own decoder", leat_files_count_text(f->own_decoder, count));
-    add(&text, " (%s seekable", leat_files_count_text(f->restart_markers + f->side_index, count));
+    add(&text, "JPEG: %s by leat's own decoder", leat_figure_count(f->own_decoder).text);
+    add(&text, " (%s seekable", leat_figure_count(f->restart_markers + f->side_index).text);
     if (f->restart_markers)
-        add(&text, ", %s by restart markers", leat_files_count_text(f->restart_markers, count));
+        add(&text, ", %s by restart markers", leat_figure_count(f->restart_markers).text);
     if (f->side_index)
-        add(&text, ", %s by an index", leat_files_count_text(f->side_index, count));
+        add(&text, ", %s by an index", leat_figure_count(f->side_index).text);
     add(&text, "), %s by libjpeg-turbo",
-        leat_files_count_text(f->images[LEAT_IMAGE_JPEG] - f->own_decoder, count));
+        leat_figure_count(f->images[LEAT_IMAGE_JPEG] - f->own_decoder).text);
     for (int i = 0; i < LEAT_CENSUS_REASONS && f->reasons[i].n; i++)
         add(&text, "%s%s: %s", i ? ", " : " (", f->reasons[i].text,
-            leat_files_count_text(f->reasons[i].n, count));
+            leat_figure_count(f->reasons[i].n).text);
     add(&text, "%s", f->reasons[0].n ? ")" : "");
     leat_terminal_entry(stdout, "", COLUMN, text.text);
 }
 
 static void print_labels(const leat_census *census)
 {
-    char count[32];
     enum { SHOWN = 50 };
-    printf("\nclasses: %s\n", leat_files_count_text(census->n_labels, count));
+    printf("\nclasses: %s\n", leat_figure_count(census->n_labels).text);
     for (size_t i = 0; i < census->n_labels && i < SHOWN; i++) {
         const leat_census_label *label = &census->labels[i];
         printf("  %6lld  %-24s %10s\n", (long long)label->label,
                leat_terminal_name(label->name ? label->name : ""),
-               leat_files_count_text(label->records, count));
+               leat_figure_count(label->records).text);
     }
     if (census->n_labels > SHOWN)
         printf("  and %s more (--json lists all)\n",
-               leat_files_count_text(census->n_labels - SHOWN, count));
+               leat_figure_count(census->n_labels - SHOWN).text);
 }
 
 void leat_census_print(const leat_census *census, const leat_paths *paths)
 {
-    char count[32], bytes[32], files[32], most[32];
-    printf("%s file%s, %s records, %s\n", leat_files_count_text(paths->n, files),
-           paths->n == 1 ? "" : "s", leat_files_count_text(census->records, count),
-           leat_files_bytes_text((double)census->bytes, bytes));
+    printf("%s file%s, %s records, %s\n", leat_figure_count(paths->n).text,
+           paths->n == 1 ? "" : "s", leat_figure_count(census->records).text,
+           leat_figure_bytes((double)census->bytes).text);
     if (!census->records)
         return;
-    printf("record: %s to %s, mean %s\n\nfeatures:\n",
-           leat_files_bytes_text(census->sizes.low, count),
-           leat_files_bytes_text(census->sizes.high, most),
-           leat_files_bytes_text(census->sizes.sum / (double)census->sizes.n, bytes));
+    printf("record: %s to %s, mean %s\n\nfeatures:\n", leat_figure_bytes(census->sizes.low).text,
+           leat_figure_bytes(census->sizes.high).text,
+           leat_figure_bytes(census->sizes.sum / (double)census->sizes.n).text);
     for (size_t i = 0; i < census->n_features; i++) {
         print_feature(&census->features[i], census->records);
         print_jpeg(&census->features[i]);

@@ -10,6 +10,7 @@
 #include "convert/image_header.h"
 #include "files.h"
 #include "formats/example.h"
+#include "formats/figure.h"
 #include "formats/index.h"
 #include "formats/tfrecord.h"
 #include "formats/visible.h"
@@ -69,7 +70,6 @@ static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_re
     json_t *one = json_object();
     leat_image_header header;
     const uint8_t *data;
-    char count[32];
     size_t size;
     if (leat_feature_bytes(feature, i, &data, &size) < 0)
         return one;
@@ -81,13 +81,13 @@ static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_re
         if (out)
             fprintf(out, " %s %lld x %lld (height x width), %s bytes",
                     leat_image_format_name(header.format), (long long)header.height,
-                    (long long)header.width, leat_files_count_text(size, count));
+                    (long long)header.width, leat_figure_count(size).text);
     } else if (is_text(data, size)) {
         leat_json_add(one, "text", json_stringn((const char *)data, size));
         if (out)
             fprintf(out, " \"%.*s\"", (int)size, (const char *)data);
     } else if (out) {
-        fprintf(out, " %s bytes", leat_files_count_text(size, count));
+        fprintf(out, " %s bytes", leat_figure_count(size).text);
     }
     return one;
 }
@@ -96,7 +96,6 @@ static json_t *show_values(const leat_feature *feature, leat_image_reader *image
 {
     int64_t ints[SHOWN_VALUES];
     float floats[SHOWN_VALUES];
-    char more[32];
     json_t *list = json_array();
     const uint64_t n = feature->n < SHOWN_VALUES ? feature->n : SHOWN_VALUES;
     if (feature->kind == LEAT_FEATURE_INT64 && leat_feature_int64s(feature, ints, n, NULL) < 0)
@@ -117,7 +116,7 @@ static json_t *show_values(const leat_feature *feature, leat_image_reader *image
         }
     }
     if (out && feature->n > n)
-        fprintf(out, " and %s more", leat_files_count_text(feature->n - n, more));
+        fprintf(out, " and %s more", leat_figure_count(feature->n - n).text);
     return list;
 }
 
@@ -164,7 +163,6 @@ static int show(const char *path, uint64_t number, uint64_t offset, uint64_t siz
     leat_format_error why = { 0 };
     const uint8_t *payload;
     size_t payload_size;
-    char bytes[32];
     uint8_t *framed = read_at(path, offset, (size_t)size, err);
     if (!framed)
         return err->code;
@@ -174,7 +172,7 @@ static int show(const char *path, uint64_t number, uint64_t offset, uint64_t siz
     if (rc == LEAT_OK && out)
         fprintf(out, "%s: record %llu, at byte %llu, %s bytes\n", leat_terminal_name(path),
                 (unsigned long long)number, (unsigned long long)offset,
-                leat_files_count_text(payload_size, bytes));
+                leat_figure_count(payload_size).text);
     leat_json_text(json, "file", path);
     leat_json_int(json, "record", (int64_t)number);
     leat_json_int(json, "offset", (int64_t)offset);

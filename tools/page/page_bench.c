@@ -5,9 +5,9 @@
 
 #include "chart/chart_bars.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 static double cpu_us(const json_t *stage)
 {
@@ -17,7 +17,7 @@ static double cpu_us(const json_t *stage)
 void leat_page_bench_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const stages = leat_fields_list(json, "stages"), *slowest = NULL;
-    char value[LEAT_WORDS_SIZE], note[200];
+    char note[200];
     for (size_t i = 0; i < json_array_size(stages); i++) {
         const json_t *const stage = json_array_get(stages, i);
         if (!slowest || leat_fields_number(stage, "us_per_sample") >
@@ -25,19 +25,19 @@ void leat_page_bench_answer(const json_t *json, leat_answer *out)
             slowest = stage;
     }
     snprintf(out->verdict, sizeof out->verdict, "The loader alone makes %s samples/s",
-             leat_words_number(leat_fields_number(json, "samples_per_s"), value));
+             leat_figure_number(leat_fields_number(json, "samples_per_s")).text);
     out->config = leat_fields_text(json, "config");
     out->device = leat_fields_text(json, "device");
     out->simulated = leat_fields_true(json, "simulated");
-    leat_answer_fact(out, "Threads", leat_words_number(leat_fields_number(json, "threads"), value),
+    leat_answer_fact(out, "Threads", leat_figure_number(leat_fields_number(json, "threads")).text,
                      NULL);
     snprintf(note, sizeof note, "%.100s", leat_fields_text_or(slowest, "name", "?"));
     leat_answer_fact(out, "Most expensive stage",
-                     leat_words_unit(leat_fields_number(slowest, "us_per_sample"), "µs", value),
+                     leat_figure_unit(leat_fields_number(slowest, "us_per_sample"), "µs").text,
                      note);
     leat_answer_fact(
         out, "Read",
-        leat_words_unit(leat_fields_number(json, "bytes_read_per_s") / 1e6, "MB/s", value), NULL);
+        leat_figure_unit(leat_fields_number(json, "bytes_read_per_s") / 1e6, "MB/s").text, NULL);
 }
 
 int leat_page_stages(leat_page *page, const json_t *json)

@@ -8,9 +8,9 @@
 #include "chart/chart_dots.h"
 #include "chart/chart_waterfall.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 /* The arm that the others are compared with. */
 static const json_t *first_arm(const json_t *json)
@@ -72,13 +72,13 @@ static const char *end_of_value(const char *name)
 
 static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
 {
-    char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
+    char note[200];
     double low, high;
     leat_fields_interval(best, "speedup_interval", &low, &high);
     snprintf(note, sizeof note, "as fast as the first arm; with 95 %% certainty %s×",
-             leat_words_range(low, high, range));
-    leat_answer_fact(out, "Could gain",
-                     leat_words_times(leat_fields_number(best, "speedup"), value), note);
+             leat_figure_range(low, high).text);
+    leat_answer_fact(out, "Could gain", leat_figure_times(leat_fields_number(best, "speedup")).text,
+                     note);
     struct leat_answer_change *const change =
         leat_answer_change(out, leat_fields_text_or(best, "name", "?"), NULL);
     for (const char *set = leat_fields_text_or(best, "name", ""), *end; *set; set = end) {
@@ -88,10 +88,10 @@ static void gain_facts(const json_t *json, const json_t *best, leat_answer *out)
         leat_answer_set(change, one);
         end += *end ? 2 : 0;
     }
-    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE];
+
     snprintf(change->gain, sizeof change->gain, "measured: %s instead of %s per step; then %.60s",
-             leat_words_unit(step_ms(json, best), "ms", a),
-             leat_words_unit(step_ms(json, first_arm(json)), "ms", b),
+             leat_figure_unit(step_ms(json, best), "ms").text,
+             leat_figure_unit(step_ms(json, first_arm(json)), "ms").text,
              leat_fields_text_or(best, "verdict", "?"));
     change->title = "Use the fastest arm";
 }
@@ -100,7 +100,7 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const first = first_arm(json), *const best = best_arm(json);
     const char *const verdict = leat_fields_text_or(first, "verdict", "no verdict");
-    char value[LEAT_WORDS_SIZE], other[LEAT_WORDS_SIZE], note[200] = "";
+    char note[200] = "";
     leat_answer_verdict(out, verdict, NULL, NULL);
     out->sentence = leat_fields_text(json, "summary");
     out->more = without_verdict(leat_fields_text(first, "sentence"), verdict);
@@ -111,10 +111,10 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
     out->simulated = leat_fields_true(first, "simulated");
     if (best)
         snprintf(note, sizeof note, "%s in the fastest arm",
-                 leat_words_percent(leat_fields_number(best, "idle"), other));
+                 leat_figure_percent(leat_fields_number(best, "idle")).text);
     leat_answer_fact(out, "Device idle",
-                     leat_words_percent(leat_fields_number(first, "idle"), value), note);
-    leat_answer_fact(out, "Mean step", leat_words_unit(step_ms(json, first), "ms", value),
+                     leat_figure_percent(leat_fields_number(first, "idle")).text, note);
+    leat_answer_fact(out, "Mean step", leat_figure_unit(step_ms(json, first), "ms").text,
                      leat_fields_text(first, "name"));
     if (best)
         gain_facts(json, best, out);
@@ -261,13 +261,13 @@ int leat_page_arms(leat_page *page, const json_t *json)
 
 int leat_page_compare_section(leat_page *page, const json_t *json)
 {
-    char text[200], taken[LEAT_WORDS_SIZE], cores[LEAT_WORDS_SIZE];
+    char text[200];
     snprintf(text, sizeof text, "%s, of which other programs used %s meanwhile",
-             leat_words_number(leat_fields_number(json, "cores"), cores),
-             leat_words_number(leat_fields_number(json, "cores_taken"), taken));
+             leat_figure_number(leat_fields_number(json, "cores")).text,
+             leat_figure_number(leat_fields_number(json, "cores_taken")).text);
     leat_page_fact(page, "CPUs", text);
     snprintf(text, sizeof text, "%s, in which the arms alternate",
-             leat_words_number(leat_fields_number(json, "rounds"), cores));
+             leat_figure_number(leat_fields_number(json, "rounds")).text);
     leat_page_fact(page, "Rounds", text);
     return leat_page_arms(page, json);
 }

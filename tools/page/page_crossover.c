@@ -6,9 +6,9 @@
 
 #include "chart/chart_lines.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 enum { POINTS_MOST = 2000, FIT_POINTS = 40 };
 
@@ -105,7 +105,7 @@ void leat_page_crossover_answer(const json_t *json, leat_answer *out)
         a = leat_fields_text_or(json, "faster_below", "?");
     }
     const double batch = leat_fields_number(json, "crossover_batch");
-    char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
+    char note[200];
     double low, high;
     out->config = leat_fields_text(json, "config");
     out->sentence = leat_fields_text(json, "sentence");
@@ -120,13 +120,13 @@ void leat_page_crossover_answer(const json_t *json, leat_answer *out)
         return;
     }
     snprintf(out->verdict, sizeof out->verdict, "%.80s is faster than %.80s from batch %s on", b, a,
-             leat_words_number(ceil(batch), value));
+             leat_figure_number(ceil(batch)).text);
     leat_fields_interval(json, "interval", &low, &high);
-    snprintf(note, sizeof note, "95 %% interval %s", leat_words_range(low, high, range));
-    leat_answer_fact(out, "Crossover batch b*", leat_words_number(batch, value), note);
+    snprintf(note, sizeof note, "95 %% interval %s", leat_figure_range(low, high).text);
+    leat_answer_fact(out, "Crossover batch b*", leat_figure_number(batch).text, note);
     const double steps = leat_fields_number(json, "steps_to_pay");
     if (!isnan(steps))
-        leat_answer_fact(out, "Steps to pay", leat_words_number(steps, value),
+        leat_answer_fact(out, "Steps to pay", leat_figure_number(steps).text,
                          "until the one-time cost is won back");
 }
 

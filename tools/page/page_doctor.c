@@ -8,9 +8,9 @@
 #include "chart/chart_waterfall.h"
 #include "chart/svg.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
@@ -45,8 +45,7 @@ static double gained(const json_t *json, const json_t *change)
 /* All figures are the job's as measured, times a ratio: that of two runs side by side, or of predictions. */
 static void say_gain(const json_t *json, const json_t *from, struct leat_answer_change *change)
 {
-    char a[LEAT_WORDS_SIZE], b[LEAT_WORDS_SIZE], c[LEAT_WORDS_SIZE], d[LEAT_WORDS_SIZE],
-        e[LEAT_WORDS_SIZE];
+
     const double then = leat_fields_number(from, "predicted_step_ms"),
                  verified = leat_fields_number(from, "verified_step_ms"),
                  before = leat_fields_number(from, "before_step_ms"),
@@ -62,15 +61,15 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
                      : why        ? "only predicted, not tried"
                                   : "only predicted",
-                     why ? ", because " : "", why ? why : "", leat_words_times(times, a),
-                     leat_words_unit(ms, "ms", b), leat_words_unit(step, "ms", c));
+                     why ? ", because " : "", why ? why : "", leat_figure_times(times).text,
+                     leat_figure_unit(ms, "ms").text, leat_figure_unit(step, "ms").text);
     if (rate > 0)
         n += snprintf(change->gain + n, sizeof change->gain - (size_t)n,
-                      ", %s instead of %s samples/s", leat_words_number(rate * times, d),
-                      leat_words_number(rate, e));
+                      ", %s instead of %s samples/s", leat_figure_number(rate * times).text,
+                      leat_figure_number(rate).text);
     if (verified > 0)
         snprintf(change->gain + n, sizeof change->gain - (size_t)n, " (predicted: %s)",
-                 leat_words_times(times_of(json, from), a));
+                 leat_figure_times(times_of(json, from)).text);
 }
 
 static void take_suggestion(const json_t *json, const json_t *from, leat_answer *out)
@@ -99,30 +98,30 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
 /* "mean; with 95 % certainty 2.28–2.46 ms": the range in which the mean is with 95 % certainty. */
 static void step_fact(const json_t *json, leat_answer *out)
 {
-    char value[LEAT_WORDS_SIZE], note[128] = "measured", range[LEAT_WORDS_SIZE];
+    char note[128] = "measured";
     double low, high;
     const double batch = leat_fields_number(json, "batch");
     leat_fields_interval(json, "samples_per_s_interval", &low, &high);
-    leat_words_range(batch / high * 1e3, batch / low * 1e3, range);
-    if (range[0])
-        snprintf(note, sizeof note, "mean; with 95 %% certainty %s ms", range);
+    const leat_figure range = leat_figure_range(batch / high * 1e3, batch / low * 1e3);
+    if (range.text[0])
+        snprintf(note, sizeof note, "mean; with 95 %% certainty %s ms", range.text);
     leat_answer_fact(out, "Step now",
-                     leat_words_unit(leat_fields_number(json, "measured_step_ms"), "ms", value),
+                     leat_figure_unit(leat_fields_number(json, "measured_step_ms"), "ms").text,
                      note);
 }
 
 static void facts(const json_t *json, leat_answer *out)
 {
-    char value[LEAT_WORDS_SIZE], note[200];
+    char note[200];
     const json_t *const first = json_array_get(leat_fields_list(json, "suggestions"), 0),
                         *const wall = json_object_get(json, "next_wall");
     const bool verified = leat_fields_number(first, "verified_step_ms") > 0;
     const double times = gained(json, first);
-    leat_answer_fact(out, "Device idle", leat_words_percent(1 - busy_share(json), value),
+    leat_answer_fact(out, "Device idle", leat_figure_percent(1 - busy_share(json)).text,
                      "after the warm-up");
     step_fact(json, out);
     if (times > 1)
-        leat_answer_fact(out, "Change 1", leat_words_times(times, value),
+        leat_answer_fact(out, "Change 1", leat_figure_times(times).text,
                          verified ? "as fast, measured" : "as fast, only predicted");
     else if (leat_fields_number(json, "tried") > 0)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
@@ -130,7 +129,7 @@ static void facts(const json_t *json, leat_answer *out)
         snprintf(note, sizeof note, "per step without the first limit: %.80s",
                  leat_fields_text(wall, "name"));
         leat_answer_fact(out, "Next limit",
-                         leat_words_unit(leat_fields_number(wall, "step_ms"), "ms", value), note);
+                         leat_figure_unit(leat_fields_number(wall, "step_ms"), "ms").text, note);
     }
 }
 
@@ -167,7 +166,6 @@ static void put_evidence(leat_page *page, const json_t *json)
     fputs("<h3>Evidence</h3>\n<ul>\n", page->out);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *const one = json_array_get(list, i);
-        char value[LEAT_WORDS_SIZE];
         const char *const text = leat_fields_text(one, "text");
         fputs("<li>", page->out);
         if (text) {
@@ -175,9 +173,9 @@ static void put_evidence(leat_page *page, const json_t *json)
         } else {
             leat_svg_escape(page->out, leat_fields_text_or(one, "name", "?"));
             fputs(": ", page->out);
-            leat_svg_escape(page->out,
-                            leat_words_unit(leat_fields_number(one, "value"),
-                                            leat_fields_text_or(one, "unit", ""), value));
+            leat_svg_escape(page->out, leat_figure_unit(leat_fields_number(one, "value"),
+                                                        leat_fields_text_or(one, "unit", ""))
+                                           .text);
         }
         fputs("</li>\n", page->out);
     }
@@ -271,12 +269,12 @@ static int put_one_time(leat_page *page, const json_t *json)
 static void put_environment(leat_page *page, const json_t *json)
 {
     const json_t *const from = json_object_get(json, "environment");
-    char text[200], taken[LEAT_WORDS_SIZE], cores[LEAT_WORDS_SIZE];
+    char text[200];
     if (!json_is_object(from))
         return;
     snprintf(text, sizeof text, "%s, of which other programs used %s meanwhile%s",
-             leat_words_number(leat_fields_number(from, "cores"), cores),
-             leat_words_number(leat_fields_number(from, "cores_taken"), taken),
+             leat_figure_number(leat_fields_number(from, "cores")).text,
+             leat_figure_number(leat_fields_number(from, "cores_taken")).text,
              leat_fields_true(from, "throttled") || leat_fields_number(from, "throttled") > 0
                  ? "; the CPU was throttled"
                  : "");

@@ -9,7 +9,6 @@
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 enum { POINTS_MOST = 5000 };
 

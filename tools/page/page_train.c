@@ -7,9 +7,9 @@
 #include "chart/chart_arms.h"
 #include "chart/chart_lines.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 /* The last epoch with figures; NULL: none. */
 static const json_t *last_measured(const json_t *json)
@@ -24,27 +24,26 @@ static const json_t *last_measured(const json_t *json)
 /* What the device did, where that is known. */
 static void put_work(const json_t *json, const json_t *last, leat_answer *out)
 {
-    char value[LEAT_WORDS_SIZE], ms[LEAT_WORDS_SIZE], share[LEAT_WORDS_SIZE], note[200];
+    char note[200];
     const double flops = leat_fields_number(last, "flops_per_s"),
                  launches = leat_fields_number(last, "launches"),
                  most = leat_fields_number(json_object_get(json, "ceiling"), "flops_per_s");
     snprintf(note, sizeof note, "forward and backward, by the model's formula");
     if (most > 0 && flops <= 1.05 * most) /* else others used the device when that was measured */
         snprintf(note, sizeof note, "by the model's formula; %s of what a matrix product reaches",
-                 leat_words_percent(flops < most ? flops / most : 1, share));
+                 leat_figure_percent(flops < most ? flops / most : 1).text);
     if (flops > 0)
-        leat_answer_fact(out, "Computed", leat_words_unit(flops * 1e-9, "GFLOP/s", value), note);
+        leat_answer_fact(out, "Computed", leat_figure_unit(flops * 1e-9, "GFLOP/s").text, note);
     if (launches > 0) {
         snprintf(note, sizeof note, "a step; they take the host %s",
-                 leat_words_unit(leat_fields_number(last, "launch_ms"), "ms", ms));
-        leat_answer_fact(out, "Launches", leat_words_number(launches, value), note);
+                 leat_figure_unit(leat_fields_number(last, "launch_ms"), "ms").text);
+        leat_answer_fact(out, "Launches", leat_figure_number(launches).text, note);
     }
 }
 
 void leat_page_train_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const last = last_measured(json);
-    char value[LEAT_WORDS_SIZE];
     const double busy = leat_fields_number(last, "busy"),
                  accuracy = leat_fields_number(json, "best_eval_accuracy");
     out->config = leat_fields_text(json, "config");
@@ -58,19 +57,19 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
         out->tone = LEAT_ANSWER_OPEN;
     } else {
         snprintf(out->verdict, sizeof out->verdict, "The device was busy %s of the time",
-                 leat_words_percent(busy, value));
+                 leat_figure_percent(busy).text);
     }
     leat_answer_fact(out, "Samples/s",
-                     leat_words_number(leat_fields_number(last, "samples_per_s"), value),
+                     leat_figure_number(leat_fields_number(last, "samples_per_s")).text,
                      "in the last measured epoch");
     leat_answer_fact(out, "Step, median",
-                     leat_words_unit(leat_fields_number(last, "step_p50_ms"), "ms", value), NULL);
+                     leat_figure_unit(leat_fields_number(last, "step_p50_ms"), "ms").text, NULL);
     put_work(json, last, out);
     if (!isnan(accuracy))
-        leat_answer_fact(out, "Best accuracy", leat_words_percent(accuracy, value),
+        leat_answer_fact(out, "Best accuracy", leat_figure_percent(accuracy).text,
                          "on the eval part");
     leat_answer_fact(out, "Whole run",
-                     leat_words_unit(leat_fields_number(json, "seconds"), "s", value), NULL);
+                     leat_figure_unit(leat_fields_number(json, "seconds"), "s").text, NULL);
 }
 
 static int put_shares(leat_page *page, const json_t *json)
@@ -78,7 +77,7 @@ static int put_shares(leat_page *page, const json_t *json)
     static const char *const words[] = { "busy", "input_wait", "exposed_copy", "other" };
     const json_t *const epochs = leat_fields_list(json, "epochs");
     const size_t n = json_array_size(epochs);
-    char names[LEAT_ARMS_MOST][LEAT_WORDS_SIZE + 8], number[LEAT_WORDS_SIZE];
+    char names[LEAT_ARMS_MOST][sizeof(leat_figure) + 8];
     leat_arms data = { .title = "Device and step time, epoch by epoch",
                        .about =
                            "What the device’s time went to after the warm-up, and the median step.",
@@ -89,7 +88,7 @@ static int put_shares(leat_page *page, const json_t *json)
         const json_t *const epoch = json_array_get(epochs, i);
         leat_arm *const arm = &data.arms[data.n];
         snprintf(names[data.n], sizeof names[0], "epoch %s",
-                 leat_words_number(leat_fields_number(epoch, "epoch"), number));
+                 leat_figure_number(leat_fields_number(epoch, "epoch")).text);
         *arm = (leat_arm){ .name = names[data.n],
                            .idle_low = NAN,
                            .idle_high = NAN,

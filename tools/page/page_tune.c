@@ -6,9 +6,9 @@
 
 #include "chart/chart_bars.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 /* "a=1, b=2" of a list of texts. */
 static const char *set_text(const json_t *one, char text[300])
@@ -30,7 +30,7 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
                                                                   leat_fields_list(best, "set");
     const double speedup = leat_fields_number(best, "speedup");
     double low, high;
-    char value[LEAT_WORDS_SIZE], range[LEAT_WORDS_SIZE], note[200];
+    char note[200];
     leat_fields_interval(best, "speedup_interval", &low, &high);
     out->config = leat_fields_text(json, "config");
     out->device = leat_fields_text(json, "device");
@@ -43,11 +43,11 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
         return;
     }
     snprintf(out->verdict, sizeof out->verdict, "%s as fast with other settings",
-             leat_words_times(speedup, value));
-    snprintf(note, sizeof note, "as fast; 95 %% interval %s", leat_words_range(low, high, range));
-    leat_answer_fact(out, "Could gain", leat_words_times(speedup, value), note);
+             leat_figure_times(speedup).text);
+    snprintf(note, sizeof note, "as fast; 95 %% interval %s", leat_figure_range(low, high).text);
+    leat_answer_fact(out, "Could gain", leat_figure_times(speedup).text, note);
     leat_answer_fact(out, "Samples/s",
-                     leat_words_number(leat_fields_number(best, "samples_per_s"), value),
+                     leat_figure_number(leat_fields_number(best, "samples_per_s")).text,
                      "with the settings below");
     struct leat_answer_change *const change =
         leat_answer_change(out, "Write these settings into the config", NULL);

@@ -6,9 +6,9 @@
 
 #include "chart/chart_bars.h"
 #include "fields.h"
+#include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "words.h"
 
 /* The first row that was measured and not predicted: what this machine can do. */
 static const json_t *row_of_now(const json_t *json)
@@ -34,7 +34,6 @@ static bool is_simulated(const json_t *json)
 static void take_trials(const json_t *json, leat_answer *out)
 {
     const json_t *const trials = leat_fields_list(json, "trials");
-    char value[LEAT_WORDS_SIZE];
     for (size_t i = 0; i < json_array_size(trials); i++) {
         const json_t *const trial = json_array_get(trials, i);
         const double speedup = leat_fields_number(trial, "speedup");
@@ -54,20 +53,20 @@ static void take_trials(const json_t *json, leat_answer *out)
         }
         snprintf(change->gain, sizeof change->gain, "%s: the loader alone is %s as fast",
                  leat_fields_true(trial, "predicted") ? "predicted" : "measured",
-                 leat_words_times(speedup, value));
+                 leat_figure_times(speedup).text);
     }
 }
 
 void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 {
     const json_t *const row = row_of_now(json);
-    char value[LEAT_WORDS_SIZE], threads[LEAT_WORDS_SIZE];
+
     const double idle = leat_fields_number(row, "idle"),
                  bytes = leat_fields_number(row, "bytes_per_s_needed");
     snprintf(out->verdict, sizeof out->verdict,
              "%.80s would be idle %s of the time with %s threads",
-             leat_fields_text_or(row, "device", "?"), leat_words_percent(idle, value),
-             leat_words_number(leat_fields_number(row, "threads"), threads));
+             leat_fields_text_or(row, "device", "?"), leat_figure_percent(idle).text,
+             leat_figure_number(leat_fields_number(row, "threads")).text);
     out->tone = idle < 0.05 ? LEAT_ANSWER_GOOD : LEAT_ANSWER_WARN;
     out->config = leat_fields_text(json, "config");
     out->simulated = is_simulated(json);
@@ -76,10 +75,10 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
         leat_answer_fact(out, "Bound by", leat_fields_text(row, "bound"), NULL);
     if (leat_fields_number(row, "cores_needed") > 0)
         leat_answer_fact(out, "Cores needed",
-                         leat_words_number(leat_fields_number(row, "cores_needed"), value),
+                         leat_figure_number(leat_fields_number(row, "cores_needed")).text,
                          "to keep it busy");
     if (bytes > 0)
-        leat_answer_fact(out, "Storage needed", leat_words_unit(bytes / 1e6, "MB/s", value),
+        leat_answer_fact(out, "Storage needed", leat_figure_unit(bytes / 1e6, "MB/s").text,
                          "to keep it busy");
     take_trials(json, out);
 }
@@ -87,7 +86,7 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
 int leat_page_whatif_section(leat_page *page, const json_t *json)
 {
     const json_t *const rows = leat_fields_list(json, "rows");
-    char names[LEAT_BARS_MOST][LEAT_WORDS_SIZE + 24];
+    char names[LEAT_BARS_MOST][sizeof(leat_figure) + 24];
     leat_bars data = { .id = "whatif",
                        .title = "How long each device would wait",
                        .simulated = is_simulated(json),
@@ -98,9 +97,8 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
                        .names = "threads" };
     for (size_t i = 0; i < json_array_size(rows) && data.n < LEAT_BARS_MOST; i++) {
         const json_t *const row = json_array_get(rows, i);
-        char threads[LEAT_WORDS_SIZE];
         snprintf(names[data.n], sizeof names[0], "%s threads%s",
-                 leat_words_number(leat_fields_number(row, "threads"), threads),
+                 leat_figure_number(leat_fields_number(row, "threads")).text,
                  leat_fields_true(row, "predicted") ? ", predicted" : "");
         leat_bars_add(&data, (leat_bar){ .group = leat_fields_text_or(row, "device", "?"),
                                          .name = names[data.n],

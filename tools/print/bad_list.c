@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "files.h"
+#include "formats/figure.h"
 #include "terminal.h"
 
 #define SHOWN 3 /* messages at the end of a run */
@@ -75,13 +76,11 @@ void leat_bad_list_print(const char *what, leat_loader *loader)
 {
     leat_loader_stats_info stats;
     leat_row_error first[SHOWN];
-    char masked[32], replaced[32];
     leat_loader_stats(loader, &stats);
     if (stats.n_masked + stats.n_replaced == 0)
         return;
     printf("%sbad records: %s masked, %s replaced; the first:\n", what,
-           leat_files_count_text(stats.n_masked, masked),
-           leat_files_count_text(stats.n_replaced, replaced));
+           leat_figure_count(stats.n_masked).text, leat_figure_count(stats.n_replaced).text);
     const int32_t n = leat_loader_errors(loader, first, SHOWN);
     for (int32_t i = 0; i < n; i++)
         printf("  batch %lld, row %lld: %s\n", (long long)first[i].batch, (long long)first[i].row,

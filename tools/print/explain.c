@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
+#include "formats/figure.h"
 #include "terminal.h"
 
 enum { COLUMN = 36 }; /* of the texts */
@@ -14,18 +14,18 @@ static const char *const kinds[] = { "host", "pinned", "device", "mapped" };
 /* --- as text --------------------------------------------------------------------------------------*/
 
 /* "1 row", "2 rows", "1 batch". */
-static const char *value_text(int64_t value, const char *unit, char text[64])
+static leat_figure value_of(int64_t value, const char *unit)
 {
+    leat_figure figure = leat_figure_bytes((double)value);
     const size_t n = strlen(unit);
     size_t ending = 0;
     if (!strcmp(unit, "bytes"))
-        return leat_files_bytes_text((double)value, text);
+        return figure;
     if (value == 1 && n > 0 && unit[n - 1] == 's')
         ending = n > 4 && !strcmp(unit + n - 4, "ches") ? 2 : 1;
-    char count[32];
-    snprintf(text, 64, "%s %.*s", leat_files_count_text((uint64_t)value, count), (int)(n - ending),
-             unit);
-    return text;
+    snprintf(figure.text, sizeof figure.text, "%.26s %.*s", leat_figure_count((uint64_t)value).text,
+             (int)(n - ending), unit);
+    return figure;
 }
 
 /* Slots and device buffers beyond the first prefetch are allocated when the window grows. */
@@ -39,19 +39,17 @@ static int64_t first_bytes(const leat_budget *budget)
 void leat_explain_budget(const leat_budget *budget)
 {
     const bool grows = first_bytes(budget) < budget->total_bytes;
-    char text[64], first[64], other[64], least[64];
     leat_terminal_say(
         2, "memory: %s%s%s of %s (%s); the minimum is %s (engine.memory=%lld)",
-        grows ? leat_files_bytes_text((double)first_bytes(budget), first) : "",
-        grows ? " at first, at most " : "",
-        leat_files_bytes_text((double)budget->total_bytes, text),
-        leat_files_bytes_text((double)budget->limit_bytes, other), budget->limit_reason,
-        leat_files_bytes_text((double)budget->least_bytes, least), (long long)budget->least_bytes);
+        grows ? leat_figure_bytes((double)first_bytes(budget)).text : "",
+        grows ? " at first, at most " : "", leat_figure_bytes((double)budget->total_bytes).text,
+        leat_figure_bytes((double)budget->limit_bytes).text, budget->limit_reason,
+        leat_figure_bytes((double)budget->least_bytes).text, (long long)budget->least_bytes);
     for (int32_t i = 0; i < budget->n_rows; i++) {
         const leat_budget_row *row = &budget->rows[i];
         char head[160];
         snprintf(head, sizeof head, "  %-13s %9s  %-6s", row->name,
-                 leat_files_bytes_text((double)row->bytes, text), kinds[row->kind]);
+                 leat_figure_bytes((double)row->bytes).text, kinds[row->kind]);
         leat_terminal_entry(stdout, head, COLUMN, row->text);
     }
     printf("\ndecisions:\n");
@@ -59,7 +57,7 @@ void leat_explain_budget(const leat_budget *budget)
         const leat_decision *one = &budget->decisions[i];
         char head[160];
         snprintf(head, sizeof head, "  %-13s %12s", one->name,
-                 *one->unit ? value_text(one->to, one->unit, text) : "");
+                 *one->unit ? value_of(one->to, one->unit).text : "");
         leat_terminal_entry(stdout, head, COLUMN, one->reason);
     }
 }
@@ -72,7 +70,7 @@ static void print_changed(const leat_decision *list, size_t n, size_t i)
 {
     int64_t low = list[i].from, high = list[i].from;
     size_t last = i, times = 0;
-    char between[160] = "", from[64], to[64], least[64], most[64];
+    char between[160] = "";
     for (size_t k = i; k < n; k++) {
         if (strcmp(list[k].name, list[i].name) != 0)
             continue;
@@ -83,10 +81,10 @@ static void print_changed(const leat_decision *list, size_t n, size_t i)
     }
     if (times > 2)
         snprintf(between, sizeof between, ", in %zu steps between %s and %s", times,
-                 value_text(low, list[i].unit, least), value_text(high, list[i].unit, most));
+                 value_of(low, list[i].unit).text, value_of(high, list[i].unit).text);
     leat_terminal_say(4, "  %s: %s to %s%s: %s", list[i].name,
-                      value_text(list[i].from, list[i].unit, from),
-                      value_text(list[last].to, list[i].unit, to), between, list[last].reason);
+                      value_of(list[i].from, list[i].unit).text,
+                      value_of(list[last].to, list[i].unit).text, between, list[last].reason);
 }
 
 static bool is_first(const leat_decision *list, size_t i)
@@ -100,7 +98,6 @@ static bool is_first(const leat_decision *list, size_t i)
 void leat_explain_changes(leat_loader *loader)
 {
     leat_decision *const list = calloc(SHOWN, sizeof *list);
-    char count[32];
     const size_t all = list ? leat_loader_decisions(loader, list, SHOWN) : 0;
     const size_t n = all < SHOWN ? all : SHOWN;
     printf("changed during the run:%s\n", n ? "" : " nothing");
@@ -108,7 +105,7 @@ void leat_explain_changes(leat_loader *loader)
         if (is_first(list, i))
             print_changed(list, n, i);
     if (all > n)
-        printf("  (the last %d of %s changes)\n", SHOWN, leat_files_count_text(all, count));
+        printf("  (the last %d of %s changes)\n", SHOWN, leat_figure_count(all).text);
     free(list);
 }
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "terminal.h"
 
 enum { BAR_MOST = 24, BAR_LEAST = 8, LINE_MOST = 512 };
@@ -20,7 +21,7 @@ void leat_progress_init(leat_progress *progress, const char *what, const char *u
     progress->terminal = leat_terminal_width(stderr) > 0;
     progress->silent =
         when == LEAT_PROGRESS_OFF || (when == LEAT_PROGRESS_AUTO && !progress->terminal);
-    progress->start_ns = progress->shown_ns = leat_files_now_ns();
+    progress->start_ns = progress->shown_ns = leat_host_now_ns();
     pthread_mutex_init(&progress->lock, NULL);
 }
 
@@ -49,13 +50,12 @@ static void add_left(leat_progress_fields *fields, double seconds)
 
 static void collect(const leat_progress *p, double seconds, leat_progress_fields *fields)
 {
-    char count[32];
     const double rate = seconds > 0 ? (double)p->done / seconds : 0;
     fields->n = 0;
     if (p->total > p->done && rate > 0)
         add_left(fields, (double)(p->total - p->done) / rate);
     if (!p->own_rate)
-        leat_progress_add(fields, "%s/s", leat_files_count_text((uint64_t)rate, count));
+        leat_progress_add(fields, "%s/s", leat_figure_count((uint64_t)rate).text);
     if (p->describe)
         p->describe(p->user, fields);
 }
@@ -64,11 +64,10 @@ static void collect(const leat_progress *p, double seconds, leat_progress_fields
 
 static int head(const leat_progress *p, char line[LINE_MOST])
 {
-    char count[32], total[32];
-    int n = snprintf(line, LINE_MOST, "%s: %s", p->what, leat_files_count_text(p->done, count));
+    int n = snprintf(line, LINE_MOST, "%s: %s", p->what, leat_figure_count(p->done).text);
     if (p->total)
-        n += snprintf(line + n, (size_t)(LINE_MOST - n), " of %s",
-                      leat_files_count_text(p->total, total));
+        n +=
+            snprintf(line + n, (size_t)(LINE_MOST - n), " of %s", leat_figure_count(p->total).text);
     return n + snprintf(line + n, (size_t)(LINE_MOST - n), " %s", p->unit);
 }
 
@@ -123,7 +122,7 @@ void leat_progress_draw(leat_progress *progress)
     if (progress->silent)
         return;
     pthread_mutex_lock(&progress->lock);
-    progress->shown_ns = leat_files_now_ns();
+    progress->shown_ns = leat_host_now_ns();
     draw(progress, (double)(progress->shown_ns - progress->start_ns) * 1e-9);
     pthread_mutex_unlock(&progress->lock);
 }
@@ -132,7 +131,7 @@ void leat_progress_show(leat_progress *progress, uint64_t done)
 {
     if (progress->silent)
         return;
-    const int64_t now = leat_files_now_ns();
+    const int64_t now = leat_host_now_ns();
     pthread_mutex_lock(&progress->lock);
     progress->done = done;
     const bool due = now - progress->shown_ns >= (progress->terminal ? terminal_ns : plain_ns);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "files.h"
+#include "formats/figure.h"
 #include "terminal.h"
 
 static const char *precision_text(leat_precision precision)
@@ -62,28 +62,13 @@ void leat_speed_add_device(json_t *object, const leat_ceiling *ceiling,
     leat_json_add(object, "recorded", one);
 }
 
-/* "45.3 G" */
-static const char *scaled_text(double value, char text[32])
-{
-    static const char *const prefixes[] = { "", "k", "M", "G", "T", "P" };
-    size_t i = 0;
-    for (; value >= 999.5 && i < 5; i++)
-        value /= 1000;
-    snprintf(text, 32,
-             value < 9.995   ? "%.2f %s"
-             : value < 99.95 ? "%.1f %s"
-                             : "%.0f %s",
-             value, prefixes[i]);
-    return text;
-}
-
 static const char *launches_text(const leat_meter *m, char text[160])
 {
-    char ms[32], all[48] = "";
+    char all[48] = "";
     if (m->launches < m->kernels)
         snprintf(all, sizeof all, " in %.4g launch%s", m->launches, m->launches == 1 ? "" : "es");
     snprintf(text, 160, "; %.4g kernels per step%s, which take the host %s ms", m->kernels, all,
-             leat_files_ms_text((double)m->launch_p50_ns * 1e-6, ms));
+             leat_figure_ms((double)m->launch_p50_ns * 1e-6).text);
     return text;
 }
 
@@ -101,8 +86,8 @@ static void share_text(double rate, double ceiling, const char *most, const char
 
 static const char *of_products(const leat_ceiling *ceiling, double flops, char text[128])
 {
-    char most[48], number[32], what[48];
-    snprintf(most, sizeof most, "%sFLOP/s", scaled_text(ceiling->flops_per_s, number));
+    char most[48], what[48];
+    snprintf(most, sizeof most, "%sFLOP/s", leat_figure_scaled(ceiling->flops_per_s).text);
     snprintf(what, sizeof what, " (matrix product, %s)", precision_text(ceiling->precision));
     if (ceiling->flops_per_s > 0)
         share_text(flops, ceiling->flops_per_s, most, what, text);
@@ -113,25 +98,25 @@ static const char *of_products(const leat_ceiling *ceiling, double flops, char t
 
 static const char *copies_text(const leat_meter *m, const leat_ceiling *ceiling, char text[192])
 {
-    char bytes[32], number[32], most[48], share[128] = "";
-    snprintf(most, sizeof most, "%s/s", leat_files_bytes_text(ceiling->copied_bytes_per_s, number));
+    char most[48], share[128] = "";
+    snprintf(most, sizeof most, "%s/s", leat_figure_bytes(ceiling->copied_bytes_per_s).text);
     if (ceiling->copied_bytes_per_s > 0)
         share_text(m->copied_bytes_per_s, ceiling->copied_bytes_per_s, most, "", share);
-    snprintf(text, 192, "; %s/s to the device%s",
-             leat_files_bytes_text(m->copied_bytes_per_s, bytes), share);
+    snprintf(text, 192, "; %s/s to the device%s", leat_figure_bytes(m->copied_bytes_per_s).text,
+             share);
     return text;
 }
 
 void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sample,
                       const leat_ceiling *ceiling, bool simulated)
 {
-    char flops[32], products[128], launches[160] = "", copies[192] = "";
+    char products[128], launches[160] = "", copies[192] = "";
     const double rate = flops_per_s(m, flops_per_sample);
     if (m->launches > 0)
         launches_text(m, launches);
     if (m->copied_bytes_per_s > 0)
         copies_text(m, ceiling, copies);
-    leat_terminal_say(2, "%s: %sFLOP/s%s%s%s%s%s%s", name, scaled_text(rate, flops),
+    leat_terminal_say(2, "%s: %sFLOP/s%s%s%s%s%s%s", name, leat_figure_scaled(rate).text,
                       of_products(ceiling, rate, products), launches, copies,
                       simulated ? " (simulated)" : "", *ceiling->why ? "; " : "", ceiling->why);
 }
@@ -157,18 +142,16 @@ void leat_speed_print_recorded(const char *name, const leat_recorded *r, const l
 
 void leat_speed_print_crossings(const leat_meter *m)
 {
-    char bytes[32], crossings[32], elsewhere[32], here[32], step[32];
     const double steps = (double)m->n_steps * 1e6, wall = (double)m->wall_ns;
     if (m->crossings > 0)
-        leat_terminal_say(2,
-                          "of a step's %s ms, layers take %s ms on this device and %s ms on "
-                          "others; %.4g crossings "
-                          "between devices (%s) take %s ms; the rest is waiting",
-                          leat_files_ms_text(wall / steps, step),
-                          leat_files_ms_text(m->busy * wall / steps, here),
-                          leat_files_ms_text(m->elsewhere_ns * 1e-6, elsewhere), m->crossings,
-                          leat_files_bytes_text(m->crossed_bytes, bytes),
-                          leat_files_ms_text(m->crossing_ns * 1e-6, crossings));
+        leat_terminal_say(
+            2,
+            "of a step's %s ms, layers take %s ms on this device and %s ms on "
+            "others; %.4g crossings "
+            "between devices (%s) take %s ms; the rest is waiting",
+            leat_figure_ms(wall / steps).text, leat_figure_ms(m->busy * wall / steps).text,
+            leat_figure_ms(m->elsewhere_ns * 1e-6).text, m->crossings,
+            leat_figure_bytes(m->crossed_bytes).text, leat_figure_ms(m->crossing_ns * 1e-6).text);
 }
 
 void leat_speed_add_start(json_t *object, const leat_speed_start *start)
@@ -178,19 +161,17 @@ void leat_speed_add_start(json_t *object, const leat_speed_start *start)
     leat_json_real(object, "steady_step_ms", start->steady_step);
 }
 
-static const char *or_unknown(double ms, char text[40])
+static leat_figure ms_or_unknown(double ms)
 {
-    char number[32];
-    if (isnan(ms))
-        return "not measured";
-    snprintf(text, 40, "%s ms", leat_files_ms_text(ms, number));
-    return text;
+    leat_figure figure = { "not measured" };
+    if (!isnan(ms))
+        snprintf(figure.text, sizeof figure.text, "%.30s ms", leat_figure_ms(ms).text);
+    return figure;
 }
 
 void leat_speed_print_start(const leat_speed_start *start)
 {
-    char creation[40], first[40], steady[40];
     leat_terminal_say(2, "creation %s, first step %s, steady step %s",
-                      or_unknown(start->creation, creation), or_unknown(start->first_step, first),
-                      or_unknown(start->steady_step, steady));
+                      ms_or_unknown(start->creation).text, ms_or_unknown(start->first_step).text,
+                      ms_or_unknown(start->steady_step).text);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "files.h"
+#include "formats/figure.h"
 #include "terminal.h"
 
 typedef leat_loader_stats_info snapshot;
@@ -60,17 +60,17 @@ static void print_stage(const leat_stage_stats *stage, const snapshot *before,
                         const snapshot *after)
 {
     const double s = seconds(before, after);
-    char rate[32], bytes[32], cpu[32] = "-";
+    char cpu[32] = "-";
     if (stage->cpu_ns >= 0 && stage->busy_ns > 0)
         snprintf(cpu, sizeof cpu, "%.0f %%", (double)stage->cpu_ns / (double)stage->busy_ns * 100);
     if (stage->samples)
         /* a long name gets its own line */
         printf("%-*s%s%*s%12s %10.2f %9.1f %% %7s %10s\n", NAME, stage->name,
                strlen(stage->name) > NAME ? "\n" : "", strlen(stage->name) > NAME ? NAME : 0, "",
-               leat_files_count_text((uint64_t)ratio((double)stage->samples, s), rate),
+               leat_figure_count((uint64_t)ratio((double)stage->samples, s)).text,
                us_per_sample(stage),
                ratio((double)stage->busy_ns * 1e-9, worker_seconds(before, after)) * 100, cpu,
-               leat_files_bytes_text(ratio((double)stage->bytes_out, s), bytes));
+               leat_figure_bytes(ratio((double)stage->bytes_out, s)).text);
 }
 
 static void print_reads(const snapshot *before, const snapshot *after)
@@ -78,13 +78,11 @@ static void print_reads(const snapshot *before, const snapshot *after)
     const uint64_t reads = after->reads - before->reads;
     const uint64_t rows = after->reads_rows - before->reads_rows;
     const uint64_t again = after->reads_again - before->reads_again;
-    char count[32], records[32];
     if (!reads)
         return;
-    printf("reads: %s for %s records", leat_files_count_text(reads, count),
-           leat_files_count_text(rows, records));
+    printf("reads: %s for %s records", leat_figure_count(reads).text, leat_figure_count(rows).text);
     if (again)
-        printf(", %s of them repeated", leat_files_count_text(again, count));
+        printf(", %s of them repeated", leat_figure_count(again).text);
     putchar('\n');
 }
 
@@ -172,4 +170,16 @@ void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_
     *watch = (leat_summary_watching){ .loader = loader };
     progress->describe = leat_summary_describe;
     progress->user = watch;
+}
+
+/* --- what was not cached -----------------------------------------------------------------------*/
+
+const char *leat_summary_uncached_text(double uncached, char *text)
+{
+    snprintf(
+        text, 160,
+        "the cache held %.0f %% of the samples when the measurements began: the others were made "
+        "as in a first epoch",
+        100 * (1 - uncached));
+    return text;
 }

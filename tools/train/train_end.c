@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "convert/jpeg_side.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 #include "train_decide.h"
 #include "train_stop.h"
@@ -37,8 +37,7 @@ static void print_speed(const leat_train_run *t)
 void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,
                           double seconds)
 {
-    char steps[32];
-    printf("\n%s step%s in %.1f s", leat_files_count_text((uint64_t)t->steps, steps),
+    printf("\n%s step%s in %.1f s", leat_figure_count((uint64_t)t->steps).text,
            t->steps == 1 ? "" : "s", seconds);
     if (t->best_accuracy >= 0)
         printf("; best eval accuracy %.2f %% in epoch %lld", t->best_accuracy * 100,

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "files.h"
+#include "formats/figure.h"
 #include "print/speed.h"
 
 static void add_metrics(json_t *one, const char *loss, const char *accuracy,
@@ -79,10 +79,7 @@ static void print_meter(const leat_train_epoch *e)
 {
     const leat_meter *const m = &e->meter;
     const double shares[] = { m->busy, m->input_wait, m->exposed_copy, m->other };
-    char rate[32] = "-";
-    if (e->has_meter)
-        leat_files_count_text((uint64_t)(m->samples_per_s + 0.5), rate);
-    printf(" %9s", rate);
+    printf(" %9s", e->has_meter ? leat_figure_rate(m->samples_per_s).text : "-");
     for (int i = 0; i < 4; i++)
         print_real(5, 1, e->has_meter ? shares[i] * 100 : NAN);
 }

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "formats/figure.h"
+#include "host.h"
 #include "print/terminal.h"
 
 /* --- the folder --------------------------------------------------------------------------------*/
@@ -59,7 +61,6 @@ static int refuse_used(const char *folder, leat_error *err)
 
 static void say_found(const char *path, const leat_checkpoint_found *found)
 {
-    char batches[32];
     if (found->n_damaged)
         fprintf(stderr, "leat train: passed over %d checkpoint%s that %s not whole: %s\n",
                 found->n_damaged, found->n_damaged == 1 ? "" : "s",
@@ -67,7 +68,7 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
     if (*found->path)
         fprintf(stderr, "leat train: goes on from %s, after %s steps\n",
                 leat_terminal_name(found->path),
-                leat_files_count_text((uint64_t)found->state.next_batch, batches));
+                leat_figure_count((uint64_t)found->state.next_batch).text);
     else
         fprintf(stderr, "leat train: no checkpoint in %s: begins at the first step\n",
                 leat_terminal_name(path));
@@ -86,7 +87,7 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         .every_steps = info->checkpoint_steps,
         .every_ns = (int64_t)(info->checkpoint_minutes * 60e9),
         .n_kept = info->checkpoint_keep,
-        .last_ns = leat_files_now_ns(),
+        .last_ns = leat_host_now_ns(),
     };
     *found = (leat_checkpoint_found){ 0 };
     if (keep->folder && info->simulated)
@@ -125,7 +126,7 @@ static int save(leat_train_keep *keep, int64_t steps, leat_error *err)
         leat_checkpoint_save(keep->trainer, &state, keep->folder, keep->n_kept, path, err);
     keep->due = false;
     keep->last_steps = steps;
-    keep->last_ns = leat_files_now_ns();
+    keep->last_ns = leat_host_now_ns();
     if (rc < 0)
         return rc;
     snprintf(keep->path, sizeof keep->path, "%s", path);
@@ -140,7 +141,7 @@ void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended
         return;
     keep->due |= epoch_ended ||
                  (keep->every_steps > 0 && steps - keep->last_steps >= keep->every_steps) ||
-                 (keep->every_ns > 0 && leat_files_now_ns() - keep->last_ns >= keep->every_ns);
+                 (keep->every_ns > 0 && leat_host_now_ns() - keep->last_ns >= keep->every_ns);
     if (keep->due && leat_checkpoint_ready(keep->trainer) && save(keep, steps, &err) < 0)
         fprintf(stderr, "leat train: cannot write a checkpoint, the run goes on: %s\n",
                 err.message);

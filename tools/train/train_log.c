@@ -14,6 +14,7 @@
 #include "convert/image_encode.h"
 #include "files.h"
 #include "formats/events.h"
+#include "host.h"
 #include "print/sheet.h"
 
 #define FLUSH_NS 1000000000 /* a killed process loses lines of at most this time */
@@ -114,7 +115,7 @@ static void flush(leat_train_log *log)
         fail_lines(log);
     if (log->first.code == LEAT_OK && leat_event_writer_flush(log->events, &why) < 0)
         fail_events(log, &why);
-    log->flushed_ns = leat_files_now_ns();
+    log->flushed_ns = leat_host_now_ns();
 }
 
 static bool is_place(const char *key)
@@ -162,7 +163,7 @@ void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, jso
         write_line(log, whole);
         add_scalars(log, kind, step, time_s, line);
         json_decref(whole);
-        if (strcmp(kind, "step") != 0 || leat_files_now_ns() - log->flushed_ns >= FLUSH_NS)
+        if (strcmp(kind, "step") != 0 || leat_host_now_ns() - log->flushed_ns >= FLUSH_NS)
             flush(log);
     }
     json_decref(line);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "files.h"
+#include "host.h"
 
 static leat_train_mark mark_now(const leat_train_counts *counts)
 {
@@ -12,7 +12,7 @@ static leat_train_mark mark_now(const leat_train_counts *counts)
     leat_loader_stats(counts->loader, &stats);
     leat_trainer_so_far(counts->trainer, &now.so_far);
     now.wait_ns = stats.wait_ns;
-    now.at_ns = leat_files_now_ns();
+    now.at_ns = leat_host_now_ns();
     return now;
 }
 

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
+#include "formats/figure.h"
+#include "host.h"
+#include "signals.h"
 #include "train_decide.h"
 #include "train_epoch.h"
 #include "train_not_finite.h"
@@ -48,7 +50,7 @@ static void take_meter(leat_train_run *t, leat_train_epoch *e)
 static int is_caught(void *user)
 {
     (void)user;
-    return leat_files_caught() != 0;
+    return leat_signals_caught() != 0;
 }
 
 /* A signal ends the evaluation at the next batch; saving after the epoch is still done. */
@@ -144,7 +146,7 @@ static int stop(leat_train_run *t, leat_error *err)
 static void begin_epoch(leat_train_run *t)
 {
     t->epoch_steps = 0;
-    t->epoch_start_ns = leat_files_now_ns();
+    t->epoch_start_ns = leat_host_now_ns();
     leat_train_rate_begin(&t->counts, &t->logged);
 }
 
@@ -156,7 +158,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
                            .flops_per_sample =
                                leat_trainer_get_info(t->trainer)->flops_per_sample };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);
-    const int64_t end_ns = leat_files_now_ns();
+    const int64_t end_ns = leat_host_now_ns();
     e.seconds = (double)(end_ns - t->epoch_start_ns) * 1e-9;
     if (rc == LEAT_OK)
         take_meter(t, &e);
@@ -193,7 +195,7 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
 static void wait_for_first(leat_train_run *t, int64_t start_ns)
 {
     t->n_times = leat_trainer_times(t->trainer, t->times, 1);
-    t->start.first_step = (double)(leat_files_now_ns() - start_ns) * 1e-6;
+    t->start.first_step = (double)(leat_host_now_ns() - start_ns) * 1e-6;
 }
 
 /* Steps that follow in the epoch of batch `number`. */
@@ -228,12 +230,12 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     leat_bad_list_take(&t->bad, batch);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     const int64_t epoch = per_epoch > 0 ? info.number / per_epoch : info.epoch;
-    const int64_t start_ns = leat_files_now_ns();
+    const int64_t start_ns = leat_host_now_ns();
     if ((rc = leat_trainer_step(t->trainer, batch, err)) == LEAT_OK && t->steps == 0)
         wait_for_first(t, start_ns);
     if (rc < 0)
         return leat_train_loss_explain(t, info.number, epoch, rc, err);
-    t->counts.busy_ns += leat_files_now_ns() - start_ns;
+    t->counts.busy_ns += leat_host_now_ns() - start_ns;
     t->counts.samples += info.rows;
     t->steps++;
     t->epoch_steps++;
@@ -279,7 +281,6 @@ static void describe(void *user, leat_progress_fields *fields)
 {
     leat_train_run *const t = user;
     leat_metrics now;
-    char rate[32];
     const leat_train_rate recent = leat_train_rate_next(&t->counts, &t->shown);
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     leat_trainer_so_far(t->trainer, &now);
@@ -289,7 +290,7 @@ static void describe(void *user, leat_progress_fields *fields)
         leat_progress_add(fields, "acc. %.1f %%", now.accuracy * 100);
     if (recent.samples > 0)
         leat_progress_add(fields, "%s samples/s",
-                          leat_files_count_text((uint64_t)recent.samples_per_s, rate));
+                          leat_figure_count((uint64_t)recent.samples_per_s).text);
     if (recent.samples > 0 && !isnan(recent.idle))
         leat_progress_add(fields, "idle %.0f %%", recent.idle * 100);
     if (per_epoch > 0 && t->steps > 0)
@@ -302,7 +303,7 @@ static void describe(void *user, leat_progress_fields *fields)
 /* True after a signal; with checkpoints only between two updates of the weights. */
 static bool must_stop(const leat_train_run *t)
 {
-    return leat_files_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));
+    return leat_signals_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));
 }
 
 int leat_train_run_all(leat_train_run *t, leat_error *err)

@@ -13,6 +13,7 @@
 #include "print/progress.h"
 #include "print/speed.h"
 #include "print/summary.h"
+#include "signals.h"
 #include "train_keep.h"
 #include "train_log.h"
 #include "train_rate.h"
@@ -66,7 +67,7 @@ typedef struct leat_train_run {
     leat_summary_watching watch;
 } leat_train_run;
 
-/* Runs until the last epoch or step, or until leat_files_caught(), and then saves the weights. */
+/* Runs until the last epoch or step, or until leat_signals_caught(), and then saves the weights. */
 int leat_train_run_all(leat_train_run *t, leat_error *err);
 
 #endif

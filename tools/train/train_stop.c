@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "cli.h"
-#include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 
 /* Steps of an epoch; 0: it has no end. */
@@ -55,19 +55,17 @@ static char *go_on(const leat_train_run *t, const leat_call *call)
 
 static void print_place(const leat_train_run *t)
 {
-    char step[32], of[32], all[32];
     const int64_t per_epoch = steps_of_epoch(t), at = t->first + t->steps;
     if (is_complete(t))
         fprintf(stderr, "leat train: stopped after the last step");
     else if (per_epoch)
         fprintf(stderr, "leat train: stopped in epoch %lld of %lld, after %s of its %s steps",
                 (long long)(at / per_epoch) + 1, (long long)t->epochs,
-                leat_files_count_text((uint64_t)(at % per_epoch), step),
-                leat_files_count_text((uint64_t)per_epoch, of));
+                leat_figure_count((uint64_t)(at % per_epoch)).text,
+                leat_figure_count((uint64_t)per_epoch).text);
     else
-        fprintf(stderr, "leat train: stopped after batch %s",
-                leat_files_count_text((uint64_t)at, step));
-    fprintf(stderr, "; this run made %s step%s\n", leat_files_count_text((uint64_t)t->steps, all),
+        fprintf(stderr, "leat train: stopped after batch %s", leat_figure_count((uint64_t)at).text);
+    fprintf(stderr, "; this run made %s step%s\n", leat_figure_count((uint64_t)t->steps).text,
             t->steps == 1 ? "" : "s");
 }
 

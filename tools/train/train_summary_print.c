@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "files.h"
+#include "formats/figure.h"
 #include "print/terminal.h"
 
 /* "32 x 32 x 64" */
@@ -40,20 +40,20 @@ static void print_device(const char *device)
     printf("  %.*s", n < 11 ? n : 11, device);
 }
 
-static const char *count_text(int64_t n, char text[32])
+static leat_figure count_of(int64_t n)
 {
-    return n ? leat_files_count_text((uint64_t)n, text) : "";
+    return n ? leat_figure_count((uint64_t)n) : (leat_figure){ "" };
 }
 
 static void print_layer(const leat_layer_info *l, const struct columns *c, bool frozen, bool device)
 {
-    char shape[64], count[32], kept[32], forward[16], backward[16];
+    char shape[64], forward[16], backward[16];
     printf("%-*.*s %-*s %*s %*s %*s", c->name, c->name, l->name, c->shape,
-           shape_text(&l->shape, shape), c->count, count_text(l->n_parameters, count), c->flops,
+           shape_text(&l->shape, shape), c->count, count_of(l->n_parameters).text, c->flops,
            flops_text(l->forward_flops, forward), c->flops,
            flops_text(l->backward_flops, backward));
     if (frozen)
-        printf(" %*s", c->count, count_text(l->n_frozen, kept));
+        printf(" %*s", c->count, count_of(l->n_frozen).text);
     if (device)
         print_device(l->device);
     putchar('\n');
@@ -69,31 +69,30 @@ static int64_t in_all(const leat_train_memory *m, const leat_train_loaders *load
 
 static void print_memory(const leat_train_memory *m, const leat_train_loaders *loaders)
 {
-    char total[32], part[32], weights[32], states[32], gradients[32], activations[32], work[32];
     if (m->limit)
         leat_terminal_say(2, "memory: %s at most in all, of %s (%s)",
-                          leat_files_bytes_text((double)in_all(m, loaders), total),
-                          leat_files_bytes_text((double)m->limit, part), m->limit_reason);
+                          leat_figure_bytes((double)in_all(m, loaders)).text,
+                          leat_figure_bytes((double)m->limit).text, m->limit_reason);
     leat_terminal_say(2,
                       "memory of the model: %s: weights %s, optimizer and average %s, gradients "
                       "%s, activations %s, copies and scratch %s",
-                      leat_files_bytes_text((double)m->total, total),
-                      leat_files_bytes_text((double)m->weights, weights),
-                      leat_files_bytes_text((double)(m->states + m->average), states),
-                      leat_files_bytes_text((double)m->gradients, gradients),
-                      leat_files_bytes_text((double)m->activations, activations),
-                      leat_files_bytes_text((double)m->workspace, work));
+                      leat_figure_bytes((double)m->total).text,
+                      leat_figure_bytes((double)m->weights).text,
+                      leat_figure_bytes((double)(m->states + m->average)).text,
+                      leat_figure_bytes((double)m->gradients).text,
+                      leat_figure_bytes((double)m->activations).text,
+                      leat_figure_bytes((double)m->workspace).text);
     if (loaders->batch_size) {
         printf("memory of the loader: not known without data; batches of %lld\n",
                (long long)loaders->batch_size);
         return;
     }
     printf("memory of the loader: %s, which `leat plan` lists",
-           leat_files_bytes_text((double)loaders->train.total_bytes, part));
+           leat_figure_bytes((double)loaders->train.total_bytes).text);
     if (loaders->eval.total_bytes)
-        printf("; of eval: %s", leat_files_bytes_text((double)loaders->eval.total_bytes, part));
+        printf("; of eval: %s", leat_figure_bytes((double)loaders->eval.total_bytes).text);
     printf("\nmemory of the times of steps: %s, after 65,536 steps\n",
-           leat_files_bytes_text(TIMES_BYTES, part));
+           leat_figure_bytes(TIMES_BYTES).text);
 }
 
 int leat_train_summary_print(const leat_trainer *trainer, const char *path,
@@ -102,7 +101,6 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path,
     const leat_trainer_info *info = leat_trainer_get_info(trainer);
     leat_train_memory m;
     leat_layer_info layer, all = { .name = "in all" };
-    char bytes[32];
     const int rc = leat_trainer_memory(trainer, &m, err);
     if (rc < 0)
         return rc;
@@ -129,7 +127,7 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path,
             2,
             "between devices: %lld crossings with %s per step of a full batch: outputs of "
             "layers, their gradients, and what they read of the batch",
-            (long long)info->crossings, leat_files_bytes_text((double)info->crossed_bytes, bytes));
+            (long long)info->crossings, leat_figure_bytes((double)info->crossed_bytes).text);
     print_memory(&m, loaders);
     return LEAT_OK;
 }
@@ -137,18 +135,16 @@ int leat_train_summary_print(const leat_trainer *trainer, const char *path,
 void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loaders *loaders)
 {
     leat_train_memory m;
-    char model[32], input[32], limit[32];
     if (leat_trainer_memory(trainer, &m, NULL) < 0 || m.limit == 0 ||
         in_all(&m, loaders) <= m.limit)
         return;
-    fprintf(stderr,
-            "leat train: the model's %s and the loader's %s (%s) are more than the %s of memory "
-            "(%s), so the run may be killed: lower engine.memory or pipeline.batch.size\n",
-            leat_files_bytes_text((double)m.total, model),
-            leat_files_bytes_text((double)(loaders->train.total_bytes + loaders->eval.total_bytes),
-                                  input),
-            loaders->train.limit_reason, leat_files_bytes_text((double)m.limit, limit),
-            m.limit_reason);
+    fprintf(
+        stderr,
+        "leat train: the model's %s and the loader's %s (%s) are more than the %s of memory "
+        "(%s), so the run may be killed: lower engine.memory or pipeline.batch.size\n",
+        leat_figure_bytes((double)m.total).text,
+        leat_figure_bytes((double)(loaders->train.total_bytes + loaders->eval.total_bytes)).text,
+        loaders->train.limit_reason, leat_figure_bytes((double)m.limit).text, m.limit_reason);
 }
 
 static json_t *layer_json(const leat_layer_info *l)

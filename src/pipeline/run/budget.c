@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes_text.h"
 #include "base/text.h"
 #include "engine.h"
+#include "formats/figure.h"
 
 #define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
 #define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
@@ -118,13 +118,12 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
 static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
-    char room[32];
     if (b->large_bytes)
         decide(
             b, "scratch", b->scratch_bytes, "bytes",
             "the largest sample does not fit in every thread's share of the memory limit: samples "
             "that need more wait for each other while together they need more than %s",
-            leat_bytes_text(b->room_bytes, room));
+            leat_figure_bytes((double)b->room_bytes).text);
 }
 
 static void decide_all(const leat_budget_division *d, int64_t wanted)
@@ -307,13 +306,13 @@ static const char *decoder_of(const leat_plan *plan)
 /* "; RECORD needs 192 MB or more", if large samples are what the memory is for; or "". */
 static const char *record_text(const leat_plan *plan, bool is_large, char *text, size_t size)
 {
-    char where[400], bytes[32];
+    char where[400];
     text[0] = 0;
     if (!is_large)
         return text;
     plan->source->table->describe(plan->source, plan->probe.most_record, where, sizeof where);
     snprintf(text, size, "; %s needs %s or more", where,
-             leat_bytes_text((int64_t)plan->probe.scratch_bytes, bytes));
+             leat_figure_bytes((double)plan->probe.scratch_bytes).text);
     return text;
 }
 
@@ -335,12 +334,13 @@ static int refuse(const leat_budget_division *d, leat_error *err)
     const leat_budget *const b = d->out;
     const leat_budget_row *const most = most_of(b);
     const bool is_large = d->plan->probe.n_tried && !strcmp(most->name, "large samples");
-    char least[32], part[32], limit[32], record[500], lower[160];
+    char record[500], lower[160];
     return leat_fail(err, LEAT_E_CONFIG,
                      "this pipeline needs at least %s of memory; the limit is %s (%s); the largest "
                      "part, %s, is for %s (%s)%s; raise engine.memory to %lld or more%s",
-                     leat_bytes_text(b->least_bytes, least), leat_bytes_text(b->limit_bytes, limit),
-                     b->limit_reason, leat_bytes_text(most->bytes, part), most->name, most->text,
+                     leat_figure_bytes((double)b->least_bytes).text,
+                     leat_figure_bytes((double)b->limit_bytes).text, b->limit_reason,
+                     leat_figure_bytes((double)most->bytes).text, most->name, most->text,
                      record_text(d->plan, is_large, record, sizeof record),
                      (long long)b->least_bytes, lower_text(d->plan, is_large, lower, sizeof lower));
 }

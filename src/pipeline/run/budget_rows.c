@@ -6,10 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/bytes_text.h"
 #include "base/text.h"
 #include "budget_impl.h"
 #include "engine.h"
+#include "formats/figure.h"
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */
 #define READER_BYTES ((int64_t)16 << 10)  /* used of the stack of a thread that only reads */
@@ -36,16 +36,15 @@ static void add_batches(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     const bool device = d->facts->device[0] != 0;
-    char each[32];
     add_row(b, "slots", device && !d->plan->pageable ? LEAT_MEMORY_PINNED : LEAT_MEMORY_HOST,
             b->n_slots * b->slot_bytes, "%lld of %s: prefetch %lld + %lld %s",
-            (long long)b->n_slots, leat_bytes_text(b->slot_bytes, each),
+            (long long)b->n_slots, leat_figure_bytes((double)b->slot_bytes).text,
             (long long)b->prefetch_most, (long long)(b->n_slots - b->prefetch_most),
             device ? "being copied" : "held");
     if (device)
         add_row(b, "device buffers", LEAT_MEMORY_DEVICE, b->n_buffers * b->buffer_bytes,
                 "%lld of %s on %s: prefetch %lld + %lld held", (long long)b->n_buffers,
-                leat_bytes_text(b->buffer_bytes, each), d->facts->device,
+                leat_figure_bytes((double)b->buffer_bytes).text, d->facts->device,
                 (long long)b->prefetch_most, (long long)d->facts->hold);
     for (int32_t c = 0; c < d->plan->n_chains && device; c++) {
         const leat_chain *const chain = &d->plan->chains[c];
@@ -64,7 +63,7 @@ static void add_workers(const leat_budget_division *d)
     leat_budget *const b = d->out;
     const leat_probe *const probe = &d->plan->probe;
     const int64_t n = b->threads + 1;
-    char how[96], each[32], largest[32];
+    char how[96];
     if (b->large_bytes)
         snprintf(how, sizeof how, "for typical samples");
     else if (probe->n_tried)
@@ -74,11 +73,11 @@ static void add_workers(const leat_budget_division *d)
         snprintf(how, sizeof how, "from the shapes of the ops and the largest record");
     add_row(b, "scratch", LEAT_MEMORY_HOST, n * b->scratch_bytes,
             "%s for each of %d threads and the consumer: %s",
-            leat_bytes_text(b->scratch_bytes, each), b->threads, how);
+            leat_figure_bytes((double)b->scratch_bytes).text, b->threads, how);
     add_row(b, "large samples", LEAT_MEMORY_HOST, b->large_bytes,
             "shared by the threads; the largest of %llu sampled records takes %s",
             (unsigned long long)probe->n_tried,
-            leat_bytes_text((int64_t)probe->scratch_bytes, largest));
+            leat_figure_bytes((double)probe->scratch_bytes).text);
     add_row(b, "threads", LEAT_MEMORY_HOST,
             n * (WORKER_BYTES + leat_budget_round_up((int64_t)sizeof(leat_worker))),
             "stacks, decoders and stage times of %d threads and the consumer", b->threads);
@@ -128,11 +127,11 @@ static void add_cache(const leat_budget_division *d, int64_t limit)
     if (!cache || leat_cache_is_file(cache))
         return;
     const int64_t places = leat_budget_round_up(leat_cache_memory_least(cache));
-    char most_text[32];
     const int64_t most = leat_cache_memory_most(cache), left = limit - b->total_bytes - places;
     b->cache_bytes = !leat_cache_is_auto(cache) || most <= left ? most : left > 0 ? left : 0;
     add_row(b, "cache", LEAT_MEMORY_HOST, b->cache_bytes + places,
-            "%s of samples (%s), and their positions", leat_bytes_text(b->cache_bytes, most_text),
+            "%s of samples (%s), and their positions",
+            leat_figure_bytes((double)b->cache_bytes).text,
             !leat_cache_is_auto(cache) ? "limit set by cache.bytes"
             : b->cache_bytes == most   ? "all"
                                        : "the rest of the memory limit");

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/bytes_text.h"
 #include "engine.h"
+#include "formats/figure.h"
 
 void leat_buffer_free_locked(leat_loader *loader, leat_buffer *buffer)
 {
@@ -29,15 +29,14 @@ static int fail_memory(const leat_loader *loader, leat_error *err)
 {
     const leat_device_table *const t = loader->device->table;
     size_t n_free = 0, total = 0;
-    char there[96] = "", bytes[32], free_text[32], total_text[32];
+    char there[96] = "";
     if (t->memory_info && t->memory_info(loader->device, &n_free, &total) == LEAT_OK)
         snprintf(there, sizeof there, " (%s of %s are free)",
-                 leat_bytes_text((int64_t)n_free, free_text),
-                 leat_bytes_text((int64_t)total, total_text));
+                 leat_figure_bytes((double)n_free).text, leat_figure_bytes((double)total).text);
     return leat_fail(err, LEAT_E_NOMEM,
                      "buffer %lld of %lld: %s on %s%s: lower batch.size or prefetch.batches",
                      (long long)loader->n_buffers_made + 1, (long long)loader->n_buffers,
-                     leat_bytes_text((int64_t)loader->plan->buffer_bytes, bytes),
+                     leat_figure_bytes((double)loader->plan->buffer_bytes).text,
                      loader->device->info.name, there);
 }
 

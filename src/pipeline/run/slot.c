@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes_text.h"
 #include "base/digest.h"
 #include "engine.h"
+#include "formats/figure.h"
 
 /* Pinned memory if copies start from it. */
 static uint8_t *take_memory(const leat_loader *loader)
@@ -52,7 +52,6 @@ static void add_locked(leat_loader *loader, uint8_t *memory)
 int leat_slot_open_all(leat_loader *loader, leat_error *err)
 {
     const int64_t n = loader->prefetch + loader->n_slots - loader->prefetch_most;
-    char bytes[32];
     loader->pinned = loader->device && !loader->plan->pageable;
     loader->slots = calloc((size_t)loader->n_slots, sizeof *loader->slots);
     if (!loader->slots)
@@ -64,7 +63,7 @@ int leat_slot_open_all(leat_loader *loader, leat_error *err)
                              "slot %lld of %lld: %s of %smemory: lower batch.size or "
                              "prefetch.batches",
                              (long long)i + 1, (long long)n,
-                             leat_bytes_text((int64_t)loader->plan->slot_bytes, bytes),
+                             leat_figure_bytes((double)loader->plan->slot_bytes).text,
                              loader->pinned ? "pinned " : "");
         add_locked(loader, memory);
     }

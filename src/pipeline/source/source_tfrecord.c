@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/bytes_text.h"
 #include "base/search.h"
+#include "formats/figure.h"
 #include "formats/shard_set.h"
 #include "formats/tfrecord.h"
 #include "source_list.h"
@@ -304,7 +304,6 @@ static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *
 {
     const leat_index *const index = &s->index;
     uint64_t offset = 0, size = 0;
-    char lost[32];
     if (!index->n_lost)
         return LEAT_OK;
     leat_index_extent(index, index->lost_first, &offset, &size);
@@ -312,7 +311,7 @@ static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *
         &source->notes, err,
         "tfrecord: %s is damaged: %s in %u place%s lost, the first at byte %llu (record "
         "%llu); each place is one bad record. `leat repair` writes an intact copy",
-        s->path, leat_bytes_text((int64_t)index->lost_bytes, lost), index->n_lost,
+        s->path, leat_figure_bytes((double)index->lost_bytes).text, index->n_lost,
         index->n_lost == 1 ? "" : "s", (unsigned long long)offset,
         (unsigned long long)index->lost_first);
     source->base.notes = source->notes;

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes_text.h"
 #include "base/text.h"
 #include "doctor_fill.h"
+#include "formats/figure.h"
 #include "study/forecast.h"
 
 static double ms_at(const leat_facts *f, double rate)
@@ -141,7 +141,7 @@ static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
 /* What layers on other devices cost in a step of the whole. */
 static void placement_evidence(const leat_facts *f, leat_doctor_result *out)
 {
-    char there[32], crossing[32], rest[32], bytes[32];
+    char there[32], crossing[32], rest[32];
     const double share = out->shares[LEAT_SHARE_PLACEMENT].share,
                  waits = share * out->measured_step_ms * 1e6 - f->meter.elsewhere_ns -
                          f->meter.crossing_ns;
@@ -154,7 +154,7 @@ static void placement_evidence(const leat_facts *f, leat_doctor_result *out)
     leat_text(e->text, sizeof e->text,
               "%s: %s ms; %.4g crossings of %s: %s ms; waits at crossings: %s ms",
               f->placed[0] ? f->placed : "layers on other devices", there, f->meter.crossings,
-              leat_bytes_text((int64_t)f->meter.crossed_bytes, bytes), crossing, rest);
+              leat_figure_bytes((double)f->meter.crossed_bytes).text, crossing, rest);
 }
 
 /* Spans of all threads count as if one thread had recorded them, so this is the most that they can cost. */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes_text.h"
 #include "base/text.h"
+#include "formats/figure.h"
 #include "study/forecast.h"
 #include "suggest_cache.h"
 
@@ -52,22 +52,24 @@ double leat_suggest_without_decoding(const leat_facts *f, double share)
 /* "it takes 7.03 MB (143 samples of 49.2 kB); the limit is 5.9 GB (engine.memory, auto: a quarter of what is free)". */
 static void say_memory(const leat_suggest_place *place, char *text, size_t size)
 {
-    char each[32], all[32], limit[32], left[32], takes[128], why[96];
+    char takes[128], why[96];
     const double bytes = (double)place->sample_bytes * (double)place->n_samples;
-    snprintf(why, sizeof why, "%s (engine.memory%s)", leat_bytes_text(place->limit_bytes, limit),
+    snprintf(why, sizeof why, "%s (engine.memory%s)",
+             leat_figure_bytes((double)place->limit_bytes).text,
              place->is_auto ? ", auto: a quarter of what is free" : "");
     if (bytes < 0 || bytes > 1e18)
         snprintf(takes, sizeof takes, "how much memory it takes is not known");
     else
         snprintf(takes, sizeof takes, "it takes %s%s of memory (%llu samples of %s%s)",
-                 place->varies ? "about " : "", leat_bytes_text((int64_t)bytes, all),
-                 (unsigned long long)place->n_samples, leat_bytes_text(place->sample_bytes, each),
+                 place->varies ? "about " : "", leat_figure_bytes((double)bytes).text,
+                 (unsigned long long)place->n_samples,
+                 leat_figure_bytes((double)place->sample_bytes).text,
                  place->varies ? " on average" : "");
     if (place->share < 1)
         snprintf(text, size,
-                 "%s, but gets %s of the limit of %s: a part is cached; for more set "
+                 "%.96s, but gets %s of the limit of %.72s: a part is cached; for more set "
                  "engine.memory higher",
-                 takes, leat_bytes_text(place->left_bytes, left), why);
+                 takes, leat_figure_bytes((double)place->left_bytes).text, why);
     else
         snprintf(text, size, "%s; the limit is %s", takes, why);
 }

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/bytes_text.h"
 #include "base/cores.h"
 #include "base/machine.h"
+#include "formats/figure.h"
 #include "onednn_impl.h"
 
 int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
@@ -32,12 +32,12 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
     const size_t n = sizeof of / sizeof *of;
     if (status == dnnl_out_of_memory) {
         leat_machine machine;
-        char left[32];
         leat_machine_read("", &machine);
         return leat_fail(err, LEAT_E_NOMEM,
                          "no memory is left for oneDNN to make a %s: there are %s (%s); lower "
                          "pipeline.batch.size or train.threads, or raise the limit",
-                         what, leat_bytes_text(machine.memory_bytes, left), machine.memory_why);
+                         what, leat_figure_bytes((double)machine.memory_bytes).text,
+                         machine.memory_why);
     }
     const size_t i = (size_t)status < n && of[status].text ? (size_t)status : dnnl_runtime_error;
     return leat_fail(err, of[i].code, "oneDNN %d.%d: %s: %s", dnnl_version()->major,
@@ -51,21 +51,20 @@ int leat_dn_check_room(size_t more_bytes, leat_error *err)
     const size_t bytes = more_bytes + LEAT_DN_OWN_BYTES;
     void *const room = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char needs[64], own[32], left[32];
+    char needs[64];
     if (room != MAP_FAILED) {
         munmap(room, bytes);
         return LEAT_OK;
     }
     leat_machine machine;
     leat_machine_read("", &machine);
-    leat_bytes_text(LEAT_DN_OWN_BYTES, own);
-    snprintf(needs, sizeof needs, "%s and ", leat_bytes_text((int64_t)more_bytes, left));
+    snprintf(needs, sizeof needs, "%s and ", leat_figure_bytes((double)more_bytes).text);
     return leat_fail(err, LEAT_E_NOMEM,
                      "training needs %s%s for oneDNN's compiled code, but there are %s (%s): raise "
                      "the memory limit of the process (ulimit -v, ulimit -d), or lower "
                      "pipeline.batch.size",
-                     more_bytes ? needs : "", own, leat_bytes_text(machine.memory_bytes, left),
-                     machine.memory_why);
+                     more_bytes ? needs : "", leat_figure_bytes(LEAT_DN_OWN_BYTES).text,
+                     leat_figure_bytes((double)machine.memory_bytes).text, machine.memory_why);
 }
 
 /* Makes oneDNN compile its products of matrices: it does so at the first call of each kind, and ends the process if

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes_text.h"
+#include "formats/figure.h"
 #include "leat/device.h"
 #include "split.h"
 
@@ -68,7 +68,6 @@ static void plan_carries(const leat_net *net, int32_t i)
 static void limit_memory(leat_net *net, leat_split_part *p)
 {
     const int64_t all = net->model->memory_limit;
-    char text[32], limit[32];
     for (int k = 0; k < LEAT_CARRIES; k++)
         net->host_bytes += (int64_t)p->carries[k].bytes;
     p->model.memory_limit = 0;
@@ -76,8 +75,9 @@ static void limit_memory(leat_net *net, leat_split_part *p)
         return;
     p->model.memory_limit = all > net->host_bytes ? all - net->host_bytes : 1;
     snprintf(p->memory_why, sizeof p->memory_why,
-             "of %s less %s for other layers and crossings; %s", leat_bytes_text(all, limit),
-             leat_bytes_text(net->host_bytes, text), net->model->memory_why);
+             "of %s less %s for other layers and crossings; %s",
+             leat_figure_bytes((double)all).text, leat_figure_bytes((double)net->host_bytes).text,
+             net->model->memory_why);
     if (net->host_bytes > 0)
         p->model.memory_why = p->memory_why;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_files.c: signals are handled on a stack of their own: where the stack pointer is may be a buffer. */
+ * test_signals.c: signals are handled on a stack of their own: where the stack pointer is may be a buffer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +9,12 @@
 #include <cmocka.h>
 #include <signal.h>
 
-#include "files.h"
+#include "signals.h"
 
 static void handlers_have_a_stack_of_their_own(void **state)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-    void (*const ways[])(const char *) = { leat_files_stop_at_once, leat_files_stop_soon };
+    void (*const ways[])(const char *) = { leat_signals_stop_at_once, leat_signals_stop_soon };
     stack_t stack;
     (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -30,9 +30,9 @@ static void handlers_have_a_stack_of_their_own(void **state)
     assert_int_equal(sigaltstack(NULL, &stack), 0);
     assert_false(stack.ss_flags & SS_DISABLE);
     assert_true(stack.ss_size >= 16384); /* more than a frame with AMX registers */
-    assert_int_equal(leat_files_caught(), 0);
+    assert_int_equal(leat_signals_caught(), 0);
     raise(SIGTERM);
-    assert_int_equal(leat_files_caught(), SIGTERM);
+    assert_int_equal(leat_signals_caught(), SIGTERM);
 }
 
 int main(void)

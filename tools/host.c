@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "host.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+int leat_host_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (int)n : 1;
+}
+
+int64_t leat_host_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
