@@ -58,8 +58,13 @@ LEAT_API int leat_loader_check(const leat_plan *plan, const leat_expect *expect,
 typedef struct leat_loader_options {
     leat_device *device; /* where batches are delivered; NULL: host memory */
     int64_t epochs; /* passes over the plan's pipeline, like a last `repeat`; 0 = 1, -1 = endless */
-    int64_t first_batch;            /* start here; the batches are those of an uninterrupted run */
-    int32_t hold;                   /* batches held by the consumer at once; 0 = 1 */
+    int64_t first_batch; /* start here; the batches are those of an uninterrupted run */
+    int32_t hold;        /* batches held by the consumer at once; 0 = 1 */
+    /* What leat_loader_next() does when `hold` batches are held, or another thread is in the call. 0: returns
+     * LEAT_E_BUSY. 1: it copies the batch into memory of its own, frees the batch's place for the next one, and
+     * threads wait for each other; so any number of threads may call, and batches may be kept without limit.
+     * Memory of copies is not in the budget; it is freed when they are released. */
+    int32_t beyond_hold;
     const leat_loader_state *state; /* continue from there; first_batch is ignored */
     leat_expect expect;
 } leat_loader_options;
@@ -79,8 +84,9 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
  *
  * out      read-only until leat_batch_release(); at most `hold` at once, each for as long as you like
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`, or while another thread is
- *          in this call; otherwise the error that stopped the loader, again on every later call
- * threads  one consumer at a time, any thread
+ *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); otherwise the error that stopped the loader, again on every
+ *          later call
+ * threads  one consumer at a time, any thread; with beyond_hold: 1 any number at once
  * order    a function of seed, epoch and records; never of threads or timing */
 LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error *err);
 
@@ -90,6 +96,13 @@ LEAT_API int leat_loader_next(leat_loader *loader, leat_batch **out, leat_error 
  *          `engine.threads: 0` it always does one task (a few rows), which may take longer */
 LEAT_API int leat_loader_next_within(leat_loader *loader, int64_t ns, leat_batch **out,
                                      leat_error *err);
+
+/* Stops deliveries: a thread that waits in leat_loader_next() returns LEAT_E_CANCELED after the task that it
+ * computes, if any, and so does every later call. Batches that are held stay valid. What is left to do with the loader
+ * is statistics, its position and leat_loader_close(), which must not run while another thread is in
+ * leat_loader_next(): cancel, wait for these threads, then close. NULL is allowed.
+ * threads  any, also one that is not a consumer; not from a signal handler, because it takes a lock */
+LEAT_API void leat_loader_cancel(leat_loader *loader);
 
 /* The position of the run: the next batch is the first that leat_loader_next has not delivered. Any
  * thread. */
@@ -114,12 +127,16 @@ typedef struct leat_batch_info {
     int64_t ready_ns; /* its last row was written in host memory */
     int64_t sent_ns;  /* its copy to the device was enqueued; 0: no copy */
     int64_t copied_bytes; /* of that copy; without files that the device reads from the host */
-    int64_t copy_start_ns, copy_end_ns; /* both 0 without a copy, and until it is done */
-    int64_t got_ns;                     /* leat_loader_next returned it */
+    int64_t copy_start_ns,
+        copy_end_ns; /* both 0 without a copy, and until it is done; if is_copy: of the
+                                           copy on the device */
+    int64_t got_ns;  /* leat_loader_next returned it */
+    int32_t
+        is_copy; /* 1: made because `hold` batches were held (leat_loader_options.beyond_hold) */
 } leat_batch_info;
 
 /* Number, epoch, rows and times of a batch. Valid while the batch is held. After release usually for 64 more
- * batches, but not if it was held for longer than the window. */
+ * batches, but not if it was held for longer than the window, or is a copy. */
 LEAT_API const leat_batch_info *leat_batch_get_info(leat_batch *batch);
 /* View of tensor i, dims {rows, …}; in device memory if the loader has a device. Data is NULL if
  * there is no such tensor, or the batch is not held. */
@@ -147,8 +164,8 @@ LEAT_API const leat_row_error *leat_batch_error(const leat_batch *batch, int32_t
 /* Makes later work on the stream wait for the batch's copy; the host does not wait. LEAT_E_ARGUMENT: the
  * batch is not held, or it is on a device and no stream was given. */
 LEAT_API int leat_batch_wait_on(leat_batch *batch, leat_stream *stream);
-/* Releases the batch when the stream's work so far is done; the host does not wait. The batch is released
- * even after an error (as above). */
+/* Releases the batch when the stream's work so far is done; the host does not wait, unless the batch is a copy
+ * (leat_batch_info.is_copy) on a device. The batch is released even after an error (as above). */
 LEAT_API int leat_batch_release_on(leat_batch *batch, leat_stream *stream);
 /* Releases the batch now. Any thread, any order. NULL is allowed. */
 LEAT_API void leat_batch_release(leat_batch *batch);
@@ -181,6 +198,7 @@ typedef struct leat_cache_stats {
 typedef struct leat_loader_stats_info {
     int64_t wall_ns; /* since the loader was opened */
     uint64_t batches, samples;
+    uint64_t n_copied;             /* of these batches, because more than `hold` were held */
     uint64_t n_masked, n_replaced; /* bad records among these samples, see `on_error` */
     /* Bytes of damaged files in which no record was found. With `on_error` each such range counts as one bad record. */
     uint64_t lost_bytes;

@@ -87,6 +87,7 @@ int64_t leat_gpu_event_ns(leat_event *event);
 int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, size_t bytes,
                             bool pinned);
 int leat_gpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes);
+int leat_gpu_copy_on_device(leat_stream *stream, void *to, const void *from, size_t bytes);
 int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg);
 
 /* --- gpu_ops.c, gpu_synthetic_work.c -------------------------------------------------------------------- */

@@ -199,8 +199,10 @@ static int copy(leat_stream *stream, void *to, const void *from, size_t bytes,
     char what[64];
     if (rc < 0)
         return rc;
-    snprintf(what, sizeof what, "copying %zu bytes to the %s", bytes,
-             kind == cudaMemcpyHostToDevice ? "device" : "host");
+    snprintf(what, sizeof what, "copying %zu bytes %s", bytes,
+             kind == cudaMemcpyHostToDevice   ? "to the device"
+             : kind == cudaMemcpyDeviceToHost ? "to the host"
+                                              : "on the device");
     return leat_gpu_code(gpu, cudaMemcpyAsync(to, from, bytes, kind, leat_gpu_stream_cuda(stream)),
                          what);
 }
@@ -216,6 +218,11 @@ int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, siz
 int leat_gpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes)
 {
     return copy(stream, to, from, bytes, cudaMemcpyDeviceToHost);
+}
+
+int leat_gpu_copy_on_device(leat_stream *stream, void *to, const void *from, size_t bytes)
+{
+    return copy(stream, to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 
 int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg)

@@ -113,7 +113,8 @@ static int cpu_copy_to_device(leat_stream *stream, void *to, const void *from, s
     return LEAT_OK;
 }
 
-static int cpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes)
+/* To the host and on the device. */
+static int cpu_copy(leat_stream *stream, void *to, const void *from, size_t bytes)
 {
     (void)stream;
     memcpy(to, from, bytes);
@@ -149,7 +150,8 @@ const leat_device_table leat_device_cpu = {
     .event_sync = cpu_event_query,
     .event_ns = cpu_event_ns,
     .copy_to_device = cpu_copy_to_device,
-    .copy_to_host = cpu_copy_to_host,
+    .copy_to_host = cpu_copy,
+    .copy_on_device = cpu_copy,
     .host_call = cpu_host_call,
     .matmul = leat_device_cpu_matmul,
     .add = leat_device_cpu_add,

@@ -33,7 +33,7 @@ struct sim_device {
     leat_sim_tasks tasks;     /* its lock guards all fields below, and streams and events */
     int64_t launch_ns;        /* time of the last launch */
     int64_t compute_ns;       /* tails of the engines */
-    int64_t copy_ns[2];       /* [0] to the device, [1] to the host */
+    int64_t copy_ns[3];       /* [0] to the device, [1] to the host, [2] on the device */
 };
 
 struct sim_stream {
@@ -322,6 +322,13 @@ static int sim_copy_to_host(leat_stream *stream, void *to, const void *from, siz
                 device_of(stream)->options.copy_bytes_per_s, 1);
 }
 
+/* Each byte is read and written. */
+static int sim_copy_on_device(leat_stream *stream, void *to, const void *from, size_t bytes)
+{
+    return copy(stream, (leat_sim_task){ .to = to, .from = from, .bytes = bytes },
+                device_of(stream)->options.memory_bytes_per_s / 2, 2);
+}
+
 static int sim_host_call(leat_stream *base, void (*fn)(void *), void *arg)
 {
     struct sim_device *device = device_of(base);
@@ -360,6 +367,7 @@ const leat_device_table leat_device_sim = {
     .event_ns = sim_event_ns,
     .copy_to_device = sim_copy_to_device,
     .copy_to_host = sim_copy_to_host,
+    .copy_on_device = sim_copy_on_device,
     .host_call = sim_host_call,
     .synthetic_work = sim_synthetic_work,
     .matmul = sim_matmul,

@@ -65,7 +65,7 @@ typedef struct pair {
     leat_device *device;
     leat_stream *in, *out;
     leat_event *there;
-    uint8_t *pinned, *back, *memory;
+    uint8_t *pinned, *back, *memory, *second;
 } pair;
 enum { BYTES = 1000 };
 
@@ -84,7 +84,8 @@ static int open_pair(pair *p, leat_error *err)
     p->pinned = t->pinned_alloc(p->device, BYTES);
     p->back = t->pinned_alloc(p->device, BYTES);
     p->memory = t->device_alloc(p->device, BYTES);
-    return p->pinned && p->back && p->memory ? LEAT_OK : LEAT_E_NOMEM;
+    p->second = t->device_alloc(p->device, BYTES);
+    return p->pinned && p->back && p->memory && p->second ? LEAT_OK : LEAT_E_NOMEM;
 }
 
 static void close_pair(pair *p)
@@ -101,6 +102,7 @@ static void close_pair(pair *p)
     t->pinned_free(p->device, p->pinned);
     t->pinned_free(p->device, p->back);
     t->device_free(p->device, p->memory);
+    t->device_free(p->device, p->second);
     leat_device_close(&p->device);
 }
 
@@ -119,7 +121,8 @@ static int round_trip(pair *p, uint8_t value, int *called)
     if ((rc = t->copy_to_device(p->in, p->memory, p->pinned, BYTES, true)) < 0 ||
         (rc = t->event_record(p->there, p->in)) < 0 ||
         (rc = t->stream_wait(p->out, p->there)) < 0 ||
-        (rc = t->copy_to_host(p->out, p->back, p->memory, BYTES)) < 0 ||
+        (rc = t->copy_on_device(p->out, p->second, p->memory, BYTES)) < 0 ||
+        (rc = t->copy_to_host(p->out, p->back, p->second, BYTES)) < 0 ||
         (rc = t->host_call(p->out, set_flag, called)) < 0)
         return rc;
     return t->stream_sync(p->out, NULL);

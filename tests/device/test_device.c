@@ -129,7 +129,7 @@ static void tables_are_complete(void **state)
                     t->pinned_free && t->stream_open && t->stream_close && t->stream_sync &&
                     t->event_open && t->event_close && t->event_record && t->stream_wait &&
                     t->event_query && t->event_sync && t->event_ns && t->copy_to_device &&
-                    t->copy_to_host && t->host_call);
+                    t->copy_to_host && t->copy_on_device && t->host_call);
         assert_string_equal(leat_device_get_info(device)->name, devices[i].name);
         assert_int_equal(leat_device_get_info(device)->available, 1);
         leat_device_close(&device);

@@ -147,6 +147,23 @@ static void copies_share_an_engine_and_overlap_with_kernels(void **state)
     bench_close(&b);
 }
 
+/* Each byte is read and written, at 10 bytes per ns, while another batch comes from the host. */
+static void a_copy_on_the_device_is_no_transfer(void **state)
+{
+    (void)state;
+    bench b;
+    bench_open(&b, PLAIN);
+    const int64_t end_ns = lead(&b);
+    copy_in(&b, 1, there, here, MS);
+    memset(there + 2 * MS, 7, MS);
+    assert_int_equal(b.table->copy_on_device(b.stream[0], there + 4 * MS, there + 2 * MS, MS), 0);
+    assert_int_equal(end_of(&b, 1) - end_ns, MS + 7000);
+    assert_int_equal(end_of(&b, 0) - end_ns, MS / 5 + 7000);
+    assert_int_equal(b.table->stream_sync(b.stream[0], NULL), LEAT_OK);
+    assert_memory_equal(there + 4 * MS, there + 2 * MS, MS);
+    bench_close(&b);
+}
+
 static void a_kernel_waits_for_its_copy_and_covers_the_next(void **state)
 {
     (void)state;
@@ -373,6 +390,7 @@ int main(void)
         cmocka_unit_test(the_host_issues_one_kernel_at_a_time),
         cmocka_unit_test(all_streams_share_one_compute_engine),
         cmocka_unit_test(copies_share_an_engine_and_overlap_with_kernels),
+        cmocka_unit_test(a_copy_on_the_device_is_no_transfer),
         cmocka_unit_test(a_kernel_waits_for_its_copy_and_covers_the_next),
         cmocka_unit_test(pageable_copies_hold_the_caller),
         cmocka_unit_test(a_slot_rewritten_too_early_is_seen),

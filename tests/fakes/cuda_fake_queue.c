@@ -230,6 +230,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     const bool to_device = kind == cudaMemcpyHostToDevice;
     const void *const host = to_device ? from : to;
     op o = { .kind = COPY, .to = to, .from = from, .bytes = bytes };
+    if (kind == cudaMemcpyDeviceToDevice) {
+        const bool right = cuda_fake_holds(to, bytes, false) && cuda_fake_holds(from, bytes, false);
+        if (!right)
+            cuda_fake_violate("a copy on the device beyond device memory");
+        return cuda_fake_leave(right ? cuda_fake_enqueue(stream, &o) : cudaErrorInvalidValue);
+    }
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToHost)
         cuda_fake_violate("a copy of another kind");
     if ((rc = check_sides(to_device ? to : from, host, bytes)) != cudaSuccess)

@@ -214,6 +214,7 @@ static void loaders(void **state)
     loader = open_loader(plan, NULL);
     REFUSED(leat_loader_next(NULL, &batch, &err));
     REFUSED(leat_loader_next(loader, NULL, &err));
+    leat_loader_cancel(NULL);
     REFUSED(leat_loader_next_within(NULL, 0, &batch, &err));
     REFUSED(leat_loader_next_within(loader, 0, NULL, &err));
     REFUSED(leat_loader_next_within(loader, -5, &batch, NULL));

@@ -78,7 +78,7 @@ typedef struct holding {
 
 typedef struct one_loader {
     leat_loader *loader; /* NULL: closed, or not opened; batches may be held all the same */
-    bool on_sim;
+    bool on_sim, copies; /* what is held beyond `hold` */
     int32_t hold;
     int64_t first, next; /* batches */
     int code;            /* that it ended with; LEAT_OK: goes on */
@@ -122,13 +122,16 @@ static void open_one(walk *w, one_loader *one, const leat_loader_state *state)
 {
     leat_loader_options options = { .epochs = w->epochs, .state = state };
     leat_error err;
-    *one = (one_loader){ .hold = 1 + (int32_t)below(w, HOLD), .on_sim = w->sim && below(w, 3) };
+    *one = (one_loader){ .hold = 1 + (int32_t)below(w, HOLD),
+                         .on_sim = w->sim && below(w, 3),
+                         .copies = below(w, 2) };
     if (state)
         one->first = state->next_batch;
     else if (!w->has_policy && below(w, 3) == 0 && plain_has(&w->plain, 29))
         one->first = options.first_batch = below(w, 30);
     one->next = one->first;
     options.hold = one->hold == 1 && below(w, 2) ? 0 : one->hold;
+    options.beyond_hold = one->copies;
     options.device = one->on_sim ? w->sim : NULL;
     const int rc = leat_loader_open(w->plan, &options, &one->loader, &err);
     if (rc < 0)
@@ -225,7 +228,7 @@ static int call_next(walk *w, leat_loader *loader, leat_batch **out, leat_error 
 static void check_refusal(walk *w, one_loader *one, int rc, int lent, const leat_error *err)
 {
     const bool has = plain_has(&w->plain, one->next);
-    const bool full = n_held(one) + lent >= one->hold;
+    const bool full = n_held(one) + lent >= one->hold && !one->copies;
     if (rc == LEAT_E_AGAIN || (rc == LEAT_E_BUSY && full))
         return;
     if (has)
@@ -251,10 +254,10 @@ static void take(walk *w, one_loader *one)
 {
     leat_batch *batch;
     leat_error err;
-    if (!one->loader || one->next >= MOST)
+    if (!one->loader || one->next >= MOST || n_held(one) == HOLD)
         return;
     const int lent = walk_jobs_lent(&one->lent); /* may be fewer by now: more is not to be had */
-    const bool full = n_held(one) >= one->hold;
+    const bool full = n_held(one) >= one->hold && !one->copies;
     const int rc = call_next(w, one->loader, &batch, &err);
     if (rc < 0) {
         if (batch)
@@ -270,11 +273,26 @@ static void take(walk *w, one_loader *one)
         look(w, batch, number, "when it was taken");
 }
 
+/* The memory is the consumer's until the release: whatever it writes changes no other batch. */
+static void scribble(const walk *w, leat_batch *batch)
+{
+    while (leat_batch_get_info(batch)->sent_ns && !leat_batch_get_info(batch)->copy_end_ns)
+        pause_ns(20000);
+    for (int32_t i = 0; i < w->n_tensors; i++) {
+        const leat_view view = leat_batch_tensor(batch, i);
+        memset(view.data, 0xa5, (size_t)leat_shape_bytes(&view.shape));
+    }
+    const uint8_t *const valid = leat_batch_valid(batch);
+    if (valid)
+        memset((uint8_t *)(uintptr_t)valid, 0xa5, (size_t)leat_batch_get_info(batch)->rows);
+}
+
 /* In this thread, by a stream, or in the other thread. */
 static void release(walk *w, one_loader *one, holding *h)
 {
     leat_batch *const batch = h->batch;
     const uint32_t way = below(w, 6);
+    const bool is_copy = leat_batch_get_info(batch)->is_copy;
     h->batch = NULL;
     if (below(w, 2))
         look(w, batch, h->number, "when it was released");
@@ -288,6 +306,8 @@ static void release(walk *w, one_loader *one, holding *h)
                                     .wait_ns = below(w, 2) ? (long)below(w, 300000) : 0 });
         return;
     }
+    if (below(w, 2))
+        scribble(w, batch);
     if (way < 3 && one->on_sim && w->stream) {
         const int waited = leat_batch_wait_on(batch, w->stream);
         const int rc = leat_batch_release_on(batch, w->stream);
@@ -296,7 +316,7 @@ static void release(walk *w, one_loader *one, holding *h)
     } else {
         leat_batch_release(batch);
     }
-    if (one->next - h->number <= RECENT)
+    if (one->next - h->number <= RECENT && !is_copy)
         one->released[h->number % RECENT] = batch;
 }
 

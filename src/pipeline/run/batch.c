@@ -138,33 +138,37 @@ int leat_batch_wait_on(leat_batch *batch, leat_stream *stream)
 {
     const int rc = refuse_stream(batch, stream);
     const leat_device *const device = rc < 0 ? NULL : batch->loader->device;
-    return device ? device->table->stream_wait(stream, leat_ship_arrived(batch)) : rc;
+    if (!device)
+        return rc;
+    return device->table->stream_wait(stream, batch->info.is_copy ? batch->copied
+                                                                  : leat_ship_arrived(batch));
 }
 
-/* The batch is a forked child's copy. */
+static bool none_is_out(const leat_loader *loader)
+{
+    return loader->held == 0 && loader->n_copies == 0;
+}
+
+/* Nothing is locked or waited for here: the child has one thread, and no worker. */
 static void give_back_forked(leat_batch *batch)
 {
     leat_loader *const loader = batch->loader;
     if (batch->state != LEAT_BATCH_HELD)
         return;
     batch->state = LEAT_BATCH_RELEASED;
-    if (--loader->held == 0 && loader->closed)
+    if (batch->info.is_copy) {
+        loader->n_copies--;
+        leat_batch_copy_close(&batch);
+    } else {
+        loader->held--;
+    }
+    if (none_is_out(loader) && loader->closed)
         leat_loader_free_forked(loader);
 }
 
-/* consumed: the event of that name was recorded for its buffer. */
-static void give_back(leat_batch *batch, bool consumed)
+void leat_batch_give_back_locked(leat_batch *batch, bool consumed)
 {
     leat_loader *const loader = batch->loader;
-    if (leat_loader_is_forked(loader)) {
-        give_back_forked(batch);
-        return;
-    }
-    pthread_mutex_lock(&loader->lock);
-    if (batch->state != LEAT_BATCH_HELD) { /* it was released before */
-        pthread_mutex_unlock(&loader->lock);
-        return;
-    }
     batch->state = LEAT_BATCH_RELEASED;
     leat_bad_rows_release_locked(loader, batch);
     if (loader->device) {
@@ -179,7 +183,29 @@ static void give_back(leat_batch *batch, bool consumed)
     loader->held--;
     if (!loader->stop) /* else the threads are ending */
         leat_wake_balance_locked(loader);
-    const bool last = loader->closed && loader->held == 0;
+}
+
+/* consumed: the event of that name was recorded for its buffer. */
+static void give_back(leat_batch *batch, bool consumed)
+{
+    leat_loader *const loader = batch->loader;
+    if (leat_loader_is_forked(loader)) {
+        give_back_forked(batch);
+        return;
+    }
+    const bool is_copy = batch->info.is_copy;
+    if (is_copy) /* it may not be touched after n_copies has gone down */
+        leat_batch_copy_close(&batch);
+    pthread_mutex_lock(&loader->lock);
+    if (!is_copy && batch->state != LEAT_BATCH_HELD) { /* it was released before */
+        pthread_mutex_unlock(&loader->lock);
+        return;
+    }
+    if (is_copy)
+        loader->n_copies--;
+    else
+        leat_batch_give_back_locked(batch, consumed);
+    const bool last = loader->closed && none_is_out(loader);
     pthread_mutex_unlock(&loader->lock);
     if (last)
         leat_loader_free(loader);
@@ -189,9 +215,9 @@ int leat_batch_release_on(leat_batch *batch, leat_stream *stream)
 {
     int rc = refuse_stream(batch, stream);
     const leat_device *const device = rc < 0 ? NULL : batch->loader->device;
-    if (device)
+    if (device && !batch->info.is_copy)
         rc = device->table->event_record(batch->buffer->consumed, stream);
-    else if (rc >= 0 && stream)
+    else if (rc >= 0 && stream) /* the memory of a copy is freed, not used again */
         rc = stream->device->table->stream_sync(stream, NULL);
     if (batch)
         give_back(batch, device && rc >= 0);

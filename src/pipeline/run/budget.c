@@ -398,7 +398,7 @@ int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, 
     if (!plan || !out)
         return leat_fail(err, LEAT_E_ARGUMENT, "leat_plan_budget: plan and out must be given");
     const leat_device *const device = options ? options->device : NULL;
-    leat_budget_facts facts = { .hold = options && options->hold ? options->hold : 1 };
+    leat_budget_facts facts = { .hold = leat_budget_hold(options) };
     if (device && !device->table->host_memory)
         snprintf(facts.device, sizeof facts.device, "%.63s", device->info.name);
     leat_machine_read("", &facts.machine);

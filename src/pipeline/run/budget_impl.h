@@ -41,6 +41,12 @@ static inline bool leat_budget_uses_ring(const leat_plan *plan)
            plan->engine.reader != LEAT_READER_PREAD;
 }
 
+/* Slots (or device buffers) for the consumer: one more if what is beyond `hold` is copied. */
+static inline int64_t leat_budget_hold(const leat_loader_options *o)
+{
+    return (o && o->hold ? o->hold : 1) + (o && o->beyond_hold ? 1 : 0);
+}
+
 /* Rounds up to whole pages. */
 static inline int64_t leat_budget_round_up(int64_t bytes)
 {

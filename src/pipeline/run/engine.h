@@ -9,6 +9,7 @@
  *   slot.c       memory of batches                buffer.c     the same on a device
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
  *   takes_part.c when the consumer computes       bad_rows.c   records that failed
+ *   batch_copy.c  copies of batches beyond hold
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c, budget_rows.c: how much memory each of these gets
  *   engine_calls.h: what these files offer to each other
@@ -140,7 +141,7 @@ struct leat_batch {
     leat_bad_log *log;   /* owned from hand_out or ship to release */
     leat_slot *slot;     /* may belong to another batch by now: use leat_loader_slot() */
     leat_buffer *buffer; /* set from SHIPPED on; NULL without a device */
-    uint8_t *memory;     /* of the host slot or the device buffer */
+    uint8_t *memory;     /* of the host slot or the device buffer; if info.is_copy, its own */
     uint8_t *valid;      /* a byte per row; NULL: no row is masked */
 };
 
@@ -181,7 +182,8 @@ struct leat_loader {
 
     /* --- Sizes. [const after open] ----------------------------------------------------------- */
     leat_budget budget;
-    int64_t hold;               /* batches that the consumer may hold at once */
+    int64_t hold;               /* batches that the consumer may hold at once, copies not counted */
+    bool copies_beyond;         /* the last of them is only held while a copy of it is made */
     int64_t prefetch_most;      /* upper bound of prefetch */
     int64_t n_slots, n_buffers; /* upper bounds, see budget_rows.c; fewer may be made */
     int64_t n_batches;          /* places in the ring of handles */
@@ -199,6 +201,7 @@ struct leat_loader {
 
     /* --- The device's queues. [const after open] --------------------------------------------- */
     leat_stream *copy_stream;
+    leat_stream *beyond_stream;      /* makes copies of batches beyond hold; NULL: there are none */
     leat_stream *ops_stream;         /* NULL: no op runs on the device */
     leat_device_ops *ops;            /* NULL: no op runs on the device */
     leat_device_cache *device_cache; /* rows cached on the device; NULL: none */
@@ -206,12 +209,16 @@ struct leat_loader {
     pthread_mutex_t lock; /* guards all fields below, unless a comment says otherwise */
     pthread_cond_t work;  /* workers sleep here */
     pthread_cond_t ready; /* the consumer sleeps here */
+    pthread_cond_t turn;  /* with copies_beyond: consumers wait here for each other */
 
     /* --- Delivery, in batch order. ----------------------------------------------------------- */
     int64_t next_batch; /* the next to deliver */
     int64_t asked;      /* threads may compute batches below asked + prefetch */
-    int64_t held;       /* batches that the consumer holds */
+    int64_t held;       /* batches that the consumer holds, without copies */
+    int64_t n_copies;   /* copies that it holds */
     bool taking;        /* a thread is in leat_loader_next */
+    bool copying;       /* instead: it makes a copy of its batch */
+    bool canceled;      /* leat_loader_next returns LEAT_E_CANCELED */
     bool stop;          /* workers must end */
     bool closed;        /* the loader is closed; the release of the last held batch frees it */
     leat_error failure; /* code < 0: was returned once; every later call returns it again */
@@ -266,7 +273,7 @@ struct leat_loader {
     leat_decision decisions[LEAT_DECISIONS];
 
     /* --- Totals for leat_loader_stats. ------------------------------------------------------- */
-    uint64_t n_batches_out, n_samples_out, n_bytes_out;
+    uint64_t n_batches_out, n_samples_out, n_bytes_out, n_copied;
     uint64_t n_masked, n_replaced; /* rows in delivered batches */
     uint64_t n_reads, n_reads_rows, n_bytes_read;
     uint64_t n_reads_again;     /* rows that a worker read again because their read failed */

@@ -130,6 +130,18 @@ leat_batch *leat_batch_renew_locked(leat_loader *loader, int64_t batch);
 void leat_batch_fill_info(leat_batch *batch, const leat_slot *slot);
 /* Fills views and mask of a batch that is handed out. They stay valid when the loader is closed. */
 void leat_batch_fill_views(leat_batch *batch);
+/* Ends the holding of a batch. consumed: the event of that name was recorded for its buffer. */
+void leat_batch_give_back_locked(leat_batch *batch, bool consumed);
+
+/* --- batch_copy.c ----------------------------------------------------------------------------- */
+/* The next batch would be one too many: the consumer gets a copy of it. */
+bool leat_batch_copy_is_due_locked(const leat_loader *loader);
+/* Allocates a copy, still empty. Releases the lock meanwhile. */
+int leat_batch_copy_open_locked(leat_loader *loader, leat_batch **out, leat_error *err);
+/* Fills the copy with a held batch, and gives that back, also after an error. Releases the lock meanwhile. */
+int leat_batch_copy_fill_locked(leat_batch *copy, leat_batch *batch, leat_error *err);
+/* Frees a copy; in a forked child only what is its own. Without the lock. */
+void leat_batch_copy_close(leat_batch **copy);
 
 /* --- loader.c, loader_open.c ------------------------------------------------------------------ */
 /* Frees a closed loader after the last batch was released. */

@@ -2,17 +2,19 @@
  *
  * loader.c: leat_loader_next(): hands out the batches of a running plan. The consumer calls it.
  * Invariant: batches come in batch order, and one thread at a time takes one. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "engine.h"
 #include "resume_state.h"
 
 /* --- next ------------------------------------------------------------------------------------- */
 
-/* True when the next batch, or an error in its place, can be handed out. */
+/* True when the next batch, or an error in its place, can be handed out; or nothing will come any more. */
 static bool next_is_there(const leat_loader *loader)
 {
     const leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
-    if (loader->device_failure.code < 0)
+    if (loader->device_failure.code < 0 || loader->canceled)
         return true;
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && slot->error.code < 0)
@@ -52,12 +54,14 @@ static leat_batch *hand_out_locked(leat_loader *loader)
 /* The error, if leat_loader_next() cannot be called now. */
 static int refuse_locked(const leat_loader *loader, leat_error *err)
 {
+    if (loader->canceled)
+        return leat_fail(err, LEAT_E_CANCELED, "the loader was canceled: nothing comes any more");
     if (loader->failure.code < 0)
         return leat_fail(err, loader->failure.code, "%s", loader->failure.message);
     if (loader->next_batch >= loader->end_batch)
         return leat_fail(err, LEAT_E_END, "no more batches: %lld were asked for",
                          (long long)loader->end_batch);
-    if (loader->held >= loader->hold)
+    if (loader->held >= loader->hold && !loader->copies_beyond)
         return leat_fail(err, LEAT_E_BUSY,
                          "%lld batches are held: release one, or open the loader with a larger "
                          "hold",
@@ -84,6 +88,8 @@ static int make_next_locked(leat_loader *loader, int64_t until_ns)
     leat_wake_balance_locked(loader);
     if (!leat_sched_help_locked(loader, next_is_there, until_ns))
         return LEAT_E_AGAIN;
+    if (loader->canceled)
+        return LEAT_E_CANCELED;
     leat_slot *const slot = leat_loader_slot(loader, loader->next_batch);
     const bool full = slot && slot->state == LEAT_SLOT_FULL;
     if (full && !loader->device)
@@ -126,14 +132,23 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
         rc = refuse_locked(loader, err);
     if (rc == LEAT_OK)
         rc = make_next_locked(loader, until_ns);
-    if (loader->failure.code < 0)
+    if (loader->failure.code < 0 || rc == LEAT_E_CANCELED)
         return refuse_locked(loader, err);
     if (rc == LEAT_E_AGAIN)
         return leat_fail(err, rc, "batch %lld is not ready yet", (long long)loader->next_batch);
     if (rc < 0)
         return rc;
-    *out = hand_out_locked(loader);
-    note_next_locked(loader, *out, asked_ns);
+    leat_batch *copy = NULL;
+    if (leat_batch_copy_is_due_locked(loader) &&
+        (rc = leat_batch_copy_open_locked(loader, &copy, err)) < 0)
+        return rc; /* the batch stays for the next call */
+    leat_batch *const batch = hand_out_locked(loader);
+    note_next_locked(loader, batch, asked_ns);
+    *out = copy ? copy : batch;
+    if (copy && (rc = leat_batch_copy_fill_locked(copy, batch, &loader->failure)) < 0) {
+        *out = NULL;
+        return refuse_locked(loader, err);
+    }
     return LEAT_OK;
 }
 
@@ -143,6 +158,35 @@ int leat_loader_fail_forked(leat_error *err)
         err, LEAT_E_FORKED,
         "the loader belongs to the process that was forked: open a new one here, with the "
         "state of the old one (leat_loader_get_state) to continue there");
+}
+
+/* Waits until no other thread takes a batch; until_ns 0: as long as it takes. */
+static int wait_for_turn_locked(leat_loader *loader, int64_t until_ns, leat_error *err)
+{
+    const struct timespec until = { .tv_sec = until_ns / 1000000000,
+                                    .tv_nsec = until_ns % 1000000000 };
+    while ((loader->taking || loader->copying) && !loader->canceled) {
+        if (!loader->copies_beyond)
+            return leat_fail(
+                err, LEAT_E_BUSY,
+                "another thread is taking a batch of this loader: only one may at a time");
+        if (!until_ns)
+            pthread_cond_wait(&loader->turn, &loader->lock);
+        else if (pthread_cond_timedwait(&loader->turn, &loader->lock, &until) == ETIMEDOUT)
+            return leat_fail(err, LEAT_E_AGAIN, "another thread is taking a batch");
+    }
+    return loader->canceled ? refuse_locked(loader, err) : LEAT_OK;
+}
+
+void leat_loader_cancel(leat_loader *loader)
+{
+    if (!loader || leat_loader_is_forked(loader))
+        return;
+    pthread_mutex_lock(&loader->lock);
+    loader->canceled = true;
+    leat_wake_consumer_locked(loader);
+    pthread_cond_broadcast(&loader->turn);
+    pthread_mutex_unlock(&loader->lock);
 }
 
 /* until_ns 0: waits as long as it takes. */
@@ -155,16 +199,16 @@ static int next_until(leat_loader *loader, int64_t until_ns, leat_batch **out, l
     if (leat_loader_is_forked(loader))
         return leat_loader_fail_forked(err);
     pthread_mutex_lock(&loader->lock);
-    if (loader->taking) {
-        pthread_mutex_unlock(&loader->lock);
-        return leat_fail(err, LEAT_E_BUSY,
-                         "another thread is taking a batch of this loader: only one may at a time");
+    int rc = wait_for_turn_locked(loader, until_ns, err);
+    if (rc >= 0) {
+        loader->taking = true;
+        rc = next_locked(loader, until_ns, out, err);
+        loader->taking = false;
+        if (loader->copies_beyond)
+            pthread_cond_signal(&loader->turn);
     }
-    loader->taking = true;
-    const int rc = next_locked(loader, until_ns, out, err);
-    loader->taking = false;
     pthread_mutex_unlock(&loader->lock);
-    if (rc >= 0)
+    if (rc >= 0 && !(*out)->info.is_copy)
         leat_batch_fill_views(*out);
     return rc;
 }

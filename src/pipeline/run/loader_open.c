@@ -34,6 +34,9 @@ static int check(const leat_plan *plan, const leat_loader_options *o, leat_error
                          "loader: epochs is -1 or more, first_batch and hold 0 or more; got %lld, "
                          "%lld, %d",
                          (long long)o->epochs, (long long)o->first_batch, o->hold);
+    if (o->beyond_hold != 0 && o->beyond_hold != 1)
+        return leat_fail(err, LEAT_E_ARGUMENT, "loader: beyond_hold is 0 or 1; got %d",
+                         o->beyond_hold);
     return LEAT_OK;
 }
 
@@ -73,12 +76,14 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&loader->ready, &monotonic);
+    pthread_cond_init(&loader->turn, &monotonic);
     pthread_condattr_destroy(&monotonic);
     loader->plan = leat_plan_on(plan, o->device);
     loader->device = o->device && !o->device->table->host_memory ? o->device : NULL;
     if (loader->device)
         leat_device_use(loader->device);
-    loader->hold = o->hold ? o->hold : 1;
+    loader->hold = leat_budget_hold(o);
+    loader->copies_beyond = o->beyond_hold;
     loader->opened_ns = leat_clock_ns();
     loader->n_forks = leat_forked_count();
     set_range(loader, o);
@@ -239,6 +244,7 @@ void leat_loader_free(leat_loader *loader)
     free(loader->errors);
     if (loader->device)
         leat_device_leave(loader->device);
+    pthread_cond_destroy(&loader->turn);
     pthread_cond_destroy(&loader->ready);
     pthread_cond_destroy(&loader->work);
     pthread_mutex_destroy(&loader->lock);
@@ -265,7 +271,7 @@ void leat_loader_free_forked(leat_loader *loader)
 static void close_forked(leat_loader *loader)
 {
     loader->closed = true;
-    if (!loader->held)
+    if (!loader->held && !loader->n_copies)
         leat_loader_free_forked(loader);
 }
 
@@ -284,7 +290,7 @@ void leat_loader_close(leat_loader **out)
     close_workers(loader);
     pthread_mutex_lock(&loader->lock);
     loader->closed = true;
-    const bool last = loader->held == 0;
+    const bool last = loader->held == 0 && loader->n_copies == 0;
     pthread_mutex_unlock(&loader->lock);
     if (last)
         leat_loader_free(loader);

@@ -62,7 +62,10 @@ int leat_ship_open(leat_loader *loader, leat_error *err)
     if ((rc = open_events(loader, err)) < 0 || (rc = leat_ship_ops_open(loader, err)) < 0 ||
         (rc = leat_buffer_open_all(loader, err)) < 0)
         return rc;
-    return table_of(loader)->stream_open(loader->device, &loader->copy_stream, err);
+    if ((rc = table_of(loader)->stream_open(loader->device, &loader->copy_stream, err)) < 0 ||
+        !loader->copies_beyond)
+        return rc;
+    return table_of(loader)->stream_open(loader->device, &loader->beyond_stream, err);
 }
 
 void leat_ship_close(leat_loader *loader)
@@ -72,6 +75,8 @@ void leat_ship_close(leat_loader *loader)
     const leat_device_table *const t = table_of(loader);
     if (loader->ops_stream) /* it waits for copies and they wait for it, but both end */
         t->stream_sync(loader->ops_stream, NULL);
+    if (loader->beyond_stream)
+        t->stream_close(loader->beyond_stream);
     if (loader->copy_stream)
         t->stream_close(loader->copy_stream);
     leat_ship_ops_close(loader);

@@ -140,6 +140,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->memory_peak = peak_locked(loader);
     out->batches = loader->n_batches_out;
     out->samples = loader->n_samples_out;
+    out->n_copied = loader->n_copied;
     out->n_masked = loader->n_masked;
     out->n_replaced = loader->n_replaced;
     out->bytes_out = loader->n_bytes_out;
