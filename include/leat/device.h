@@ -47,6 +47,17 @@ LEAT_API void leat_device_close(leat_device **device);
 /* Name and description; valid until the device is closed. Any thread. */
 LEAT_API const leat_device_info *leat_device_get_info(const leat_device *device);
 
+/* Makes a stream of the caller usable for leat_batch_wait_on() and leat_batch_release_on().
+ * native   cuda: the cudaStream_t (NULL, cudaStreamLegacy: the legacy stream; cudaStreamPerThread). Other devices have
+ *          no native streams: NULL, which makes a new one
+ * out      leat_stream_unwrap(), before the device and before the native stream
+ * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM
+ * threads  any; the stream itself as its owner says */
+LEAT_API int leat_stream_wrap(leat_device *device, void *native, leat_stream **out,
+                              leat_error *err);
+/* Frees what leat_stream_wrap() made. Neither waits for the native stream nor ends it. */
+LEAT_API void leat_stream_unwrap(leat_stream **stream);
+
 /* Writes up to n infos of all known devices, including those that are not available. Returns how many
  * there are. No device stays open. */
 LEAT_API size_t leat_devices(leat_device_info *out, size_t n);

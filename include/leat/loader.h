@@ -82,7 +82,8 @@ LEAT_API int leat_loader_open(const leat_plan *plan, const leat_loader_options *
  * enqueued, see leat_batch_wait_on). With prefetch 0 nothing overlaps: the call waits until the
  * device has finished the previous batch, makes the next one, and returns when it is copied.
  *
- * out      read-only until leat_batch_release(); at most `hold` at once, each for as long as you like
+ * out      yours until leat_batch_release(): also to write to, since no other batch, cache or source shares its memory
+ *          (leat_batch_valid() too, with a cast). At most `hold` at once, each for as long as you like
  * returns  LEAT_OK; LEAT_E_END after the last batch; LEAT_E_BUSY beyond `hold`, or while another thread is
  *          in this call (never with beyond_hold: 1); LEAT_E_CANCELED after leat_loader_cancel(); otherwise the error that stopped the loader, again on every
  *          later call

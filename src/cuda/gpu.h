@@ -77,6 +77,8 @@ int leat_gpu_memory_info(leat_device *device, size_t *free_bytes, size_t *total_
 int leat_gpu_stream_open(leat_device *device, leat_stream **out, leat_error *err);
 void leat_gpu_stream_close(leat_stream *stream);
 int leat_gpu_stream_sync(leat_stream *stream, leat_error *err);
+int leat_gpu_stream_wrap(leat_device *device, void *native, leat_stream **out, leat_error *err);
+void leat_gpu_stream_unwrap(leat_stream *stream);
 int leat_gpu_stream_wait(leat_stream *stream, leat_event *event);
 int leat_gpu_event_open(leat_device *device, leat_event **out, leat_error *err);
 void leat_gpu_event_close(leat_event *event);

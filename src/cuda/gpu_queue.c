@@ -97,6 +97,23 @@ void leat_gpu_stream_close(leat_stream *stream)
     free(stream);
 }
 
+int leat_gpu_stream_wrap(leat_device *device, void *native, leat_stream **out, leat_error *err)
+{
+    leat_gpu_stream *const stream = calloc(1, sizeof *stream);
+    *out = NULL;
+    if (!stream)
+        return leat_gpu_fail(err, LEAT_E_NOMEM, "stream: %zu bytes", sizeof *stream);
+    stream->base.device = device;
+    stream->cuda = native;
+    *out = &stream->base;
+    return LEAT_OK;
+}
+
+void leat_gpu_stream_unwrap(leat_stream *stream)
+{
+    free(stream);
+}
+
 int leat_gpu_stream_sync(leat_stream *stream, leat_error *err)
 {
     leat_gpu *const gpu = leat_gpu_of(stream->device);

@@ -64,6 +64,28 @@ int leat_device_open(const char *name, leat_device **out, leat_error *err)
     return no_such_device(name, err);
 }
 
+int leat_stream_wrap(leat_device *device, void *native, leat_stream **out, leat_error *err)
+{
+    if (!device || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_stream_wrap: device and out must be given");
+    *out = NULL;
+    if (device->table->stream_wrap)
+        return device->table->stream_wrap(device, native, out, err);
+    if (native)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_stream_wrap: %s has no native streams: give NULL",
+                         device->info.name);
+    return device->table->stream_open(device, out, err);
+}
+
+void leat_stream_unwrap(leat_stream **stream)
+{
+    if (!stream || !*stream)
+        return;
+    (*stream)->device->table->stream_unwrap(*stream);
+    *stream = NULL;
+}
+
 void leat_device_close(leat_device **device)
 {
     if (!device || !*device)

@@ -142,6 +142,7 @@ const leat_device_table leat_device_cpu = {
     .stream_open = cpu_stream_open,
     .stream_close = cpu_stream_close,
     .stream_sync = cpu_stream_sync,
+    .stream_unwrap = cpu_stream_close,
     .event_open = cpu_event_open,
     .event_close = cpu_event_close,
     .event_record = cpu_event_record,

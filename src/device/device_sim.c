@@ -146,6 +146,11 @@ static void sim_stream_close(leat_stream *stream)
     free(stream);
 }
 
+static void sim_stream_unwrap(leat_stream *stream)
+{
+    free(stream);
+}
+
 static int sim_event_open(leat_device *device, leat_event **out, leat_error *err)
 {
     struct sim_event *event = calloc(1, sizeof *event);
@@ -358,6 +363,7 @@ const leat_device_table leat_device_sim = {
     .stream_open = sim_stream_open,
     .stream_close = sim_stream_close,
     .stream_sync = sim_stream_sync,
+    .stream_unwrap = sim_stream_unwrap,
     .event_open = sim_event_open,
     .event_close = sim_event_close,
     .event_record = sim_event_record,

@@ -115,6 +115,9 @@ typedef struct leat_device_table {
     int (*stream_open)(leat_device *device, leat_stream **out, leat_error *err);
     void (*stream_close)(leat_stream *stream); /* waits for its work */
     int (*stream_sync)(leat_stream *stream, leat_error *err);
+    /* See leat_stream_wrap(). NULL: there are no native streams. */
+    int (*stream_wrap)(leat_device *device, void *native, leat_stream **out, leat_error *err);
+    void (*stream_unwrap)(leat_stream *stream);
 
     int (*event_open)(leat_device *device, leat_event **out, leat_error *err);
     void (*event_close)(leat_event *event);

@@ -60,6 +60,12 @@ static void lists_what_is_there(void **state)
     assert_int_equal(found, 1);
 }
 
+/* As src/cuda/gpu.h has it, which needs CUDA's headers: the native stream follows. */
+typedef struct gpu_stream {
+    leat_stream base;
+    void *cuda;
+} gpu_stream;
+
 /* Two streams: copies in, an event, copies back; and a call of the host behind all. */
 typedef struct pair {
     leat_device *device;
@@ -118,10 +124,14 @@ static int round_trip(pair *p, uint8_t value, int *called)
     memset(p->pinned, value, BYTES);
     memset(p->back, ~value, BYTES);
     *called = 0;
+    leat_stream *wrapped;
     if ((rc = t->copy_to_device(p->in, p->memory, p->pinned, BYTES, true)) < 0 ||
         (rc = t->event_record(p->there, p->in)) < 0 ||
-        (rc = t->stream_wait(p->out, p->there)) < 0 ||
-        (rc = t->copy_on_device(p->out, p->second, p->memory, BYTES)) < 0 ||
+        (rc = leat_stream_wrap(p->device, ((const gpu_stream *)p->out)->cuda, &wrapped, NULL)) < 0)
+        return rc;
+    rc = t->stream_wait(wrapped, p->there);
+    leat_stream_unwrap(&wrapped);
+    if (rc < 0 || (rc = t->copy_on_device(p->out, p->second, p->memory, BYTES)) < 0 ||
         (rc = t->copy_to_host(p->out, p->back, p->second, BYTES)) < 0 ||
         (rc = t->host_call(p->out, set_flag, called)) < 0)
         return rc;

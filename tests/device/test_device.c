@@ -126,10 +126,10 @@ static void tables_are_complete(void **state)
         assert_int_equal(leat_device_open(devices[i].name, &device, NULL), LEAT_OK);
         const leat_device_table *t = device->table;
         assert_true(t->close && t->device_alloc && t->device_free && t->pinned_alloc &&
-                    t->pinned_free && t->stream_open && t->stream_close && t->stream_sync &&
-                    t->event_open && t->event_close && t->event_record && t->stream_wait &&
-                    t->event_query && t->event_sync && t->event_ns && t->copy_to_device &&
-                    t->copy_to_host && t->copy_on_device && t->host_call);
+                    t->pinned_free && t->stream_unwrap && t->stream_open && t->stream_close &&
+                    t->stream_sync && t->event_open && t->event_close && t->event_record &&
+                    t->stream_wait && t->event_query && t->event_sync && t->event_ns &&
+                    t->copy_to_device && t->copy_to_host && t->copy_on_device && t->host_call);
         assert_string_equal(leat_device_get_info(device)->name, devices[i].name);
         assert_int_equal(leat_device_get_info(device)->available, 1);
         leat_device_close(&device);
@@ -294,6 +294,33 @@ static void an_event_is_done_when_its_work_is(void **state)
     on_each(check_query);
 }
 
+/* As in check_wait(), with a stream that is wrapped. What has no native streams takes none. */
+static void check_wrapped(bench *b)
+{
+    leat_stream *wrapped, *none;
+    leat_error err;
+    assert_int_equal(leat_stream_wrap(b->device, b, &none, &err), LEAT_E_ARGUMENT);
+    assert_null(none);
+    assert_non_null(strstr(err.message, "no native streams"));
+    assert_int_equal(leat_stream_wrap(b->device, NULL, &wrapped, &err), LEAT_OK);
+    assert_int_equal(b->table->copy_to_device(b->stream[0], b->there, b->from, N_BYTES, true), 0);
+    assert_int_equal(b->table->event_record(b->event, b->stream[0]), 0);
+    assert_int_equal(b->table->stream_wait(wrapped, b->event), 0);
+    assert_int_equal(b->table->copy_to_host(wrapped, b->to, b->there, N_BYTES), 0);
+    assert_int_equal(b->table->event_record(b->event, wrapped), 0);
+    leat_stream_unwrap(&wrapped);
+    assert_null(wrapped);
+    leat_stream_unwrap(&wrapped);
+    assert_int_equal(b->table->event_sync(b->event), LEAT_OK);
+    assert_memory_equal(b->from, b->to, N_BYTES);
+}
+
+static void a_stream_of_others_can_be_wrapped(void **state)
+{
+    (void)state;
+    on_each(check_wrapped);
+}
+
 struct call {
     const bench *b;
     int n, n_right;
@@ -400,6 +427,7 @@ int main(void)
         cmocka_unit_test(cuda_without_plugin_says_so),
         cmocka_unit_test(a_stream_keeps_order),
         cmocka_unit_test(a_stream_waits_for_another),
+        cmocka_unit_test(a_stream_of_others_can_be_wrapped),
         cmocka_unit_test(an_event_never_recorded_is_done),
         cmocka_unit_test(an_event_is_done_when_its_work_is),
         cmocka_unit_test(a_host_call_comes_after_the_work_before_it),

@@ -204,6 +204,7 @@ static void loaders(void **state)
     leat_batch *batch;
     leat_loader_state at;
     leat_decision decision;
+    leat_stream *stream;
     leat_row_error bad;
     leat_error err;
     (void)state;
@@ -215,6 +216,8 @@ static void loaders(void **state)
     REFUSED(leat_loader_next(NULL, &batch, &err));
     REFUSED(leat_loader_next(loader, NULL, &err));
     leat_loader_cancel(NULL);
+    leat_stream_unwrap(NULL);
+    REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
     REFUSED(leat_loader_next_within(NULL, 0, &batch, &err));
     REFUSED(leat_loader_next_within(loader, 0, NULL, &err));
     REFUSED(leat_loader_next_within(loader, -5, &batch, NULL));
