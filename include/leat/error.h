@@ -4,6 +4,7 @@
 #ifndef LEAT_ERROR_H
 #define LEAT_ERROR_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "leat/api.h"
@@ -39,6 +40,14 @@ enum {
 typedef struct leat_error {
     int code;           /* LEAT_OK or LEAT_E_* */
     char message[1020]; /* one or more lines of UTF-8, no trailing newline; "" if code is LEAT_OK */
+
+    /* Where it is, for programs; the message says it too. Defined after a call that failed; 0, "" or -1: unknown, or
+     * there is no such thing. */
+    int32_t line, column; /* of `file`, from 1 */
+    char file[512];       /* config as given to load, or file of the record; cut to fit */
+    char path[128];       /* place in the config: "pipeline[1].map[0].random_crop.size" */
+    int64_t record;       /* number in the source, see leat_plan_record_text() */
+    char op[48];          /* "decode_jpeg" */
 } leat_error;
 
 /* Name of a code as written in this header ("LEAT_E_IO"), or "LEAT_E_?"; static storage. */
@@ -50,8 +59,11 @@ LEAT_API const char *leat_code_text(int code);
 /* Fills *err (if not NULL) with a code and a printf-style message; returns the code. Any thread. */
 LEAT_API int leat_fail(leat_error *err, int code, const char *format, ...) LEAT_PRINTF(3, 4);
 
-/* Puts text before the message that *err holds ("photo.jpg: " + …); keeps and returns its code. */
+/* Puts text before the message that *err holds ("photo.jpg: " + …); keeps where it is; returns the code. */
 LEAT_API int leat_fail_in(leat_error *err, int code, const char *format, ...) LEAT_PRINTF(3, 4);
+
+/* Copies an error to *err (if not NULL), with all that it says; returns its code. Any thread. */
+LEAT_API int leat_fail_as(leat_error *err, const leat_error *from);
 
 /* Prints "leat: MESSAGE\n" to a stream. */
 LEAT_API void leat_error_print(const leat_error *err, FILE *stream);

@@ -21,6 +21,7 @@
 #include "leat/plan.h"
 #include "leat/rng.h"
 #include "leat/score.h"
+#include "leat/stats.h"
 #include "leat/study.h"
 #include "leat/tensor.h"
 #include "leat/train.h"

@@ -36,10 +36,18 @@ const char *leat_code_text(int code)
     return "unknown code";
 }
 
+static void forget_place(leat_error *err)
+{
+    err->line = err->column = 0;
+    err->file[0] = err->path[0] = err->op[0] = 0;
+    err->record = -1;
+}
+
 int leat_fail(leat_error *err, int code, const char *format, ...)
 {
     if (err) {
         va_list args;
+        forget_place(err);
         err->code = code;
         va_start(args, format);
         leat_text_message_v(err->message, sizeof err->message, format, args);
@@ -61,6 +69,13 @@ int leat_fail_in(leat_error *err, int code, const char *format, ...)
         snprintf(err->message + n, sizeof err->message - n, "%s", inner);
     }
     return code;
+}
+
+int leat_fail_as(leat_error *err, const leat_error *from)
+{
+    if (err && err != from)
+        *err = *from;
+    return from->code;
 }
 
 void leat_error_print(const leat_error *err, FILE *stream)

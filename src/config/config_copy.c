@@ -40,12 +40,13 @@ static leat_node *copy_node(struct copying *c, const leat_node *from)
     node->key = copy_text(c, from->key, &rc);
     node->text = copy_text(c, from->text, &rc);
     node->file = copy_file(c, from->file, &rc);
-    node->first = node->next = NULL;
+    node->first = node->next = node->parent = NULL;
     leat_node **end = &node->first;
     for (const leat_node *child = from->first; child && rc == LEAT_OK; child = child->next) {
         *end = copy_node(c, child);
         if (!*end)
             return NULL;
+        (*end)->parent = node;
         end = &(*end)->next;
     }
     return rc == LEAT_OK ? node : NULL;

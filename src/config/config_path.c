@@ -65,6 +65,7 @@ static leat_node *wrap(leat_config *config, const leat_node *at, const char *key
     map->line = at->line;
     map->column = at->column;
     map->first = child;
+    child->parent = map;
     return map;
 }
 
@@ -75,6 +76,9 @@ static void replace(leat_node *node, const leat_node *value)
     *node = *value;
     node->key = old.key;
     node->next = old.next;
+    node->parent = old.parent;
+    for (leat_node *child = node->first; child; child = child->next)
+        child->parent = node;
     if (node->file == old.file) { /* a value of --set has no lines of the file */
         node->key_line = old.key_line;
         node->key_column = old.key_column;
@@ -101,6 +105,7 @@ static bool add_entry(leat_config *config, leat_node *node, const char *key, lea
         while (*tail)
             tail = &(*tail)->next;
         *tail = value;
+        value->parent = node;
         return true;
     }
     if (!leat_node_is_null(node)) {

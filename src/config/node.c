@@ -37,30 +37,70 @@ bool leat_node_is_null(const leat_node *node)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-static int fail_place(const char *file, int line, int column, leat_error *err, int code)
+static void put(char *text, size_t size, const char *format, ...) LEAT_PRINTF(3, 4);
+
+/* Appends. */
+static void put(char *text, size_t size, const char *format, ...)
 {
-    if (!file)
+    const size_t n = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + n, size - n, format, args);
+    va_end(args);
+}
+
+static void put_path(const leat_node *node, char *text, size_t size)
+{
+    if (!node->parent)
+        return;
+    put_path(node->parent, text, size);
+    if (node->parent->kind == LEAT_NODE_LIST) {
+        size_t i = 0;
+        for (const leat_node *at = node->parent->first; at && at != node; at = at->next)
+            i++;
+        put(text, size, "[%zu]", i);
+    } else if (node->key && *node->key) {
+        put(text, size, "%s%s", *text ? "." : "", node->key);
+    }
+}
+
+void leat_node_path(const leat_node *node, char *text, size_t size)
+{
+    *text = 0;
+    put_path(node, text, size);
+}
+
+/* Puts the node's place before the message, and into the fields unless they have a more exact one. */
+static int fail_place(const leat_node *node, int line, int column, leat_error *err, int code)
+{
+    if (err && !err->path[0] && !err->line) {
+        leat_node_path(node, err->path, sizeof err->path);
+        snprintf(err->file, sizeof err->file, "%s", node->file ? node->file : "");
+        err->line = line;
+        err->column = line ? column : 0;
+    }
+    if (!node->file)
         return code;
     if (line == 0)
-        return leat_fail_in(err, code, "%s: ", file);
-    return leat_fail_in(err, code, "%s:%d:%d: ", file, line, column);
+        return leat_fail_in(err, code, "%s: ", node->file);
+    return leat_fail_in(err, code, "%s:%d:%d: ", node->file, line, column);
 }
 
 int leat_node_fail(const leat_node *node, leat_error *err, int code, const char *format, ...)
 {
     if (err) {
         va_list args;
+        leat_fail(err, code, "%s", "");
         va_start(args, format);
         leat_text_message_v(err->message, sizeof err->message, format, args);
         va_end(args);
-        err->code = code;
     }
-    return node ? fail_place(node->file, node->line, node->column, err, code) : code;
+    return node ? fail_place(node, node->line, node->column, err, code) : code;
 }
 
 int leat_node_fail_in(const leat_node *node, leat_error *err, int code)
 {
-    return node ? fail_place(node->file, node->line, node->column, err, code) : code;
+    return node ? fail_place(node, node->line, node->column, err, code) : code;
 }
 
 int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what, const char *noun,
@@ -70,12 +110,12 @@ int leat_node_fail_key(const leat_node *node, leat_error *err, const char *what,
     if (node->elsewhere || hint) {
         leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'; %s%s%s", what, noun, node->key,
                   hint ? hint : "did you mean '", hint ? "" : node->elsewhere, hint ? "" : "'?");
-        return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
+        return fail_place(node, node->key_line, node->key_column, err, LEAT_E_CONFIG);
     }
     leat_fail(err, LEAT_E_CONFIG, "%s has no %s '%.80s'%s%s%s", what, noun, node->key,
               near->best || near->known.length ? leat_nearest_text(near) : "",
               near->known.length ? " It has: " : "", near->known.text);
-    return fail_place(node->file, node->key_line, node->key_column, err, LEAT_E_CONFIG);
+    return fail_place(node, node->key_line, node->key_column, err, LEAT_E_CONFIG);
 }
 
 /* --- shapes of nodes -------------------------------------------------------------------------- */

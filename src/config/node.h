@@ -21,13 +21,14 @@ typedef enum leat_node_kind { LEAT_NODE_SCALAR, LEAT_NODE_LIST, LEAT_NODE_MAP } 
 typedef struct leat_node leat_node;
 struct leat_node {
     leat_node_kind kind;
-    const char *key;  /* in a map: this entry's key, else NULL */
-    const char *text; /* scalars, else NULL */
-    bool quoted;      /* the scalar has quotes: "null" is then a string */
-    leat_node *first; /* children of lists and maps, in order */
-    leat_node *next;  /* sibling */
-    const char *file; /* as given to load, "--set path", or an origin (leat_config_set_as()) */
-    int line, column; /* from 1, of the value; 0 = unknown */
+    const char *key;   /* in a map: this entry's key, else NULL */
+    const char *text;  /* scalars, else NULL */
+    bool quoted;       /* the scalar has quotes: "null" is then a string */
+    leat_node *first;  /* children of lists and maps, in order */
+    leat_node *next;   /* sibling */
+    leat_node *parent; /* list or map; NULL: the root */
+    const char *file;  /* as given to load, "--set path", or an origin (leat_config_set_as()) */
+    int line, column;  /* from 1, of the value; 0 = unknown */
     int key_line, key_column;
     /* For messages about a key that --set added: another path that ends with this name. NULL: none. */
     const char *elsewhere;
@@ -43,6 +44,9 @@ size_t leat_node_count(const leat_node *node);
 
 /* Whether nothing is given: NULL, or a scalar that is empty, `~` or `null` without quotes. */
 bool leat_node_is_null(const leat_node *node);
+
+/* Writes the place in the config, such as "pipeline[1].map[0].resize"; "" for the root. Cut to fit. */
+void leat_node_path(const leat_node *node, char *text, size_t size);
 
 /* leat_fail() with "file:line:column: " before the message. */
 int leat_node_fail(const leat_node *node, leat_error *err, int code, const char *format, ...)

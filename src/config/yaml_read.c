@@ -34,9 +34,14 @@ struct builder {
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-/* Puts the place before the message. */
+/* Puts the place before the message, and into the fields. */
 static int fail_place(struct builder *b, size_t line, size_t column)
 {
+    if (b->err) {
+        snprintf(b->err->file, sizeof b->err->file, "%s", b->name);
+        b->err->line = b->places ? (int)line : 0;
+        b->err->column = b->places ? (int)column : 0;
+    }
     return b->places ? leat_fail_in(b->err, LEAT_E_CONFIG, "%s:%zu:%zu: ", b->name, line, column)
                      : leat_fail_in(b->err, LEAT_E_CONFIG, "%s: ", b->name);
 }
@@ -110,6 +115,7 @@ static int add(struct builder *b, leat_node *node, yaml_mark_t mark)
         node->key_column = top->key->column;
         top->key = NULL;
     }
+    node->parent = top->node;
     *top->tail = node;
     top->tail = &node->next;
     top->n++;

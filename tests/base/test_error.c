@@ -72,7 +72,7 @@ static void print_is_one_line(void **state)
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
-    leat_error err = { LEAT_E_IO, "" };
+    leat_error err = { .code = LEAT_E_IO };
     leat_error_print(&err, stream);
     leat_fail(&err, LEAT_E_IO, "100%% lost");
     leat_error_print(&err, stream);

@@ -32,6 +32,7 @@ static void values(void **state)
     assert_string_equal(leat_code_name(77), "LEAT_E_?");
     assert_string_equal(leat_code_text(-77), "unknown code");
     REFUSED(leat_fail(NULL, LEAT_E_ARGUMENT, "x"));
+    REFUSED(leat_fail_as(NULL, &(leat_error){ .code = LEAT_E_ARGUMENT }));
     REFUSED(leat_fail_in(NULL, LEAT_E_ARGUMENT, "x"));
     leat_error_print(NULL, stderr);
     leat_error_print(&(leat_error){ 0 }, NULL);

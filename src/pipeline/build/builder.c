@@ -169,7 +169,7 @@ int leat_builder_plan(leat_builder *builder, leat_plan **out, leat_error *err)
         or_empty(&builder->engine), builder->stages.bytes ? "" : " []", or_empty(&builder->stages));
     int rc = builder->error.code;
     if (rc < 0)
-        leat_fail(err, rc, "%s", builder->error.message);
+        leat_fail_as(err, &builder->error);
     else
         rc = leat_config_parse(all.bytes, "builder", &config, err);
     free(all.bytes);

@@ -54,9 +54,7 @@ typedef struct scan {
 
 static int blame(const scan *s, uint64_t record, int rc, leat_error *err)
 {
-    char where[512];
-    s->source->table->describe(s->source, record, where, sizeof where);
-    return leat_fail_in(err, rc, "%s: ", where);
+    return leat_source_fail_in(s->source, record, err, rc);
 }
 
 static uint64_t record_at(const scan *s, uint64_t position)
@@ -282,5 +280,5 @@ int leat_feature_scan(const leat_source *source, const leat_order *order, int32_
     close_scan(&s);
     if (work.failed == UINT64_MAX)
         return LEAT_OK;
-    return leat_fail(err, work.error.code, "%s", work.error.message);
+    return leat_fail_as(err, &work.error);
 }

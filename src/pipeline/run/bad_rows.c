@@ -159,6 +159,7 @@ void leat_bad_rows_limit_locked(leat_loader *loader, leat_slot *slot)
               "more than %lld bad record%s in epoch %lld (on_error.max_errors); the first one over "
               "the limit: %s",
               (long long)most, most == 1 ? "" : "s", (long long)epoch, last->message);
+    slot->error.record = (int64_t)last->record;
 }
 
 void leat_bad_rows_move_locked(leat_slot *slot, leat_batch *batch)

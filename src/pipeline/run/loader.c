@@ -57,7 +57,7 @@ static int refuse_locked(const leat_loader *loader, leat_error *err)
     if (loader->canceled)
         return leat_fail(err, LEAT_E_CANCELED, "the loader was canceled: nothing comes any more");
     if (loader->failure.code < 0)
-        return leat_fail(err, loader->failure.code, "%s", loader->failure.message);
+        return leat_fail_as(err, &loader->failure);
     if (loader->next_batch >= loader->end_batch)
         return leat_fail(err, LEAT_E_END, "no more batches: %lld were asked for",
                          (long long)loader->end_batch);

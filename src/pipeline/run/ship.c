@@ -133,19 +133,20 @@ leat_event *leat_ship_arrived(const leat_batch *batch)
 static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t row, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
-    char why[256] = "", where[512];
+    char why[256] = "";
     int32_t c = 0;
     while (!plan->chains[c].decodes_on_device)
         c++;
     const leat_device_file *const heads =
         (const leat_device_file *)(const void *)(slot->memory + plan->chains[c].files.heads);
-    plan->source->table->describe(plan->source, heads[row].record, where, sizeof where);
     if (table_of(loader)->explain)
         table_of(loader)->explain(loader->device, why, sizeof why);
-    return leat_fail(err, LEAT_E_DATA,
-                     "%s: '%s': decode_jpeg: %s: use a map with device: cpu, which decodes it or "
-                     "says what is wrong",
-                     where, plan->tensors[c].name, why);
+    leat_fail(err, LEAT_E_DATA,
+              "'%s': decode_jpeg: %s: use a map with device: cpu, which decodes it or says what is "
+              "wrong",
+              plan->tensors[c].name, why);
+    snprintf(err->op, sizeof err->op, "decode_jpeg");
+    return leat_source_fail_in(plan->source, heads[row].record, err, LEAT_E_DATA);
 }
 
 /* Enqueues the ops that the device runs. If it refuses a file, fills the slot's error. */

@@ -76,8 +76,8 @@ static int apply_op(leat_sample *s, int32_t i, leat_error *err)
     leat_check(i >= 0 && i < s->chain->n_ops);
     leat_view out = { 0 };
     leat_plan64 drawn;
-    if (err)
-        err->message[0] = 0; /* an op may fail without a message */
+    if (err) /* an op may fail without a message, or write one without leat_fail() */
+        err->message[0] = err->file[0] = err->path[0] = 0;
     int rc = shape_after(s, i, &s->view, &out.shape, err);
     if (rc < 0 || (rc = make_room(s, i, &out, err)) < 0)
         return rc;
@@ -139,6 +139,8 @@ static int blame(const leat_sample *s, int32_t i, int rc, leat_error *err)
     rc = code_of(rc);
     const char *const op = s->chain->ops[i].op->name;
     const size_t n = strlen(op);
+    if (err)
+        snprintf(err->op, sizeof err->op, "%s", op);
     if (err && !strncmp(err->message, op, n) && err->message[n] == ':')
         return leat_fail_in(err, rc, "'%s': ", s->name);
     return leat_fail_in(err, rc, "'%s': %s: ", s->name, op);

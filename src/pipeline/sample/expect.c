@@ -130,7 +130,6 @@ static bool is_known(const leat_expect *expect, const leat_plan *plan)
 int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_error *err)
 {
     leat_scratch *scratch;
-    char where[512];
     if (!is_known(expect, plan) ||
         leat_scratch_open_within(&scratch, SCRATCH_FIRST, SCRATCH_MOST, NULL) < 0)
         return LEAT_OK;
@@ -149,8 +148,7 @@ int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_err
             rc = LEAT_OK;
             break; /* others are checked in their batches */
         }
-        source->table->describe(source, record, where, sizeof where);
-        leat_fail_in(err, rc, "%s: ", where);
+        leat_source_fail_in(source, record, err, rc);
     }
     leat_scratch_close(&scratch);
     return rc;

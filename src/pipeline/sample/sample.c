@@ -252,11 +252,8 @@ int leat_sample_run(const leat_plan *plan, leat_worker *worker, uint64_t sample,
         job.stopwatch.since = leat_clock_ns();
     begin(&job, epoch);
     const int rc = plan->caches_on_device ? make_cached_row(&job, err) : make_row(&job, err);
-    if (rc < 0) {
-        char where[512];
-        plan->source->table->describe(plan->source, record, where, sizeof where);
-        return leat_fail_in(err, rc, "%s: ", where);
-    }
+    if (rc < 0)
+        return leat_source_fail_in(plan->source, record, err, rc);
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (job.samples[c].seek)
             count_seek(job.samples[c].seek, &worker->trace);

@@ -95,6 +95,13 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
     part->source->table->describe(part->source, record - part->first, text, size);
 }
 
+static const char *file_of(const leat_source *base, uint64_t record)
+{
+    const leat_nested_part *const part = leat_nested_part_of(parts_of(base), record);
+    const leat_source_table *const table = part->source->table;
+    return table->file ? table->file(part->source, record - part->first) : NULL;
+}
+
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
     return leat_nested_stamp(parts_of(base), out, err);
@@ -160,6 +167,7 @@ int leat_combined_open(const leat_source_table *kind, const leat_node *sources,
         return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", kind->kind.name, sizeof *source);
     source->table = *kind;
     source->table.describe = describe;
+    source->table.file = file_of;
     source->table.stamp = stamp;
     source->table.close = close_combined;
     source->base.table = &source->table;

@@ -180,6 +180,11 @@ int leat_row_files_stamp(const leat_source *source, uint64_t *out, leat_error *e
     return LEAT_OK;
 }
 
+const char *leat_row_files_path(const leat_source *source, uint64_t record)
+{
+    return leat_row_files_part_of(source, record)->path;
+}
+
 void leat_row_files_describe(const leat_source *source, uint64_t record, char *text, size_t size)
 {
     const leat_row_part *const part = leat_row_files_part_of(source, record);

@@ -268,3 +268,15 @@ int leat_source_largest_record(const leat_source *source, int64_t *most, leat_er
     }
     return LEAT_OK;
 }
+
+int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code)
+{
+    const char *const file = source->table->file ? source->table->file(source, record) : NULL;
+    char where[512];
+    source->table->describe(source, record, where, sizeof where);
+    if (err) {
+        err->record = (int64_t)record;
+        snprintf(err->file, sizeof err->file, "%s", file ? file : "");
+    }
+    return leat_fail_in(err, code, "%s: ", where);
+}

@@ -108,6 +108,8 @@ typedef struct leat_source_table {
 
     /* Writes the name of a record for messages, such as "file.tfrecord, record 7 (byte 1234)". */
     void (*describe)(const leat_source *source, uint64_t record, char *text, size_t size);
+    /* The file that a record is in (of several parts the first). NULL: it is in none; also as the function. */
+    const char *(*file)(const leat_source *source, uint64_t record);
 } leat_source_table;
 
 struct leat_source {
@@ -133,6 +135,9 @@ struct leat_source {
     const struct leat_combine *combine; /* order of the elements; NULL: the order of the records.
                                            Owned */
 };
+
+/* Puts the name of the record before the message that *err holds, and the record into its fields. */
+int leat_source_fail_in(const leat_source *source, uint64_t record, leat_error *err, int code);
 
 /* Opens `source: {NAME: options}`. */
 int leat_source_open(const leat_node *node, const leat_source_setting *setting, leat_source **out,

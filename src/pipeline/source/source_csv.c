@@ -304,4 +304,5 @@ const leat_source_table leat_source_csv = {
     .parse = parse,
     .stamp = leat_row_files_stamp,
     .describe = describe,
+    .file = leat_row_files_path,
 };

@@ -283,6 +283,11 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
     snprintf(text, size, "%s", ((const images_source *)base)->list.files[record].path);
 }
 
+static const char *file_of(const leat_source *base, uint64_t record)
+{
+    return ((const images_source *)base)->list.files[record].path;
+}
+
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 {
     const images_source *const source = (const images_source *)base;
@@ -312,4 +317,5 @@ const leat_source_table leat_source_images = {
     .known = known,
     .stamp = stamp,
     .describe = describe,
+    .file = file_of,
 };

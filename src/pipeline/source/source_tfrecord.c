@@ -124,6 +124,11 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
              s->compression ? " of the decompressed data" : "");
 }
 
+static const char *file_of(const leat_source *base, uint64_t record)
+{
+    return leat_tfrecord_shard_of((const leat_tfrecord_source *)base, record)->path;
+}
+
 int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes, size_t size,
                        uint8_t *known, leat_feature *found, leat_format_error *err)
 {
@@ -438,4 +443,5 @@ const leat_source_table leat_source_tfrecord = {
     .keep = leat_tfrecord_keep,
     .stamp = stamp,
     .describe = describe,
+    .file = file_of,
 };

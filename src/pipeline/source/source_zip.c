@@ -74,6 +74,13 @@ static void describe(const leat_source *base, uint64_t k, char *text, size_t siz
     }
 }
 
+static const char *file_of(const leat_source *base, uint64_t k)
+{
+    const leat_nested_part *const part = &((const zip_source *)base)->parts.list[0];
+    const leat_source_table *const table = part->source->table;
+    return table->file ? table->file(part->source, record_of(part, k)) : NULL;
+}
+
 static void close_zip(leat_source *base)
 {
     zip_source *const source = (zip_source *)base;
@@ -166,4 +173,5 @@ const leat_source_table leat_source_zip = {
     .hint = hint,
     .stamp = stamp,
     .describe = describe,
+    .file = file_of,
 };

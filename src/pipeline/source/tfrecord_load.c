@@ -100,7 +100,7 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
     }
     /* if the file was changed while in use, report the change: it explains the error */
     const int changed = s->compression ? leat_open_file_check_now(&s->file, err) : 0;
-    return changed < 0 ? changed : leat_fail(err, why.code, "%s", why.message);
+    return changed < 0 ? changed : leat_fail_as(err, &why);
 }
 
 int leat_tfrecord_keep(const leat_source *base, uint64_t bytes, leat_error *err)
