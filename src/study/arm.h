@@ -106,6 +106,8 @@ typedef struct leat_arm_room {
 } leat_arm_room;
 /* Adds an arm that was opened and has not run yet. LEAT_OK, LEAT_E_NOMEM: all do not fit */
 int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err);
+/* Opens an arm, then adds it. LEAT_E_NOMEM tells what the others take. */
+int leat_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err);
 
 /* Frees everything; accepts half-opened arms. */
 void leat_arm_close(leat_arm *arm);

@@ -82,3 +82,16 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
     const int64_t needed = all->trainer + all->loader + all->cache;
     return all->limit && needed > all->limit ? refuse_room(room, needed, err) : LEAT_OK;
 }
+
+int leat_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
+{
+    char why[sizeof err->message];
+    const int rc = leat_arm_open(arm, err);
+    if (rc == LEAT_OK)
+        return leat_arm_room_take(room, arm, err);
+    if (rc != LEAT_E_NOMEM || room->n == 0)
+        return rc;
+    snprintf(why, sizeof why, "%s", err->message);
+    return leat_fail(err, rc, "%s; or compare fewer arms at a time (trainers that are open: %s)",
+                     why, leat_figure_bytes((double)room->all.trainer).text);
+}

@@ -179,9 +179,7 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
     int rc = LEAT_OK;
     for (size_t i = 0; i < n && rc == LEAT_OK; i++) { /* errors show before anything runs */
         if ((rc = configure(study, i, config, err)) == LEAT_OK)
-            rc = leat_arm_open(&study->arms[i], err);
-        if (rc == LEAT_OK)
-            rc = leat_arm_room_take(&room, &study->arms[i], err);
+            rc = leat_arm_room_open(&room, &study->arms[i], err);
         rc = in_arm(study, i, rc, err);
     }
     for (size_t i = 0; i < n && rc == LEAT_OK; i++)

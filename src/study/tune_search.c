@@ -81,10 +81,9 @@ static int open_arm(struct study *study, leat_arm *arm, leat_compare_arm *out,
         (rc = leat_config_copy(study->config, &arm->config, err)) < 0 ||
         (study->options.device &&
          (rc = leat_arm_set_device(arm->config, study->options.device, err)) < 0) ||
-        (rc = leat_tune_settings_apply(s, arm->config, err)) < 0 ||
-        (rc = leat_arm_open(arm, err)) < 0)
+        (rc = leat_tune_settings_apply(s, arm->config, err)) < 0)
         return rc;
-    return leat_arm_room_take(&study->room, arm, err);
+    return leat_arm_room_open(&study->room, arm, err);
 }
 
 /* A run tells how many steps fill the next one. */

@@ -91,8 +91,7 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
          (rc = leat_arm_set_device(d->config, d->options->device, err)) < 0) ||
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
-        (rc = leat_arm_open(&d->arm, err)) < 0 ||
-        (rc = leat_arm_room_take(&room, &d->arm, err)) < 0 ||
+        (rc = leat_arm_room_open(&room, &d->arm, err)) < 0 ||
         (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0 ||
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
