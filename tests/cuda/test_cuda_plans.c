@@ -119,9 +119,10 @@ static void add_model(specs *all, const char *name, int64_t size, leat_precision
                          .shards = 1,
                          .accumulate = 1,
                          .precision = precision };
-    const leat_model_nodes nodes = { root, leat_node_find(root, "model"),
-                                     leat_node_find(root, "loss"),
-                                     leat_node_find(root, "optimizer") };
+    const leat_model_nodes nodes = { .owner = root,
+                                     .layers = leat_node_find(root, "model"),
+                                     .loss = leat_node_find(root, "loss"),
+                                     .optimizer = leat_node_find(root, "optimizer") };
     if (leat_model_init(&model, &nodes, &err) < 0)
         fail_msg("%s: %s", name, err.message);
     add_convs(all, &model);
