@@ -53,6 +53,13 @@ struct limit {
     double value;
 };
 
+#define FIGURES "idle, " LEAT_SHARE_WORDS "step_ms, samples_per_s, gain, cores_taken"
+
+static bool is_share(const char *name)
+{
+    return !strcmp(name, "idle") || leat_verdict_find_share(name) < LEAT_N_SHARES;
+}
+
 /* The figure of that name; NaN: there is none. */
 static double figure(const leat_doctor_result *r, const char *name)
 {
@@ -60,7 +67,7 @@ static double figure(const leat_doctor_result *r, const char *name)
         const char *name;
         double value;
     } figures[] = {
-        { "idle", 1 - r->shares[0].share },
+        { "idle", 1 - r->shares[LEAT_SHARE_BUSY] },
         { "step_ms", r->measured_step_ms },
         { "samples_per_s", r->samples_per_s.value },
         { "gain", r->n_suggestions ? r->suggestions[0].gain : 0 },
@@ -69,43 +76,21 @@ static double figure(const leat_doctor_result *r, const char *name)
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         if (!strcmp(figures[i].name, name))
             return figures[i].value;
-    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
-        if (r->shares[i].name && !strcmp(r->shares[i].name, name))
-            return r->shares[i].share;
-    return NAN;
-}
-
-enum { N_SHARES = 9, N_FIGURES = 13 };
-
-/* Shares of the time first. */
-static const char *const figure_names[N_FIGURES] = {
-    "idle",       "busy",    "input_wait", "exposed_copy",  "launch", "sync",       "placement",
-    "other_host", "unknown", "step_ms",    "samples_per_s", "gain",   "cores_taken"
-};
-
-/* Its place in figure_names; N_FIGURES: there is no such figure. */
-static int find_figure(const char *name)
-{
-    int i = 0;
-    while (i < N_FIGURES && strcmp(figure_names[i], name) != 0)
-        i++;
-    return i;
+    return is_share(name) ? r->shares[leat_verdict_find_share(name)] : NAN;
 }
 
 static int check_figure(const struct limit *limit, bool percent, leat_error *err)
 {
-    const int figure = find_figure(limit->name);
-    if (figure == N_FIGURES)
+    static const leat_doctor_result none;
+    if (isnan(figure(&none, limit->name)))
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--fail-if '%s': there is no figure '%s'; there are idle, busy, "
-                         "input_wait, exposed_copy, launch, sync, placement, other_host, unknown, "
-                         "step_ms, samples_per_s, gain, cores_taken",
-                         limit->text, limit->name);
-    if (figure < N_SHARES && !percent && limit->value > 1)
+                         "--fail-if '%s': there is no figure '%s'; there are " FIGURES, limit->text,
+                         limit->name);
+    if (is_share(limit->name) && !percent && limit->value > 1)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--fail-if '%s': %s is a share from 0 to 1; write %g%%, or %g",
                          limit->text, limit->name, limit->value, limit->value / 100);
-    if (figure >= N_SHARES && percent && strcmp(limit->name, "gain") != 0)
+    if (!is_share(limit->name) && percent && strcmp(limit->name, "gain") != 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "--fail-if '%s': %s is no share; leave out the %%",
                          limit->text, limit->name);
     return LEAT_OK;
@@ -171,9 +156,10 @@ static int judge(const leat_texts *texts, const leat_doctor_result *r)
         if (parse_limit(texts->values[i], &limit, NULL) < 0 || !holds(&limit, r))
             continue;
         fflush(stdout);
+        const leat_verdict_row *const verdict = leat_verdict_about(r->verdict.kind);
         fprintf(stderr, "leat doctor: --fail-if '%s' holds: %s is %.4g (%s)\n", limit.text,
-                limit.name, figure(r, limit.name), r->verdict.name);
-        code = leat_doctor_report_code(r->verdict.name);
+                limit.name, figure(r, limit.name), verdict->name);
+        code = verdict->code;
     }
     return code;
 }
@@ -257,6 +243,8 @@ static int run(const leat_call *call)
     return code;
 }
 
+#define VERDICT_CODE(id, name, code, ...) #code " " name ", "
+
 const leat_command leat_command_doctor = {
     .name = "doctor",
     .summary = "say what limits a training job, how much could be gained, and what to change",
@@ -267,23 +255,19 @@ const leat_command leat_command_doctor = {
         "verdict. Then it tries changes: it measures the parts again with each change, and "
         "prints the step time that follows from them and the values to write into the config. "
         "--verify runs the job with the first change and compares.\n\n"
-        "Verdicts: input-bound, transfer-bound, compute-bound, launch-bound, sync-bound, "
-        "placement, shared-cores, warm-up, environment, inconclusive; docs/measuring.md says what "
-        "each needs. "
+        "Verdicts: " LEAT_VERDICT_NAMES "each explained in docs/measuring.md. "
         "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"
-        "--fail-if is for scripts. Figures: idle, busy, input_wait, exposed_copy, launch, sync, "
-        "placement, other_host, unknown (shares of the time, 0.1 or 10%), step_ms, samples_per_s, "
-        "gain (of "
-        "the best suggestion; 0 if the verdict is environment, as nothing is tried then), "
-        "cores_taken. If one of them holds, the exit code names the verdict: "
-        "10 input-bound, 11 transfer-bound, 12 launch-bound, 13 sync-bound, 14 shared-cores, 15 "
-        "compute-bound, 16 warm-up, 17 placement, 20 environment, 21 inconclusive. Otherwise it is "
-        "0; 1 and 2 "
-        "are errors.\n\n"
-        "--devices A,B measures the step alone on two devices at several batch sizes and prints "
-        "the size from which on the other one is faster, checked at half and twice that size, "
-        "and after how many steps a longer start-up has paid off. One device may be faster at "
-        "all sizes.",
+        "--fail-if is for scripts. Figures: " FIGURES " (all but the last four are shares of the "
+        "time, 0.1 or 10%; the gain is that of the best suggestion, and 0 if other programs used "
+        "the CPU, as nothing is tried then). If one of them holds, the exit code names the "
+        "verdict: " LEAT_VERDICT_LIST(VERDICT_CODE) "and otherwise it is 0; 1 and 2 are errors.\n\n"
+                                                    "--devices A,B measures the step alone on two "
+                                                    "devices at several batch sizes and prints "
+                                                    "the size from which on the other one is "
+                                                    "faster, checked at half and twice that size, "
+                                                    "and after how many steps a longer start-up "
+                                                    "has paid off. One device may be faster at "
+                                                    "all sizes.",
     .example = "  leat doctor examples/cifar10.yaml\n"
                "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
                "  leat doctor examples/mlp.yaml --devices 'cpu,sim:h200 {host: eager}'\n"

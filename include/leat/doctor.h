@@ -21,7 +21,6 @@ extern "C" {
 #define LEAT_DOCTOR_MAX_WHERE       96
 #define LEAT_DOCTOR_MAX_LINES       800
 #define LEAT_DOCTOR_MAX_VALUES      256
-#define LEAT_DOCTOR_SHARES          8
 
 /* All zero is the default. */
 typedef struct leat_doctor_options {
@@ -36,14 +35,6 @@ typedef struct leat_doctor_options {
     void *user;
 } leat_doctor_options;
 
-typedef struct leat_doctor_verdict {
-    char name[24];      /* class: "input-bound", "compute-bound", … */
-    char label[48];     /* cause within the class: "decode: serial"; "": none */
-    char severity[12];  /* "high", "moderate", "low"; "none": nothing to fix */
-    char also[24];      /* a second class whose part is as slow within 5 %; "": none */
-    char sentence[240]; /* what it means, in plain English; without numbers */
-} leat_doctor_verdict;
-
 /* A measured number and what it means. */
 typedef struct leat_doctor_evidence {
     char name[32];
@@ -55,17 +46,10 @@ typedef struct leat_doctor_evidence {
 /* The rate of one part that runs alone. */
 typedef struct leat_doctor_capacity {
     char name[64];
-    char kind[16]; /* "stage", "loader", "copy", "step", "step_queued", "first_batch", "shared" */
+    leat_part part;
     leat_estimate samples_per_s;
     double step_ms; /* of as many samples as a step has */
 } leat_doctor_capacity;
-
-typedef struct leat_doctor_share {
-    /* "busy", "input_wait", "exposed_copy", "launch", "sync", "placement", "other_host", "unknown". */
-    const char *name;
-    double share; /* of the wall time of a step */
-    double ms;
-} leat_doctor_share;
 
 typedef struct leat_doctor_cost {
     const char *name; /* "open plan", "open device", "build model", … */
@@ -103,17 +87,18 @@ typedef struct leat_doctor_result {
     double batch;       /* samples per step, mean */
     int64_t batch_size; /* as configured; after bucket_by_length the largest */
     double uncached;    /* as in leat_compare_arm */
-    leat_doctor_verdict verdict;
+    leat_verdict verdict;
+    char sentence[240]; /* what it means, in plain English; without numbers */
     int32_t n_evidence;
     leat_doctor_evidence evidence[LEAT_DOCTOR_MAX_EVIDENCE];
     int32_t n_capacities;
     leat_doctor_capacity capacities[LEAT_DOCTOR_MAX_CAPACITIES];
-    leat_doctor_share shares[LEAT_DOCTOR_SHARES]; /* sum 1 */
-    leat_meter meter;                             /* the job as it runs */
+    double shares[LEAT_N_SHARES]; /* by leat_share, of the wall time of a step; sum 1 */
+    leat_meter meter;             /* the job as it runs */
     leat_estimate samples_per_s;
     double measured_step_ms, predicted_step_ms;
-    char next_wall[64]; /* the next bottleneck; "": none is known */
-    double next_wall_step_ms;
+    leat_part next_limit; /* the next bottleneck; LEAT_PART_NONE: none is known */
+    double next_limit_step_ms;
     double probe; /* rise of the step time per time added to the device's work: 1 is critical, 0 has
                      slack; -1: not needed, or noise hides it */
     int32_t n_one_time;

@@ -26,6 +26,7 @@
 #include "leat/tensor.h"
 #include "leat/train.h"
 #include "leat/tune.h"
+#include "leat/verdict.h"
 #include "leat/whatif.h"
 
 #endif

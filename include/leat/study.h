@@ -7,6 +7,7 @@
 #include "leat/config.h"
 #include "leat/experiment.h"
 #include "leat/meter.h"
+#include "leat/verdict.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -62,11 +63,8 @@ typedef struct leat_compare_arm {
      * file, or, 1, it lies on the device and ends with each run. So runs make these as in a first epoch. 0: all were in
      * it, or there is no cache. */
     double uncached;
-    char verdict[24];   /* "input-bound", "compute-bound", …: docs/measuring.md lists them */
-    char label[48];     /* the cause within it, such as "decode: serial"; "": none */
-    char severity[12];  /* "high", "moderate", "low"; "none": nothing to fix */
-    char also[24];      /* a second verdict whose part is within 5 %; "": none */
-    char sentence[512]; /* what limited this arm, with its numbers */
+    leat_verdict verdict;
+    char sentence[592]; /* what limited this arm, with its numbers */
 } leat_compare_arm;
 
 typedef struct leat_compare_result {

@@ -14,10 +14,10 @@
 
 #include "arm.h"
 #include "bootstrap.h"
+#include "compare_words.h"
 #include "other_processes.h"
 #include "rounds.h"
 #include "vary.h"
-#include "verdict.h"
 
 enum {
     LEAST_ROUNDS = 5, /* when the number of rounds is not given */
@@ -121,7 +121,7 @@ static void conclude(struct study *study, const leat_arm *arm)
     leat_facts_of(arm, &facts);
     facts.cores = result->cores;
     facts.taken = result->cores_taken;
-    leat_verdict_arm(arm->out, &facts);
+    leat_compare_words_arm(arm->out, &facts);
     if (arm->out->steps > result->steps)
         result->steps = arm->out->steps;
     if (arm->out->warmup_steps > result->warmup_steps)
@@ -249,7 +249,7 @@ int leat_compare(const leat_config *config, const char *const *vary, size_t n_va
         goto done;
     for (int32_t i = 0; i < out->n_arms; i++)
         conclude(study, &study->arms[i]);
-    leat_verdict_summary(out);
+    leat_compare_words_all(out);
 done:
     for (size_t i = 0; i < LEAT_COMPARE_MAX_ARMS; i++)
         leat_arm_close(&study->arms[i]);

@@ -4,7 +4,6 @@
 #include "diagnose.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "forecast.h"
@@ -36,17 +35,17 @@ static bool reaches(leat_estimate of)
     return of.high >= REACHES && of.value >= NEVER_BELOW;
 }
 
-static const char *severity_of(double share, struct severity at)
+static leat_severity severity_of(double share, struct severity at)
 {
-    return share >= at.high ? "high" : share >= at.moderate ? "moderate" : "low";
+    return share >= at.high       ? LEAT_SEVERITY_HIGH
+           : share >= at.moderate ? LEAT_SEVERITY_MODERATE
+                                  : LEAT_SEVERITY_LOW;
 }
 
-static void say(leat_diagnosis *d, const char *name, const char *label, const char *severity,
+static void say(leat_diagnosis *d, leat_verdict_kind kind, leat_cause cause, leat_severity severity,
                 const char *why)
 {
-    d->name = name;
-    d->severity = severity;
-    snprintf(d->label, sizeof d->label, "%s", label);
+    d->verdict = (leat_verdict){ .kind = kind, .cause = cause, .severity = severity };
     snprintf(d->why, sizeof d->why, "%s", why);
 }
 
@@ -56,21 +55,34 @@ static double beyond_step(const leat_facts *f)
     return f->of_step.value < 1 ? 1 - f->of_step.value : 0;
 }
 
-static void say_unclear(const leat_facts *f, leat_diagnosis *d)
+static bool is_stopped(const leat_facts *f)
+{
+    return f->throttled >= STOPPED_COUNTS;
+}
+
+/* Other processes, or a CPU limit, took cores. */
+static bool is_taken(const leat_facts *f)
+{
+    return is_stopped(f) || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
+}
+
+static void say_unclear(const leat_facts *f, const char *unused, leat_diagnosis *d)
 {
     char why[160], share[32];
-    const bool stopped = f->throttled >= STOPPED_COUNTS;
-    if (stopped || (f->cores && f->taken >= TAKEN_COUNTS * f->cores)) {
-        leat_text(share, sizeof share, "%.0f %%",
-                  100 * (stopped ? f->throttled : f->taken / f->cores));
-        snprintf(why, sizeof why,
-                 stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
-                         : "other processes used %s of the CPUs; measure on a quiet machine",
-                 share);
-        say(d, "environment", stopped ? "cpu-limit" : "busy-neighbour", "moderate", why);
-    } else
-        say(d, "inconclusive", "", "none",
+    const bool stopped = is_stopped(f);
+    (void)unused;
+    if (!is_taken(f)) {
+        say(d, LEAT_VERDICT_INCONCLUSIVE, LEAT_CAUSE_NONE, LEAT_SEVERITY_NONE,
             "the rounds differ too much, or nothing measured explains the rate; run longer");
+        return;
+    }
+    leat_text(share, sizeof share, "%.0f %%", 100 * (stopped ? f->throttled : f->taken / f->cores));
+    snprintf(why, sizeof why,
+             stopped ? "a CPU limit stopped the process for %s of the time; raise the limit"
+                     : "other processes used %s of the CPUs; measure on a quiet machine",
+             share);
+    say(d, LEAT_VERDICT_ENVIRONMENT, stopped ? LEAT_CAUSE_CPU_LIMIT : LEAT_CAUSE_BUSY_NEIGHBOUR,
+        LEAT_SEVERITY_MODERATE, why);
 }
 
 /* --- input ----------------------------------------------------------------------------------- */
@@ -82,17 +94,12 @@ static bool copies_hold_workers(const leat_facts *f)
     return f->copying >= 0.4 && f->reads_in_flight < 0.5 && (f->pageable || f->asleep >= 0.25);
 }
 
-static const char *transfer_label(const leat_facts *f)
+static leat_cause transfer_cause(const leat_facts *f)
 {
-    return f->pageable                                       ? "pageable"
-           : !f->overlaps                                    ? "not-overlapped"
-           : f->copy_bytes < SMALL_COPY && f->copy_bytes > 0 ? "small-copies"
-                                                             : "bus-saturated";
-}
-
-static bool is_taken(const leat_facts *f)
-{
-    return f->throttled >= STOPPED_COUNTS || (f->cores && f->taken >= TAKEN_COUNTS * f->cores);
+    return f->pageable                                       ? LEAT_CAUSE_PAGEABLE
+           : !f->overlaps                                    ? LEAT_CAUSE_NOT_OVERLAPPED
+           : f->copy_bytes < SMALL_COPY && f->copy_bytes > 0 ? LEAT_CAUSE_SMALL_COPIES
+                                                             : LEAT_CAUSE_BUS_SATURATED;
 }
 
 /* The workers compute, other processes take their cores, and with these cores the loader would keep up with the
@@ -106,25 +113,27 @@ static bool others_bind(const leat_facts *f)
            f->loader_cpu_ns <= NEVER_BELOW * workers * step;
 }
 
-/* The loader limits the job. copies_bind: share of its time from which on copies are the reason. */
-static void say_input(const leat_facts *f, double copies_bind, const char *why, leat_diagnosis *d)
+/* The loader limits the job. If copies take most of its time, they are the reason. */
+static void say_input(const leat_facts *f, const char *why, leat_diagnosis *d)
 {
-    char label[48];
-    const bool holds = f->overlaps && f->copying < copies_bind && copies_hold_workers(f);
-    if (holds || f->copying >= copies_bind) {
-        say(d, "transfer-bound", holds && !f->pageable ? "not-overlapped" : transfer_label(f),
+    const bool copies = f->copying >= (f->overlaps ? BUSY_ENOUGH : 0.5);
+    const bool holds = f->overlaps && !copies && copies_hold_workers(f);
+    if (holds || copies) {
+        say(d, LEAT_VERDICT_TRANSFER_BOUND,
+            holds && !f->pageable ? LEAT_CAUSE_NOT_OVERLAPPED : transfer_cause(f),
             severity_of(beyond_step(f), COPY),
             holds ? "copies and the workers wait for each other"
                   : "the device waits for copies of batches");
         return;
     }
     if (others_bind(f)) {
-        say_unclear(f, d);
+        say_unclear(f, NULL, d);
         return;
     }
-    leat_diagnose_label(f, label);
-    say(d, "input-bound", f->overlaps ? label : "not-overlapped",
-        severity_of(beyond_step(f), INPUT), why);
+    say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_NOT_OVERLAPPED, severity_of(beyond_step(f), INPUT),
+        why);
+    if (f->overlaps)
+        leat_diagnose_stage(f, &d->verdict);
 }
 
 /* --- the others ------------------------------------------------------------------------------ */
@@ -136,18 +145,20 @@ static void say_placement(const leat_facts *f, double share, const char *of, lea
     leat_text(why, sizeof why,
               "layers on other devices, and %.3g copies between devices, take %.0f %% of the %s",
               f->meter.crossings, 100 * share, of);
-    say(d, "placement", f->placed, severity_of(share, HOST), why);
+    say(d, LEAT_VERDICT_PLACEMENT, LEAT_CAUSE_NONE, severity_of(share, HOST), why);
+    snprintf(d->verdict.where, sizeof d->verdict.where, "%s", f->placed);
 }
 
-static void say_step(const leat_facts *f, leat_diagnosis *d)
+static void say_step(const leat_facts *f, const char *unused, leat_diagnosis *d)
 {
     char why[160], text[16];
+    (void)unused;
     const leat_forecast m = leat_forecast_of(f);
     const double sync = m.step > 0 ? m.sync / m.step : 0;
     const double placed = m.step > 0 ? m.placed / m.step : 0;
     const double idle = m.step > 0 ? 1 - m.queued / m.step : f->on_host ? 0 : 1 - f->step_busy;
     if (idle <= 1 - BUSY_ENOUGH) {
-        say(d, "compute-bound", "", "none",
+        say(d, LEAT_VERDICT_COMPUTE_BOUND, LEAT_CAUSE_NONE, LEAT_SEVERITY_NONE,
             f->overlaps  ? "nothing to fix in the input"
             : f->threads ? "nothing overlaps (prefetch 0), but batches take little time"
                          : "nothing overlaps (engine.threads 0), but batches take little time");
@@ -166,19 +177,8 @@ static void say_step(const leat_facts *f, leat_diagnosis *d)
                  "the device idles %s of the step while the host waits for a result", text);
     else
         snprintf(why, sizeof why, "launching kernels takes %s of the step itself", text);
-    say(d, waits ? "sync-bound" : "launch-bound", "", severity_of(share, HOST), why);
-}
-
-/* With prefetch 0, or without workers, each batch starts after the step, so the times of both add up. */
-static void say_alternating(const leat_facts *f, leat_diagnosis *d)
-{
-    if (reaches(f->of_step))
-        say_step(f, d);
-    else
-        say_input(f, 0.5,
-                  f->threads ? "nothing overlaps (prefetch 0): each step waits for its batch"
-                             : "nothing overlaps (engine.threads 0): each step waits for its batch",
-                  d);
+    say(d, waits ? LEAT_VERDICT_SYNC_BOUND : LEAT_VERDICT_LAUNCH_BOUND, LEAT_CAUSE_NONE,
+        severity_of(share, HOST), why);
 }
 
 /* The cores suffice for the loader or the step alone, but not for both together. */
@@ -189,9 +189,9 @@ static void say_shared(const leat_facts *f, leat_diagnosis *d)
     const bool full = m.shared > 0 && run <= EXPLAINS * m.shared;
     const double quiet = m.shared * leat_forecast_cores(f) / (f->cores ? f->cores : 1);
     if (is_taken(f) && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
-        say_unclear(f, d);
+        say_unclear(f, NULL, d);
     else
-        say(d, "shared-cores", full ? "cores-full" : "trainer-starved",
+        say(d, LEAT_VERDICT_SHARED_CORES, full ? LEAT_CAUSE_CORES_FULL : LEAT_CAUSE_TRAINER_STARVED,
             severity_of(beyond_step(f), INPUT),
             full ? "workers and trainer share the cores, and together they need all of them"
                  : "workers and trainer share the cores: workers took the trainer's core");
@@ -219,44 +219,36 @@ static double mostly_placed(const leat_facts *f)
     return placed >= HOST.moderate && placed >= 0.5 * (1 - f->meter.busy) ? placed : 0;
 }
 
+static const char DRIVER_STARVED[] = "workers took the core of the thread that feeds the device";
+
+static void say_driver_starved(const leat_facts *f, const char *why, leat_diagnosis *d)
+{
+    say(d, LEAT_VERDICT_SHARED_CORES, LEAT_CAUSE_DRIVER_STARVED, severity_of(beyond_step(f), INPUT),
+        why);
+}
+
 /* The step is slower in the loop than alone, although the loader is fast enough. */
-static void say_slower_step(const leat_facts *f, leat_diagnosis *d)
+static void say_slower_step(const leat_facts *f, const char *unused, leat_diagnosis *d)
 {
     const double copy = exposed_copies(f), wait = f->meter.input_wait, placed = mostly_placed(f);
+    (void)unused;
     if (is_taken(f))
-        say_unclear(f, d);
+        say_unclear(f, NULL, d);
     else if (placed > 0) /* on the CPU they are slower beside the workers */
         say_placement(f, placed, "time", d);
     else if (copy >= COPY_COUNTS && f->of_step.value >= REACHES * (1 - copy))
-        say(d, "transfer-bound", f->pageable ? "pageable" : "not-overlapped",
-            severity_of(copy, COPY), "each step waits for the copy of its batch");
+        say(d, LEAT_VERDICT_TRANSFER_BOUND,
+            f->pageable ? LEAT_CAUSE_PAGEABLE : LEAT_CAUSE_NOT_OVERLAPPED, severity_of(copy, COPY),
+            "each step waits for the copy of its batch");
     else if (f->cores && f->run_cores >= CORES_FULL * f->cores)
-        say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
-            "workers took the core of the thread that feeds the device");
+        say_driver_starved(f, DRIVER_STARVED, d);
     else if (wait >= WAIT_COUNTS && f->of_step.value >= REACHES * (1 - wait))
-        say(d, "input-bound", "ordering", severity_of(wait, INPUT),
+        say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_ORDERING, severity_of(wait, INPUT),
             "the loader keeps up on average, but batches come unevenly");
     else if (waits_for_host(f))
-        say_step(f, d);
+        say_step(f, NULL, d);
     else
-        say_unclear(f, d);
-}
-
-/* A part that is about as slow as the slowest is named, too. */
-static void name_second(const leat_facts *f, leat_diagnosis *d)
-{
-    const leat_forecast m = leat_forecast_of(f);
-    const bool step = !strcmp(d->name, "compute-bound") || !strcmp(d->name, "launch-bound") ||
-                      !strcmp(d->name, "sync-bound") || !strcmp(d->name, "placement");
-    const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->name, "transfer-bound");
-    leat_diagnosis other = { .name = "" };
-    if (step && m.loader * TIE >= m.step)
-        say_input(f, BUSY_ENOUGH, "", &other);
-    else if (input && m.step * TIE >= m.loader)
-        say_step(f, &other);
-    else
-        return;
-    d->also = other.name;
+        say_unclear(f, NULL, d);
 }
 
 /* The loader takes far longer than the CPU work of both, divided by the cores: cores are not the reason. */
@@ -282,14 +274,15 @@ static bool workers_hinder(const leat_facts *f)
 }
 
 /* On the CPU the step takes longer in the loop than alone, or input and step do not reach their own rates. */
-static void say_on_host(const leat_facts *f, leat_diagnosis *d)
+static void say_on_host(const leat_facts *f, const char *unused, leat_diagnosis *d)
 {
+    (void)unused;
     if (f->loader_of_step.value < 1 || workers_hinder(f))
         say_shared(f, d);
     else if (f->of_step.value >= NEVER_BELOW)
-        say_step(f, d);
+        say_step(f, NULL, d);
     else
-        say_unclear(f, d);
+        say_unclear(f, NULL, d);
 }
 
 /* The device waits for the thread that feeds it, not for batches, and all cores are busy. */
@@ -301,39 +294,116 @@ static bool hardly_waits(const leat_facts *f)
            f->cores && !is_taken(f) && f->run_cores >= CORES_FULL * f->cores;
 }
 
-static void say_overlapped(const leat_facts *f, leat_diagnosis *d)
+/* --- the rules ------------------------------------------------------------------------------- */
+
+static bool is_unsure(const leat_facts *f)
 {
     const leat_estimate slack = f->loader_of_step;
-    const bool sure =
-        slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH);
-    const bool input = slack.value < 1;
-    if (!sure)
-        say_unclear(f, d);
-    else if (reaches(f->of_step)) /* both rates may match; the step is tested first */
-        say_step(f, d);
-    else if (input && reaches(f->of_loader))
-        say_input(f, BUSY_ENOUGH, "the device waits for batches", d);
-    else if (!input && mostly_placed(f) > 0)
-        say_slower_step(f, d);
-    else if (f->on_host && input && cores_suffice(f))
-        say_input(f, BUSY_ENOUGH, "the step waits for batches, and cores are not the reason", d);
-    else if (f->on_host && input && step_is_small(f))
-        say_input(f, BUSY_ENOUGH, "the step waits for batches, and uses few of the cores", d);
-    else if (f->on_host)
-        say_on_host(f, d);
-    else if (input && f->of_loader.value >= NEAR_ENOUGH && hardly_waits(f))
-        say(d, "shared-cores", "driver-starved", severity_of(beyond_step(f), INPUT),
-            "workers took the core of the thread that feeds the device");
-    else if (input && f->of_loader.value >= NEAR_ENOUGH)
-        say_input(
-            f, BUSY_ENOUGH,
-            "the device waits for batches, and the training loop uses some of the workers' cores",
-            d);
-    else if (input && mostly_placed(f) == 0)
-        say_unclear(f, d);
-    else
-        say_slower_step(f, d);
-    name_second(f, d);
+    return !(slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH));
+}
+
+static bool reaches_step(const leat_facts *f)
+{
+    return reaches(f->of_step);
+}
+
+static bool input_is_slower(const leat_facts *f)
+{
+    return f->loader_of_step.value < 1;
+}
+
+static bool reaches_slower_loader(const leat_facts *f)
+{
+    return input_is_slower(f) && reaches(f->of_loader);
+}
+
+static bool nears_slower_loader(const leat_facts *f)
+{
+    return input_is_slower(f) && f->of_loader.value >= NEAR_ENOUGH;
+}
+
+static bool step_is_placed(const leat_facts *f)
+{
+    return !input_is_slower(f) && mostly_placed(f) > 0;
+}
+
+static bool host_has_cores(const leat_facts *f)
+{
+    return f->on_host && input_is_slower(f) && cores_suffice(f);
+}
+
+static bool host_step_is_small(const leat_facts *f)
+{
+    return f->on_host && input_is_slower(f) && step_is_small(f);
+}
+
+static bool is_on_host(const leat_facts *f)
+{
+    return f->on_host;
+}
+
+static bool driver_is_late(const leat_facts *f)
+{
+    return nears_slower_loader(f) && hardly_waits(f);
+}
+
+static bool input_is_no_reason(const leat_facts *f)
+{
+    return input_is_slower(f) && mostly_placed(f) == 0;
+}
+
+static bool has_workers(const leat_facts *f)
+{
+    return f->threads > 0;
+}
+
+static bool always(const leat_facts *f)
+{
+    (void)f;
+    return true;
+}
+
+/* The first that holds says the verdict. */
+struct rule {
+    bool (*holds)(const leat_facts *f);
+    void (*say)(const leat_facts *f, const char *why, leat_diagnosis *d);
+    const char *why; /* NULL: the figures say it */
+};
+
+/* Both rates may match; the step is tested first. */
+static const struct rule overlapped[] = {
+    { is_unsure, say_unclear, NULL },
+    { reaches_step, say_step, NULL },
+    { reaches_slower_loader, say_input, "the device waits for batches" },
+    { step_is_placed, say_slower_step, NULL },
+    { host_has_cores, say_input, "the step waits for batches, and cores are not the reason" },
+    { host_step_is_small, say_input, "the step waits for batches, and uses few of the cores" },
+    { is_on_host, say_on_host, NULL },
+    { driver_is_late, say_driver_starved, DRIVER_STARVED },
+    { nears_slower_loader, say_input,
+      "the device waits for batches, and the training loop uses some of the workers' cores" },
+    { input_is_no_reason, say_unclear, NULL },
+    { always, say_slower_step, NULL },
+};
+
+/* With prefetch 0, or without workers, each batch starts after the step, so the times of both add up. */
+static const struct rule alternating[] = {
+    { reaches_step, say_step, NULL },
+    { has_workers, say_input, "nothing overlaps (prefetch 0): each step waits for its batch" },
+    { always, say_input, "nothing overlaps (engine.threads 0): each step waits for its batch" },
+};
+
+/* A part that is about as slow as the slowest is named, too. */
+static void name_second(const leat_facts *f, leat_diagnosis *d)
+{
+    const leat_forecast m = leat_forecast_of(f);
+    const leat_part part = leat_verdict_about(d->verdict.kind)->part;
+    leat_diagnosis other = { .why = "" };
+    if (part == LEAT_PART_STEP && m.loader * TIE >= m.step)
+        say_input(f, "", &other);
+    else if ((part == LEAT_PART_LOADER || part == LEAT_PART_COPY) && m.step * TIE >= m.loader)
+        say_step(f, NULL, &other);
+    d->verdict.also = other.verdict.kind;
 }
 
 /* Whether the job ends before it is worth looking at its steps. */
@@ -346,19 +416,21 @@ static bool ends_early(const leat_facts *f)
 
 void leat_diagnose(const leat_facts *f, leat_diagnosis *d)
 {
-    *d = (leat_diagnosis){ .also = "" };
+    const struct rule *rule = f->overlaps ? overlapped : alternating;
     if (f->meter.n_steps > 0 && (double)f->meter.n_steps < LEAST_STEPS) {
-        say(d, "inconclusive", "too-few-steps", "none",
+        say(d, LEAT_VERDICT_INCONCLUSIVE, LEAT_CAUSE_TOO_FEW_STEPS, LEAT_SEVERITY_NONE,
             "fewer than 5 steps were measured; give more --steps or --rounds");
         return;
     }
+    while (!rule->holds(f))
+        rule++;
+    rule->say(f, rule->why, d);
     if (f->overlaps)
-        say_overlapped(f, d);
-    else
-        say_alternating(f, d);
+        name_second(f, d);
     if (ends_early(f)) {
-        d->also = d->name;
-        say(d, "warm-up", "", "moderate",
+        const leat_verdict_kind also = d->verdict.kind;
+        say(d, LEAT_VERDICT_WARM_UP, LEAT_CAUSE_NONE, LEAT_SEVERITY_MODERATE,
             "one-time costs are half of the job or more; a longer run divides them");
+        d->verdict.also = also;
     }
 }

@@ -51,36 +51,38 @@ static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
             (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));
 }
 
-static const char *manner_of(const leat_facts *f, const leat_stage_fact *stage)
+static leat_cause manner_of(const leat_facts *f, const leat_stage_fact *stage)
 {
     if (waits_inside(f, stage))
-        return ": latency-bound";
+        return LEAT_CAUSE_LATENCY_BOUND;
     if (f->threads < f->cores)
-        return ": serial";
+        return LEAT_CAUSE_SERIAL;
     return f->loader_cores >= 0.75 * worker_cores(f) || stage->cpu_ns >= 0.9 * stage->wall_ns
-               ? ": cpu-saturated"
-               : "";
+               ? LEAT_CAUSE_CPU_SATURATED
+               : LEAT_CAUSE_NONE;
 }
 
-void leat_diagnose_label(const leat_facts *f, char label[48])
+void leat_diagnose_stage(const leat_facts *f, leat_verdict *out)
 {
     const leat_stage_fact *stage = slowest_stage(f);
-    label[0] = 0;
+    out->where[0] = 0;
+    out->cause = LEAT_CAUSE_NONE;
     if (!stage)
         return;
     const bool idle = f->asleep >= 0.5 && f->loader_cores < 0.5 * worker_cores(f);
     const bool read = strcmp(stage->name, "read") == 0 && waits_inside(f, stage);
-    if (read || (idle && f->reads_in_flight >= 0.5))
-        snprintf(label, 48, "storage");
-    else if (idle && f->threads > 1)
-        snprintf(label, 48, "ordering");
-    else /* stages of ops have the name of their tensor before a colon; "read" and "parse" do not */
-        snprintf(label, 48, "%.20s%s",
+    if (read || (idle && f->reads_in_flight >= 0.5)) {
+        out->cause = LEAT_CAUSE_STORAGE;
+    } else if (idle && f->threads > 1) {
+        out->cause = LEAT_CAUSE_ORDERING;
+    } else { /* stages of ops have the name of their tensor before a colon; "read" and "parse" do not */
+        out->cause = manner_of(f, stage);
+        snprintf(out->where, sizeof out->where, "%.20s",
                  strstr(stage->name, "decode")        ? "decode"
                  : !strncmp(stage->name, "cache:", 6) ? "cache"
                  : strchr(stage->name, ':')           ? "augment"
-                                                      : stage->name,
-                 manner_of(f, stage));
+                                                      : stage->name);
+    }
 }
 
 bool leat_diagnose_waits(const leat_facts *f)

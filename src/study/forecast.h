@@ -22,19 +22,6 @@ typedef struct leat_forecast {
  * step + loader, which holds the copy. */
 leat_forecast leat_forecast_of(const leat_facts *facts);
 
-/* The parts of the wall time of a step; they sum to 1. */
-enum {
-    LEAT_SHARE_BUSY,
-    LEAT_SHARE_INPUT_WAIT,
-    LEAT_SHARE_EXPOSED_COPY,
-    LEAT_SHARE_LAUNCH,
-    LEAT_SHARE_SYNC,
-    LEAT_SHARE_PLACEMENT,
-    LEAT_SHARE_OTHER_HOST,
-    LEAT_SHARE_UNKNOWN,
-    LEAT_N_SHARES
-};
-
 /* Divides the meter's time further by means of the capacities. */
 void leat_forecast_shares(const leat_facts *facts, double shares[LEAT_N_SHARES]);
 

@@ -1,204 +1,135 @@
 /* SPDX-License-Identifier: MIT
  *
- * verdict.c: turns the figures of arms into verdicts and sentences. compare.c calls it after all rounds. It
- * measures nothing: the same figures give the same text. */
-#include "verdict.h"
+ * verdict.c: the rows of leat/verdict.h, and what their words say together. */
+#include "leat/verdict.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "diagnose.h"
+static const leat_part_row parts[LEAT_N_PARTS] = { [LEAT_PART_NONE] = { "", "", "", "" },
+#define PART_ROW(id, word, name, limit, text) [LEAT_PART_##id] = { word, name, limit, text },
+                                                   LEAT_PART_LIST(PART_ROW) };
 
-/* A share as text: "41 %", "2.3 %". */
-typedef struct {
-    char text[16];
-} percent;
+static const leat_share_row shares[LEAT_N_SHARES] = {
+#define SHARE_ROW(id, word, text, name) [LEAT_SHARE_##id] = { word, text, name },
+    LEAT_SHARE_LIST(SHARE_ROW)
+};
 
-static percent percent_of(double share)
+static const leat_verdict_row verdicts[LEAT_N_VERDICTS] = {
+    [LEAT_VERDICT_NONE] = { "", 22, LEAT_PART_NONE, LEAT_TONE_PLAIN, "", "", "" },
+#define VERDICT_ROW(id, name, code, part, tone, words, meaning, when)                              \
+    [LEAT_VERDICT_##id] = { name, code, LEAT_PART_##part, LEAT_TONE_##tone, words, meaning, when },
+    LEAT_VERDICT_LIST(VERDICT_ROW)
+};
+
+static const struct {
+    const char *name, *adds, *meaning;
+} causes[] = { [LEAT_CAUSE_NONE] = { "", "", NULL },
+#define CAUSE_ROW(id, name, adds, meaning) [LEAT_CAUSE_##id] = { name, adds, meaning },
+               LEAT_CAUSE_LIST(CAUSE_ROW) };
+
+static const char *const severities[] = {
+#define SEVERITY_ROW(id, name) [LEAT_SEVERITY_##id] = name,
+    LEAT_SEVERITY_LIST(SEVERITY_ROW)
+};
+enum { N_SEVERITIES = sizeof severities / sizeof *severities };
+
+const leat_verdict_row *leat_verdict_about(leat_verdict_kind kind)
 {
-    percent p;
-    leat_text(p.text, sizeof p.text, share < 0.0995 ? "%.1f %%" : "%.0f %%",
-              100 * (share > 0 ? share : 0));
-    return p;
+    return &verdicts[kind];
 }
 
-/* A ratio with three digits: "0.951×", "1.20×", "34.1×". */
-typedef struct {
-    char text[24];
-} ratio;
-
-static ratio ratio_of(double value)
+const leat_part_row *leat_verdict_part(leat_part part)
 {
-    ratio r;
-    leat_text(r.text, sizeof r.text, value < 1 ? "%.3f" : value < 10 ? "%.2f" : "%.1f", value);
-    return r;
+    return &parts[part];
 }
 
-/* Samples per second as text: "34,100". */
-typedef struct {
-    char text[32];
-} rate;
-
-static rate rate_of(double per_s)
+const leat_share_row *leat_verdict_share(leat_share share)
 {
-    rate r;
-    char digits[24];
-    const int n = snprintf(digits, sizeof digits, "%.0f", per_s < 1e15 ? per_s : 1e15);
-    int at = 0;
-    for (int i = 0; i < n; i++) {
-        if (i && (n - i) % 3 == 0)
-            r.text[at++] = ',';
-        r.text[at++] = digits[i];
-    }
-    r.text[at] = 0;
-    return r;
+    return &shares[share];
 }
 
-/* --- one arm --------------------------------------------------------------------------------- */
-
-/* "decode: serial" as an addition to a verdict: ", decode: serial". */
-static void say(leat_compare_arm *arm, const leat_diagnosis *d)
+const char *leat_verdict_severity(leat_severity severity)
 {
-    const leat_meter *m = &arm->meter;
-    char also[64] = "";
-    if (d->also[0])
-        snprintf(also, sizeof also, ", and %s within 5 %%", d->also);
-    snprintf(arm->sentence, sizeof arm->sentence,
-             "%s%s%s%s%s%s: %s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, "
-             "input wait %s, exposed copy %s, other %s)",
-             arm->simulated ? "simulated, " : "", d->name, d->label[0] ? " (" : "", d->label,
-             d->label[0] ? ")" : "", also, d->why, rate_of(m->samples_per_s).text,
-             rate_of(arm->loader.value).text, rate_of(arm->step.value).text,
-             percent_of(m->busy).text, percent_of(m->input_wait).text,
-             percent_of(m->exposed_copy).text, percent_of(m->other).text);
+    return severities[severity];
 }
 
-void leat_verdict_arm(leat_compare_arm *arm, const leat_facts *facts)
+int32_t leat_verdict_blames_host(leat_verdict_kind kind)
 {
-    leat_diagnosis d;
-    leat_diagnose(facts, &d);
-    snprintf(arm->verdict, sizeof arm->verdict, "%s", d.name);
-    snprintf(arm->label, sizeof arm->label, "%s", d.label);
-    snprintf(arm->severity, sizeof arm->severity, "%s", d.severity);
-    snprintf(arm->also, sizeof arm->also, "%s", d.also);
-    say(arm, &d);
+    return verdicts[kind].part == LEAT_PART_STEP && kind != LEAT_VERDICT_COMPUTE_BOUND;
 }
 
-/* --- all arms -------------------------------------------------------------------------------- */
-
-static bool differs(const leat_compare_arm *arm)
+leat_verdict_kind leat_verdict_find(const char *name)
 {
-    return arm->speedup_low > 1 || arm->speedup_high < 1;
+    int i = LEAT_N_VERDICTS - 1;
+    while (i > LEAT_VERDICT_NONE && strcmp(verdicts[i].name, name) != 0)
+        i--;
+    return (leat_verdict_kind)i;
 }
 
-/* ": device idle falls from 41 % to 2 %". It does not change if the intervals overlap or both read the same. */
-static void say_idle(const leat_compare_arm *from, const leat_compare_arm *to, char *text,
-                     size_t size)
+leat_part leat_verdict_find_part(const char *word)
 {
-    const bool falls = to->idle_high<from->idle_low, rises = to->idle_low> from->idle_high;
-    const percent before = percent_of(from->idle), after = percent_of(to->idle);
-    if (!strcmp(before.text, after.text))
-        snprintf(text, size, ": device idle stays at %s", after.text);
-    else if (falls || rises)
-        snprintf(text, size, ": device idle %s from %s to %s", falls ? "falls" : "rises",
-                 before.text, after.text);
-    else
-        snprintf(text, size, ": device idle does not change measurably");
+    int i = LEAT_N_PARTS - 1;
+    while (i > LEAT_PART_NONE && strcmp(parts[i].word, word) != 0)
+        i--;
+    return (leat_part)i;
 }
 
-/* Lists the arms whose intervals overlap with that of the named arm. */
-static void say_ties(const leat_compare_result *result, const leat_compare_arm *arm, char *text,
-                     size_t size)
+leat_share leat_verdict_find_share(const char *word)
 {
-    const leat_compare_arm *other = NULL;
-    int n = 0;
-    text[0] = 0;
-    for (int32_t i = 1; i < result->n_arms; i++) {
-        const leat_compare_arm *each = &result->arms[i];
-        if (each == arm || each->speedup_high < arm->speedup_low ||
-            each->speedup_low > arm->speedup_high)
-            continue;
-        other = each;
-        n++;
-    }
-    if (n == 1)
-        snprintf(text, size, "; %.160s does not differ from it measurably", other->name);
-    else if (n > 1)
-        snprintf(text, size, "; %d others do not differ from it measurably", n);
+    int i = 0;
+    while (i < LEAT_N_SHARES && strcmp(shares[i].word, word) != 0)
+        i++;
+    return (leat_share)i;
 }
 
-static void say_difference(leat_compare_result *result, const leat_compare_arm *arm)
+leat_severity leat_verdict_find_severity(const char *name)
 {
-    char idle[96], ties[256];
-    say_idle(&result->arms[0], arm, idle, sizeof idle);
-    say_ties(result, arm, ties, sizeof ties);
-    snprintf(result->summary, sizeof result->summary,
-             "%.160s makes training %s× as fast as %.160s (95 %% interval %s–%s×)%s%s", arm->name,
-             ratio_of(arm->speedup).text, result->arms[0].name, ratio_of(arm->speedup_low).text,
-             ratio_of(arm->speedup_high).text, idle, ties);
+    int i = N_SEVERITIES - 1;
+    while (i > LEAT_SEVERITY_NONE && strcmp(severities[i], name) != 0)
+        i--;
+    return (leat_severity)i;
 }
 
-static void say_no_difference(leat_compare_result *result)
+const char *leat_verdict_label(const leat_verdict *v, char text[LEAT_VERDICT_LABEL])
 {
-    double low = result->arms[1].speedup_low, high = result->arms[1].speedup_high;
-    for (int32_t i = 2; i < result->n_arms; i++) {
-        low = result->arms[i].speedup_low < low ? result->arms[i].speedup_low : low;
-        high = result->arms[i].speedup_high > high ? result->arms[i].speedup_high : high;
-    }
-    const char *base = result->arms[0].name;
-    if (result->rounds < LEAT_VERDICT_MIN_ROUNDS)
-        snprintf(result->summary, sizeof result->summary,
-                 "fewer than %d rounds: too few to claim a difference; speed against %.160s is "
-                 "within %s–%s×",
-                 LEAT_VERDICT_MIN_ROUNDS, base, ratio_of(low).text, ratio_of(high).text);
-    else
-        snprintf(result->summary, sizeof result->summary,
-                 "no arm is faster or slower than %.160s beyond noise (95 %% intervals within "
-                 "%s–%s×)",
-                 base, ratio_of(low).text, ratio_of(high).text);
+    const char *const cause = causes[v->cause].name;
+    snprintf(text, LEAT_VERDICT_LABEL, "%s%s%s", v->where, v->where[0] && *cause ? ": " : "",
+             cause);
+    return text;
 }
 
-/* The arm for the summary: the fastest that differs from arm 0, or the slowest if all of them are slower.
- * NULL: none differs. */
-static const leat_compare_arm *notable(const leat_compare_result *result)
+/* What is true besides: of a job that is too short, what limits its steps. */
+static void say_also(const leat_verdict *v, char *text, size_t size)
 {
-    const leat_compare_arm *fastest = NULL, *slowest = NULL;
-    for (int32_t i = 1; i < result->n_arms; i++) {
-        const leat_compare_arm *arm = &result->arms[i];
-        if (!differs(arm))
-            continue;
-        if (!fastest || arm->speedup > fastest->speedup)
-            fastest = arm;
-        if (!slowest || arm->speedup < slowest->speedup)
-            slowest = arm;
-    }
-    return fastest && fastest->speedup_low > 1 ? fastest : slowest;
+    const bool short_job = v->kind == LEAT_VERDICT_WARM_UP;
+    const leat_verdict_row *const also = leat_verdict_about(v->also);
+    if (also->tone == LEAT_TONE_OPEN)
+        snprintf(text, size, " %s is not clear%s.",
+                 short_job ? "What limits its steps" : "Whether the input is as slow",
+                 v->also == LEAT_VERDICT_ENVIRONMENT ? ": other programs used the CPU" : "");
+    else if (v->also == LEAT_VERDICT_SHARED_CORES)
+        snprintf(text, size, " In its steps, input and training need the same cores.");
+    else if (v->also != LEAT_VERDICT_NONE)
+        snprintf(text, size,
+                 short_job ? " Its steps are %s." : " It is %s as well: both parts are as slow.",
+                 also->name);
 }
 
-/* Ending of the summary; "" if nothing is simulated. */
-static const char *simulated_note(const leat_compare_result *result)
+/* Of copies, too, "not-overlapped" says when they happen. */
+static const char *meaning_of(const leat_verdict *v)
 {
-    int32_t n = 0;
-    for (int32_t i = 0; i < result->n_arms; i++)
-        n += result->arms[i].simulated != 0;
-    return n == 0 ? "" : n == result->n_arms ? " (simulated)" : " (arms in part simulated)";
+    if (v->kind == LEAT_VERDICT_TRANSFER_BOUND && v->cause == LEAT_CAUSE_NOT_OVERLAPPED)
+        return "Each batch is copied after a step, not during it.";
+    const char *const own = causes[v->cause].meaning;
+    return own ? own : leat_verdict_about(v->kind)->meaning;
 }
 
-void leat_verdict_summary(leat_compare_result *result)
+const char *leat_verdict_sentence(const leat_verdict *v, char *text, size_t size)
 {
-    const leat_compare_arm *arm =
-        result->rounds >= LEAT_VERDICT_MIN_ROUNDS ? notable(result) : NULL;
-    const char *note = simulated_note(result);
-    if (result->n_arms == 1) { /* the sentence of an arm already says that it is simulated */
-        snprintf(result->summary, sizeof result->summary, "%s", result->arms[0].sentence);
-        return;
-    }
-    if (arm)
-        say_difference(result, arm);
-    else
-        say_no_difference(result);
-    const size_t n = strlen(result->summary), size = sizeof result->summary;
-    snprintf(result->summary + n, size - n, "%s", note);
+    char also[80] = "";
+    say_also(v, also, sizeof also);
+    snprintf(text, size, "%s%s%s", meaning_of(v), causes[v->cause].adds, also);
+    return text;
 }

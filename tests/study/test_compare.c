@@ -62,7 +62,7 @@ static void figures_are_those_of_the_steps(void **state)
     assert_close(arm->idle, 0.5);
     assert_close(arm->meter.samples_per_s, 32 / 200e-6);
     assert_int_equal(arm->meter.step_p50_ns, 200 * US);
-    assert_string_equal(arm->verdict, "input-bound");
+    assert_int_equal(arm->verdict.kind, LEAT_VERDICT_INPUT_BOUND);
     assert_close(arm->speedup, 1);
     arm = &result.arms[1];
     assert_string_equal(arm->name, PREFETCH "=2");
@@ -70,7 +70,7 @@ static void figures_are_those_of_the_steps(void **state)
     assert_close(arm->speedup, 2);
     assert_close(arm->speedup_low, 2);
     assert_close(arm->speedup_high, 2);
-    assert_string_equal(arm->verdict, "compute-bound");
+    assert_int_equal(arm->verdict.kind, LEAT_VERDICT_COMPUTE_BOUND);
     assert_non_null(
         strstr(result.summary, PREFETCH "=2 makes training 2.00× as fast as " PREFETCH "=0"));
     assert_non_null(strstr(result.summary, "device idle falls from 50 % to 0.0 %"));
@@ -235,7 +235,7 @@ static void loader_and_step_are_measured_alone(void **state)
         assert_int_equal(arm->overlaps, i);
         assert_int_equal(arm->on_host, 1);
     }
-    assert_string_equal(result.arms[0].verdict, "input-bound");
+    assert_int_equal(result.arms[0].verdict.kind, LEAT_VERDICT_INPUT_BOUND);
     assert_true(result.cores >= 1 && result.cores_taken >= 0 && result.cores_taken <= result.cores);
 }
 

@@ -3,15 +3,17 @@
  * test_diagnose.c: numbers into verdicts. Each row is a job whose true limit is known. */
 #include "study/facts_fixture.h"
 
-static void assert_verdict(const leat_facts *f, const char *name, const char *label,
-                           const char *severity)
+static void assert_verdict(const leat_facts *f, leat_verdict_kind kind, const char *label,
+                           leat_severity severity)
 {
+    char got[LEAT_VERDICT_LABEL];
     leat_diagnosis d;
     leat_diagnose(f, &d);
-    if (strcmp(d.name, name) != 0 || strcmp(d.label, label) != 0 ||
-        strcmp(d.severity, severity) != 0)
-        fail_msg("%s (%s) %s, not %s (%s) %s: %s", d.name, d.label, d.severity, name, label,
-                 severity, d.why);
+    leat_verdict_label(&d.verdict, got);
+    if (d.verdict.kind != kind || strcmp(got, label) != 0 || d.verdict.severity != severity)
+        fail_msg("%s (%s) %s, not %s (%s) %s: %s", leat_verdict_about(d.verdict.kind)->name, got,
+                 leat_verdict_severity(d.verdict.severity), leat_verdict_about(kind)->name, label,
+                 leat_verdict_severity(severity), d.why);
 }
 
 /* --- input ------------------------------------------------------------------------------------- */
@@ -20,18 +22,18 @@ static void the_slowest_stage_names_the_input(void **state)
 {
     (void)state;
     leat_facts f = facts_of(10.1, 10, 2);
-    assert_verdict(&f, "input-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
     f.loader_cores = 3.9;
     set_stage(&f, 0, "read", 5, 4);
     set_stage(&f, 1, "image: decode_jpeg", 900, 890);
     set_stage(&f, 2, "image: normalize", 100, 95);
-    assert_verdict(&f, "input-bound", "decode: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "decode: cpu-saturated", LEAT_SEVERITY_HIGH);
     f.stages[2].wall_ns = 2e6;
     f.stages[2].cpu_ns = 1.9e6;
-    assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: cpu-saturated", LEAT_SEVERITY_HIGH);
     f.threads = 1;
     f.loader_cores = 1;
-    assert_verdict(&f, "input-bound", "augment: serial", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: serial", LEAT_SEVERITY_HIGH);
 }
 
 static void waiting_is_not_working(void **state)
@@ -40,30 +42,30 @@ static void waiting_is_not_working(void **state)
     leat_facts f = facts_of(10.1, 10, 2);
     f.loader_cores = 0.2;
     set_stage(&f, 0, "image: sleep", 1000, 10);
-    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
     assert_true(leat_diagnose_waits(&f));
     f.taken = 3.8; /* whatever others do, a computing stage gets more than that */
-    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
     f.taken = 0;
     set_stage(&f, 0, "image: sleep", 1000, 25);
     f.loader_cores = 1; /* neighbours leave a tenth of a core, but decoding got more */
     f.taken = 3.9;
     set_stage(&f, 1, "image: decode_jpeg", 200, 60);
-    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
     f.n_stages = 1;
     f.taken = 0;
     f.loader_cores = 3.8; /* the stage waited for a core, which others had */
-    assert_verdict(&f, "input-bound", "augment: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: cpu-saturated", LEAT_SEVERITY_HIGH);
     assert_false(leat_diagnose_waits(&f));
     f.loader_cores = 0.2;
     set_stage(&f, 0, "read", 1000, 10);
-    assert_verdict(&f, "input-bound", "storage", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "storage", LEAT_SEVERITY_HIGH);
     set_stage(&f, 0, "image: decode_jpeg", 100, 100); /* reads in flight, workers asleep */
     f.asleep = 0.8;
     f.reads_in_flight = 12;
-    assert_verdict(&f, "input-bound", "storage", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "storage", LEAT_SEVERITY_HIGH);
     f.reads_in_flight = 0; /* asleep, but not for storage: one slow sample holds the others */
-    assert_verdict(&f, "input-bound", "ordering", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
 }
 
 static void severity_is_what_could_be_saved(void **state)
@@ -71,13 +73,13 @@ static void severity_is_what_could_be_saved(void **state)
     (void)state;
     const struct {
         double run, loader, step;
-        const char *severity;
-    } rows[] = { { 10, 10, 9.3, "moderate" },
-                 { 10, 10, 8.1, "moderate" },
-                 { 10, 10, 7.9, "high" } };
+        leat_severity severity;
+    } rows[] = { { 10, 10, 9.3, LEAT_SEVERITY_MODERATE },
+                 { 10, 10, 8.1, LEAT_SEVERITY_MODERATE },
+                 { 10, 10, 7.9, LEAT_SEVERITY_HIGH } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_facts f = facts_of(rows[i].run, rows[i].loader, rows[i].step);
-        assert_verdict(&f, "input-bound", "", rows[i].severity);
+        assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", rows[i].severity);
     }
 }
 
@@ -86,9 +88,9 @@ static void uneven_batches_are_input(void **state)
     (void)state;
     leat_facts f = facts_of(10, 5, 8);
     f.meter.input_wait = 0.2;
-    assert_verdict(&f, "input-bound", "ordering", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
     f.meter.input_wait = 0.02;
-    assert_verdict(&f, "inconclusive", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
 }
 
 static void without_prefetch_times_add_up(void **state)
@@ -96,13 +98,13 @@ static void without_prefetch_times_add_up(void **state)
     (void)state;
     leat_facts f = facts_of(10, 5, 5);
     f.overlaps = false;
-    assert_verdict(&f, "input-bound", "not-overlapped", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
     assert_true(fabs(leat_forecast_of(&f).predicted - 10e6) < 1);
     f.copying = 0.6;
-    assert_verdict(&f, "transfer-bound", "not-overlapped", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
     f = facts_of(10, 0.1, 9.9);
     f.overlaps = false;
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
 }
 
 static void a_few_steps_prove_nothing(void **state)
@@ -112,13 +114,13 @@ static void a_few_steps_prove_nothing(void **state)
     f.one_time_ns = 1e12; /* nor that the job is too short */
     f.steps_of_job = 10;
     f.meter.n_steps = 4;
-    assert_verdict(&f, "inconclusive", "too-few-steps", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "too-few-steps", LEAT_SEVERITY_NONE);
     f.overlaps = false;
-    assert_verdict(&f, "inconclusive", "too-few-steps", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "too-few-steps", LEAT_SEVERITY_NONE);
     f.one_time_ns = 0;
     f.overlaps = true;
     f.meter.n_steps = 5;
-    assert_verdict(&f, "input-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
 }
 
 /* --- placement --------------------------------------------------------------------------------- */
@@ -136,25 +138,25 @@ static void layers_elsewhere_have_a_name_of_their_own(void **state)
                             .elsewhere_ns = 6e6,
                             .crossing_ns = 1e6,
                             .crossings = 4 };
-    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    assert_verdict(&f, LEAT_VERDICT_PLACEMENT, "2.dense on cpu", LEAT_SEVERITY_HIGH);
     f.of_step = within(0.8, 0.01); /* slower beside the workers, which are not the reason */
     f.run_cores = 3.9;
-    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    assert_verdict(&f, LEAT_VERDICT_PLACEMENT, "2.dense on cpu", LEAT_SEVERITY_HIGH);
     f.placement_ns = 1e6; /* launching takes longer */
     f.meter.elsewhere_ns = 0;
     f.meter.launch_p50_ns = 6000000;
     f.of_step = within(0.99, 0.01);
-    assert_verdict(&f, "launch-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_LAUNCH_BOUND, "", LEAT_SEVERITY_HIGH);
     f.placement_ns = 0.5e6; /* little */
     f.step_busy = 0.95;
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f.on_host = true; /* a run on the CPU waits for other devices, too */
     f.step_busy = 0.2;
     f.placement_ns = 7e6;
-    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    assert_verdict(&f, LEAT_VERDICT_PLACEMENT, "2.dense on cpu", LEAT_SEVERITY_HIGH);
     f.of_step = within(0.8, 0.01);
     f.meter.launch_p50_ns = 0;
-    assert_verdict(&f, "placement", "2.dense on cpu", "high");
+    assert_verdict(&f, LEAT_VERDICT_PLACEMENT, "2.dense on cpu", LEAT_SEVERITY_HIGH);
 }
 
 /* --- copies ------------------------------------------------------------------------------------ */
@@ -165,24 +167,24 @@ static void copies_bind_in_several_ways(void **state)
     leat_facts f = facts_of(10.1, 10, 2);
     f.copying = 0.95;
     f.copy_bytes = 1e7;
-    assert_verdict(&f, "transfer-bound", "bus-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "bus-saturated", LEAT_SEVERITY_HIGH);
     f.copy_bytes = 1e4;
-    assert_verdict(&f, "transfer-bound", "small-copies", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "small-copies", LEAT_SEVERITY_HIGH);
     f.pageable = true;
-    assert_verdict(&f, "transfer-bound", "pageable", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "pageable", LEAT_SEVERITY_HIGH);
     f.copying = 0.5; /* such copies take a worker's time, too */
-    assert_verdict(&f, "transfer-bound", "pageable", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "pageable", LEAT_SEVERITY_HIGH);
     f.pageable = false;
-    assert_verdict(&f, "input-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
     f.asleep = 0.5; /* workers wait until their memory is copied */
-    assert_verdict(&f, "transfer-bound", "not-overlapped", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
     f = facts_of(10, 5, 8);
     f.copying = 0.4;
     f.meter.exposed_copy = 0.2;
     f.meter.input_wait = 0;
-    assert_verdict(&f, "transfer-bound", "not-overlapped", "high");
+    assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
     f.copying = 0.01; /* the host was late, the copies are short */
-    assert_verdict(&f, "inconclusive", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
 }
 
 /* --- the step ---------------------------------------------------------------------------------- */
@@ -191,24 +193,24 @@ static void the_step_is_divided(void **state)
 {
     (void)state;
     leat_facts f = facts_of(10, 2, 10);
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f.step_busy = 0.91;
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f.step_busy = 0.88;
-    assert_verdict(&f, "launch-bound", "", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_LAUNCH_BOUND, "", LEAT_SEVERITY_MODERATE);
     f.step_busy = 0.3;
-    assert_verdict(&f, "launch-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_LAUNCH_BOUND, "", LEAT_SEVERITY_HIGH);
     f.sync_every = 1;
     f.step_free = rate_of(4); /* waits take 6 of 10 ms, launches 1 of the other 4 */
     f.step_busy = 0.75;
-    assert_verdict(&f, "sync-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_SYNC_BOUND, "", LEAT_SEVERITY_HIGH);
     const leat_forecast m = leat_forecast_of(&f);
     assert_true(fabs(m.sync - 6e6) < 1 && fabs(m.queued - 3e6) < 1);
     f.step_free = rate_of(9);
     f.step_busy = 0.5;
-    assert_verdict(&f, "launch-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_LAUNCH_BOUND, "", LEAT_SEVERITY_HIGH);
     f.on_host = true; /* nothing is launched there */
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
 }
 
 /* --- shared cores ------------------------------------------------------------------------------ */
@@ -220,51 +222,51 @@ static void cores_are_a_part_like_others(void **state)
     f.on_host = true;
     f.loader_cpu_ns = 20e6 / ROWS; /* 20 ms of loader and 19 ms of step on 4 cores */
     f.step_cpu_ns = 19e6 / ROWS;
-    assert_verdict(&f, "shared-cores", "cores-full", "high");
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "cores-full", LEAT_SEVERITY_HIGH);
     f.step_cpu_ns = 5e6 / ROWS; /* the cores would have time enough */
-    assert_verdict(&f, "shared-cores", "trainer-starved", "high");
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "trainer-starved", LEAT_SEVERITY_HIGH);
     f.taken = 1.5;
     f.cores = 4;
-    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
     /* The loader sleeps; cores are not the reason. */
     f = facts_of(10, 8.5, 2);
     f.on_host = true;
     f.loader_cpu_ns = f.step_cpu_ns = 1e6 / ROWS;
-    assert_verdict(&f, "input-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
     /* The loader computes, the step hardly does. */
     f = facts_of(10, 8.5, 2);
     f.on_host = true;
     f.loader_cpu_ns = 34e6 / ROWS;
     f.step_cpu_ns = 1e6 / ROWS;
     f.taken = 1;
-    assert_verdict(&f, "input-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
     f.step_cpu_ns = 5e6 / ROWS;
-    assert_verdict(&f, "shared-cores", "cores-full", "high");
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "cores-full", LEAT_SEVERITY_HIGH);
     /* The workers hardly compute: they cannot have taken the trainer's core. */
     f = facts_of(10, 1, 9.2);
     f.on_host = true;
     f.loader_cpu_ns = 0.3e6 / ROWS;
     f.step_cpu_ns = 18e6 / ROWS;
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f = facts_of(10, 1, 7);
     f.on_host = true;
     f.loader_cpu_ns = 0.3e6 / ROWS;
-    assert_verdict(&f, "inconclusive", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
     f.loader_cpu_ns = 1.6e6 / ROWS;
-    assert_verdict(&f, "shared-cores", "trainer-starved", "high");
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "trainer-starved", LEAT_SEVERITY_HIGH);
     /* A device whose driver thread gets no core. */
     f = facts_of(10, 5, 7.9);
     f.run_cores = 3.9;
-    assert_verdict(&f, "shared-cores", "driver-starved", "high");
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "driver-starved", LEAT_SEVERITY_HIGH);
     f.taken = 1;
-    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
     /* The loader is a little slower than the step, but hardly ever waited for: the host is late. */
     f = facts_of(5.5, 4.4, 4);
     f.run_cores = 3.9;
     f.meter = (leat_meter){ .busy = 0.7, .input_wait = 0.02, .other_start = 0.28 };
-    assert_verdict(&f, "shared-cores", "driver-starved", "high");
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "driver-starved", LEAT_SEVERITY_HIGH);
     f.meter = (leat_meter){ .busy = 0.7, .input_wait = 0.2, .other_start = 0.1 };
-    assert_verdict(&f, "input-bound", "", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
 }
 
 /* A stage without ops has a name of its own. */
@@ -275,11 +277,11 @@ static void reading_is_no_augmenting(void **state)
     f.loader_cores = 3.9;
     set_stage(&f, 0, "read", 900, 890);
     set_stage(&f, 1, "x: normalize", 100, 95);
-    assert_verdict(&f, "input-bound", "read: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "read: cpu-saturated", LEAT_SEVERITY_HIGH);
     f.stages[0].name = "parse";
-    assert_verdict(&f, "input-bound", "parse: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "parse: cpu-saturated", LEAT_SEVERITY_HIGH);
     f.stages[0].name = "cache: hit";
-    assert_verdict(&f, "input-bound", "cache: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "cache: cpu-saturated", LEAT_SEVERITY_HIGH);
 }
 
 /* --- the host ---------------------------------------------------------------------------------- */
@@ -289,17 +291,17 @@ static void what_is_not_certain_is_not_claimed(void **state)
     (void)state;
     leat_facts f = facts_of(10, 8, 9);
     f.loader_of_step = within(9. / 8, 0.4);
-    assert_verdict(&f, "inconclusive", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
     f.taken = 0.39;
-    assert_verdict(&f, "inconclusive", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
     f.taken = 0.41;
-    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
     f.taken = 0;
     f.throttled = 0.06;
-    assert_verdict(&f, "environment", "cpu-limit", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "cpu-limit", LEAT_SEVERITY_MODERATE);
     f = facts_of(10, 2, 10); /* certain, whatever the neighbours do */
     f.taken = 2;
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
 }
 
 /* Workers that compute are slow because others have their cores; with all cores the loader would keep up. */
@@ -311,19 +313,19 @@ static void neighbours_are_not_the_input(void **state)
     f.loader_cores = 2;
     f.taken = 2;
     f.loader_cpu_ns = 35e6 / ROWS; /* 8.75 ms on 4 cores */
-    assert_verdict(&f, "environment", "busy-neighbour", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
     f.loader_cpu_ns = 39e6 / ROWS; /* not certain */
-    assert_verdict(&f, "input-bound", "decode: cpu-saturated", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "decode: cpu-saturated", LEAT_SEVERITY_HIGH);
     f.loader_cpu_ns = 35e6 / ROWS;
     f.taken = 0.1; /* nobody took them: something else */
-    assert_verdict(&f, "input-bound", "decode", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "decode", LEAT_SEVERITY_HIGH);
     f.taken = 2;
     f.threads = 1; /* no core was missing */
-    assert_verdict(&f, "input-bound", "decode: serial", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "decode: serial", LEAT_SEVERITY_HIGH);
     f.threads = 4;
     f.loader_cores = 0.2; /* it sleeps, whatever the others do */
     set_stage(&f, 0, "image: sleep", 2000, 10);
-    assert_verdict(&f, "input-bound", "augment: latency-bound", "high");
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
 }
 
 /* Events around a step see no gaps inside: what the parts say holds, and launching counts as computing. */
@@ -333,17 +335,18 @@ static void without_records_of_kernels_verdicts_are_coarse(void **state)
     for (int coarse = 0; coarse < 2; coarse++) {
         leat_facts f = facts_of(10, 2, 10);
         f.step_busy = coarse ? 1 : 0.3;
-        assert_verdict(&f, coarse ? "compute-bound" : "launch-bound", "", coarse ? "none" : "high");
+        assert_verdict(&f, coarse ? LEAT_VERDICT_COMPUTE_BOUND : LEAT_VERDICT_LAUNCH_BOUND, "",
+                       coarse ? LEAT_SEVERITY_NONE : LEAT_SEVERITY_HIGH);
         f = facts_of(10, 10, 5);
         f.step_busy = coarse ? 1 : 0.3;
-        assert_verdict(&f, "input-bound", "", "high");
+        assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
         f.copying = 0.95;
-        assert_verdict(&f, "transfer-bound", "bus-saturated", "high");
+        assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "bus-saturated", LEAT_SEVERITY_HIGH);
         f = facts_of(10, 2, 10);
         f.sync_every = 1;
         f.step_free = rate_of(4);
         f.step_busy = coarse ? 1 : 0.9;
-        assert_verdict(&f, "sync-bound", "", "high");
+        assert_verdict(&f, LEAT_VERDICT_SYNC_BOUND, "", LEAT_SEVERITY_HIGH);
     }
 }
 
@@ -353,12 +356,12 @@ static void short_jobs_are_mostly_one_time_cost(void **state)
     leat_facts f = facts_of(10, 2, 10);
     f.one_time_ns = 0.99e9;
     f.steps_of_job = 100; /* one second */
-    assert_verdict(&f, "compute-bound", "", "none");
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f.one_time_ns = 1.01e9;
-    assert_verdict(&f, "warm-up", "", "moderate");
+    assert_verdict(&f, LEAT_VERDICT_WARM_UP, "", LEAT_SEVERITY_MODERATE);
     leat_diagnosis d;
     leat_diagnose(&f, &d);
-    assert_string_equal(d.also, "compute-bound");
+    assert_int_equal(d.verdict.also, LEAT_VERDICT_COMPUTE_BOUND);
 }
 
 static void two_parts_as_slow_are_both_named(void **state)
@@ -366,19 +369,19 @@ static void two_parts_as_slow_are_both_named(void **state)
     (void)state;
     const struct {
         double run, loader, step;
-        const char *name, *also;
+        leat_verdict_kind kind, also;
     } rows[] = {
-        { 10, 9.8, 10, "compute-bound", "input-bound" },
-        { 10, 9.3, 10, "compute-bound", "" },
-        { 10.8, 10.4, 10, "input-bound", "compute-bound" },
-        { 11.1, 11, 10, "input-bound", "" },
+        { 10, 9.8, 10, LEAT_VERDICT_COMPUTE_BOUND, LEAT_VERDICT_INPUT_BOUND },
+        { 10, 9.3, 10, LEAT_VERDICT_COMPUTE_BOUND, LEAT_VERDICT_NONE },
+        { 10.8, 10.4, 10, LEAT_VERDICT_INPUT_BOUND, LEAT_VERDICT_COMPUTE_BOUND },
+        { 11.1, 11, 10, LEAT_VERDICT_INPUT_BOUND, LEAT_VERDICT_NONE },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_facts f = facts_of(rows[i].run, rows[i].loader, rows[i].step);
         leat_diagnosis d;
         leat_diagnose(&f, &d);
-        assert_string_equal(d.name, rows[i].name);
-        assert_string_equal(d.also, rows[i].also);
+        assert_int_equal(d.verdict.kind, rows[i].kind);
+        assert_int_equal(d.verdict.also, rows[i].also);
     }
 }
 

@@ -101,32 +101,33 @@ static void examine(const golden_job *job, int seed, const leat_doctor_options *
 
 static double share(const char *name)
 {
-    for (int i = 0; name && i < LEAT_DOCTOR_SHARES; i++)
-        if (!strcmp(r.shares[i].name, name))
-            return r.shares[i].share;
-    return 0;
+    return name ? r.shares[leat_verdict_find_share(name)] : 0;
 }
 
 static bool is_taken_away(void)
 {
-    return !strcmp(r.verdict.name, "environment") || !strcmp(r.verdict.name, "inconclusive");
+    return r.verdict.kind == LEAT_VERDICT_ENVIRONMENT ||
+           r.verdict.kind == LEAT_VERDICT_INCONCLUSIVE;
 }
 
 static bool is_verdict(const golden_job *job)
 {
-    const bool tie = job->also && job->also[0];
-    const bool turned =
-        tie && !strcmp(r.verdict.name, job->also) && !strcmp(r.verdict.also, job->verdict);
-    return turned || (!strcmp(r.verdict.name, job->verdict) &&
-                      (!job->label || !strcmp(r.verdict.label, job->label)) &&
-                      (!job->also || !strcmp(r.verdict.also, job->also)));
+    const leat_verdict_kind kind = leat_verdict_find(job->verdict),
+                            also = leat_verdict_find(job->also ? job->also : "");
+    const leat_verdict *const v = &r.verdict;
+    char label[LEAT_VERDICT_LABEL];
+    leat_verdict_label(v, label);
+    if (also && v->kind == also && v->also == kind) /* a tie */
+        return true;
+    return v->kind == kind && (!job->label || !strcmp(label, job->label)) &&
+           (!job->also || v->also == also);
 }
 
 /* Of the planted neighbour, a verdict may say what it is without it, but never blame the input. */
 static bool is_right(const golden_job *job)
 {
-    if (!strcmp(job->verdict, "environment"))
-        return is_taken_away() || !strcmp(r.verdict.name, "compute-bound");
+    if (leat_verdict_find(job->verdict) == LEAT_VERDICT_ENVIRONMENT)
+        return is_taken_away() || r.verdict.kind == LEAT_VERDICT_COMPUTE_BOUND;
     return is_taken_away() || is_verdict(job);
 }
 
@@ -158,12 +159,14 @@ static const char *change(int32_t i)
 
 static void print_run(const golden_job *job)
 {
-    printf("  %-44.44s %s (%s) %s%s: %.2f ms of %.2f", job->name, r.verdict.name, r.verdict.label,
-           r.verdict.also[0] ? "and " : "", r.verdict.also, r.measured_step_ms,
-           r.predicted_step_ms);
-    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
-        if (r.shares[i].share >= 0.01)
-            printf(" %s %.0f", r.shares[i].name, 100 * r.shares[i].share);
+    char label[LEAT_VERDICT_LABEL];
+    printf("  %-44.44s %s (%s) %s%s: %.2f ms of %.2f", job->name,
+           leat_verdict_about(r.verdict.kind)->name, leat_verdict_label(&r.verdict, label),
+           r.verdict.also ? "and " : "", leat_verdict_about(r.verdict.also)->name,
+           r.measured_step_ms, r.predicted_step_ms);
+    for (leat_share i = 0; i < LEAT_N_SHARES; i++)
+        if (r.shares[i] >= 0.01)
+            printf(" %s %.0f", leat_verdict_share(i)->word, 100 * r.shares[i]);
     printf("; taken %.1f; %.1f s; %s\n", r.cores_taken, r.seconds, change(0));
     for (int32_t i = 0; i < r.n_suggestions; i++)
         if (r.suggestions[i].is_verified)
@@ -177,6 +180,7 @@ static void print_run(const golden_job *job)
 
 static void verdicts_name_what_was_planted(void **state)
 {
+    char label[LEAT_VERDICT_LABEL];
     (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 20, .no_trials = 1 };
     for (int i = 0; i < golden_n_jobs; i++) {
@@ -186,9 +190,11 @@ static void verdicts_name_what_was_planted(void **state)
         examine(job, 1, &options);
         print_run(job);
         if (!is_right(job))
-            fail_msg("%s: %s (%s) %s, not %s (%s): %s", job->name, r.verdict.name, r.verdict.label,
-                     r.verdict.also, job->verdict, job->label ? job->label : "any",
-                     r.verdict.sentence);
+            fail_msg("%s: %s (%s) %s, not %s (%s): %s", job->name,
+                     leat_verdict_about(r.verdict.kind)->name,
+                     leat_verdict_label(&r.verdict, label),
+                     leat_verdict_about(r.verdict.also)->name, job->verdict,
+                     job->label ? job->label : "any", r.sentence);
         assert_true(r.measured_step_ms >= 0.99 * job->step_ms);
         if (job->busy_ms > 0) /* a run's ends cut kernels */
             assert_true(fabs(share("busy") * r.measured_step_ms / job->busy_ms - 1) < 0.1);

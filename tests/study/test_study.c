@@ -53,7 +53,7 @@ static void prefetch_takes_the_wait_for_input_away(void **state)
     for (int attempt = 0; attempt < 8; attempt++) {
         compare("sim:{kernel_min_ns: 500000, launch_ns: 1000}", "pipeline.prefetch.batches=0,2",
                 &options);
-        if (!strcmp(with->verdict, "compute-bound"))
+        if (with->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND)
             break;
     }
     assert_int_equal(result.n_arms, 2);
@@ -64,7 +64,8 @@ static void prefetch_takes_the_wait_for_input_away(void **state)
     assert_true(with->meter.input_wait < without->meter.input_wait);
     assert_non_null(strstr(without->sentence, "simulated"));
     assert_non_null(strstr(result.summary, "(simulated)"));
-    if (!strcmp(without->verdict, "input-bound") && !strcmp(with->verdict, "compute-bound")) {
+    if (without->verdict.kind == LEAT_VERDICT_INPUT_BOUND &&
+        with->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND) {
         assert_non_null(strstr(result.summary, "pipeline.prefetch.batches=2 makes training"));
         assert_non_null(strstr(result.summary, "device idle falls from"));
     }
@@ -80,8 +81,9 @@ static void slow_input_is_never_called_something_else(void **state)
     for (int i = 0; i < 2; i++) {
         const leat_compare_arm *arm = &result.arms[i];
         assert_true(arm->loader.value <= 1000. * (i + 1) + 1000); /* one sleep of 1 ms per row */
-        if (strcmp(arm->verdict, "input-bound") != 0 && strcmp(arm->verdict, "environment") != 0 &&
-            strcmp(arm->verdict, "inconclusive") != 0)
+        if (arm->verdict.kind != LEAT_VERDICT_INPUT_BOUND &&
+            arm->verdict.kind != LEAT_VERDICT_ENVIRONMENT &&
+            arm->verdict.kind != LEAT_VERDICT_INCONCLUSIVE)
             fail_msg("%s", arm->sentence);
     }
 }

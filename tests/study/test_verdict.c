@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_verdict.c: figures into words. */
+ * test_verdict.c: each row of the lists of words is found by its word and says something. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,354 +10,96 @@
 
 #include <cmocka.h>
 
-#include "study/verdict.h"
+#include "leat/verdict.h"
 
-static leat_estimate within(double value, double noise)
+static void each_word_is_found_and_explained(void **state)
 {
-    return (leat_estimate){ value, value * (1 - noise), value * (1 + noise) };
+    (void)state;
+    for (leat_verdict_kind kind = LEAT_VERDICT_NONE + 1; kind < LEAT_N_VERDICTS; kind++) {
+        const leat_verdict_row *const row = leat_verdict_about(kind);
+        assert_int_equal(leat_verdict_find(row->name), kind);
+        assert_true(strlen(row->words) > 20 && strlen(row->meaning) > 40 && strlen(row->when) > 20);
+        assert_true(row->tone != LEAT_TONE_PLAIN);
+        for (leat_verdict_kind other = LEAT_VERDICT_NONE; other < kind; other++)
+            assert_int_not_equal(leat_verdict_about(other)->code, row->code);
+    }
+    for (leat_part part = LEAT_PART_NONE; part < LEAT_N_PARTS; part++)
+        assert_int_equal(leat_verdict_find_part(leat_verdict_part(part)->word), part);
+    for (leat_share share = 0; share < LEAT_N_SHARES; share++)
+        assert_int_equal(leat_verdict_find_share(leat_verdict_share(share)->word), share);
+    for (leat_severity severity = LEAT_SEVERITY_NONE; severity <= LEAT_SEVERITY_HIGH; severity++)
+        assert_int_equal(leat_verdict_find_severity(leat_verdict_severity(severity)), severity);
 }
 
-/* Rates are of the arm, of the loader alone and of the step alone; noise is half an interval. */
-static leat_compare_arm arm_of(double rate, double loader, double step, double noise)
+static void other_words_are_none(void **state)
 {
-    leat_compare_arm arm = { .overlaps = 1, .step_busy = 1 };
-    arm.meter = (leat_meter){ .busy = rate / step, .samples_per_s = rate };
-    arm.idle = 1 - arm.meter.busy;
-    arm.idle_low = arm.idle * (1 - noise);
-    arm.idle_high = arm.idle * (1 + noise);
-    arm.loader = within(loader, noise);
-    arm.step = within(step, noise);
-    arm.of_loader = within(rate / loader, noise);
-    arm.of_step = within(rate / step, noise);
-    arm.loader_of_step = within(loader / step, noise);
-    return arm;
+    static const char *const words[] = { "", "bound", "input-boun", "input-bounds", "Busy" };
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        assert_int_equal(leat_verdict_find(words[i]), LEAT_VERDICT_NONE);
+        assert_int_equal(leat_verdict_find_part(words[i]), LEAT_PART_NONE);
+        assert_int_equal(leat_verdict_find_share(words[i]), LEAT_N_SHARES);
+        assert_int_equal(leat_verdict_find_severity(words[i]), LEAT_SEVERITY_NONE);
+    }
 }
 
-static void assert_has(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' lacks '%s'", text, part);
-}
-
-static int32_t workers = 2;
-
-static leat_facts facts_of(const leat_compare_arm *arm, double taken)
-{
-    return (leat_facts){ .on_host = arm->on_host,
-                         .overlaps = arm->overlaps,
-                         .cores = 2,
-                         .threads = workers,
-                         .taken = 2 * taken,
-                         .rows = 10,
-                         .run = { arm->meter.samples_per_s, 0, 0 },
-                         .loader = arm->loader,
-                         .step = arm->step,
-                         .of_loader = arm->of_loader,
-                         .of_step = arm->of_step,
-                         .loader_of_step = arm->loader_of_step,
-                         .step_busy = arm->step_busy,
-                         .meter = arm->meter,
-                         .copying = arm->copying };
-}
-
-static void decide(leat_compare_arm *arm, double taken)
-{
-    const leat_facts facts = facts_of(arm, taken);
-    leat_verdict_arm(arm, &facts);
-}
-
-static void assert_verdict(leat_compare_arm *arm, double taken, const char *verdict,
-                           const char *says)
-{
-    decide(arm, taken);
-    if (strcmp(arm->verdict, verdict) != 0)
-        fail_msg("%s, not %s: %s", arm->verdict, verdict, arm->sentence);
-    assert_has(arm->sentence, says);
-    assert_true(strlen(arm->sentence) < sizeof arm->sentence - 1); /* not cut */
-}
-
-static void slack_decides(void **state)
+static void a_label_says_where_and_why(void **state)
 {
     (void)state;
     static const struct {
-        double rate, loader, step, noise;
-        const char *verdict, *says;
+        const char *where;
+        leat_cause cause;
+        const char *label;
     } cases[] = {
-        { 34100, 35000, 385216, 0.01, "input-bound",
-          "the device waits for batches; samples/s: 34,100, the loader alone 35,000, the step "
-          "alone 385,216" },
-        { 90, 100, 1000, 0.06, "input-bound", "waits for batches;" },
-        { 80, 100, 1000, 0.01, "input-bound", "some of the workers' cores" },
-        { 110, 100, 1000, 0.02, "input-bound", "" },
-        { 98, 1000, 100, 0.01, "compute-bound", "nothing to fix in the input" },
-        { 93, 1000, 100, 0.03, "compute-bound", "" },
-        { 98, 99, 100, 0.01, "compute-bound", "the loader alone 99" }, /* the next wall is near */
-        { 98, 101, 100, 0.01, "compute-bound", "the loader alone 101" },
-        { 60, 100, 1000, 0.01, "inconclusive", "run longer" },
-        { 80, 1000, 100, 0.01, "inconclusive", "run longer" },
-        { 90, 100, 120, 0.30, "inconclusive", "" }, /* which is slower is not sure */
+        { "", LEAT_CAUSE_NONE, "" },
+        { "decode", LEAT_CAUSE_NONE, "decode" },
+        { "", LEAT_CAUSE_STORAGE, "storage" },
+        { "decode", LEAT_CAUSE_LATENCY_BOUND, "decode: latency-bound" },
+        { "0123456789012345678901234567890123456789abcdefg", LEAT_CAUSE_TRAINER_STARVED,
+          "0123456789012345678901234567890123456789abcdefg: trainer-starved" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        leat_compare_arm arm =
-            arm_of(cases[i].rate, cases[i].loader, cases[i].step, cases[i].noise);
-        assert_verdict(&arm, 0, cases[i].verdict, cases[i].says);
-        assert_null(strstr(arm.sentence, "simulated"));
-        arm.simulated = 1;
-        assert_verdict(&arm, 0, cases[i].verdict, "simulated, ");
-        if (!strcmp(cases[i].verdict, "inconclusive"))
-            assert_verdict(&arm, 0.3, "environment", "other processes used 30 % of the CPUs");
+        leat_verdict v = { .cause = cases[i].cause };
+        char text[LEAT_VERDICT_LABEL];
+        strcpy(v.where, cases[i].where);
+        assert_string_equal(leat_verdict_label(&v, text), cases[i].label);
     }
 }
 
-/* It was "other" or "transfer-bound", by whatever filled the gaps, where all cores fed the device. */
-static void who_filled_a_gap_proves_nothing(void **state)
+static void the_host_is_blamed_for_idle_steps(void **state)
 {
     (void)state;
-    for (int share = 0; share <= 90; share += 10) {
-        leat_compare_arm arm = arm_of(34000, 34500, 400000, 0.05);
-        arm.copying = 0.04;
-        arm.meter.exposed_copy = share / 100.;
-        arm.meter.input_wait = (90 - share) / 200.;
-        arm.meter.other = (90 - share) / 200.;
-        assert_verdict(&arm, 0, "input-bound", "exposed copy");
-        assert_verdict(&arm, 0.8, "input-bound", "waits for batches");
-        arm = arm_of(26000, 34500, 400000, 0.20);
-        arm.meter.exposed_copy = share / 100.;
-        assert_verdict(&arm, 0.8, "input-bound", "waits for batches");
-    }
+    assert_true(leat_verdict_blames_host(LEAT_VERDICT_LAUNCH_BOUND));
+    assert_true(leat_verdict_blames_host(LEAT_VERDICT_SYNC_BOUND));
+    assert_true(leat_verdict_blames_host(LEAT_VERDICT_PLACEMENT));
+    assert_false(leat_verdict_blames_host(LEAT_VERDICT_COMPUTE_BOUND));
+    assert_false(leat_verdict_blames_host(LEAT_VERDICT_INPUT_BOUND));
+    assert_false(leat_verdict_blames_host(LEAT_VERDICT_NONE));
 }
 
-static void nothing_is_launched_on_the_cpu(void **state)
+/* Of a verdict, of each cause, and of what is as slow: whole sentences that fit where they are kept. */
+static void sentences_are_whole(void **state)
 {
     (void)state;
-    static const struct {
-        double rate, loader, step;
-        const char *verdict, *says;
-    } cases[] = {
-        { 15058, 92000, 18000, "shared-cores", "workers and trainer share the cores" },
-        { 9100, 10000, 91000, "shared-cores", "the loader alone 10,000, the step alone 91,000" },
-        { 17800, 92000, 18000, "compute-bound", "nothing to fix" },
-        { 990, 1000, 91000, "input-bound", "waits for batches" },
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int overlaps = 0; overlaps < 2; overlaps++) {
-            leat_compare_arm arm = arm_of(cases[i].rate, cases[i].loader, cases[i].step, 0.01);
-            arm.on_host = 1;
-            arm.overlaps = overlaps;
-            arm.step_busy = 0.5;
-            arm.meter.other = 0.4;
-            decide(&arm, 0);
-            assert_null(strstr(arm.sentence, "launch"));
-            if (overlaps)
-                assert_verdict(&arm, 0, cases[i].verdict, cases[i].says);
-        }
-}
-
-static void a_transfer_needs_copies_that_take_the_time(void **state)
-{
-    (void)state;
-    leat_compare_arm arm = arm_of(98, 100, 1000, 0.01);
-    arm.copying = 0.95; /* the loader does little else */
-    assert_verdict(&arm, 0, "transfer-bound", "waits for copies");
-    arm.copying = 0.80;
-    assert_verdict(&arm, 0, "input-bound", "waits for batches");
-
-    arm = arm_of(80, 200, 100, 0.01); /* copy and step take turns */
-    arm.copying = 0.5;
-    arm.meter.exposed_copy = 0.2;
-    assert_verdict(&arm, 0, "transfer-bound", "each step waits for the copy");
-    assert_verdict(&arm, 0.3, "environment", "30 % of the CPUs");
-    arm.copying = 0.05; /* the host came late: copies take 2 % of the time */
-    assert_verdict(&arm, 0, "inconclusive", "exposed copy 20 %");
-
-    arm = arm_of(80, 200, 100, 0.01);
-    arm.meter.input_wait = 0.2;
-    assert_verdict(&arm, 0, "input-bound", "come unevenly");
-    assert_verdict(&arm, 0.5, "environment", "50 % of the CPUs");
-}
-
-static void the_rest_of_a_step_is_named(void **state)
-{
-    (void)state;
-    leat_compare_arm arm = arm_of(98, 1000, 100, 0.01);
-    arm.step_busy = 0.6;
-    assert_verdict(&arm, 0, "launch-bound", "launching kernels takes 40 % of the step itself");
-    arm.step_busy = 0.9;
-    assert_verdict(&arm, 0, "compute-bound", "nothing to fix");
-    /* Handing over batches makes such steps slower still; it does not hide what they wait for. */
-    arm = arm_of(85, 1000, 100, 0.01);
-    arm.step_busy = 0.2;
-    assert_verdict(&arm, 0, "launch-bound", "launching kernels takes 80 % of the step itself");
-    arm.step_busy = 0.6;
-    assert_verdict(&arm, 0, "inconclusive", "");
-}
-
-static void without_prefetch_both_count(void **state)
-{
-    (void)state;
-    leat_compare_arm arm = arm_of(50, 100, 100, 0.01);
-    arm.overlaps = 0;
-    arm.copying = 0.4;
-    assert_verdict(&arm, 0, "input-bound", "nothing overlaps (prefetch 0): each step waits");
-    workers = 0;
-    assert_verdict(&arm, 0, "input-bound", "nothing overlaps (engine.threads 0): each step waits");
-    workers = 2;
-    arm.copying = 0.6;
-    assert_verdict(&arm, 0, "transfer-bound", "copies");
-    arm = arm_of(98, 5000, 100, 0.01);
-    arm.overlaps = 0;
-    assert_verdict(&arm, 0, "compute-bound", "prefetch 0");
-}
-
-static leat_compare_result *result_of(int rounds, int n_arms)
-{
-    leat_compare_result *result = calloc(1, sizeof *result);
-    assert_non_null(result);
-    result->rounds = rounds;
-    result->n_arms = n_arms;
-    for (int i = 0; i < n_arms; i++) {
-        result->arms[i] = i ? arm_of(98, 1000, 100, 0.01) : arm_of(59, 60, 100, 0.01);
-        leat_compare_arm *arm = &result->arms[i];
-        snprintf(arm->name, sizeof arm->name, "prefetch=%d", i);
-        arm->speedup = arm->speedup_low = arm->speedup_high = 1;
-        decide(arm, 0);
-    }
-    return result;
-}
-
-static void set_speedup(leat_compare_arm *arm, double low, double value, double high)
-{
-    arm->speedup_low = low;
-    arm->speedup = value;
-    arm->speedup_high = high;
-}
-
-static void the_summary_names_the_fastest_arm(void **state)
-{
-    (void)state;
-    leat_compare_result *result = result_of(6, 3);
-    set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
-    set_speedup(&result->arms[2], 1.2, 1.3, 1.4);
-    leat_verdict_summary(result);
-    assert_string_equal(result->summary,
-                        "prefetch=1 makes training 1.60× as fast as prefetch=0 (95 % interval "
-                        "1.50–1.70×): device idle falls from 41 % to 2.0 %");
-    set_speedup(&result->arms[1], 0.9, 1.6, 1.7); /* no longer sure: the other is named */
-    leat_verdict_summary(result);
-    assert_has(result->summary, "prefetch=2 makes training 1.30×");
-    assert_has(result->summary, "; prefetch=1 does not differ from it measurably");
-    result->arms[2].simulated = 1;
-    leat_verdict_summary(result);
-    assert_has(result->summary, "(arms in part simulated)");
-    result->arms[0].simulated = result->arms[1].simulated = 1;
-    leat_verdict_summary(result);
-    assert_has(result->summary, " (simulated)");
-    set_speedup(&result->arms[1], 0.4, 0.5, 0.6); /* faster is told before slower */
-    leat_verdict_summary(result);
-    assert_has(result->summary, "prefetch=2 makes");
-    set_speedup(&result->arms[2], 0.7, 0.8, 0.9); /* only slower ones: the slowest */
-    leat_verdict_summary(result);
-    assert_has(result->summary, "prefetch=1 makes training 0.500×");
-    free(result);
-}
-
-/* The winner is the one whose interval stands clear of the others. */
-static void arms_that_may_be_as_fast_are_named(void **state)
-{
-    (void)state;
-    leat_compare_result *result = result_of(6, 4);
-    set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
-    set_speedup(&result->arms[2], 1.45, 1.55, 1.65);
-    set_speedup(&result->arms[3], 1.1, 1.2, 1.3);
-    leat_verdict_summary(result);
-    assert_has(result->summary, "prefetch=1 makes training 1.60×");
-    assert_has(result->summary, "; prefetch=2 does not differ from it measurably");
-    set_speedup(&result->arms[3], 1.1, 1.2, 1.55);
-    leat_verdict_summary(result);
-    assert_has(result->summary, "; 2 others do not differ from it measurably");
-    set_speedup(&result->arms[2], 1.1, 1.2, 1.3);
-    set_speedup(&result->arms[3], 1.1, 1.2, 1.3);
-    leat_verdict_summary(result);
-    assert_null(strstr(result->summary, "measurably"));
-    free(result);
-}
-
-static void idle_is_said_to_change_only_where_it_does(void **state)
-{
-    (void)state;
-    leat_compare_result *result = result_of(6, 2);
-    set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
-    result->arms[0].idle_low = result->arms[1].idle_high;
-    leat_verdict_summary(result);
-    assert_has(result->summary, "device idle does not change measurably");
-    result->arms[0].idle_low = 0.4;
-    result->arms[1].idle = result->arms[1].idle_low = result->arms[1].idle_high = 0.9;
-    leat_verdict_summary(result);
-    assert_has(result->summary, "device idle rises from 41 % to 90 %");
-    result->arms[0].idle = result->arms[0].idle_low = result->arms[0].idle_high = 0.9902;
-    result->arms[1].idle = result->arms[1].idle_low = result->arms[1].idle_high = 0.9897;
-    leat_verdict_summary(result);
-    assert_has(result->summary, "device idle stays at 99 %");
-    free(result);
-}
-
-static void nothing_is_claimed_without_evidence(void **state)
-{
-    (void)state;
-    leat_compare_result *result = result_of(6, 3);
-    set_speedup(&result->arms[1], 0.98, 1.01, 1.03);
-    set_speedup(&result->arms[2], 0.97, 0.99, 1.0);
-    leat_verdict_summary(result);
-    assert_has(result->summary, "no arm is faster or slower than prefetch=0");
-    assert_has(result->summary, "0.970–1.03×");
-    set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
-    result->rounds = 4;
-    leat_verdict_summary(result);
-    assert_has(result->summary, "fewer than 5 rounds: too few to claim a difference");
-    assert_has(result->summary, "within 0.970–1.70×");
-    set_speedup(&result->arms[2], 1.2, 1.3, 1.4); /* the first arm itself is not among them */
-    leat_verdict_summary(result);
-    assert_has(result->summary, "within 1.20–1.70×");
-    free(result);
-}
-
-static void one_arm_speaks_for_itself(void **state)
-{
-    (void)state;
-    leat_compare_result *result = result_of(1, 1);
-    leat_verdict_summary(result);
-    assert_string_equal(result->summary, result->arms[0].sentence);
-    free(result);
-}
-
-static void long_names_leave_room_for_the_rest(void **state)
-{
-    (void)state;
-    leat_compare_result *result = result_of(6, 2);
-    for (int i = 0; i < 2; i++)
-        memset(result->arms[i].name, 'a' + i, sizeof result->arms[i].name - 1);
-    set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
-    result->arms[0].simulated = result->arms[1].simulated = 1;
-    leat_verdict_summary(result);
-    assert_has(result->summary, "device idle falls from 41 % to 2.0 % (simulated)");
-    free(result);
+    for (leat_verdict_kind kind = LEAT_VERDICT_NONE + 1; kind < LEAT_N_VERDICTS; kind++)
+        for (leat_cause cause = LEAT_CAUSE_NONE; cause <= LEAT_CAUSE_TOO_FEW_STEPS; cause++)
+            for (leat_verdict_kind also = LEAT_VERDICT_NONE; also < LEAT_N_VERDICTS; also++) {
+                const leat_verdict v = { .kind = kind, .cause = cause, .also = also };
+                char text[400];
+                leat_verdict_sentence(&v, text, sizeof text);
+                assert_int_equal(text[strlen(text) - 1], '.');
+                assert_null(strstr(text, "  "));
+            }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slack_decides),
-        cmocka_unit_test(who_filled_a_gap_proves_nothing),
-        cmocka_unit_test(nothing_is_launched_on_the_cpu),
-        cmocka_unit_test(a_transfer_needs_copies_that_take_the_time),
-        cmocka_unit_test(the_rest_of_a_step_is_named),
-        cmocka_unit_test(without_prefetch_both_count),
-        cmocka_unit_test(the_summary_names_the_fastest_arm),
-        cmocka_unit_test(arms_that_may_be_as_fast_are_named),
-        cmocka_unit_test(idle_is_said_to_change_only_where_it_does),
-        cmocka_unit_test(nothing_is_claimed_without_evidence),
-        cmocka_unit_test(one_arm_speaks_for_itself),
-        cmocka_unit_test(long_names_leave_room_for_the_rest),
+        cmocka_unit_test(each_word_is_found_and_explained),
+        cmocka_unit_test(other_words_are_none),
+        cmocka_unit_test(a_label_says_where_and_why),
+        cmocka_unit_test(the_host_is_blamed_for_idle_steps),
+        cmocka_unit_test(sentences_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

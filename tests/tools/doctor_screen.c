@@ -24,18 +24,12 @@ void set_step(double ms)
     r.probe = -1;
     r.samples_per_s = (leat_estimate){ 8e3 / ms, 7e3 / ms, 9e3 / ms };
     strcpy(r.device, "cpu");
-    strcpy(r.verdict.name, "input-bound");
+    r.verdict.kind = LEAT_VERDICT_INPUT_BOUND;
 }
-
-static const char *const share_names[LEAT_DOCTOR_SHARES] = {
-    "busy", "input_wait", "exposed_copy", "launch", "sync", "placement", "other_host", "unknown"
-};
 
 void set_shares(const double *shares)
 {
-    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++)
-        r.shares[i] =
-            (leat_doctor_share){ share_names[i], shares[i], shares[i] * r.measured_step_ms };
+    memcpy(r.shares, shares, sizeof r.shares);
 }
 
 void explain(const char *name, const char *text)

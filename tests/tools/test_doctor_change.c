@@ -19,7 +19,7 @@ static void a_change_says_why_it_was_not_tried(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
     *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .gain = 0.5 };
     s->predicted_step_ms = 6.67;
@@ -35,7 +35,7 @@ static void a_change_that_could_not_be_verified_is_told(void **state)
     (void)state;
     leat_config *config = parse("engine: {threads: 2}\n");
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     r.n_suggestions = 1;
     r.suggestions[0] = (leat_doctor_suggestion){ .title = "Let all cores make batches",
                                                  .n_set = 1,
@@ -61,7 +61,7 @@ static void lines_of_set_are_told(void **state)
     leat_config *set = parse("pipeline: [{map: [decode_pnm, normalize]}, {batch: 2}]\n");
     for (int changed = 0; changed < 2; changed++) {
         set_step(10);
-        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        set_shares((const double[LEAT_N_SHARES]){ 1 });
         for (r.n_suggestions = 0; r.n_suggestions < 2; r.n_suggestions++) {
             leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
             strcpy(s->where, r.n_suggestions ? "after the `map`" : "in place of the `map`");
@@ -121,7 +121,7 @@ static void a_change_that_does_not_help_is_not_written(void **state)
     (void)state;
     leat_config *config = parse("engine: {threads: 2}");
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
     *s = (leat_doctor_suggestion){ .title = "Title", .why = "why", .n_set = 1, .gain = 0.5 };
     strcpy(s->set[0], "engine.threads=8");
@@ -169,7 +169,7 @@ static void a_change_of_the_batch_names_both(void **state)
     (void)state;
     leat_config *config = parse("pipeline: [{batch: 8}]");
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
     *s = (leat_doctor_suggestion){ .title = "T", .why = "w", .n_set = 1, .gain = 3 };
     s->predicted_step_ms = 10;
@@ -199,7 +199,7 @@ static void lines_are_written_as_the_list_is(void **state)
         assert_true(fd >= 0 && write(fd, cases[i].file, strlen(cases[i].file)) > 0);
         close(fd);
         set_step(10);
-        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+        set_shares((const double[LEAT_N_SHARES]){ 1 });
         r.suggestions[r.n_suggestions++] =
             (leat_doctor_suggestion){ .title = "T",
                                       .why = "w",

@@ -51,13 +51,11 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
 static void the_longest_result_fits(void **state)
 {
     (void)state;
-    static const char *const kinds[] = { "loader", "first_batch", "copy",
-                                         "step",   "step_queued", "shared" };
     static const struct {
         const char *name;
         size_t size; /* test_doctor.c holds their texts to it */
     } explained[] = { { "rule", 101 }, { "host_late", 77 }, { "spans", 81 }, { "placement", 90 } };
-    const double shares[LEAT_DOCTOR_SHARES] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.295, 0.005 };
+    const double shares[LEAT_N_SHARES] = { 0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.295, 0.005 };
     leat_config *config = parse("engine: {threads: 2}\n");
     char path[256];
     FILL(path);
@@ -70,16 +68,16 @@ static void the_longest_result_fits(void **state)
         r.uncached = 0.123;
         r.predicted_step_ms = 1;
         FILL(r.device);
-        FILL(r.verdict.sentence);
-        FILL(r.verdict.label);
-        strcpy(r.verdict.name, verified ? "sync-bound" : "inconclusive");
-        strcpy(r.verdict.also, "transfer-bound");
-        strcpy(r.next_wall, "the step on the device");
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            strcpy(r.capacities[r.n_capacities++].kind, kinds[i]);
-        strcpy(r.capacities[r.n_capacities].kind, "stage");
-        FILL(r.capacities[r.n_capacities].name);
-        r.n_capacities++;
+        FILL(r.sentence);
+        FILL(r.verdict.where);
+        r.verdict.kind = verified ? LEAT_VERDICT_SYNC_BOUND : LEAT_VERDICT_INCONCLUSIVE;
+        r.verdict.also = LEAT_VERDICT_TRANSFER_BOUND;
+        r.next_limit = LEAT_PART_STEP;
+        for (leat_part part = LEAT_PART_NONE + 1; part < LEAT_N_PARTS; part++) {
+            r.capacities[r.n_capacities].part = part;
+            FILL(r.capacities[r.n_capacities].name);
+            r.n_capacities++;
+        }
         for (r.n_suggestions = 0; r.n_suggestions < LEAT_DOCTOR_MAX_SUGGESTIONS; r.n_suggestions++)
             longest_suggestion(&r.suggestions[r.n_suggestions], r.n_suggestions + verified,
                                verified);
@@ -102,19 +100,19 @@ static void the_longest_result_fits(void **state)
 static void the_first_change_is_always_told(void **state)
 {
     (void)state;
-    static const char *const kinds[] = { "loader", "stage", "copy", "step", "shared" };
+    static const leat_part parts[] = { LEAT_PART_LOADER, LEAT_PART_STAGE, LEAT_PART_COPY,
+                                       LEAT_PART_STEP, LEAT_PART_SHARED };
     for (int verified = 0; verified < 2; verified++) {
         set_step(0.895);
-        set_shares(
-            (const double[LEAT_DOCTOR_SHARES]){ 0.03, 0.6, 0.02, 0.03, 0.02, 0, 0.28, 0.02 });
+        set_shares((const double[LEAT_N_SHARES]){ 0.03, 0.6, 0.02, 0.03, 0.02, 0, 0.28, 0.02 });
         r.simulated = 1;
         r.cores_taken = 1.3;
         r.predicted_step_ms = 0.873;
-        strcpy(r.verdict.sentence,
+        strcpy(r.sentence,
                "The device waits for its input: batches come slower than it could use them. The "
                "slowest stage keeps the cores busy.");
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            strcpy(r.capacities[r.n_capacities++].kind, kinds[i]);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+            r.capacities[r.n_capacities++].part = parts[i];
         explain("rule", "predicted: the slowest of loader 0.873, CPU work 0.716, step 0.0485, "
                         "copy 0.0121 ms");
         explain("host_late", "host is late: the thread that trains had no free core");
@@ -150,7 +148,7 @@ static void batches_have_whole_sizes(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     r.batch_size = 32;
     r.batch = 31.77;
     assert_non_null(
@@ -165,7 +163,7 @@ static void no_change_has_a_reason(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_non_null(strstr(screen_of("x.yaml", NULL),
                            "what to change: none of the changes that leat knows applies here\n"));
     r.no_trials = 1;
@@ -177,7 +175,7 @@ static void changes_left_out_are_told(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_null(strstr(screen_of("x.yaml", NULL), "left out"));
     r.n_no_memory = 2;
     const char *screen = screen_of("x.yaml", NULL);
@@ -196,7 +194,7 @@ static void a_cache_that_is_not_full_is_told(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
     r.uncached = 0.75;
     assert_non_null(
@@ -209,9 +207,9 @@ static void layers_elsewhere_are_named(void **state)
     leat_error err;
     leat_config *config;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.2, 0, 0, 0, 0, 0.8, 0, 0 });
-    strcpy(r.verdict.name, "placement");
-    strcpy(r.verdict.label, "2.dense on cpu");
+    set_shares((const double[LEAT_N_SHARES]){ 0.2, 0, 0, 0, 0, 0.8, 0, 0 });
+    r.verdict.kind = LEAT_VERDICT_PLACEMENT;
+    strcpy(r.verdict.where, "2.dense on cpu");
     explain("placement", "2.dense on cpu: 7 ms; 4 crossings of 262 kB: 1 ms");
     r.suggestions[r.n_suggestions++] = (leat_doctor_suggestion){
         .title = "Compute all layers on the run's own device",

@@ -41,7 +41,7 @@ static void what_is_printed_adds_up(void **state)
 {
     (void)state;
     static const double steps[] = { 0.01234, 0.2718, 1.001, 9.996, 16.37, 99.96, 118.2, 3421 };
-    static const double shares[][LEAT_DOCTOR_SHARES] = {
+    static const double shares[][LEAT_N_SHARES] = {
         { 0.302, 0.524, 0, 0, 0, 0, 0.174, 0 },
         { 0.001, 0.985, 0, 0, 0, 0, 0.014, 0 },
         { 0.985, 0.004, 0.003, 0.004, 0, 0, 0.004, 0 },
@@ -78,25 +78,37 @@ static void the_limit_is_marked(void **state)
 {
     (void)state;
     static const struct {
-        const char *name, *also, *label, *wall, *loader, *step;
+        leat_verdict verdict;
+        leat_part next;
+        const char *loader, *step;
     } cases[] = {
-        { "input-bound", "", "", "the step on the device", "the limit", "next limit" },
-        { "compute-bound", "", "", "the loader", "next limit", "the limit" },
-        { "input-bound", "compute-bound", "", "", "the limit", "the limit" },
-        { "warm-up", "compute-bound", "", "the step on the device", "", "the limit" },
-        { "input-bound", "", "not-overlapped", "the loader", "next limit", "" },
-        { "inconclusive", "", "", "", "", "" },
+        { { .kind = LEAT_VERDICT_INPUT_BOUND }, LEAT_PART_STEP, "the limit", "next limit" },
+        { { .kind = LEAT_VERDICT_COMPUTE_BOUND }, LEAT_PART_LOADER, "next limit", "the limit" },
+        { { .kind = LEAT_VERDICT_LAUNCH_BOUND }, LEAT_PART_LOADER, "next limit", "the limit" },
+        { { .kind = LEAT_VERDICT_INPUT_BOUND, .also = LEAT_VERDICT_COMPUTE_BOUND },
+          LEAT_PART_NONE,
+          "the limit",
+          "the limit" },
+        { { .kind = LEAT_VERDICT_WARM_UP, .also = LEAT_VERDICT_COMPUTE_BOUND },
+          LEAT_PART_STEP,
+          "",
+          "the limit" },
+        { { .kind = LEAT_VERDICT_INPUT_BOUND, .cause = LEAT_CAUSE_NOT_OVERLAPPED },
+          LEAT_PART_LOADER,
+          "next limit",
+          "" },
+        { { .kind = LEAT_VERDICT_INCONCLUSIVE }, LEAT_PART_NONE, "", "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[2][128];
         set_step(10);
-        set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
-        strcpy(r.verdict.name, cases[i].name);
-        strcpy(r.verdict.also, cases[i].also);
-        strcpy(r.verdict.label, cases[i].label);
-        strcpy(r.next_wall, cases[i].wall);
-        r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "loader", .step_ms = 9.5 };
-        r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "step", .step_ms = 0.123 };
+        set_shares((const double[LEAT_N_SHARES]){ 1 });
+        r.verdict = cases[i].verdict;
+        r.next_limit = cases[i].next;
+        r.capacities[r.n_capacities++] =
+            (leat_doctor_capacity){ .part = LEAT_PART_LOADER, .step_ms = 9.5 };
+        r.capacities[r.n_capacities++] =
+            (leat_doctor_capacity){ .part = LEAT_PART_STEP, .step_ms = 0.123 };
         const char *const text = screen_of("x.yaml", NULL);
         snprintf(line[0], 128, " 9.5 ms%s%s\n", *cases[i].loader ? "  <- " : "", cases[i].loader);
         snprintf(line[1], 128, " 0.12 ms%s%s\n", *cases[i].step ? "  <- " : "", cases[i].step);
@@ -126,7 +138,7 @@ static void what_explains_is_printed(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 0.9, 0, 0, 0, 0, 0, 0.1, 0 });
+    set_shares((const double[LEAT_N_SHARES]){ 0.9, 0, 0, 0, 0, 0, 0.1, 0 });
     r.predicted_step_ms = 8;
     explain("rule", "predicted: the slowest of loader 8, step 2 ms");
     explain("host_late", "host is late: why");
@@ -138,7 +150,7 @@ static void what_explains_is_printed(void **state)
     assert_non_null(strstr(text, "\n  * host is late: why\n"));
     assert_non_null(strstr(text, "\nrecording spans costs 1 % of a step\n"));
     r.n_evidence--;
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
     text = screen_of("x.yaml", NULL);
     assert_null(strstr(text, "* "));
     assert_null(strstr(text, "recording"));
@@ -149,13 +161,14 @@ static void nothing_is_the_same_as_no_limit(void **state)
 {
     (void)state;
     set_step(10);
-    set_shares((const double[LEAT_DOCTOR_SHARES]){ 1 });
-    strcpy(r.verdict.name, "inconclusive");
-    r.capacities[r.n_capacities++] = (leat_doctor_capacity){ .kind = "shared", .step_ms = 9.5 };
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
+    r.verdict.kind = LEAT_VERDICT_INCONCLUSIVE;
+    r.capacities[r.n_capacities++] =
+        (leat_doctor_capacity){ .part = LEAT_PART_SHARED, .step_ms = 9.5 };
     assert_null(strstr(screen_of("x.yaml", NULL), "limit"));
-    strcpy(r.verdict.name, "input-bound");
-    strcpy(r.next_wall, "the step on the device");
-    r.next_wall_step_ms = 2;
+    r.verdict.kind = LEAT_VERDICT_INPUT_BOUND;
+    r.next_limit = LEAT_PART_STEP;
+    r.next_limit_step_ms = 2;
     assert_non_null(strstr(screen_of("x.yaml", NULL), "<- same limit"));
 }
 

@@ -5,36 +5,23 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "leat/verdict.h"
 #include "svg.h"
 #include "table.h"
 
 enum { ROW = 30, BAR = 20, NAMES = 104, VALUES = 136 };
 
-static const struct {
-    const char *word, *kind, *name;
-} words[] = {
-    { "busy", "busy", "busy" },
-    { "input_wait", "input_wait", "input wait" },
-    { "exposed_copy", "exposed_copy", "exposed copy" },
-    { "launch", "launch", "launch" },
-    { "sync", "sync", "sync" },
-    { "placement", "placement", "other devices" },
-    { "other_host", "other_host", "host is late" },
-    { "other", "other_host", "other" },
-    { "unknown", "unknown", "unknown" },
-};
-
 void leat_waterfall_add(leat_waterfall *data, const char *word, double share, double ms)
 {
-    size_t i = 0;
+    const leat_share known = leat_verdict_find_share(word);
+    const bool other = !strcmp(word, "other"); /* of a meter, which knows less */
     if (!(share >= 0 && share <= 1e6) || data->n == LEAT_WATERFALL_MOST)
         return;
-    while (i < sizeof words / sizeof *words && strcmp(words[i].word, word) != 0)
-        i++;
-    const bool known = i < sizeof words / sizeof *words;
     data->parts[data->n++] = (struct leat_waterfall_part){
-        .kind = known ? words[i].kind : "unknown",
-        .name = known ? words[i].name : word,
+        .kind = known < LEAT_N_SHARES
+                    ? leat_verdict_share(known)->word
+                    : leat_verdict_share(other ? LEAT_SHARE_OTHER_HOST : LEAT_SHARE_UNKNOWN)->word,
+        .name = known < LEAT_N_SHARES ? leat_verdict_share(known)->name : word,
         .share = share,
         .ms = ms >= 0 ? ms : NAN,
     };

@@ -8,14 +8,16 @@
 #include "doctor_report.h"
 #include "setting.h"
 
-static json_t *verdict_json(const leat_doctor_verdict *v)
+static json_t *verdict_json(const leat_doctor_result *r)
 {
+    const leat_verdict *const v = &r->verdict;
+    char label[LEAT_VERDICT_LABEL];
     json_t *json = json_object();
-    leat_json_text(json, "class", v->name);
-    leat_json_text(json, "label", v->label);
-    leat_json_text(json, "severity", v->severity);
-    leat_json_text(json, "also", v->also);
-    leat_json_text(json, "sentence", v->sentence);
+    leat_json_text(json, "class", leat_verdict_about(v->kind)->name);
+    leat_json_text(json, "label", leat_verdict_label(v, label));
+    leat_json_text(json, "severity", leat_verdict_severity(v->severity));
+    leat_json_text(json, "also", leat_verdict_about(v->also)->name);
+    leat_json_text(json, "sentence", r->sentence);
     return json;
 }
 
@@ -40,7 +42,7 @@ static json_t *capacities_json(const leat_doctor_result *r)
         const leat_doctor_capacity *c = &r->capacities[i];
         json_t *one = json_object();
         leat_json_text(one, "name", c->name);
-        leat_json_text(one, "kind", c->kind);
+        leat_json_text(one, "kind", leat_verdict_part(c->part)->word);
         leat_json_real(one, "samples_per_s", c->samples_per_s.value);
         leat_json_interval(one, "interval", &c->samples_per_s);
         leat_json_real(one, "step_ms", c->step_ms);
@@ -52,11 +54,11 @@ static json_t *capacities_json(const leat_doctor_result *r)
 static json_t *waterfall_json(const leat_doctor_result *r)
 {
     json_t *list = json_array();
-    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
+    for (leat_share i = 0; i < LEAT_N_SHARES; i++) {
         json_t *one = json_object();
-        leat_json_text(one, "class", r->shares[i].name);
-        leat_json_real(one, "share", r->shares[i].share);
-        leat_json_real(one, "ms", r->shares[i].ms);
+        leat_json_text(one, "class", leat_verdict_share(i)->word);
+        leat_json_real(one, "share", r->shares[i]);
+        leat_json_real(one, "ms", r->shares[i] * r->measured_step_ms);
         json_array_append_new(list, one);
     }
     return list;
@@ -141,15 +143,13 @@ static json_t *without_gain_json(const leat_doctor_result *r)
     return list;
 }
 
-static json_t *next_wall_json(const leat_doctor_result *r)
+static json_t *next_limit_json(const leat_doctor_result *r)
 {
-    json_t *json = json_object();
-    if (!r->next_wall[0]) {
-        json_decref(json);
+    if (!r->next_limit)
         return json_null();
-    }
-    leat_json_text(json, "name", r->next_wall);
-    leat_json_real(json, "step_ms", r->next_wall_step_ms);
+    json_t *json = json_object();
+    leat_json_text(json, "name", leat_verdict_part(r->next_limit)->limit);
+    leat_json_real(json, "step_ms", r->next_limit_step_ms);
     return json;
 }
 
@@ -177,7 +177,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_int(json, "rounds", r->rounds);
     leat_json_int(json, "steps", r->steps);
     leat_json_int(json, "warmup_steps", r->warmup_steps);
-    leat_json_add(json, "verdict", verdict_json(&r->verdict));
+    leat_json_add(json, "verdict", verdict_json(r));
     leat_json_add(json, "evidence", evidence_json(r));
     leat_json_add(json, "capacities", capacities_json(r));
     leat_json_add(json, "waterfall", waterfall_json(r));
@@ -186,7 +186,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_real(json, "predicted_step_ms", r->predicted_step_ms);
     leat_json_real(json, "measured_step_ms", r->measured_step_ms);
     leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);
-    leat_json_add(json, "next_wall", next_wall_json(r));
+    leat_json_add(json, "next_wall", next_limit_json(r));
     leat_json_add(json, "one_time", costs_json(r));
     leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "tried_without_gain", without_gain_json(r));

@@ -22,47 +22,32 @@ struct screen {
     bool brief; /* without the reason of a change, and the rule of the prediction */
 };
 
-static const struct {
-    const char *verdict;
-    int code;
-} codes[] = {
-    { "input-bound", 10 },  { "transfer-bound", 11 }, { "launch-bound", 12 }, { "sync-bound", 13 },
-    { "shared-cores", 14 }, { "compute-bound", 15 },  { "warm-up", 16 },      { "placement", 17 },
-    { "environment", 20 },  { "inconclusive", 21 },
-};
-
-int leat_doctor_report_code(const char *verdict)
-{
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (!strcmp(codes[i].verdict, verdict))
-            return codes[i].code;
-    return 22;
-}
-
 /* --- the verdict -------------------------------------------------------------------------------*/
 
-static leat_terminal_colour colour_of(const leat_doctor_verdict *v)
+static leat_terminal_colour colour_of(const leat_verdict *v)
 {
-    return !strcmp(v->name, "compute-bound")  ? LEAT_TERMINAL_GREEN
-           : !strcmp(v->severity, "high")     ? LEAT_TERMINAL_RED
-           : !strcmp(v->name, "inconclusive") ? LEAT_TERMINAL_PLAIN
-                                              : LEAT_TERMINAL_YELLOW;
+    const leat_tone tone = leat_verdict_about(v->kind)->tone;
+    return tone == LEAT_TONE_GOOD                 ? LEAT_TERMINAL_GREEN
+           : v->severity == LEAT_SEVERITY_HIGH    ? LEAT_TERMINAL_RED
+           : v->kind == LEAT_VERDICT_INCONCLUSIVE ? LEAT_TERMINAL_PLAIN
+                                                  : LEAT_TERMINAL_YELLOW;
 }
 
 static void print_verdict(FILE *to, const leat_doctor_result *r)
 {
-    const leat_doctor_verdict *v = &r->verdict;
-    char names[64], rest[64];
-    const int n = snprintf(names, sizeof names, "verdict: %s%s%s", v->name,
-                           v->also[0] ? " and " : "", v->also);
-    snprintf(rest, sizeof rest, "%s%s%s%s", v->label[0] ? "(" : "", v->label,
-             v->label[0] ? ")" : "",
-             r->simulated ? v->label[0] ? ", simulated" : "(simulated)" : "");
+    const leat_verdict *v = &r->verdict;
+    char names[64], label[LEAT_VERDICT_LABEL], rest[128];
+    const int n =
+        snprintf(names, sizeof names, "verdict: %s%s%s", leat_verdict_about(v->kind)->name,
+                 v->also ? " and " : "", leat_verdict_about(v->also)->name);
+    const bool labelled = leat_verdict_label(v, label)[0];
+    snprintf(rest, sizeof rest, "%s%s%s%s", labelled ? "(" : "", label, labelled ? ")" : "",
+             r->simulated ? labelled ? ", simulated" : "(simulated)" : "");
     fprintf(to, "%s%s%s%s", leat_terminal_colour_text(stdout, colour_of(v)), names,
             leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), rest[0] ? " " : "");
     leat_terminal_wrap(to, rest, n + 1, 2);
     fputs("  ", to);
-    leat_terminal_wrap(to, v->sentence, 2, 2);
+    leat_terminal_wrap(to, r->sentence, 2, 2);
 }
 
 /* --- what to change ----------------------------------------------------------------------------*/
@@ -122,10 +107,10 @@ static void print_left_out(FILE *to, const leat_doctor_result *r)
 static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
 {
     fputs("\nwhat to change: ", to);
-    if (!strcmp(r->verdict.name, "compute-bound"))
+    if (r->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND)
         fputs("nothing; the input keeps up with the device\n", to);
-    else if (!strcmp(r->verdict.name, "environment"))
-        fputs(!strcmp(r->verdict.label, "cpu-limit")
+    else if (r->verdict.kind == LEAT_VERDICT_ENVIRONMENT)
+        fputs(r->verdict.cause == LEAT_CAUSE_CPU_LIMIT
                   ? "raise the CPU limit, then measure again\n"
                   : "end the other programs, then measure again\n",
               to);
@@ -150,8 +135,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
         print_no_suggestion(to, r);
         return;
     }
-    const bool doubtful =
-        !strcmp(r->verdict.name, "environment") || !strcmp(r->verdict.name, "inconclusive");
+    const bool doubtful = leat_verdict_about(r->verdict.kind)->tone == LEAT_TONE_OPEN;
     fprintf(to, "\n%s; each gain is of one change alone%s\n",
             doubtful ? "what may help, but measure again first" : "what to change",
             doubtful || any_verified(r) || r->suggestions[0].not_tried[0]
@@ -172,7 +156,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
 /* Each where the job is short, otherwise their sum. */
 static void print_costs(FILE *to, const leat_doctor_result *r)
 {
-    const bool each = !strcmp(r->verdict.name, "warm-up");
+    const bool each = r->verdict.kind == LEAT_VERDICT_WARM_UP;
     char text[256] = "", line[384], ms[32];
     double sum = 0;
     for (int32_t i = 0; i < r->n_one_time; i++) {

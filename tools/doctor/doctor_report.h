@@ -44,7 +44,4 @@ const char *leat_doctor_ms_text(double ms, char text[32]);
 /* Divides `total` by n shares that sum to 1 into whole numbers that sum to it. */
 void leat_doctor_divide(const double *shares, int n, long total, long *out);
 
-/* The exit code that stands for a verdict in `--fail-if`. */
-int leat_doctor_report_code(const char *verdict);
-
 #endif

@@ -54,15 +54,6 @@ static void print_now(FILE *to, const leat_doctor_result *r)
 
 /* --- where the time goes -----------------------------------------------------------------------*/
 
-static const struct {
-    const char *name, *text;
-} share_texts[LEAT_DOCTOR_SHARES] = {
-    { "busy", "device computes" },          { "input_wait", "waits for a batch" },
-    { "exposed_copy", "waits for a copy" }, { "launch", "host is slow to launch" },
-    { "sync", "host waits for a result" },  { "placement", "waits for other devices **" },
-    { "other_host", "host is late *" },     { "unknown", "not explained" },
-};
-
 void leat_doctor_divide(const double *shares, int n, long total, long *out)
 {
     double sum = 0;
@@ -85,24 +76,26 @@ static long units_of(const char *ms)
     return units;
 }
 
+static bool is_listed(const leat_doctor_result *r, leat_share share)
+{
+    return share == LEAT_SHARE_BUSY || r->shares[share] >= 0.01;
+}
+
 /* Parts below 1 % are added up. Percent and milliseconds each sum to the whole. */
 static void print_shares(FILE *to, const leat_doctor_result *r)
 {
-    const char *texts[LEAT_DOCTOR_SHARES + 1];
-    double shares[LEAT_DOCTOR_SHARES + 1], small = 0, late = 0, placed = 0;
-    long percent[LEAT_DOCTOR_SHARES + 1], ms[LEAT_DOCTOR_SHARES + 1];
+    const char *texts[LEAT_N_SHARES + 1];
+    double shares[LEAT_N_SHARES + 1], small = 0;
+    long percent[LEAT_N_SHARES + 1], ms[LEAT_N_SHARES + 1];
     char step[32];
     int n = 0;
-    for (int i = 0; i < LEAT_DOCTOR_SHARES; i++) {
-        const double share = r->shares[i].share;
-        if (i > 0 && share < 0.01) {
-            small += share;
+    for (leat_share i = 0; i < LEAT_N_SHARES; i++) {
+        if (!is_listed(r, i)) {
+            small += r->shares[i];
             continue;
         }
-        late = !strcmp(r->shares[i].name, "other_host") ? share : late;
-        placed = !strcmp(r->shares[i].name, "placement") ? share : placed;
-        texts[n] = share_texts[i].text;
-        shares[n++] = share;
+        texts[n] = leat_verdict_share(i)->text;
+        shares[n++] = r->shares[i];
     }
     texts[n] = "the rest, each below 1 %";
     shares[n++] = small;
@@ -120,11 +113,11 @@ static void print_shares(FILE *to, const leat_doctor_result *r)
                 (int)strlen(step) - (int)strcspn(step, ".") - (units > 1),
                 (double)ms[i] / (double)units, bar[0] ? "  " : "", bar);
     }
-    if (late > 0) {
+    if (is_listed(r, LEAT_SHARE_OTHER_HOST)) {
         fputs("  * ", to);
         leat_terminal_wrap(to, leat_doctor_evidence_text(r, "host_late"), 4, 4);
     }
-    if (placed > 0) {
+    if (is_listed(r, LEAT_SHARE_PLACEMENT)) {
         fputs("  ** ", to);
         leat_terminal_wrap(to, leat_doctor_evidence_text(r, "placement"), 5, 5);
     }
@@ -132,53 +125,31 @@ static void print_shares(FILE *to, const leat_doctor_result *r)
 
 /* --- the parts ---------------------------------------------------------------------------------*/
 
-static const struct {
-    const char *kind, *name, *verdicts, *wall; /* wall: its name as the next limit */
-} parts[] = {
-    { "loader", "the loader makes a batch", "input-bound", "the loader" },
-    { "first_batch", "one batch, made after the step before it", "", "" },
-    { "copy", "a batch is copied to the device", "transfer-bound", "copies to the device" },
-    { "step", "the training step", "compute-bound launch-bound sync-bound placement",
-      "the step on the device" },
-    { "step_queued", "  of it, the device computes", "", "the step on the device" },
-    { "shared", "CPU work of loader and step, on all cores", "shared-cores",
-      "CPU time of loader and step" },
-};
-
-static bool of_host(const leat_doctor_result *r)
-{
-    return !strcmp(r->verdict.name, "launch-bound") || !strcmp(r->verdict.name, "sync-bound") ||
-           !strcmp(r->verdict.name, "placement");
-}
-
 /* Whether the screen has a line for it. */
-static bool is_shown(const leat_doctor_result *r, const char *kind)
+static bool is_shown(const leat_doctor_result *r, leat_part part)
 {
-    if (!strcmp(kind, "first_batch"))
-        return !strcmp(r->verdict.label, "not-overlapped");
-    return strcmp(kind, "step_queued") != 0 || of_host(r);
+    if (part == LEAT_PART_FIRST_BATCH)
+        return r->verdict.cause == LEAT_CAUSE_NOT_OVERLAPPED;
+    return part != LEAT_PART_STEP_QUEUED || leat_verdict_blames_host(r->verdict.kind);
 }
 
 /* Whether a verdict blames the part. A job that is too short has that of its steps besides. */
-static bool is_limit(const leat_doctor_result *r, size_t part)
+static bool is_limit(const leat_doctor_result *r, leat_part part)
 {
-    const char *const blamed = parts[part].verdicts;
-    return strcmp(r->verdict.label, "not-overlapped") != 0 && /* there all times add up */
-           (strstr(blamed, r->verdict.name) ||
-            (r->verdict.also[0] && strstr(blamed, r->verdict.also)));
+    return r->verdict.cause != LEAT_CAUSE_NOT_OVERLAPPED && /* there all times add up */
+           (leat_verdict_about(r->verdict.kind)->part == part ||
+            leat_verdict_about(r->verdict.also)->part == part);
 }
 
-static const char *mark_of(const leat_doctor_result *r, size_t part, double ms)
+static const char *mark_of(const leat_doctor_result *r, leat_part part, double ms)
 {
-    const bool queued = !strcmp(parts[part].kind, "step_queued"),
-               shared = !strcmp(parts[part].kind, "shared");
+    const bool shared = part == LEAT_PART_SHARED;
     if (is_limit(r, part))
         return shared ? "  <- too few cores" : "  <- the limit";
-    if (r->next_wall[0] && !strcmp(r->next_wall, parts[part].wall) && queued == of_host(r))
+    if (r->next_limit == part)
         return "  <- next limit";
     /* The cores are what a part of the CPU is short of. */
-    return shared && r->next_wall[0] && ms > r->next_wall_step_ms &&
-                   ms >= 0.8 * r->predicted_step_ms
+    return shared && r->next_limit && ms > r->next_limit_step_ms && ms >= 0.8 * r->predicted_step_ms
                ? "  <- same limit"
                : "";
 }
@@ -196,10 +167,10 @@ static void print_stage(FILE *to, const leat_doctor_result *r)
     const leat_doctor_capacity *stage = NULL;
     char name[64];
     for (int32_t i = 0; i < r->n_capacities; i++)
-        if (!strcmp(r->capacities[i].kind, "stage") &&
+        if (r->capacities[i].part == LEAT_PART_STAGE &&
             (!stage || r->capacities[i].step_ms > stage->step_ms))
             stage = &r->capacities[i];
-    if (!stage || strstr(r->verdict.label, "storage")) /* reading is no stage */
+    if (!stage || r->verdict.cause == LEAT_CAUSE_STORAGE) /* reading is no stage */
         return;
     snprintf(name, sizeof name, "  slowest stage: %.31s", stage->name);
     print_part(to, r, name, stage->step_ms, "");
@@ -222,13 +193,13 @@ static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
 {
     fprintf(to, "\nwhat each part takes for a step of %.4g sample%s when it runs alone\n", r->batch,
             r->batch == 1 ? "" : "s");
-    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+    for (leat_part part = LEAT_PART_NONE + 1; part < LEAT_PART_STAGE; part++)
         for (int32_t i = 0; i < r->n_capacities; i++) {
-            if (strcmp(r->capacities[i].kind, parts[k].kind) != 0 || !is_shown(r, parts[k].kind))
+            if (r->capacities[i].part != part || !is_shown(r, part))
                 continue;
-            print_part(to, r, parts[k].name, r->capacities[i].step_ms,
-                       mark_of(r, k, r->capacities[i].step_ms));
-            if (!strcmp(parts[k].kind, "loader"))
+            print_part(to, r, leat_verdict_part(part)->text, r->capacities[i].step_ms,
+                       mark_of(r, part, r->capacities[i].step_ms));
+            if (part == LEAT_PART_LOADER)
                 print_stage(to, r);
         }
     if (explained)

@@ -22,7 +22,8 @@ static void print_arms(const leat_experiment_run *run)
                  leat_figure_rate(arm->samples_per_s_high).text);
         leat_terminal_say(2, "%s%s", arm->name, arm->simulated ? " (simulated)" : "");
         printf("%13s %22s %14s %10.1f %%  %s\n", leat_figure_rate(arm->meter.samples_per_s).text,
-               interval, leat_figure_rate(arm->loader.value).text, arm->idle * 100, arm->verdict);
+               interval, leat_figure_rate(arm->loader.value).text, arm->idle * 100,
+               leat_verdict_about(arm->verdict.kind)->name);
     }
 }
 

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "leat/verdict.h"
+
+#define VERDICT_WORD(id, name, code, part, tone, words, meaning, when) { name, "verdict: " when },
+
 const leat_help_word leat_help_words[] = {
     { "acc. %", "train: share of correct predictions in the epoch, in percent" },
     { "batch", "samples stacked together, the input of one step" },
@@ -14,13 +18,9 @@ const leat_help_word leat_help_words[] = {
     { "bytes/s", "bench: bytes that a stage outputs per second" },
     { "changed during the run",
       "bench --explain: decisions that the loader changed after measuring samples and reads" },
-    { "compute-bound", "verdict: the job is as fast as the step alone, and the device computes "
-                       "nearly all the time; a faster input would change nothing" },
     { "copy", "the same as exposed copy" },
     { "digest", "a 64-bit hash of all bytes of a batch, or of a plan: the same for any threads, "
                 "reader and prefetch" },
-    { "environment", "verdict: the cause is not certain, and other processes used 10 % of the CPUs "
-                     "or more, or a CPU limit stopped the process" },
     { "epoch", "one pass over the data" },
     { "exposed copy", "the device was idle, the batch was ready, and its copy to the device was "
                       "running or waiting" },
@@ -29,14 +29,8 @@ const leat_help_word leat_help_words[] = {
               "a device overlap), device, and mapped (files, not in the total)" },
     { "idle", "of a device: 1 - busy, which is input wait + exposed copy + other; of workers: time "
               "without work" },
-    { "inconclusive", "verdict: the cause is not certain; run longer" },
     { "input", "the same as input wait; in `train`, the tensor that the model reads" },
     { "input wait", "the device was idle and the next batch was not complete in host memory" },
-    { "input-bound",
-      "verdict: the job is as fast as the loader alone, or its batches come unevenly" },
-    { "launch-bound",
-      "verdict: the job is as fast as the step alone, in which the device waits for "
-      "kernels to be launched" },
     { "loader", "a running plan, which delivers batches" },
     { "masked", "rows of unreadable records: zeros, marked as invalid (on_error)" },
     { "on CPU", "bench: share of a stage's time in which its thread ran on a CPU" },
@@ -44,8 +38,6 @@ const leat_help_word leat_help_words[] = {
                "work, waiting for a result" },
     { "p50", "median of the times between the ends of two steps in a row" },
     { "p95", "95th percentile of the times between the ends of two steps in a row" },
-    { "placement", "verdict: the device waits for layers that run on other devices, and for what "
-                   "crosses to and from them" },
     { "plan", "a checked pipeline: every size is known; `leat plan` shows it" },
     { "read-ahead", "bytes of records read before they are needed" },
     { "reads in flight", "progress: reads submitted to the kernel and not finished" },
@@ -57,9 +49,6 @@ const leat_help_word leat_help_words[] = {
     { "sample", "one example as tensors" },
     { "samples/s", "samples per second over the steady time; of a stage: over the measured time" },
     { "scratch", "memory of a plan: working memory of a worker for one sample" },
-    { "shared-cores",
-      "verdict: slower than the loader alone and the step alone, because workers and "
-      "trainer need the same cores" },
     { "slot", "memory of one batch, reused" },
     { "slots",
       "memory of a plan: memory of batches; with prefetch: auto only needed slots are allocated" },
@@ -67,18 +56,12 @@ const leat_help_word leat_help_words[] = {
     { "speed-up", "compare: samples/s of an arm against the first arm, paired by rounds, with its "
                   "95 % interval" },
     { "step", "one forward and backward pass and update, with one batch" },
-    { "sync-bound",
-      "verdict: the job is as fast as the step alone, in which the device waits while "
-      "the host waits for results (train.sync_every)" },
     { "at first", "memory of a plan: before prefetch: auto has allocated more slots" },
-    { "transfer-bound", "verdict: the device waits for copies of batches" },
     { "us/sample", "bench: microseconds of worker time per sample in a stage" },
-    { "verdict", "doctor, compare: what limits a job: input-bound, transfer-bound, compute-bound, "
-                 "launch-bound, sync-bound, placement, shared-cores, environment or "
-                 "inconclusive (docs/measuring.md)" },
-    { "waited", "share of the time that the consumer spent in leat_loader_next" },
-    { "warm-up",
-      "steps before the measurement, until step times are steady; not part of any figure" },
+    { "verdict", "doctor, compare: what limits a job: " LEAT_VERDICT_NAMES
+                 "each explained in docs/measuring.md" },
+    LEAT_VERDICT_LIST(VERDICT_WORD){
+        "waited", "share of the time that the consumer spent in leat_loader_next" },
     { "worker time", "bench: share of all workers' time spent in a stage" },
     { NULL, NULL },
 };

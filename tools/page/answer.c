@@ -13,42 +13,21 @@ static void copy(char *out, size_t size, const char *text)
     leat_svg_fit(text, 1e9, out, size);
 }
 
-static const struct {
-    const char *kind;
-    leat_answer_tone tone;
-    const char *words;
-} kinds[] = {
-    { "input-bound", LEAT_ANSWER_WARN, "the device waits for its data" },
-    { "transfer-bound", LEAT_ANSWER_WARN, "the device waits for copies" },
-    { "compute-bound", LEAT_ANSWER_GOOD, "the device is busy, the input keeps up" },
-    { "host-bound", LEAT_ANSWER_WARN, "the device waits for the host" },
-    { "launch-bound", LEAT_ANSWER_WARN, "starting work takes as long as the work, or longer" },
-    { "sync-bound", LEAT_ANSWER_WARN, "the host stops to wait for results" },
-    { "shared-cores", LEAT_ANSWER_WARN, "loader and training share the cores" },
-    { "too-small-for-gpu", LEAT_ANSWER_WARN, "the CPU is the right device" },
-    { "placement", LEAT_ANSWER_WARN, "the device waits for layers on other devices" },
-    { "warm-up", LEAT_ANSWER_WARN, "what is paid once makes up much of the run" },
-    { "environment", LEAT_ANSWER_OPEN, "other programs used this machine meanwhile" },
-    { "inconclusive", LEAT_ANSWER_OPEN, "too short or too noisy to tell" },
-};
-
-void leat_answer_verdict(leat_answer *answer, const char *kind, const char *label,
+void leat_answer_verdict(leat_answer *answer, const char *name, const char *label,
                          const char *severity)
 {
-    const char *more = label;
-    answer->tone = LEAT_ANSWER_WARN;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!strcmp(kinds[i].kind, kind)) {
-            answer->tone = kinds[i].tone;
-            more = label ? label : kinds[i].words;
-        }
-    if (severity && !strcmp(severity, "high") && answer->tone == LEAT_ANSWER_WARN)
-        answer->tone = LEAT_ANSWER_BAD;
+    const leat_verdict_kind known = leat_verdict_find(name);
+    const leat_verdict_row *const row = leat_verdict_about(known);
+    const bool high = severity && leat_verdict_find_severity(severity) == LEAT_SEVERITY_HIGH;
+    const char *const more = label ? label : known ? row->words : NULL;
+    answer->tone = known ? row->tone : LEAT_TONE_WARN;
+    if (answer->tone == LEAT_TONE_WARN && high)
+        answer->tone = LEAT_TONE_BAD;
     char text[sizeof answer->verdict];
-    if (label && !strncmp(label, kind, strlen(kind))) /* the label says it all */
+    if (label && !strncmp(label, name, strlen(name))) /* the label says it all */
         snprintf(text, sizeof text, "%s", label);
     else
-        snprintf(text, sizeof text, "%.100s%s%.120s%s", kind,
+        snprintf(text, sizeof text, "%.100s%s%.120s%s", name,
                  !more   ? ""
                  : label ? " ("
                          : ": ",

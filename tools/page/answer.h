@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "leat/verdict.h"
+
 enum {
     LEAT_ANSWER_FACTS_MOST = 6,
     LEAT_ANSWER_CHANGES_MOST = 3,
@@ -14,18 +16,9 @@ enum {
     LEAT_ANSWER_LINES_SIZE = 1024
 };
 
-/* The colour beside the verdict. */
-typedef enum leat_answer_tone {
-    LEAT_ANSWER_PLAIN, /* no verdict */
-    LEAT_ANSWER_GOOD,
-    LEAT_ANSWER_WARN,
-    LEAT_ANSWER_BAD,
-    LEAT_ANSWER_OPEN, /* it could not be decided */
-} leat_answer_tone;
-
 /* Texts are good as long as the JSON; NULL: there is none. */
 typedef struct leat_answer {
-    leat_answer_tone tone;
+    leat_tone tone;
     char verdict[256];
     const char *sentence, *more;
     const char *config, *device;
@@ -48,9 +41,9 @@ typedef struct leat_answer {
     bool asked_changes; /* if there are none, the page says so */
 } leat_answer;
 
-/* Fills verdict and tone. kind: its class ("input-bound"). label, severity: NULL if there is none. Without a label
+/* Fills verdict and tone. name: its class. label, severity: NULL if there is none. Without a label
  * the class is explained. */
-void leat_answer_verdict(leat_answer *answer, const char *kind, const char *label,
+void leat_answer_verdict(leat_answer *answer, const char *name, const char *label,
                          const char *severity);
 
 /* printf a value and a note; nothing if there is no room. */

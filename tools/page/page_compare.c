@@ -53,7 +53,7 @@ static double step_ms(const json_t *json, const json_t *arm)
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
-/* "simulated, input-bound: nothing overlaps": the text below the verdict. */
+/* What follows the verdict in a sentence: "simulated, VERDICT: nothing overlaps". */
 static const char *without_verdict(const char *sentence, const char *verdict)
 {
     const char *const at = sentence ? strstr(sentence, verdict) : NULL;

@@ -14,11 +14,16 @@
 
 /* --- the answer ------------------------------------------------------------------------------------*/
 
+static leat_share share_of(const json_t *part)
+{
+    return leat_verdict_find_share(leat_fields_text_or(part, "class", ""));
+}
+
 static double busy_share(const json_t *json)
 {
     const json_t *const parts = leat_fields_list(json, "waterfall");
     for (size_t i = 0; i < json_array_size(parts); i++)
-        if (!strcmp(leat_fields_text_or(json_array_get(parts, i), "class", ""), "busy"))
+        if (share_of(json_array_get(parts, i)) == LEAT_SHARE_BUSY)
             return leat_fields_number(json_array_get(parts, i), "share");
     return NAN;
 }
@@ -197,16 +202,16 @@ static int put_waterfall(leat_page *page, const json_t *json)
     return leat_page_chart(page, &chart);
 }
 
-static const char *colour_of(const char *kind)
+/* Parts have the colours of the shares that they make. */
+static const char *colour_of(leat_part part)
 {
-    static const char *const colours[][2] = {
-        { "copy", "exposed_copy" }, { "step", "busy" },          { "step_queued", "busy" },
-        { "loader", "both" },       { "first_batch", "launch" },
+    static const leat_share as[LEAT_N_PARTS] = {
+        [LEAT_PART_NONE] = LEAT_SHARE_INPUT_WAIT,   [LEAT_PART_FIRST_BATCH] = LEAT_SHARE_LAUNCH,
+        [LEAT_PART_COPY] = LEAT_SHARE_EXPOSED_COPY, [LEAT_PART_STEP] = LEAT_SHARE_BUSY,
+        [LEAT_PART_STEP_QUEUED] = LEAT_SHARE_BUSY,  [LEAT_PART_SHARED] = LEAT_SHARE_INPUT_WAIT,
+        [LEAT_PART_STAGE] = LEAT_SHARE_INPUT_WAIT,
     };
-    for (size_t i = 0; i < sizeof colours / sizeof *colours; i++)
-        if (!strcmp(colours[i][0], kind))
-            return colours[i][1];
-    return "input_wait";
+    return part == LEAT_PART_LOADER ? "both" : leat_verdict_share(as[part])->word;
 }
 
 static int put_capacities(leat_page *page, const json_t *json)
@@ -230,7 +235,8 @@ static int put_capacities(leat_page *page, const json_t *json)
         double low, high;
         leat_fields_interval(one, "interval", &low, &high); /* of the rate */
         leat_bars_add(&data, (leat_bar){ .name = leat_fields_text_or(one, "name", "?"),
-                                         .kind = colour_of(leat_fields_text_or(one, "kind", "")),
+                                         .kind = colour_of(leat_verdict_find_part(
+                                             leat_fields_text_or(one, "kind", ""))),
                                          .value = ms,
                                          .low = ms * (rate / high),
                                          .high = ms * (rate / low) });

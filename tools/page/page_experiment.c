@@ -24,9 +24,9 @@ void leat_page_experiment_answer(const json_t *json, leat_answer *out)
     snprintf(out->verdict, sizeof out->verdict, "%.200s",
              leat_fields_text_or(json, "title", leat_fields_text_or(json, "name", "experiment")));
     out->config = leat_fields_text(json, "name");
-    out->tone = n_false                                ? LEAT_ANSWER_WARN
-                : n_true == (int)json_array_size(list) ? LEAT_ANSWER_GOOD
-                                                       : LEAT_ANSWER_OPEN;
+    out->tone = n_false                                ? LEAT_TONE_WARN
+                : n_true == (int)json_array_size(list) ? LEAT_TONE_GOOD
+                                                       : LEAT_TONE_OPEN;
     snprintf(value, sizeof value, "%d of %d", n_true, (int)json_array_size(list));
     leat_answer_fact(out, "Findings that hold", value,
                      leat_fields_true(json, "quick") ? "a quick run" : NULL);

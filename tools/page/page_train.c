@@ -51,10 +51,10 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
     out->simulated = leat_fields_true(json, "simulated");
     if (leat_fields_true(json, "diverged")) {
         strcpy(out->verdict, "The loss diverged: training stopped");
-        out->tone = LEAT_ANSWER_BAD;
+        out->tone = LEAT_TONE_BAD;
     } else if (isnan(busy)) {
         strcpy(out->verdict, "Too few steps to say how busy the device was");
-        out->tone = LEAT_ANSWER_OPEN;
+        out->tone = LEAT_TONE_OPEN;
     } else {
         snprintf(out->verdict, sizeof out->verdict, "The device was busy %s of the time",
                  leat_figure_percent(busy).text);

@@ -37,7 +37,7 @@ void leat_page_tune_answer(const json_t *json, leat_answer *out)
     out->simulated = leat_fields_true(json, "simulated");
     out->sentence = leat_fields_text(json, "sentence");
     out->asked_changes = true;
-    out->tone = LEAT_ANSWER_GOOD;
+    out->tone = LEAT_TONE_GOOD;
     if (!(low > 1) || json_array_size(sets) == 0) {
         strcpy(out->verdict, "No setting is faster for certain");
         return;

@@ -67,7 +67,7 @@ void leat_page_whatif_answer(const json_t *json, leat_answer *out)
              "%.80s would be idle %s of the time with %s threads",
              leat_fields_text_or(row, "device", "?"), leat_figure_percent(idle).text,
              leat_figure_number(leat_fields_number(row, "threads")).text);
-    out->tone = idle < 0.05 ? LEAT_ANSWER_GOOD : LEAT_ANSWER_WARN;
+    out->tone = idle < 0.05 ? LEAT_TONE_GOOD : LEAT_TONE_WARN;
     out->config = leat_fields_text(json, "config");
     out->simulated = is_simulated(json);
     out->sentence = leat_fields_text(json, "sentence");

@@ -17,6 +17,7 @@ static void estimate_json(json_t *object, const char *key, leat_estimate estimat
 json_t *leat_arm_json(const leat_compare_arm *arm)
 {
     const leat_meter *meter = &arm->meter;
+    char label[LEAT_VERDICT_LABEL];
     json_t *one = json_object();
     leat_json_text(one, "name", arm->name);
     leat_json_text(one, "device", arm->device);
@@ -49,10 +50,10 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     estimate_json(one, "of_step", arm->of_step);
     leat_json_real(one, "copying", arm->copying);
     leat_json_real(one, "step_busy", arm->step_busy);
-    leat_json_text(one, "verdict", arm->verdict);
-    leat_json_text(one, "label", arm->label);
-    leat_json_text(one, "severity", arm->severity);
-    leat_json_text(one, "also", arm->also);
+    leat_json_text(one, "verdict", leat_verdict_about(arm->verdict.kind)->name);
+    leat_json_text(one, "label", leat_verdict_label(&arm->verdict, label));
+    leat_json_text(one, "severity", leat_verdict_severity(arm->verdict.severity));
+    leat_json_text(one, "also", leat_verdict_about(arm->verdict.also)->name);
     leat_json_text(one, "sentence", arm->sentence);
     return one;
 }

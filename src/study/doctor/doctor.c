@@ -356,9 +356,9 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     leat_trial_close(&d->waitless);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
-    if (!strcmp(d->diagnosis.name, "environment"))
+    if (d->diagnosis.verdict.kind == LEAT_VERDICT_ENVIRONMENT)
         return LEAT_OK; /* nothing that is measured now would hold */
-    if (d->diagnosis.also[0] && d->facts.overlaps && (rc = probe(d, err)) < 0)
+    if (d->diagnosis.verdict.also && d->facts.overlaps && (rc = probe(d, err)) < 0)
         return rc;
     if ((rc = suggest(d, err)) < 0)
         return rc;

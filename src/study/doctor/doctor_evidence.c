@@ -121,8 +121,7 @@ static const double CORES_FULL = 0.9;
 static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
 {
     const leat_meter *meter = &f->meter;
-    const double wall = out->measured_step_ms * 1e6,
-                 late = out->shares[LEAT_SHARE_OTHER_HOST].share,
+    const double wall = out->measured_step_ms * 1e6, late = out->shares[LEAT_SHARE_OTHER_HOST],
                  longer = f->on_host && wall > 0 ? meter->busy - m->step / wall : 0;
     if (late < 0.01)
         return;
@@ -142,7 +141,7 @@ static void late_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
 static void placement_evidence(const leat_facts *f, leat_doctor_result *out)
 {
     char there[32], crossing[32], rest[32];
-    const double share = out->shares[LEAT_SHARE_PLACEMENT].share,
+    const double share = out->shares[LEAT_SHARE_PLACEMENT],
                  waits = share * out->measured_step_ms * 1e6 - f->meter.elsewhere_ns -
                          f->meter.crossing_ns;
     if (f->meter.crossings <= 0)

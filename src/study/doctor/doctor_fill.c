@@ -21,14 +21,15 @@ static const double PROBE_BEYOND = 0.25; /* what is added makes a run longer by 
 
 /* --- capacities -------------------------------------------------------------------------------- */
 
-static void add_capacity(const leat_facts *f, const char *name, const char *kind,
-                         leat_estimate rate, leat_doctor_result *out)
+/* name: of a stage, or what is said of the copies; NULL: that of the part. */
+static void add_capacity(const leat_facts *f, leat_part part, const char *name, leat_estimate rate,
+                         leat_doctor_result *out)
 {
     if (rate.value <= 0 || out->n_capacities == LEAT_DOCTOR_MAX_CAPACITIES)
         return;
     leat_doctor_capacity *c = &out->capacities[out->n_capacities++];
-    snprintf(c->name, sizeof c->name, "%s", name);
-    snprintf(c->kind, sizeof c->kind, "%s", kind);
+    snprintf(c->name, sizeof c->name, "%s", name ? name : leat_verdict_part(part)->name);
+    c->part = part;
     c->samples_per_s = rate;
     c->step_ms = ms_at(f, rate.value);
 }
@@ -58,160 +59,57 @@ static void fill_capacities(const leat_facts *f, const leat_doctor_loaders *load
                             leat_doctor_result *out)
 {
     const leat_forecast m = leat_forecast_of(f);
-    add_capacity(f, "step alone", "step", f->step, out);
+    add_capacity(f, LEAT_PART_STEP, NULL, f->step, out);
     if (!f->on_host && m.queued > 0)
-        add_capacity(f, "step without waiting for the host", "step_queued",
-                     scaled(f->step, m.step / m.queued), out);
-    add_capacity(f, "loader alone", "loader", loaders->ahead, out);
-    add_capacity(f, "one batch at a time", "first_batch", loaders->alone, out);
+        add_capacity(f, LEAT_PART_STEP_QUEUED, NULL, scaled(f->step, m.step / m.queued), out);
+    add_capacity(f, LEAT_PART_LOADER, NULL, loaders->ahead, out);
+    add_capacity(f, LEAT_PART_FIRST_BATCH, NULL, loaders->alone, out);
     if (f->copy_ns > 0)
-        add_capacity(f, f->pageable ? "copies (pageable)" : "copies (pinned)", "copy",
+        add_capacity(f, LEAT_PART_COPY, f->pageable ? "copies (pageable)" : "copies (pinned)",
                      exactly(f->rows / f->copy_ns * 1e9), out);
     if (m.shared > 0)
-        add_capacity(f, "CPU time of loader and step", "shared", exactly(f->rows / m.shared * 1e9),
-                     out);
+        add_capacity(f, LEAT_PART_SHARED, NULL, exactly(f->rows / m.shared * 1e9), out);
     for (int32_t i = 0; i < f->n_stages; i++)
-        add_capacity(f, f->stages[i].name, "stage", exactly(stage_rate(f, &f->stages[i])), out);
+        add_capacity(f, LEAT_PART_STAGE, f->stages[i].name, exactly(stage_rate(f, &f->stages[i])),
+                     out);
 }
 
-/* --- shares and walls -------------------------------------------------------------------------- */
-
-static void fill_shares(const leat_facts *f, leat_doctor_result *out)
-{
-    static const char *const names[LEAT_N_SHARES] = { "busy",       "input_wait", "exposed_copy",
-                                                      "launch",     "sync",       "placement",
-                                                      "other_host", "unknown" };
-    double shares[LEAT_N_SHARES];
-    leat_forecast_shares(f, shares);
-    for (int i = 0; i < LEAT_N_SHARES; i++)
-        out->shares[i] =
-            (leat_doctor_share){ names[i], shares[i], shares[i] * out->measured_step_ms };
-}
+/* --- the next limit ---------------------------------------------------------------------------- */
 
 static const double CPU_LIMITS = 0.8; /* of the step time: CPU work of both */
 
-struct wall {
-    const char *name;
-    double ns;
-};
+/* If the loader or the step is limited by the cores, these are no other limit. */
+static bool cores_limit(const leat_facts *f, const leat_verdict *v, const leat_forecast *m)
+{
+    const bool input = v->kind == LEAT_VERDICT_INPUT_BOUND,
+               step = v->kind == LEAT_VERDICT_COMPUTE_BOUND;
+    return (input && v->cause == LEAT_CAUSE_CPU_SATURATED) || (step && f->on_host) ||
+           ((input || step) && m->shared >= CPU_LIMITS * m->predicted);
+}
 
-/* The slowest part other than the one that limits. */
-static void fill_next_wall(const leat_facts *f, const leat_diagnosis *d,
-                           const leat_doctor_loaders *loaders, leat_doctor_result *out)
+/* The slowest part other than the one that limits. Nothing comes next where no part is known to be the limit. */
+static void fill_next_limit(const leat_facts *f, const leat_verdict *v,
+                            const leat_doctor_loaders *loaders, leat_doctor_result *out)
 {
     const leat_forecast m = leat_forecast_of(f);
-    const bool step = !strcmp(d->name, "compute-bound"), shared = !strcmp(d->name, "shared-cores");
-    const bool host = !strcmp(d->name, "launch-bound") || !strcmp(d->name, "sync-bound") ||
-                      !strcmp(d->name, "placement");
-    const bool input = !strcmp(d->name, "input-bound"), copy = !strcmp(d->name, "transfer-bound");
-    const double loader = ms_at(f, loaders->ahead.value) * 1e6;
-    /* If the loader or the step is limited by the cores, that is the same limit. */
-    const bool is_cpu = (input && strstr(d->label, "cpu-saturated")) || (step && f->on_host) ||
-                        ((input || step) && m.shared >= CPU_LIMITS * m.predicted);
-    const struct wall walls[] = {
-        { "the step on the device", step   ? 0
-                                    : host ? m.queued
-                                           : m.step },
-        { "the loader", input && f->overlaps  ? 0
-                        : copy && f->overlaps ? 0
-                                              : loader },
-        { "copies to the device", copy ? 0 : m.copy },
-        { "CPU time of loader and step", shared || is_cpu ? 0 : m.shared },
+    const leat_part limit = leat_verdict_about(v->kind)->part;
+    const bool host = leat_verdict_blames_host(v->kind);
+    const bool reads = limit == LEAT_PART_LOADER || limit == LEAT_PART_COPY;
+    double ns[LEAT_N_PARTS] = {
+        [LEAT_PART_STEP] = host ? 0 : m.step,
+        [LEAT_PART_STEP_QUEUED] = host ? m.queued : 0,
+        [LEAT_PART_LOADER] = reads && f->overlaps ? 0 : ms_at(f, loaders->ahead.value) * 1e6,
+        [LEAT_PART_COPY] = m.copy,
+        [LEAT_PART_SHARED] = cores_limit(f, v, &m) ? 0 : m.shared,
     };
-    const struct wall *next = NULL;
-    for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
-        if (walls[i].ns > 0 && (!next || walls[i].ns > next->ns))
-            next = &walls[i];
-    if (!next || !strcmp(d->name, "environment") || !strcmp(d->name, "inconclusive"))
-        return; /* no part is known to be the limit, so none comes next */
-    snprintf(out->next_wall, sizeof out->next_wall, "%s", next->name);
-    out->next_wall_step_ms = next->ns * 1e-6;
-}
-
-/* --- the sentence ------------------------------------------------------------------------------ */
-
-/* What each verdict means to someone who reads it for the first time. */
-static const struct {
-    const char *name, *label, *text; /* label NULL: any other */
-} meanings[] = {
-    { "input-bound", "not-overlapped", "Each batch is made after a step, not during it." },
-    { "transfer-bound", "not-overlapped", "Each batch is copied after a step, not during it." },
-    { "input-bound", NULL,
-      "The device waits for its input: batches come slower than it could use them." },
-    { "transfer-bound", NULL, "The device waits for copies of batches from the host's memory." },
-    { "compute-bound", NULL,
-      "The step itself takes the time, and batches keep up. There is nothing to "
-      "fix in the input." },
-    { "launch-bound", NULL, "The device waits for the host, which launches many short kernels." },
-    { "sync-bound", NULL, "The device waits while the host waits for its results." },
-    { "placement", NULL,
-      "The device waits for layers that run on other devices, and for what crosses to and from "
-      "them. Where a layer names a `device` of its own, leave it out." },
-    { "shared-cores", NULL,
-      "Input and training need the same CPU cores, and take them from each other." },
-    { "warm-up", NULL,
-      "Opening and warming up take half of this job or more. It is too short to judge." },
-    { "environment", "cpu-limit",
-      "A CPU limit stopped this process meanwhile: raise it and run this again. The figures say "
-      "little." },
-    { "environment", NULL,
-      "Other programs used the CPU meanwhile: end them and run this again. The figures say "
-      "little." },
-    { "inconclusive", "too-few-steps",
-      "Fewer than 5 steps were measured: their times say little. Measure again, with more --steps "
-      "or --rounds." },
-    { "inconclusive", NULL,
-      "The measurements do not explain the step time. Measure again, longer." },
-};
-
-/* What a label adds, by its end. */
-static const struct {
-    const char *end, *text;
-} labels[] = {
-    { "storage", " The workers wait for reads." },
-    { "cpu-saturated", " The slowest stage keeps the cores busy." },
-    { "latency-bound", " In the slowest stage the workers wait, and the cores are idle." },
-    { "serial", " There are too few workers: cores are idle." },
-    { "ordering", " A slow sample holds up the batches behind it, now and then." },
-    { "pageable", " The batches are not in pinned memory." },
-    { "small-copies", " The copies are small, so their latency counts." },
-    { "trainer-starved", " The workers take those of the trainer." },
-    { "driver-starved", " The workers take that of the thread that feeds the device." },
-};
-
-static const char *meaning_of_label(const char *label)
-{
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        const size_t n = strlen(labels[i].end), size = strlen(label);
-        if (size >= n && !strcmp(label + size - n, labels[i].end))
-            return labels[i].text;
-    }
-    return "";
-}
-
-static void fill_sentence(const leat_diagnosis *d, leat_doctor_result *out)
-{
-    const char *meaning = "";
-    char also[80] = "";
-    for (size_t i = 0; i < sizeof meanings / sizeof *meanings && !*meaning; i++)
-        if (!strcmp(meanings[i].name, d->name) &&
-            (!meanings[i].label || !strcmp(meanings[i].label, d->label)))
-            meaning = meanings[i].text;
-    const bool unclear = !strcmp(d->also, "environment") || !strcmp(d->also, "inconclusive");
-    if (unclear)
-        snprintf(also, sizeof also, " %s is not clear%s.",
-                 strcmp(d->name, "warm-up") ? "Whether the input is as slow"
-                                            : "What limits its steps",
-                 !strcmp(d->also, "environment") ? ": other programs used the CPU" : "");
-    else if (!strcmp(d->also, "shared-cores"))
-        snprintf(also, sizeof also, " In its steps, input and training need the same cores.");
-    else if (d->also[0])
-        snprintf(also, sizeof also,
-                 strcmp(d->name, "warm-up") ? " It is %s as well: both parts are as slow."
-                                            : " Its steps are %s.",
-                 d->also);
-    snprintf(out->verdict.sentence, sizeof out->verdict.sentence, "%s%s%s", meaning,
-             meaning_of_label(d->label), also);
+    if (limit != LEAT_PART_LOADER) /* without overlap it may be the next limit, too */
+        ns[limit] = 0;
+    if (leat_verdict_about(v->kind)->tone == LEAT_TONE_OPEN)
+        return;
+    for (int part = LEAT_PART_NONE; part < LEAT_N_PARTS; part++)
+        if (ns[part] > ns[out->next_limit])
+            out->next_limit = (leat_part)part;
+    out->next_limit_step_ms = ns[out->next_limit] * 1e-6;
 }
 
 void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
@@ -227,15 +125,12 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     out->threads = f->threads;
     out->cores_taken = f->taken;
     out->throttled = f->throttled;
-    snprintf(out->verdict.name, sizeof out->verdict.name, "%s", d->name);
-    snprintf(out->verdict.label, sizeof out->verdict.label, "%s", d->label);
-    snprintf(out->verdict.severity, sizeof out->verdict.severity, "%s", d->severity);
-    snprintf(out->verdict.also, sizeof out->verdict.also, "%s", d->also);
+    out->verdict = d->verdict;
     fill_capacities(f, loaders, out);
-    fill_shares(f, out);
-    fill_next_wall(f, d, loaders, out);
+    leat_forecast_shares(f, out->shares);
+    fill_next_limit(f, &d->verdict, loaders, out);
     leat_doctor_fill_evidence(f, loaders, out);
-    fill_sentence(d, out);
+    leat_verdict_sentence(&d->verdict, out->sentence, sizeof out->sentence);
 }
 
 void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int32_t warmup_steps,
@@ -286,14 +181,17 @@ char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, si
         return text;
     const bool crosses = meter->crossings > 0 && meter->other_inside > meter->other / 2;
     const struct {
-        const char *verdict, *what;
+        leat_verdict_kind verdict, or ;
+        const char *what;
         double share;
     } parts[] = {
-        { "input-bound", "it waited for batches", meter->input_wait },
-        { "transfer-bound", "it waited for copies", meter->exposed_copy },
-        { crosses   ? "placement"
-          : on_host ? "shared-cores"
-                    : "launch-bound or sync-bound",
+        { LEAT_VERDICT_INPUT_BOUND, LEAT_VERDICT_NONE, "it waited for batches", meter->input_wait },
+        { LEAT_VERDICT_TRANSFER_BOUND, LEAT_VERDICT_NONE, "it waited for copies",
+          meter->exposed_copy },
+        { crosses   ? LEAT_VERDICT_PLACEMENT
+          : on_host ? LEAT_VERDICT_SHARED_CORES
+                    : LEAT_VERDICT_LAUNCH_BOUND,
+          crosses || on_host ? LEAT_VERDICT_NONE : LEAT_VERDICT_SYNC_BOUND,
           crosses   ? "it waited for layers on other devices, and for copies from and to them"
           : on_host ? "the training thread had no core or other work"
                     : "it waited for launches, for results to be read, or for the host",
@@ -305,11 +203,12 @@ char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, si
             most = i;
     const double idle = 1 - meter->busy;
     if (idle < 0.10)
-        leat_text(text, size, "probably compute-bound: the device was busy %.0f %% of the time",
-                  100 * meter->busy);
+        leat_text(text, size, "probably %s: the device was busy %.0f %% of the time",
+                  leat_verdict_about(LEAT_VERDICT_COMPUTE_BOUND)->name, 100 * meter->busy);
     else
         leat_text(text, size,
-                  "perhaps %s: the device was idle %.0f %% of the time, mostly because %s",
-                  parts[most].verdict, 100 * idle, parts[most].what);
+                  "perhaps %s%s%s: the device was idle %.0f %% of the time, mostly because %s",
+                  leat_verdict_about(parts[most].verdict)->name, parts[most].or ? " or " : "",
+                  leat_verdict_about(parts[most].or)->name, 100 * idle, parts[most].what);
     return text;
 }

@@ -28,14 +28,15 @@ static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
         snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=%lld", path, (long long)value);
 }
 
-static bool is(const leat_suggest_about *about, const char *name)
+static bool is(const leat_suggest_about *about, leat_verdict_kind kind)
 {
-    return !strcmp(about->diagnosis->name, name) || !strcmp(about->diagnosis->also, name);
+    const leat_verdict *const v = &about->diagnosis->verdict;
+    return v->kind == kind || v->also == kind;
 }
 
-static bool labelled(const leat_suggest_about *about, const char *part)
+static bool has_cause(const leat_suggest_about *about, leat_cause cause)
 {
-    return strstr(about->diagnosis->label, part) != NULL;
+    return about->diagnosis->verdict.cause == cause;
 }
 
 /* --- input ------------------------------------------------------------------------------------- */
@@ -68,7 +69,8 @@ static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion
 /* Workers compute, and a part of that is decoding. */
 static bool decodes(const leat_suggest_about *about)
 {
-    return (is(about, "input-bound") || !strcmp(about->diagnosis->name, "shared-cores")) &&
+    return (is(about, LEAT_VERDICT_INPUT_BOUND) ||
+            about->diagnosis->verdict.kind == LEAT_VERDICT_SHARED_CORES) &&
            !leat_diagnose_waits(about->facts) && leat_suggest_without_decoding(about->facts, 1) > 0;
 }
 
@@ -82,7 +84,7 @@ static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *o
 static bool uneven(const leat_suggest_about *about)
 {
     return about->prefetch > 0 &&
-           (labelled(about, "ordering") || labelled(about, "not-overlapped"));
+           (has_cause(about, LEAT_CAUSE_ORDERING) || has_cause(about, LEAT_CAUSE_NOT_OVERLAPPED));
 }
 
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -112,7 +114,7 @@ static void set_all_cores(const leat_suggest_about *about, leat_doctor_suggestio
 static bool waiting_workers(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
-    return is_input(about) && (leat_diagnose_waits(f) || labelled(about, "storage")) &&
+    return is_input(about) && (leat_diagnose_waits(f) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
            f->threads < MOST_WORKERS;
 }
 
@@ -141,7 +143,7 @@ static void set_buffered(const leat_suggest_about *about, leat_doctor_suggestion
 
 static bool slow_reads(const leat_suggest_about *about)
 {
-    return is_input(about) && labelled(about, "storage");
+    return is_input(about) && has_cause(about, LEAT_CAUSE_STORAGE);
 }
 
 static void set_read_bytes(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -197,7 +199,7 @@ static void set_own_device(const leat_suggest_about *about, leat_doctor_suggesti
 
 static bool launches(const leat_suggest_about *about)
 {
-    return is(about, "launch-bound");
+    return is(about, LEAT_VERDICT_LAUNCH_BOUND);
 }
 
 static bool launches_on_cuda(const leat_suggest_about *about)
@@ -222,7 +224,7 @@ static bool computes(const leat_suggest_about *about)
 {
     char text[16] = "fp32";
     leat_config_get(about->config, "train.precision", text, sizeof text, NULL);
-    return is(about, "compute-bound") && !strcmp(text, "fp32");
+    return is(about, LEAT_VERDICT_COMPUTE_BOUND) && !strcmp(text, "fp32");
 }
 
 static void set_bf16(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -236,7 +238,7 @@ static void set_bf16(const leat_suggest_about *about, leat_doctor_suggestion *ou
 static bool shares_cores(const leat_suggest_about *about)
 {
     const leat_facts *f = about->facts;
-    return f->on_host && f->overlaps && f->cores > 1 && !is(about, "compute-bound");
+    return f->on_host && f->overlaps && f->cores > 1 && !is(about, LEAT_VERDICT_COMPUTE_BOUND);
 }
 
 /* Cores for the step in proportion to its work; the loader gets the others. */

@@ -149,12 +149,12 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
 void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *out)
 {
     const leat_facts *const f = about->facts;
-    const leat_diagnosis *const d = about->diagnosis;
-    const bool input = !strcmp(d->name, "input-bound") || !strcmp(d->also, "input-bound");
-    if (f->run.value <= 0 || !(input || !strcmp(d->name, "shared-cores")))
+    const leat_verdict *const v = &about->diagnosis->verdict;
+    const bool input = v->kind == LEAT_VERDICT_INPUT_BOUND || v->also == LEAT_VERDICT_INPUT_BOUND;
+    if (f->run.value <= 0 || !(input || v->kind == LEAT_VERDICT_SHARED_CORES))
         return;
     if (!leat_diagnose_waits(f))
         advise_cache(about, out);
-    if (input && strstr(d->label, "cpu-saturated"))
+    if (input && v->cause == LEAT_CAUSE_CPU_SATURATED)
         advise_cores(f, out);
 }
