@@ -230,7 +230,7 @@ static void finish(const arm_arg *a, const picture *p, const uint8_t *pixels, si
     data *d = a->d;
     const leat_jpeg_target target = target_of(a, p);
     if (a->n_steps >= 3)
-        leat_jpeg_resize(leat_jpeg_dsp_at(leat_cpu_level()), pixels, stride_bytes, p->box.height,
+        leat_jpeg_resize(leat_jpeg_dsp_use(leat_cpu_level()), pixels, stride_bytes, p->box.height,
                          p->box.width, &target, d->tensor, d->scratch, NULL);
     bench_keep(d->tensor);
 }
@@ -307,7 +307,7 @@ static int64_t ours_full(void *arg)
         leat_scratch_reset(d->scratch);
         if (leat_jpeg_open(&jpeg, p->bytes, p->n_bytes, NULL))
             return -1;
-        jpeg.dsp = leat_jpeg_dsp_at(a->level);
+        jpeg.dsp = leat_jpeg_dsp_use(a->level);
         if (a->n_steps == 1 ? scan_all(&jpeg, d->scratch)
                             : leat_jpeg_decode(&jpeg, 3, d->pixels, d->scratch, NULL))
             return -1;
@@ -327,7 +327,7 @@ static int64_t ours_box(void *arg)
         if (leat_jpeg_open(&jpeg, a->is_marked ? p->marked : p->bytes,
                            a->is_marked ? p->n_marked : p->n_bytes, NULL))
             return -1;
-        jpeg.dsp = leat_jpeg_dsp_at(a->level);
+        jpeg.dsp = leat_jpeg_dsp_use(a->level);
         if (a->is_indexed && p->n_table)
             leat_jpeg_use_table(&jpeg, p->table, p->n_table, d->scratch, NULL);
         if (a->n_steps < 3
@@ -376,7 +376,7 @@ static void run_crops(bench *b, data *d, const char *group, int n_steps)
 
 static void note_data(bench *b, const data *d)
 {
-    char text[200];
+    char text[200], why[160];
     double bytes = 0, marked = 0, pixels = 0, box = 0, table = 0;
     for (size_t i = 0; i < d->n; i++) {
         const picture *p = &d->pictures[i];
@@ -398,6 +398,9 @@ static void note_data(bench *b, const data *d)
     snprintf(text, sizeof text, "%.1f %% of the pixels", 100 * box / pixels);
     bench_note(b, "boxes", text);
     bench_note(b, "cpu level", leat_cpu_name(leat_cpu_level()));
+    const char *loop = leat_jpeg_loop(why, sizeof why);
+    snprintf(text, sizeof text, "%s (%.150s)", loop, why);
+    bench_note(b, "huffman loop", text);
 }
 
 static void fini(data *d)

@@ -35,6 +35,20 @@ static void print_device(const leat_device_info *info)
     leat_terminal_entry(stdout, head, 28, info->text);
 }
 
+/* The inner loop of decode_jpeg, which depends on the processor. */
+static json_t *loop_json(bool prints)
+{
+    char why[120], text[200];
+    const char *const name = leat_jpeg_loop(why, sizeof why);
+    json_t *one = json_object();
+    leat_json_text(one, "name", name);
+    leat_json_text(one, "why", why);
+    snprintf(text, sizeof text, "loop for Huffman codes: %s%s%s", name, *why ? "; " : "", why);
+    if (prints)
+        leat_terminal_entry(stdout, "cpu: JPEG", 28, text);
+    return one;
+}
+
 /* The libraries of training on a GPU are listed only if there is a GPU: opening them is slow. */
 static bool wants_libraries(const leat_device_info *infos, size_t n)
 {
@@ -69,6 +83,7 @@ static int run(const leat_call *call)
         if (!leat_json_to_stdout(o->json))
             print_device(&infos[i]);
     }
+    leat_json_add(json, "jpeg_loop", loop_json(!leat_json_to_stdout(o->json)));
     char libraries[4096] = "";
     if (wants_libraries(infos, found < n ? found : n))
         leat_device_libraries("cuda", libraries, sizeof libraries);
@@ -92,7 +107,8 @@ const leat_command leat_command_devices = {
     .arguments = "",
     .text = "Lists the devices that `train.device` and --device can name, and why some are not "
             "available on this machine. Simulated devices do no arithmetic: they model the time "
-            "that an accelerator would take.",
+            "that an accelerator would take. Also says which inner loop decodes JPEG files on this "
+            "processor.",
     .options_size = sizeof(struct devices_options),
     .options = options,
     .run = run,

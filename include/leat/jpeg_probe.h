@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_probe.h: reads JPEG headers: which of the two decoders takes a file, and whether parts of it can be
- * decoded alone. Also makes the seek table that allows this. */
+ * decoded alone. Also makes the seek table that allows this, and says which inner loop decodes. */
 #ifndef LEAT_JPEG_PROBE_H
 #define LEAT_JPEG_PROBE_H
 
@@ -44,6 +44,14 @@ LEAT_API int leat_jpeg_probe(const void *bytes, size_t size, leat_jpeg_info *out
 LEAT_API int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus,
                                   leat_scratch *scratch, const void **table, size_t *n,
                                   leat_error *err);
+
+/* Returns which of the inner loops for Huffman codes this process uses: "shifts", "loads" or "c". All give the same
+ * bytes. The first call measures which is faster here, in less than a millisecond, if no file was decoded before.
+ * The environment variable LEAT_JPEG_LOOP=shifts|loads decides instead, and LEAT_CPU=c means c.
+ *
+ * why      what decided, up to size - 1 bytes; may be NULL
+ * returns  static storage. Any thread. */
+LEAT_API const char *leat_jpeg_loop(char *why, size_t size);
 
 #ifdef __cplusplus
 }

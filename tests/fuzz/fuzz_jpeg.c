@@ -26,7 +26,8 @@ static int decode(leat_jpeg jpeg, int level, const leat_image_box *box, int chan
     const size_t n = (size_t)box->width * (size_t)box->height * (size_t)channels;
     if (!scratch && leat_scratch_open(&scratch, 1 << 28, NULL))
         abort();
-    jpeg.dsp = leat_jpeg_dsp_at(level < leat_cpu_best() ? level : leat_cpu_best());
+    jpeg.dsp = leat_jpeg_dsp_at(level);
+    jpeg.dsp = jpeg.dsp ? jpeg.dsp : leat_jpeg_dsp_at(0);
     leat_scratch_reset(scratch);
     memset(ours, 0xa5, n + GUARD);
     const int rc = leat_jpeg_decode_box(&jpeg, box, channels, ours, scratch, NULL);
@@ -64,7 +65,7 @@ static void check_whole(const leat_jpeg *jpeg, int channels, const uint8_t *data
     if (!rc && (reference_decode(data, size, channels, theirs, sizeof theirs) ||
                 !is_part(jpeg, &whole, channels)))
         abort();
-    for (int level = 1; level <= 2; level++)
+    for (int level = 1; level < LEAT_JPEG_N_DSP; level++)
         if (leat_jpeg_dsp_at(level) && (decode(*jpeg, level, &whole, channels) != rc ||
                                         (!rc && !is_part(jpeg, &whole, channels))))
             abort();
@@ -74,7 +75,7 @@ static void check_whole(const leat_jpeg *jpeg, int channels, const uint8_t *data
         abort();
     if (rc && !rc_box && !is_kept(jpeg, box, channels, data, size))
         abort();
-    for (int level = 1; level <= 2; level++)
+    for (int level = 1; level < LEAT_JPEG_N_DSP; level++)
         if (leat_jpeg_dsp_at(level) && (decode(*jpeg, level, box, channels) != rc_box ||
                                         (!rc && !is_part(jpeg, box, channels))))
             abort();
@@ -91,7 +92,7 @@ static void check_eighth(const leat_jpeg *jpeg, leat_jpeg indexed, int channels,
     leat_scratch_reset(scratch);
     memset(theirs, 0xa5, n);
     const int rc = leat_jpeg_decode_eighth(jpeg, channels, theirs, scratch, NULL);
-    for (int level = 0; level <= 2; level++) {
+    for (int level = 0; level < LEAT_JPEG_N_DSP; level++) {
         if (!(indexed.dsp = leat_jpeg_dsp_at(level)))
             continue;
         leat_scratch_reset(scratch);
@@ -118,13 +119,14 @@ static void check_index(leat_jpeg jpeg, const leat_image_box *box, uint32_t stat
         leat_jpeg_use_marks(&jpeg, every, marks, n, NULL))
         return;
     const leat_image_box whole = { 0, 0, jpeg.height, jpeg.width };
-    if (decode(jpeg, 2, &whole, 3) == LEAT_OK &&
-        (!is_part(&jpeg, &whole, 3) || decode(jpeg, 2, box, 3) || !is_part(&jpeg, box, 3)))
+    const int level = (int)(state / 7 % LEAT_JPEG_N_DSP);
+    if (decode(jpeg, level, &whole, 3) == LEAT_OK &&
+        (!is_part(&jpeg, &whole, 3) || decode(jpeg, level, box, 3) || !is_part(&jpeg, box, 3)))
         abort();
     check_eighth(&plain, jpeg, 3, 1);
     ((uint8_t *)marks)[state % (n * sizeof *marks)] ^= (uint8_t)(1 + state / 3 % 255);
-    decode(jpeg, 2, &whole, 3);
-    decode(jpeg, 1, box, 3);
+    decode(jpeg, level, &whole, 3);
+    decode(jpeg, level, box, 3);
     check_eighth(&plain, jpeg, 3, 0);
 }
 

@@ -329,6 +329,9 @@ static void an_empty_LEAT_CPU_is_none(void **state)
     expect_success(shell("LEAT_CPU= $L plan ok.yaml"));
     assert_int_not_equal(shell("LEAT_CPU=sse $L plan ok.yaml"), 0);
     expect_in(err, "LEAT_CPU is 'sse'; it is c, avx2 or avx512");
+    expect_success(shell("LEAT_JPEG_LOOP= $L plan ok.yaml"));
+    assert_int_not_equal(shell("LEAT_JPEG_LOOP=adds $L plan ok.yaml"), 0);
+    expect_in(err, "LEAT_JPEG_LOOP is 'adds'; it is shifts or loads");
 }
 
 /* Two seeds that are one as doubles. */

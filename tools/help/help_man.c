@@ -99,6 +99,11 @@ void leat_help_man(FILE *out)
     fputs(".TP\n.B LEAT_CPU\n", out);
     print_roff(out, "c, avx2 or avx512: the highest instruction set that ops use; results are the "
                     "same.");
+    fputs(".TP\n.B LEAT_JPEG_LOOP\n", out);
+    print_roff(
+        out,
+        "shifts or loads: the inner loop that decodes the Huffman codes of JPEG files, instead of "
+        "the one that is faster here; results are the same.");
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
     print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);

@@ -278,7 +278,7 @@ int leat_jpeg_open(leat_jpeg *jpeg, const uint8_t *data, size_t size, leat_error
         return rc;
     jpeg->scan = jpeg->is_progressive ? data : h.at;
     jpeg->end = data + size;
-    jpeg->dsp = leat_jpeg_dsp_at(leat_cpu_level());
+    jpeg->dsp = leat_jpeg_dsp_use(leat_cpu_level());
     return LEAT_OK;
 }
 

@@ -192,11 +192,13 @@ typedef struct leat_jpeg_dsp {
 } leat_jpeg_dsp;
 
 extern const leat_jpeg_dsp leat_jpeg_dsp_c;
-#if defined(__x86_64__)
-extern const leat_jpeg_dsp leat_jpeg_dsp_avx2, leat_jpeg_dsp_avx512;
-#endif
-/* The kernels of a level of cpu.h; NULL if this CPU does not have it. */
-const leat_jpeg_dsp *leat_jpeg_dsp_at(int level);
+/* The kernels of a level of cpu.h, with the Huffman loop that is fastest here (jpeg_loop.h); NULL if this CPU does
+ * not have the level. */
+const leat_jpeg_dsp *leat_jpeg_dsp_use(int level);
+/* All tables there are, for tests: the levels of cpu.h with the first loop, then those from AVX2 on with the second;
+ * NULL as above. */
+enum { LEAT_JPEG_N_DSP = 5 };
+const leat_jpeg_dsp *leat_jpeg_dsp_at(int i);
 
 /* MCUs in columns x0 … x1 - 1 and rows y0 … y1 - 1. */
 typedef struct leat_jpeg_window {

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/cpu.h"
 #include "base/digest.h"
+#include "ops/jpeg/huffman/jpeg_loop.h"
 #include "probe.h"
 #include "stage.h"
 
@@ -170,6 +171,10 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
         return leat_fail(err, LEAT_E_CONFIG,
                          "LEAT_CPU is '%s'; it is c, avx2 or avx512, or not set",
                          leat_cpu_misnamed());
+    if (leat_jpeg_loop_misnamed())
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "LEAT_JPEG_LOOP is '%s'; it is shifts or loads, or not set",
+                         leat_jpeg_loop_misnamed());
     plan->seed = (uint64_t)sections->seed;
     int rc = read_engine(plan, sections->engine, err);
     if (rc < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_flat.h: the inner loop of Huffman decoding. One file per CPU level includes it, which names the
- * functions (FLAT_NAME, FLAT_SKIP_NAME) and may define FLAT_SELECT.
+ * functions (FLAT_NAME, FLAT_SKIP_NAME) and may define FLAT_SELECT, or FLAT_STEP.
  *
  * DESIGN. Usual decoders have a loop over the coefficients of a block inside a loop over blocks. Its exit
  * is hard to predict, since a block ends after 1 to 64 symbols, and a misprediction takes as long as four
@@ -27,7 +27,7 @@
  * Values are stored in zigzag order, and negative values one too low. The bits of a value of s bits with
  * first bit b are then the number [~b, b, …] of s + 1 bits, which one arithmetic shift extracts for both
  * signs. For s = 0 it gives 0 or -1, which both mean 0. leat_jpeg_coefficient() corrects the values. */
-#include "jpeg_bits.h"
+#include "ops/jpeg/jpeg_bits.h"
 
 #include <stddef.h>
 
@@ -109,6 +109,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
 }
 
 /* Decodes one symbol or two. In a rare case it jumps to `rare` before it changes anything. */
+#ifndef FLAT_STEP
 #define FLAT_STEP(s, rare)                                                                         \
     do {                                                                                           \
         const uint64_t entry = (s).table[FLAT_TOP((s).word, 64 - LEAT_JPEG_PROBEUP_BITS)];         \
@@ -120,6 +121,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
         (s).word <<= entry & 63;                                                                   \
         (s).n -= entry;                                                                            \
     } while (0)
+#endif
 
 /* The rare cases of FLAT_STEP: does the last coefficient of a block here, and the others in
  * slow_step(). */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * jpeg_flat_avx2.c: the Huffman loop of jpeg_flat.h for CPUs with BMI2. */
+ * jpeg_flat_avx2.c: the Huffman loop of jpeg_flat.h for CPUs with BMI2; jpeg_flat_loads_avx2.c is another. */
 #if defined(__x86_64__)
-#include "jpeg_dsp.h"
+#include "ops/jpeg/jpeg_dsp.h"
 
 #include <stddef.h>
 

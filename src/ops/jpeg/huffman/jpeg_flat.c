@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_flat.c: the Huffman loop of jpeg_flat.h in plain C. */
-#include "jpeg_dsp.h"
+#include "ops/jpeg/jpeg_dsp.h"
 
 #define FLAT_NAME      leat_jpeg_flat_c
 #define FLAT_SKIP_NAME leat_jpeg_skip_c
