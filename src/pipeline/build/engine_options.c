@@ -9,6 +9,7 @@ static const char *const autos[] = { "auto", NULL };
 static const char *const index_choices[] = { "auto", "off", "require", NULL };
 static const char *const ios[] = { "buffered", "direct", NULL };
 static const char *const verifies[] = { "once", "always", NULL };
+static const char *const stores[] = { "auto", "cached", "streamed", NULL };
 static const char *const readers[] = { "auto", "io_uring", "pread", NULL };
 
 const leat_option leat_engine_option_table[] = {
@@ -43,6 +44,11 @@ const leat_option leat_engine_option_table[] = {
         leat_engine_options, jpeg_index, "auto", index_choices,
         "index of JPEG files (`leat index --jpeg`), for decoding only what a crop needs; auto: use "
         "it where it exists and fits; require: an error where it does not"),
+    LEAT_OPTION_ENUM(
+        leat_engine_options, stores, "auto", stores,
+        "how the floats of JPEG pictures are written to batches with AVX-512; cached: through the "
+        "CPU's caches; streamed: around them; auto: streamed if that is faster and batches are "
+        "too large for the caches"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (only for some samples, so that it costs under 1 %)"),
     LEAT_OPTION_I64(leat_engine_options, spans, "1024", 0, 1 << 24,

@@ -42,7 +42,8 @@ typedef struct leat_engine_options {
     int32_t timing;
     int32_t fuse;
     int32_t jpeg_index; /* leat_jpeg_index_choice */
-    int64_t spans;      /* of a trace, per thread */
+    int32_t stores;
+    int64_t spans; /* of a trace, per thread */
     int64_t rank, ranks;
 } leat_engine_options;
 
@@ -57,6 +58,7 @@ typedef enum leat_on_error {
 #define LEAT_ERRORS_ANY  LEAT_OPTION_CHOICE(1)
 
 enum { LEAT_JPEG_INDEX_AUTO, LEAT_JPEG_INDEX_OFF, LEAT_JPEG_INDEX_REQUIRE };
+enum { LEAT_STORES_AUTO, LEAT_STORES_CACHED, LEAT_STORES_STREAMED };
 enum { LEAT_IO_BUFFERED, LEAT_IO_DIRECT };
 enum { LEAT_VERIFY_ONCE, LEAT_VERIFY_ALWAYS };
 enum { LEAT_READER_AUTO, LEAT_READER_IO_URING, LEAT_READER_PREAD };

@@ -33,9 +33,8 @@
 
 /* --- decisions -------------------------------------------------------------------------------- */
 
-LEAT_PRINTF(5, 6)
-static void decide(leat_budget *out, const char *name, int64_t to, const char *unit,
-                   const char *format, ...)
+void leat_budget_decide(leat_budget *out, const char *name, int64_t to, const char *unit,
+                        const char *format, ...)
 {
     va_list args;
     if (out->n_decisions == LEAT_MAX_DECISIONS)
@@ -67,15 +66,16 @@ static void decide_depth(const leat_budget_division *d)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     if (!plan->prefetch_auto)
-        decide(b, "prefetch", b->prefetch, "batches",
-               plan->has_prefetch ? "set by stage prefetch" : "no prefetch stage");
+        leat_budget_decide(b, "prefetch", b->prefetch, "batches",
+                           plan->has_prefetch ? "set by stage prefetch" : "no prefetch stage");
     else if (b->prefetch_most < depth_most(d))
-        decide(b, "prefetch", b->prefetch, "batches",
-               "auto: initial value; grows up to %lld when slow samples need it; more do not fit "
-               "in the memory limit",
-               (long long)b->prefetch_most);
+        leat_budget_decide(
+            b, "prefetch", b->prefetch, "batches",
+            "auto: initial value; grows up to %lld when slow samples need it; more do not fit "
+            "in the memory limit",
+            (long long)b->prefetch_most);
     else
-        decide(
+        leat_budget_decide(
             b, "prefetch", b->prefetch, "batches",
             "auto: initial value; grows up to %lld when slow samples need it (for one of %d times "
             "the mean, at most %d)",
@@ -87,31 +87,34 @@ static void decide_reading(const leat_budget_division *d, int64_t wanted)
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
     if (b->kept_bytes)
-        decide(b, "reader", 0, "", "memory: records are small, so %s are read once and kept",
-               b->kept_bytes < (int64_t)plan->source->keep_bytes
-                   ? "the parts of files that a shuffle needs"
-                   : "all files");
+        leat_budget_decide(b, "reader", 0, "",
+                           "memory: records are small, so %s are read once and kept",
+                           b->kept_bytes < (int64_t)plan->source->keep_bytes
+                               ? "the parts of files that a shuffle needs"
+                               : "all files");
     else if (!plan->source->table->locate || (plan->source->table->read && !b->read_bytes))
-        decide(b, "reader", 0, "", "direct: the source reads records itself, in the worker");
+        leat_budget_decide(b, "reader", 0, "",
+                           "direct: the source reads records itself, in the worker");
     else if (!b->read_bytes)
-        decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
+        leat_budget_decide(b, "reader", 0, "", "pread, in the worker: set by engine.reader");
     else {
         if (leat_budget_reads_in_threads(plan))
-            decide(b, "reader", 0, "",
-                   "threads: up to %d beside the workers open and read the files",
-                   LEAT_READER_THREADS);
+            leat_budget_decide(b, "reader", 0, "",
+                               "threads: up to %d beside the workers open and read the files",
+                               LEAT_READER_THREADS);
         else
-            decide(b, "reader", 0, "", "io_uring%s",
-                   plan->engine.reader == LEAT_READER_AUTO ? ", or pread if the kernel refuses it"
-                                                           : "");
-        decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
-               plan->engine.read_bytes  ? "set by engine.read_bytes"
-               : wanted > b->read_bytes ? "auto: the rest of the memory limit"
-               : wanted == READ_FIRST   ? "auto: the minimum"
-               : wanted == READ_MOST    ? "auto: the maximum"
-                                        : "auto: two windows of average records",
-               plan->prefetch ? "; slow reads use more of it than fast ones"
-                              : "; with prefetch 0 only the requested batch is read");
+            leat_budget_decide(b, "reader", 0, "", "io_uring%s",
+                               plan->engine.reader == LEAT_READER_AUTO
+                                   ? ", or pread if the kernel refuses it"
+                                   : "");
+        leat_budget_decide(b, "read-ahead", b->read_bytes, "bytes", "%s%s",
+                           plan->engine.read_bytes  ? "set by engine.read_bytes"
+                           : wanted > b->read_bytes ? "auto: the rest of the memory limit"
+                           : wanted == READ_FIRST   ? "auto: the minimum"
+                           : wanted == READ_MOST    ? "auto: the maximum"
+                                                    : "auto: two windows of average records",
+                           plan->prefetch ? "; slow reads use more of it than fast ones"
+                                          : "; with prefetch 0 only the requested batch is read");
     }
 }
 
@@ -119,7 +122,7 @@ static void decide_scratch(const leat_budget_division *d)
 {
     leat_budget *const b = d->out;
     if (b->large_bytes)
-        decide(
+        leat_budget_decide(
             b, "scratch", b->scratch_bytes, "bytes",
             "the largest sample does not fit in every thread's share of the memory limit: samples "
             "that need more wait for each other while together they need more than %s",
@@ -130,30 +133,32 @@ static void decide_all(const leat_budget_division *d, int64_t wanted)
 {
     const leat_plan *const plan = d->plan;
     leat_budget *const b = d->out;
-    decide(b, "threads", b->threads, "threads", "%s",
-           plan->engine.threads < 0 ? d->facts->machine.cores_why : "set by engine.threads");
+    leat_budget_decide(b, "threads", b->threads, "threads", "%s",
+                       plan->engine.threads < 0 ? d->facts->machine.cores_why
+                                                : "set by engine.threads");
     decide_depth(d);
     decide_reading(d, wanted);
     decide_scratch(d);
-    decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
-           plan->engine.run ? "set by engine.run"
-                            : "auto: initial value; then enough for a task of 50 us");
+    leat_budget_decide(b, "run", plan->engine.run ? plan->engine.run : 1, "rows", "%s",
+                       plan->engine.run ? "set by engine.run"
+                                        : "auto: initial value; then enough for a task of 50 us");
     int32_t n_device = 0;
     for (int32_t c = 0; c < plan->n_chains; c++)
         n_device += plan->chains[c].n_ops - plan->chains[c].n_host;
     if (!d->facts->device[0])
-        decide(b, "placement", 0, "",
-               "all ops on the CPU; the consumer reads the slots, without a copy");
+        leat_budget_decide(b, "placement", 0, "",
+                           "all ops on the CPU; the consumer reads the slots, without a copy");
     else if (n_device)
-        decide(b, "placement", 0, "",
-               "ops on the CPU, except %d on %s (%s); batches are copied from %s slots", n_device,
-               d->facts->device,
-               plan->whole ? "auto: the last ones, which all have kernels"
-                           : "set by the map stages",
-               plan->pageable ? "pageable" : "pinned");
+        leat_budget_decide(b, "placement", 0, "",
+                           "ops on the CPU, except %d on %s (%s); batches are copied from %s slots",
+                           n_device, d->facts->device,
+                           plan->whole ? "auto: the last ones, which all have kernels"
+                                       : "set by the map stages",
+                           plan->pageable ? "pageable" : "pinned");
     else
-        decide(b, "placement", 0, "", "ops on the CPU; batches are copied from %s slots to %s",
-               plan->pageable ? "pageable" : "pinned", d->facts->device);
+        leat_budget_decide(b, "placement", 0, "",
+                           "ops on the CPU; batches are copied from %s slots to %s",
+                           plan->pageable ? "pageable" : "pinned", d->facts->device);
 }
 
 /* --- dividing --------------------------------------------------------------------------------- */

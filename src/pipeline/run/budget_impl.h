@@ -57,6 +57,11 @@ static inline int64_t leat_budget_round_up(int64_t bytes)
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
                            int64_t limit);
 
+/* Adds a decision; the table may be full. stores.c also calls it, when a loader opens. */
+LEAT_PRINTF(5, 6)
+void leat_budget_decide(leat_budget *out, const char *name, int64_t to, const char *unit,
+                        const char *format, ...);
+
 /* Errors as leat_plan_budget(). Fills least_bytes of *out even when it fails. */
 int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat_budget *out,
                      leat_error *err);

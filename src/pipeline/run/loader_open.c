@@ -8,11 +8,11 @@
 
 #include "base/clock.h"
 #include "base/cores.h"
-#include "base/machine.h"
 #include "base/scratch.h"
 #include "engine.h"
 #include "pipeline/sample/expect.h"
 #include "resume_state.h"
+#include "stores.h"
 
 /* --- open ------------------------------------------------------------------------------------- */
 
@@ -90,16 +90,6 @@ static leat_loader *make(const leat_plan *plan, const leat_loader_options *o)
     return loader;
 }
 
-/* True if rows leave the caches before they are read: waiting and held batches fill more than half of the last
- * cache. Not with a digest, which reads rows at once. */
-static bool rows_stream(const leat_loader *loader)
-{
-    const int64_t cache = leat_machine_cache_bytes("");
-    const int64_t n = loader->prefetch + loader->hold;
-    return cache && !loader->plan->engine.digest &&
-           (int64_t)loader->plan->slot_bytes > cache / 2 / n;
-}
-
 /* Sets all sizes from the budget. */
 static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_error *err)
 {
@@ -121,11 +111,8 @@ static int set_sizes(leat_loader *loader, const leat_loader_options *o, leat_err
     loader->workers = calloc((size_t)loader->n_threads + 1, sizeof *loader->workers);
     if (!loader->workers)
         return leat_fail(err, LEAT_E_NOMEM, "loader: %d workers", loader->n_threads);
-    const bool streams = rows_stream(loader);
-    for (int i = 0; i <= loader->n_threads; i++) {
+    for (int i = 0; i <= loader->n_threads; i++)
         loader->workers[i].expect = o->expect;
-        loader->workers[i].streams = streams;
-    }
     return LEAT_OK;
 }
 
@@ -167,6 +154,7 @@ static int open_cache(leat_loader *loader, leat_error *err)
 
 static int open_pool(leat_loader *loader, leat_error *err)
 {
+    leat_stores_choose(loader); /* before there are workers */
     return leat_pool_open(&loader->pool, loader->n_threads, "leat", leat_sched_work, loader, err);
 }
 
