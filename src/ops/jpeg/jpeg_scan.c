@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "huffman/jpeg_usual.h"
 
 static int refuse(leat_error *err, const char *why)
 {
@@ -47,11 +48,13 @@ static const uint8_t *spec_of(const leat_jpeg_scan *scan, int kind, int i)
     return kind == LEAT_JPEG_DC ? c->dc : c->ac;
 }
 
-/* Uses the table of an earlier component with the same table in the file, or builds one. */
+/* Uses a usual table, or that of an earlier component with the same table in the file, or builds one. */
 static int make_table(leat_jpeg_scan *scan, int kind, int i, leat_scratch *scratch, leat_error *err)
 {
     const uint8_t *spec = spec_of(scan, kind, i);
     const leat_jpeg_dsp *dsp = scan->jpeg->dsp;
+    if ((scan->table[kind][i] = leat_jpeg_usual_find(kind, spec)))
+        return LEAT_OK;
     for (int other = 0; other < i; other++)
         if (spec_of(scan, kind, other) == spec) {
             scan->table[kind][i] = scan->table[kind][other];
