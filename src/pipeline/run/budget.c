@@ -28,6 +28,8 @@
 #define KEEP_PART     4           /* a pass needs 1 / KEEP_PART of all records */
 #define KEEP_BORDERS  (144 << 10) /* of a block: what its pieces hold of its neighbours */
 #define KEEP_SHARE    2           /* kept files take at most 1 / KEEP_SHARE of the limit */
+#define BLOCK_BYTES   (256 << 10) /* of a block that is worth a read of its own */
+#define BLOCKS        16          /* of a window, if only the block is given */
 #define SCRATCH_SHARE 4           /* all scratch is 1 / SCRATCH_SHARE of a short limit */
 #define RESERVE_MOST  ((int64_t)4 << 30) /* of address space, for a thread's scratch */
 
@@ -235,8 +237,16 @@ static bool would_keep(const leat_plan *plan)
            order->n_samples / order->ranks >= order->n_records / KEEP_PART;
 }
 
-/* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: another order. Two windows,
- * because batches of two windows are in progress; plus, per block, the neighbouring bytes in its pieces. */
+/* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: too much. Two windows, because
+ * batches of two windows are in progress; plus, per block, the neighbouring bytes in its pieces. */
+static int64_t blocks_bytes(const leat_plan *plan, uint64_t block, uint64_t window)
+{
+    const double bytes = 2.0 * (double)window * (double)(plan->probe.mean_bytes + 1) +
+                         2.0 * (double)(window / block + 1) * KEEP_BORDERS;
+    return bytes < 0x1p50 ? leat_budget_round_up((int64_t)bytes) : 0;
+}
+
+/* The same for the plan's order; 0: another one. */
 static int64_t parts_bytes(const leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
@@ -244,9 +254,7 @@ static int64_t parts_bytes(const leat_plan *plan)
         const leat_shuffle *const shuffle = &order->before[i].shuffle;
         if (order->before[i].kind != LEAT_ORDER_SHUFFLE || !shuffle->block)
             continue;
-        const double bytes = 2.0 * (double)shuffle->window * (double)(plan->probe.mean_bytes + 1) +
-                             2.0 * (double)(shuffle->window / shuffle->block + 1) * KEEP_BORDERS;
-        return bytes < 0x1p50 ? leat_budget_round_up((int64_t)bytes) : 0;
+        return blocks_bytes(plan, shuffle->block, shuffle->window);
     }
     return 0;
 }
@@ -263,6 +271,34 @@ static void fit_files(const leat_budget_division *d)
         return;
     b->kept_bytes = bytes;
     fit(d, b->limit_bytes, 0);
+}
+
+static bool shuffles_globally(const leat_order *order)
+{
+    for (int32_t i = 0; i < order->n_before; i++)
+        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && !order->before[i].shuffle.window)
+            return true;
+    return false;
+}
+
+/* Says what a global shuffle costs whose files do not fit, and what costs less. */
+static void decide_shuffle(const leat_budget_division *d)
+{
+    const leat_plan *const plan = d->plan;
+    leat_budget *const b = d->out;
+    const uint64_t block = BLOCK_BYTES / (uint64_t)(plan->probe.mean_bytes + 1) + 1;
+    const int64_t kept = blocks_bytes(plan, block, BLOCKS * block);
+    char pieces[100] = "";
+    if (!would_keep(plan) || b->kept_bytes || !shuffles_globally(&plan->order))
+        return;
+    if (kept && kept <= b->limit_bytes / KEEP_SHARE)
+        snprintf(pieces, sizeof pieces, "; {block: %llu} reads them in pieces and keeps %s",
+                 (unsigned long long)block, leat_figure_bytes((double)kept).text);
+    decide(b, "shuffle", 0, "",
+           "reads each record alone, with a call to the kernel: %s of files exceed half the limit. "
+           "engine.memory: %s keeps them%s",
+           leat_figure_bytes((double)plan->source->keep_bytes).text,
+           leat_figure_bytes(KEEP_SHARE * (double)plan->source->keep_bytes).text, pieces);
 }
 
 static void set_limit(const leat_budget_division *d)
@@ -392,6 +428,7 @@ int leat_budget_make(const leat_plan *plan, const leat_budget_facts *facts, leat
     fit_files(&d);
     set_reserve(&d);
     decide_all(&d, wanted);
+    decide_shuffle(&d);
     return LEAT_OK;
 }
 

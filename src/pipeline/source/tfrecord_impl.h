@@ -42,8 +42,9 @@ typedef struct leat_tfrecord_source {
 
 /* A record to make a row of. */
 typedef struct leat_tfrecord_place {
-    const uint8_t *kept; /* NULL: read it */
-    uint8_t known;       /* LEAT_KEPT_* */
+    const uint8_t *bytes; /* kept ones, or in scratch; NULL: read it */
+    bool is_kept;         /* give them back */
+    uint8_t known;        /* LEAT_KEPT_* */
     leat_tfrecord_shard *shard;
     uint64_t offset, size;
 } leat_tfrecord_place;

@@ -154,9 +154,10 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
             return i;
         checked = s;
         at->known = leat_kept_files_known(source->kept, &s->kept, record);
-        at->kept = at->known ? leat_kept_files_place(source->kept, &s->kept, at->offset)
-                             : leat_kept_files_get(source->kept, &s->kept, at->offset,
-                                                   (size_t)at->size, &g->n_read);
+        at->bytes = at->known ? leat_kept_files_place(source->kept, &s->kept, at->offset)
+                              : leat_kept_files_get(source->kept, &s->kept, at->offset,
+                                                    (size_t)at->size, &g->n_read);
+        at->is_kept = at->bytes != NULL;
     }
     return g->n;
 }
@@ -252,11 +253,11 @@ static bool gather_alike(const leat_tfrecord_source *source, const leat_gather *
 {
     leat_feature found[LEAT_MAX_FEATURES];
     for (int32_t k = 0; k < copies->n; k++)
-        memcpy(copies->list[k].rows + i * copies->list[k].row_bytes, at->kept + copies->list[k].at,
+        memcpy(copies->list[k].rows + i * copies->list[k].row_bytes, at->bytes + copies->list[k].at,
                copies->list[k].bytes);
     if (copies->is_all)
         return true;
-    leat_example_layout_take(&source->layout, at->kept + LEAT_TFRECORD_HEADER, found);
+    leat_example_layout_take(&source->layout, at->bytes + LEAT_TFRECORD_HEADER, found);
     return leat_tfrecord_copy(source, g, i, found, copies->tensors);
 }
 
@@ -264,13 +265,25 @@ static bool gather_alike(const leat_tfrecord_source *source, const leat_gather *
 static bool gather_one(const leat_tfrecord_source *source, leat_gather *g, leat_tfrecord_place *at,
                        uint64_t i)
 {
-    const uint8_t *const bytes = at->kept ? at->kept : read_record(g, at, i % ASKED_EVERY == 0);
-    if (!bytes || !copy_values(source, g, i, bytes, (size_t)at->size, &at->known))
+    if (!copy_values(source, g, i, at->bytes, (size_t)at->size, &at->known))
         return false;
-    if (at->kept)
+    if (at->is_kept)
         leat_kept_files_note(source->kept, &at->shard->kept, g->records[i] - at->shard->first,
                              at->known);
     return true;
+}
+
+/* Reads record i, and if it is short the next ones, to check them together. False: record i cannot be read. */
+static bool read_next(leat_gather *g, leat_tfrecord_place *places, uint64_t i, uint64_t n)
+{
+    for (uint64_t k = i; k < n && k < i + LEAT_TFRECORD_TOGETHER; k++) {
+        if (k > i && (places[k].bytes || places[k].size > FETCH_MOST))
+            break;
+        places[k].bytes = read_record(g, &places[k], k % ASKED_EVERY == 0);
+        if (!places[k].bytes || places[k].size > FETCH_MOST)
+            break;
+    }
+    return places[i].bytes != NULL;
 }
 
 /* Checks the CRCs of the next records that are in memory, if they are short. What is damaged stays unknown. */
@@ -281,15 +294,34 @@ static void check_next(leat_tfrecord_place *places, uint64_t n)
     if (n < LEAT_TFRECORD_TOGETHER)
         return;
     for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++) {
-        if (!places[i].kept || places[i].known || places[i].size > FETCH_MOST)
+        if (!places[i].bytes || places[i].known || places[i].size > FETCH_MOST)
             return;
-        framed[i] = places[i].kept;
+        framed[i] = places[i].bytes;
         sizes[i] = (size_t)places[i].size;
     }
     const unsigned intact = leat_tfrecord_check_together(framed, sizes, LEAT_TFRECORD_TOGETHER);
     for (int i = 0; i < LEAT_TFRECORD_TOGETHER; i++)
         if (intact >> i & 1)
             places[i].known = LEAT_KEPT_INTACT;
+}
+
+/* Makes row i, and those behind it that are read with it. Returns how many; 0: it needs more than a copy. mark: of
+ * scratch without records. */
+static uint64_t gather_next(const leat_tfrecord_source *source, leat_gather *g,
+                            leat_tfrecord_place *places, uint64_t i, uint64_t n, size_t mark)
+{
+    if (!places[i].bytes) {
+        leat_scratch_rewind(g->scratch, mark);
+        const uint64_t n_made = leat_tfrecord_split_read(source, g, places, i, n);
+        if (n_made)
+            return n_made;
+        leat_scratch_rewind(g->scratch, mark);
+        if (!read_next(g, places, i, n))
+            return 0;
+    }
+    if (!places[i].known)
+        check_next(places + i, n - i);
+    return gather_one(source, g, &places[i], i);
 }
 
 uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
@@ -302,23 +334,18 @@ uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g)
     alike_copy copies;
     find_copies(source, g, &copies);
     for (; i < n && i < AHEAD; i++)
-        fetch(places[i].kept, (size_t)places[i].size);
+        fetch(places[i].bytes, (size_t)places[i].size);
     for (i = 0; i < n && n_made; i += n_made) {
         if (i + AHEAD < n)
-            fetch(places[i + AHEAD].kept, (size_t)places[i + AHEAD].size);
-        if (places[i].known == LEAT_KEPT_ALIKE) {
+            fetch(places[i + AHEAD].bytes, (size_t)places[i + AHEAD].size);
+        if (places[i].known == LEAT_KEPT_ALIKE)
             n_made = gather_alike(source, g, &copies, &places[i], i);
-            continue;
-        }
-        if (!places[i].known)
-            check_next(places + i, n - i);
-        n_made = leat_tfrecord_split_read(source, g, places, i, n);
-        if (!n_made)
-            n_made = gather_one(source, g, &places[i], i);
-        leat_scratch_rewind(g->scratch, mark);
+        else
+            n_made = gather_next(source, g, places, i, n, mark);
     }
+    leat_scratch_rewind(g->scratch, mark);
     for (uint64_t k = 0; k < n && !leat_kept_files_stay(source->kept); k++)
-        if (places[k].kept)
+        if (places[k].is_kept)
             leat_kept_files_put(source->kept, &places[k].shard->kept, places[k].offset);
     return i;
 }

@@ -84,7 +84,7 @@ static uint64_t count(const split_read *r, const leat_tfrecord_place *at, uint64
 {
     const uint64_t bytes = r->split->record_bytes, parts = 2 * (uint64_t)r->split->n_values + 1;
     uint64_t m = 0;
-    while (m < n && at[m].size == bytes && !at[m].kept && at[m].shard == at[0].shard &&
+    while (m < n && at[m].size == bytes && !at[m].bytes && at[m].shard == at[0].shard &&
            at[m].offset == at[0].offset + m * bytes && (!m || (m + 1) * bytes <= READ_MOST) &&
            (m + 1) * parts <= PARTS)
         m++;
