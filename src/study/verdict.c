@@ -37,32 +37,33 @@ enum { N_SEVERITIES = sizeof severities / sizeof *severities };
 
 const leat_verdict_row *leat_verdict_about(leat_verdict_kind kind)
 {
-    return &verdicts[kind];
+    return &verdicts[(unsigned)kind < LEAT_N_VERDICTS ? kind : LEAT_VERDICT_NONE];
 }
 
 const leat_part_row *leat_verdict_part(leat_part part)
 {
-    return &parts[part];
+    return &parts[(unsigned)part < LEAT_N_PARTS ? part : LEAT_PART_NONE];
 }
 
 const leat_share_row *leat_verdict_share(leat_share share)
 {
-    return &shares[share];
+    static const leat_share_row none = { "", "", "" };
+    return (unsigned)share < LEAT_N_SHARES ? &shares[share] : &none;
 }
 
 const char *leat_verdict_severity(leat_severity severity)
 {
-    return severities[severity];
+    return (unsigned)severity < N_SEVERITIES ? severities[severity] : "";
 }
 
 int32_t leat_verdict_blames_host(leat_verdict_kind kind)
 {
-    return verdicts[kind].part == LEAT_PART_STEP && kind != LEAT_VERDICT_COMPUTE_BOUND;
+    return leat_verdict_about(kind)->part == LEAT_PART_STEP && kind != LEAT_VERDICT_COMPUTE_BOUND;
 }
 
 leat_verdict_kind leat_verdict_find(const char *name)
 {
-    int i = LEAT_N_VERDICTS - 1;
+    int i = name ? LEAT_N_VERDICTS - 1 : LEAT_VERDICT_NONE;
     while (i > LEAT_VERDICT_NONE && strcmp(verdicts[i].name, name) != 0)
         i--;
     return (leat_verdict_kind)i;
@@ -70,7 +71,7 @@ leat_verdict_kind leat_verdict_find(const char *name)
 
 leat_part leat_verdict_find_part(const char *word)
 {
-    int i = LEAT_N_PARTS - 1;
+    int i = word ? LEAT_N_PARTS - 1 : LEAT_PART_NONE;
     while (i > LEAT_PART_NONE && strcmp(parts[i].word, word) != 0)
         i--;
     return (leat_part)i;
@@ -78,7 +79,7 @@ leat_part leat_verdict_find_part(const char *word)
 
 leat_share leat_verdict_find_share(const char *word)
 {
-    int i = 0;
+    int i = word ? 0 : LEAT_N_SHARES;
     while (i < LEAT_N_SHARES && strcmp(shares[i].word, word) != 0)
         i++;
     return (leat_share)i;
@@ -86,7 +87,7 @@ leat_share leat_verdict_find_share(const char *word)
 
 leat_severity leat_verdict_find_severity(const char *name)
 {
-    int i = N_SEVERITIES - 1;
+    int i = name ? N_SEVERITIES - 1 : LEAT_SEVERITY_NONE;
     while (i > LEAT_SEVERITY_NONE && strcmp(severities[i], name) != 0)
         i--;
     return (leat_severity)i;
@@ -94,6 +95,10 @@ leat_severity leat_verdict_find_severity(const char *name)
 
 const char *leat_verdict_label(const leat_verdict *v, char text[LEAT_VERDICT_LABEL])
 {
+    if (!v) {
+        text[0] = 0;
+        return text;
+    }
     const char *const cause = causes[v->cause].name;
     snprintf(text, LEAT_VERDICT_LABEL, "%s%s%s", v->where, v->where[0] && *cause ? ": " : "",
              cause);
@@ -129,6 +134,11 @@ static const char *meaning_of(const leat_verdict *v)
 const char *leat_verdict_sentence(const leat_verdict *v, char *text, size_t size)
 {
     char also[80] = "";
+    if (!v) {
+        if (size)
+            text[0] = 0;
+        return text;
+    }
     say_also(v, also, sizeof also);
     snprintf(text, size, "%s%s%s", meaning_of(v), causes[v->cause].adds, also);
     return text;

@@ -328,7 +328,28 @@ static void trainers(void **state)
     REFUSED(leat_compare(NULL, NULL, 0, NULL, &result, &err));
     REFUSED(leat_jpeg_probe(NULL, 0, &jpeg, &err));
     REFUSED(leat_jpeg_probe("x", 1, NULL, &err));
+    assert_true(*leat_jpeg_loop(NULL, 0));
     REFUSED(leat_jpeg_make_table(NULL, 0, 0, NULL, &table, &n, &err));
+}
+
+static void verdicts(void **state)
+{
+    char text[LEAT_VERDICT_LABEL] = "x";
+    (void)state;
+    for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
+        assert_string_equal(leat_verdict_about((leat_verdict_kind)far_off[i])->name, "");
+        assert_string_equal(leat_verdict_part((leat_part)far_off[i])->word, "");
+        assert_string_equal(leat_verdict_share((leat_share)far_off[i])->word, "");
+        assert_string_equal(leat_verdict_severity((leat_severity)far_off[i]), "");
+        assert_false(leat_verdict_blames_host((leat_verdict_kind)far_off[i]));
+    }
+    assert_int_equal(leat_verdict_find(NULL), LEAT_VERDICT_NONE);
+    assert_int_equal(leat_verdict_find_part(NULL), LEAT_PART_NONE);
+    assert_int_equal(leat_verdict_find_share(NULL), LEAT_N_SHARES);
+    assert_int_equal(leat_verdict_find_severity(NULL), LEAT_SEVERITY_NONE);
+    assert_string_equal(leat_verdict_label(NULL, text), "");
+    assert_string_equal(leat_verdict_sentence(NULL, text, sizeof text), "");
+    assert_null(leat_verdict_sentence(NULL, NULL, 0));
 }
 
 static void studies(void **state)
@@ -473,17 +494,12 @@ static void no_function_is_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),
-        cmocka_unit_test(lists),
-        cmocka_unit_test(builders),
-        cmocka_unit_test(configs_and_devices),
-        cmocka_unit_test(plans),
-        cmocka_unit_test(loaders),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(trained_models),
-        cmocka_unit_test(trainers),
-        cmocka_unit_test(studies),
-        cmocka_unit_test(no_function_is_left_out),
+        cmocka_unit_test(values),   cmocka_unit_test(lists),
+        cmocka_unit_test(builders), cmocka_unit_test(configs_and_devices),
+        cmocka_unit_test(plans),    cmocka_unit_test(loaders),
+        cmocka_unit_test(batches),  cmocka_unit_test(trained_models),
+        cmocka_unit_test(trainers), cmocka_unit_test(verdicts),
+        cmocka_unit_test(studies),  cmocka_unit_test(no_function_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

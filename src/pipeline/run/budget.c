@@ -294,11 +294,12 @@ static void decide_shuffle(const leat_budget_division *d)
     if (kept && kept <= b->limit_bytes / KEEP_SHARE)
         snprintf(pieces, sizeof pieces, "; {block: %llu} reads them in pieces and keeps %s",
                  (unsigned long long)block, leat_figure_bytes((double)kept).text);
-    decide(b, "shuffle", 0, "",
-           "reads each record alone, with a call to the kernel: %s of files exceed half the limit. "
-           "engine.memory: %s keeps them%s",
-           leat_figure_bytes((double)plan->source->keep_bytes).text,
-           leat_figure_bytes(KEEP_SHARE * (double)plan->source->keep_bytes).text, pieces);
+    leat_budget_decide(
+        b, "shuffle", 0, "",
+        "reads each record alone, with a call to the kernel: %s of files exceed half the limit. "
+        "engine.memory: %s keeps them%s",
+        leat_figure_bytes((double)plan->source->keep_bytes).text,
+        leat_figure_bytes(KEEP_SHARE * (double)plan->source->keep_bytes).text, pieces);
 }
 
 static void set_limit(const leat_budget_division *d)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/machine.h"
+#include "base/text.h"
 
 enum {
     MEASURED = 8 << 20, /* bytes; batches that together have less stay in the caches */
@@ -104,9 +105,9 @@ static bool measure(const leat_loader *loader, char *why, size_t size)
         measure_locked(loader);
     const double through = speed.through, around = speed.around;
     pthread_mutex_unlock(&speed.lock);
-    snprintf(why, size,
-             "measured: this process writes %.1f GB/s around the caches, %.1f through them", around,
-             through);
+    leat_text(why, size,
+              "measured: this process writes %.1f GB/s around the caches, %.1f through them",
+              around, through);
     return around * 100 > through * (100 + GAIN_PERCENT);
 }
 
