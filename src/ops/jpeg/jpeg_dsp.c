@@ -9,6 +9,7 @@ const leat_jpeg_dsp leat_jpeg_dsp_c = {
     .name = "c",
     .flat = leat_jpeg_flat_c,
     .skip = leat_jpeg_skip_c,
+    .pair = leat_jpeg_pair_c,
     .skim = leat_jpeg_skim_c,
     .band = leat_jpeg_band_c,
     .refine = leat_jpeg_refine_c,
@@ -22,50 +23,68 @@ const leat_jpeg_dsp leat_jpeg_dsp_c = {
 };
 
 #if defined(__x86_64__)
-#define KERNELS_AVX2(loop)                                                                         \
-    .flat = leat_jpeg_flat##loop, .skip = leat_jpeg_skip##loop, .skim = leat_jpeg_skim_avx2,       \
-    .band = leat_jpeg_band_avx2, .refine = leat_jpeg_refine_avx2,                                  \
+#define KERNELS_AVX2(loop, two)                                                                    \
+    .flat = leat_jpeg_flat##loop, .skip = leat_jpeg_skip##loop, .pair = two,                       \
+    .skim = leat_jpeg_skim_avx2, .band = leat_jpeg_band_avx2, .refine = leat_jpeg_refine_avx2,     \
     .unstuff = leat_jpeg_unstuff_avx2, .up_h2 = leat_jpeg_up_h2_avx2,                              \
     .up_h2v2 = leat_jpeg_up_h2v2_avx2, .up_v2 = leat_jpeg_up_v2_avx2
 
-#define AVX2(loop)                                                                                 \
+#define AVX2(loop, two)                                                                            \
     {                                                                                              \
-        KERNELS_AVX2(loop), .name = "avx2", .join = leat_jpeg_join_avx2,                           \
-                            .idct = leat_jpeg_idct_avx2, .rgb = leat_jpeg_rgb_avx2                 \
+        KERNELS_AVX2(loop, two), .name = "avx2", .join = leat_jpeg_join_avx2,                      \
+                                 .idct = leat_jpeg_idct_avx2, .rgb = leat_jpeg_rgb_avx2            \
     }
 
-#define AVX512(loop)                                                                               \
+#define AVX512(loop, two)                                                                          \
     {                                                                                              \
-        KERNELS_AVX2(loop), .name = "avx512", .join = leat_jpeg_join_avx512,                       \
-                            .idct = leat_jpeg_idct_avx512, .rgb = leat_jpeg_rgb_avx512,            \
-                            .mix_rows = leat_jpeg_mix_rows_avx512,                                 \
-                            .sample_row = leat_jpeg_sample_row_avx512                              \
+        KERNELS_AVX2(loop, two), .name = "avx512", .join = leat_jpeg_join_avx512,                  \
+                                 .idct = leat_jpeg_idct_avx512, .rgb = leat_jpeg_rgb_avx512,       \
+                                 .mix_rows = leat_jpeg_mix_rows_avx512,                            \
+                                 .sample_row = leat_jpeg_sample_row_avx512                         \
     }
 
-static const leat_jpeg_dsp avx2[] = { AVX2(_avx2), AVX2(_loads_avx2) };
-static const leat_jpeg_dsp avx512[] = { AVX512(_avx2), AVX512(_loads_avx2) };
+/* By loop, and without and with pairs. */
+#define ALL(LEVEL)                                                                                 \
+    {                                                                                              \
+        { LEVEL(_avx2, NULL), LEVEL(_avx2, leat_jpeg_pair_avx2) },                                 \
+        {                                                                                          \
+            LEVEL(_loads_avx2, NULL), LEVEL(_loads_avx2, leat_jpeg_pair_loads_avx2)                \
+        }                                                                                          \
+    }
+static const leat_jpeg_dsp avx2[LEAT_JPEG_N_LOOPS][2] = ALL(AVX2);
+static const leat_jpeg_dsp avx512[LEAT_JPEG_N_LOOPS][2] = ALL(AVX512);
 #endif
 
-static const leat_jpeg_dsp *dsp_with(int level, int loop)
+static const leat_jpeg_dsp *dsp_with(int level, int loop, bool pairs)
 {
     if (level > leat_cpu_best())
         return NULL;
 #if defined(__x86_64__)
     if (level == LEAT_CPU_AVX512)
-        return &avx512[loop];
+        return &avx512[loop][pairs];
     if (level == LEAT_CPU_AVX2)
-        return &avx2[loop];
+        return &avx2[loop][pairs];
 #endif
     return &leat_jpeg_dsp_c;
 }
 
 const leat_jpeg_dsp *leat_jpeg_dsp_at(int i)
 {
-    return i < LEAT_N_CPU_LEVELS ? dsp_with(i, LEAT_JPEG_LOOP_SHIFTS)
-                                 : dsp_with(i - LEAT_N_CPU_LEVELS + 1, LEAT_JPEG_LOOP_LOADS);
+    static const struct {
+        int level, loop;
+        bool pairs;
+    } all[LEAT_JPEG_N_DSP] = { { LEAT_CPU_C, 0, true },
+                               { LEAT_CPU_AVX2, LEAT_JPEG_LOOP_SHIFTS, true },
+                               { LEAT_CPU_AVX512, LEAT_JPEG_LOOP_SHIFTS, true },
+                               { LEAT_CPU_AVX2, LEAT_JPEG_LOOP_LOADS, true },
+                               { LEAT_CPU_AVX512, LEAT_JPEG_LOOP_LOADS, true },
+                               { LEAT_CPU_AVX2, LEAT_JPEG_LOOP_LOADS, false } };
+    return dsp_with(all[i].level, all[i].loop, all[i].pairs);
 }
 
 const leat_jpeg_dsp *leat_jpeg_dsp_use(int level)
 {
-    return dsp_with(level, level < LEAT_CPU_AVX2 ? 0 : leat_jpeg_loop_get());
+    const bool has_choice = level >= LEAT_CPU_AVX2;
+    return dsp_with(level, has_choice ? leat_jpeg_loop_get() : 0,
+                    has_choice && leat_jpeg_loop_pairs());
 }

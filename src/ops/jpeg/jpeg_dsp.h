@@ -7,6 +7,7 @@
 #include "jpeg_impl.h"
 
 leat_jpeg_flat leat_jpeg_flat_c, leat_jpeg_skip_c;
+leat_jpeg_pair leat_jpeg_pair_c;
 leat_jpeg_skim_fn leat_jpeg_skim_c;
 leat_jpeg_decode_band leat_jpeg_band_c, leat_jpeg_refine_c;
 void leat_jpeg_join_c(uint64_t *out, const uint64_t *first, const uint64_t *next);
@@ -23,6 +24,7 @@ void leat_jpeg_rgb_c(const uint8_t *y, const uint8_t *cb, const uint8_t *cr, uin
 leat_jpeg_decode_band leat_jpeg_band_avx2, leat_jpeg_refine_avx2;
 leat_jpeg_flat leat_jpeg_flat_avx2, leat_jpeg_skip_avx2;
 leat_jpeg_flat leat_jpeg_flat_loads_avx2, leat_jpeg_skip_loads_avx2;
+leat_jpeg_pair leat_jpeg_pair_avx2, leat_jpeg_pair_loads_avx2;
 leat_jpeg_skim_fn leat_jpeg_skim_avx2;
 void leat_jpeg_join_avx2(uint64_t *out, const uint64_t *first, const uint64_t *next);
 void leat_jpeg_join_avx512(uint64_t *out, const uint64_t *first, const uint64_t *next);

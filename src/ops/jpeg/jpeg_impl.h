@@ -90,6 +90,17 @@ typedef struct leat_jpeg_bits {
     const uint8_t *p, *limit; /* p beyond limit: the data has ended */
 } leat_jpeg_bits;
 
+/* Blocks to decode: those from `node` to before `stop`. at, table: as `at` and `dc` of leat_jpeg_flat. */
+typedef struct leat_jpeg_stretch {
+    leat_jpeg_bits bits;
+    const leat_jpeg_node *node, *stop;
+    int16_t *at;
+    const uint64_t *table;
+} leat_jpeg_stretch;
+
+/* Goes on with two stretches at the same time until one has reached its stop. Returns 0 or -1 as leat_jpeg_flat. */
+typedef int leat_jpeg_pair(leat_jpeg_stretch *a, leat_jpeg_stretch *b);
+
 /* Decodes the blocks from `node` to before `stop`. `at` is the memory of the first, which must be zero.
  * Returns 0, or -1: no such code, or end of data. */
 typedef int leat_jpeg_flat(leat_jpeg_bits *bits, const leat_jpeg_node *node,
@@ -165,6 +176,8 @@ typedef struct leat_jpeg_dsp {
     const char *name;
     leat_jpeg_flat *flat; /* all coefficients */
     leat_jpeg_flat *skip; /* only DC differences, with tables of leat_jpeg_table_join() */
+    leat_jpeg_pair
+        *pair; /* all coefficients of two stretches; NULL: one after the other is as fast */
     leat_jpeg_skim_fn *skim;
     /* A band's first scan, and a later one, which adds a bit to each coefficient. */
     leat_jpeg_decode_band *band, *refine;
@@ -195,9 +208,8 @@ extern const leat_jpeg_dsp leat_jpeg_dsp_c;
 /* The kernels of a level of cpu.h, with the Huffman loop that is fastest here (jpeg_loop.h); NULL if this CPU does
  * not have the level. */
 const leat_jpeg_dsp *leat_jpeg_dsp_use(int level);
-/* All tables there are, for tests: the levels of cpu.h with the first loop, then those from AVX2 on with the second;
- * NULL as above. */
-enum { LEAT_JPEG_N_DSP = 5 };
+/* For tests: tables with all kernels there are. The first are those of the levels of cpu.h; NULL as above. */
+enum { LEAT_JPEG_N_DSP = 6 };
 const leat_jpeg_dsp *leat_jpeg_dsp_at(int i);
 
 /* MCUs in columns x0 … x1 - 1 and rows y0 … y1 - 1. */
@@ -247,7 +259,10 @@ typedef struct leat_jpeg_scan {
     uint64_t segment_stop; /* first MCU after the segment; `mcu` if no segment is open */
     uint32_t n_restarts;   /* markers passed */
     int32_t dc_sum[3];     /* predictors */
-    int16_t *planes[3];    /* progressive: the blocks of all rows of the window */
+    struct leat_jpeg_scan
+        *below;         /* jpeg_pair.c: decodes the next row at the same time; NULL: none */
+    int32_t below_row;  /* the row that it has; -1: none */
+    int16_t *planes[3]; /* progressive: the blocks of all rows of the window */
 } leat_jpeg_scan;
 
 /* Takes memory and builds the tables. It does not read the scan yet. */
@@ -279,6 +294,11 @@ int leat_jpeg_scan_pass(leat_jpeg_scan *scan, uint64_t stop, leat_error *err);
 int leat_jpeg_nodes_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 int leat_jpeg_nodes_decode(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32_t column,
                            int32_t n_mcus);
+/* The first half of it, the next n_mcus MCUs for the Huffman loop, and the last: the DC values of `column` and on. */
+leat_jpeg_stretch leat_jpeg_nodes_begin(const leat_jpeg_scan *scan, const leat_jpeg_node *nodes,
+                                        int32_t n_mcus);
+int leat_jpeg_nodes_end(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32_t column,
+                        int32_t n_mcus);
 int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus);
 /* Decodes two scans, each up to its segment_stop, until one has come to the end of a row of MCUs. Returns which,

@@ -10,6 +10,7 @@
  * only the DC differences, which use the normal tables, are right. Whole segments outside of the window
  * are skipped from marker to marker. */
 #include "jpeg_bits.h"
+#include "jpeg_pair.h"
 
 #include <string.h>
 
@@ -84,7 +85,7 @@ static int make_tables(leat_jpeg_scan *scan, leat_scratch *scratch, leat_error *
     return rc;
 }
 
-static int take_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
+int leat_jpeg_scan_memory(leat_jpeg_scan *scan, leat_scratch *scratch)
 {
     const leat_jpeg *jpeg = scan->jpeg;
     scan->segment = leat_scratch_take(scratch, (size_t)(jpeg->end - jpeg->scan) + LEAT_JPEG_PAD);
@@ -113,9 +114,9 @@ int leat_jpeg_scan_open(leat_jpeg_scan *scan, const leat_jpeg *jpeg, const leat_
     const int rc = make_tables(scan, scratch, err);
     if (rc)
         return rc;
-    if (take_memory(scan, scratch))
-        return refuse_memory(err, jpeg);
     scan->n_mcus = (uint64_t)jpeg->mcus_x * (uint64_t)jpeg->mcus_y;
+    if (leat_jpeg_scan_memory(scan, scratch) || leat_jpeg_pair_open(scan, scratch))
+        return refuse_memory(err, jpeg);
     return LEAT_OK;
 }
 
@@ -252,24 +253,49 @@ static int seek(leat_jpeg_scan *scan, uint64_t mcu, leat_error *err)
     return rc;
 }
 
+int leat_jpeg_scan_begin(leat_jpeg_scan *scan, uint64_t stop, uint64_t *upto, leat_error *err)
+{
+    const int rc = scan->mcu == scan->segment_stop ? start_segment(scan, err) : LEAT_OK;
+    *upto = stop < scan->segment_stop ? stop : scan->segment_stop;
+    return rc;
+}
+
+/* The MCUs before `upto` are done. */
+static int pass(leat_jpeg_scan *scan, uint64_t upto, leat_error *err)
+{
+    scan->mcu = upto;
+    return upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
+}
+
+static int refuse_code(leat_error *err)
+{
+    return refuse(err, "bad code or DC value, or data ends early");
+}
+
+int leat_jpeg_scan_end(leat_jpeg_scan *scan, uint64_t upto, leat_error *err)
+{
+    const int32_t column = (int32_t)(scan->mcu % (uint64_t)scan->jpeg->mcus_x);
+    if (leat_jpeg_nodes_end(scan, scan->nodes, column, (int32_t)(upto - scan->mcu)))
+        return refuse_code(err);
+    return pass(scan, upto, err);
+}
+
 /* Decodes from the next MCU to before `stop`, inside one row of MCUs. */
 static int decode_mcus(leat_jpeg_scan *scan, leat_jpeg_node *nodes, uint64_t stop, leat_error *err)
 {
     const leat_jpeg *jpeg = scan->jpeg;
     leat_check(scan->mcu <= scan->segment_stop && stop <= scan->n_mcus);
     while (scan->mcu < stop) {
-        int rc = scan->mcu == scan->segment_stop ? start_segment(scan, err) : LEAT_OK;
+        uint64_t upto;
+        int rc = leat_jpeg_scan_begin(scan, stop, &upto, err);
         if (rc)
             return rc;
-        const uint64_t upto = stop < scan->segment_stop ? stop : scan->segment_stop;
         const int32_t n_mcus = (int32_t)(upto - scan->mcu);
         const int32_t column = (int32_t)(scan->mcu % (uint64_t)jpeg->mcus_x);
         if (nodes ? leat_jpeg_nodes_decode(scan, nodes, column, n_mcus)
                   : leat_jpeg_skim(scan, column, n_mcus))
-            return refuse(err, "bad code or DC value, or data ends early");
-        scan->mcu = upto;
-        rc = upto < scan->segment_stop ? LEAT_OK : finish_segment(scan, err);
-        if (rc)
+            return refuse_code(err);
+        if ((rc = pass(scan, upto, err)))
             return rc;
     }
     return LEAT_OK;
@@ -293,7 +319,7 @@ static void clear_window(const leat_jpeg_scan *scan)
 }
 
 /* Clears blocks next to the window that are transformed together with blocks in it. */
-static void clear_beside(const leat_jpeg_scan *scan)
+void leat_jpeg_scan_clear_beside(const leat_jpeg_scan *scan)
 {
     for (int i = 0; i < scan->jpeg->n_components; i++) {
         const int32_t h = scan->jpeg->component[i].h;
@@ -303,10 +329,8 @@ static void clear_beside(const leat_jpeg_scan *scan)
     }
 }
 
-int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
+int leat_jpeg_scan_seek_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
 {
-    if (scan->jpeg->is_progressive)
-        return leat_jpeg_progressive_row(scan, row);
     const uint64_t n_across = (uint64_t)scan->jpeg->mcus_x;
     const uint64_t row_start = (uint64_t)row * n_across;
     int rc = seek(scan, row_start + (uint64_t)scan->window.x0, err);
@@ -314,13 +338,27 @@ int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
         const uint64_t row_end = (scan->mcu / n_across + 1) * n_across;
         rc = decode_mcus(scan, scan->skip_nodes, row_end, err);
     }
+    if (!rc && !scan->window.dc_only)
+        clear_window(scan);
+    return rc;
+}
+
+int leat_jpeg_scan_row(leat_jpeg_scan *scan, int32_t row, leat_error *err)
+{
+    if (scan->jpeg->is_progressive)
+        return leat_jpeg_progressive_row(scan, row);
+    if (leat_jpeg_pair_take(scan, row))
+        return LEAT_OK;
+    if (scan->below && row + 1 < scan->window.y1)
+        return leat_jpeg_pair_rows(scan, row, err);
+    const uint64_t row_start = (uint64_t)row * (uint64_t)scan->jpeg->mcus_x;
+    int rc = leat_jpeg_scan_seek_row(scan, row, err);
     if (rc)
         return rc;
     if (scan->window.dc_only)
-        return decode_mcus(scan, scan->skip_nodes, row_start + n_across, err);
-    clear_window(scan);
+        return decode_mcus(scan, scan->skip_nodes, row_start + (uint64_t)scan->jpeg->mcus_x, err);
     rc = decode_mcus(scan, scan->nodes, row_start + (uint64_t)scan->window.x1, err);
-    clear_beside(scan);
+    leat_jpeg_scan_clear_beside(scan);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 
 #define FLAT_NAME      leat_jpeg_flat_c
 #define FLAT_SKIP_NAME leat_jpeg_skip_c
+#define FLAT_PAIR_NAME leat_jpeg_pair_c
 #include "jpeg_flat.h"
 
 #define SKIM_NAME leat_jpeg_skim_c

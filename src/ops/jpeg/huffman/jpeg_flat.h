@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_flat.h: the inner loop of Huffman decoding. One file per CPU level includes it, which names the
- * functions (FLAT_NAME, FLAT_SKIP_NAME) and may define FLAT_SELECT, or FLAT_STEP.
+ * functions (FLAT_NAME, FLAT_SKIP_NAME, FLAT_PAIR_NAME) and may define FLAT_SELECT, or FLAT_STEP.
  *
  * DESIGN. Usual decoders have a loop over the coefficients of a block inside a loop over blocks. Its exit
  * is hard to predict, since a block ends after 1 to 64 symbols, and a misprediction takes as long as four
@@ -187,4 +187,65 @@ int FLAT_SKIP_NAME(leat_jpeg_bits *bits, const leat_jpeg_node *node, const leat_
                    int16_t *at, const uint64_t *dc)
 {
     return run(bits, node, stop, at, dc, 1);
+}
+
+/* A state from which three steps cannot pass the stop. */
+static inline const leat_jpeg_node *last_for_3(const leat_jpeg_stretch *s)
+{
+    return s->stop - s->node > 2 ? s->stop - 2 : s->node;
+}
+
+static inline flat_state load_state(const leat_jpeg_stretch *s)
+{
+    return (flat_state){ s->bits.word, s->bits.n, s->bits.p, s->at, s->node, s->table };
+}
+
+static inline void store_state(leat_jpeg_stretch *to, const flat_state *s)
+{
+    *to = (leat_jpeg_stretch){
+        { s->word, s->n, s->p, to->bits.limit }, s->node, to->stop, s->at, s->table
+    };
+}
+
+/* The rare case of one of two. A copy keeps the state in registers. */
+#define PAIR_RARE(s)                                                                               \
+    do {                                                                                           \
+        flat_state copy = s;                                                                       \
+        if (rare_step(&copy) < 0)                                                                  \
+            return -1;                                                                             \
+        s = copy;                                                                                  \
+    } while (0)
+
+/* Each step waits for the one before it, so the steps of the other run meanwhile. */
+int FLAT_PAIR_NAME(leat_jpeg_stretch *first, leat_jpeg_stretch *second)
+{
+    enum { is_skip = 0 };
+    const leat_jpeg_node *const stop_a = last_for_3(first), *const stop_b = last_for_3(second);
+    const uint8_t *const limit_a = first->bits.limit, *const limit_b = second->bits.limit;
+    flat_state a = load_state(first), b = load_state(second);
+    while (a.node < stop_a && b.node < stop_b) {
+        if (a.p > limit_a || b.p > limit_b)
+            return -1;
+        refill(&a);
+        refill(&b);
+        FLAT_STEP(a, rare_a);
+        FLAT_STEP(b, rare_b);
+        FLAT_STEP(a, rare_a);
+        FLAT_STEP(b, rare_b);
+        FLAT_STEP(a, rare_a);
+        FLAT_STEP(b, rare_b);
+        continue;
+    rare_a:
+        PAIR_RARE(a);
+        continue;
+    rare_b:
+        PAIR_RARE(b);
+    }
+    store_state(first, &a);
+    store_state(second, &b);
+    leat_jpeg_stretch *const ends = a.node < stop_a ? second : first;
+    if (run(&ends->bits, ends->node, ends->stop, ends->at, ends->table, 0))
+        return -1;
+    ends->node = ends->stop;
+    return 0;
 }

@@ -54,6 +54,7 @@ _Static_assert(LEAT_JPEG_EOB == 64, "read by the assembly above");
 
 #define FLAT_NAME      leat_jpeg_flat_avx2
 #define FLAT_SKIP_NAME leat_jpeg_skip_avx2
+#define FLAT_PAIR_NAME leat_jpeg_pair_avx2
 #include "jpeg_flat.h"
 
 #define SKIM_SELECT(s, entry, sum)                                                                 \

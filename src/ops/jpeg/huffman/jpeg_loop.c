@@ -26,7 +26,9 @@ static const char *const names[] = {
 static struct {
     pthread_once_t once;
     int loop;
-    bool is_set;                        /* by LEAT_JPEG_LOOP */
+    bool is_set; /* by LEAT_JPEG_LOOP; then with pairs */
+    bool pairs;
+    int64_t alone_ns, pair_ns;          /* two halves, one after the other and at the same time */
     int64_t best_ns[LEAT_JPEG_N_LOOPS]; /* 0: not measured */
 } chosen = { .once = PTHREAD_ONCE_INIT };
 
@@ -72,10 +74,43 @@ static int64_t time_once(trial *t, leat_jpeg_flat *flat)
     return rc ? INT64_MAX : leat_clock_ns() - start;
 }
 
+/* Both halves of the blocks, from both halves of the bytes. pair NULL: one after the other. */
+static int64_t time_halves(trial *t, leat_jpeg_flat *flat, leat_jpeg_pair *pair)
+{
+    leat_jpeg_stretch halves[2];
+    for (int i = 0; i < 2; i++) {
+        const leat_jpeg_node *const first = t->nodes + i * (N_BLOCKS / 2);
+        halves[i] = (leat_jpeg_stretch){ .bits = { .p = t->bytes + i * (N_BYTES / 2),
+                                                   .limit = t->bytes + N_BYTES },
+                                         .node = first,
+                                         .stop = first + N_BLOCKS / 2,
+                                         .at = first->end - 64,
+                                         .table = t->dc.fast };
+    }
+    const int64_t start = leat_clock_ns();
+    int rc = pair ? pair(&halves[0], &halves[1]) : 0;
+    for (leat_jpeg_stretch *s = halves; s < halves + 2 && !rc; s++)
+        if (s->node < s->stop)
+            rc = flat(&s->bits, s->node, s->stop, s->at, s->table);
+    return rc ? INT64_MAX : leat_clock_ns() - start;
+}
+
+static void measure_pairs(trial *t, leat_jpeg_flat *flat, leat_jpeg_pair *pair)
+{
+    chosen.alone_ns = chosen.pair_ns = INT64_MAX;
+    for (int run = 0; run < N_RUNS; run++) {
+        const int64_t alone = time_halves(t, flat, NULL), both = time_halves(t, flat, pair);
+        chosen.alone_ns = alone < chosen.alone_ns ? alone : chosen.alone_ns;
+        chosen.pair_ns = both < chosen.pair_ns ? both : chosen.pair_ns;
+    }
+    chosen.pairs = chosen.pair_ns < chosen.alone_ns / 100 * (100 - GAIN_PERCENT);
+}
+
 /* Returns the fastest loop, or the first if none is clearly faster or there is no memory. */
 static int measure(void)
 {
     leat_jpeg_flat *const loops[] = { leat_jpeg_flat_avx2, leat_jpeg_flat_loads_avx2 };
+    leat_jpeg_pair *const pairs[] = { leat_jpeg_pair_avx2, leat_jpeg_pair_loads_avx2 };
     _Static_assert(sizeof loops / sizeof *loops == LEAT_JPEG_N_LOOPS, "one of each");
     trial *const t = calloc(1, sizeof *t);
     int best = 0;
@@ -88,11 +123,12 @@ static int measure(void)
             if (!run || ns < chosen.best_ns[i])
                 chosen.best_ns[i] = ns;
         }
-    free(t);
     const int64_t bound = chosen.best_ns[0] / 100 * (100 - GAIN_PERCENT);
     for (int i = 1; i < LEAT_JPEG_N_LOOPS; i++)
         if (chosen.best_ns[i] < bound && chosen.best_ns[i] < chosen.best_ns[best])
             best = i;
+    measure_pairs(t, loops[best], pairs[best]);
+    free(t);
     return best;
 }
 #else
@@ -121,7 +157,7 @@ static void choose(void)
 {
     const char *const wanted = getenv("LEAT_JPEG_LOOP");
     const int set = wanted ? find(wanted) : -1;
-    chosen.is_set = set >= 0;
+    chosen.is_set = chosen.pairs = set >= 0;
     chosen.loop = set >= 0                           ? set
                   : leat_cpu_best() >= LEAT_CPU_AVX2 ? measure()
                                                      : LEAT_JPEG_LOOP_SHIFTS;
@@ -131,6 +167,12 @@ int leat_jpeg_loop_get(void)
 {
     pthread_once(&chosen.once, choose);
     return chosen.loop;
+}
+
+bool leat_jpeg_loop_pairs(void)
+{
+    leat_jpeg_loop_get();
+    return chosen.pairs;
 }
 
 const char *leat_jpeg_loop(char *why, size_t size)
@@ -143,7 +185,9 @@ const char *leat_jpeg_loop(char *why, size_t size)
     if (why && chosen.is_set)
         snprintf(why, size, "set by LEAT_JPEG_LOOP");
     else if (why && chosen.best_ns[loop])
-        snprintf(why, size, "measured: %.0f %% of the time of %s",
-                 100 * (double)chosen.best_ns[loop] / (double)chosen.best_ns[other], names[other]);
+        snprintf(why, size, "measured: %.0f %% of the time of %s; two places at a time%s: %.0f %%",
+                 100 * (double)chosen.best_ns[loop] / (double)chosen.best_ns[other], names[other],
+                 chosen.pairs ? ", with an index" : " are not used",
+                 100 * (double)chosen.pair_ns / (double)chosen.alone_ns);
     return names[loop];
 }

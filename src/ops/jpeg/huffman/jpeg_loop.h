@@ -6,6 +6,8 @@
 #ifndef LEAT_JPEG_LOOP_H
 #define LEAT_JPEG_LOOP_H
 
+#include <stdbool.h>
+
 /* X(name, text): from AVX2 on; plain C has its own. The first is used unless another one is faster. */
 #define LEAT_JPEG_LOOP_LIST(X)                                                                     \
     X(SHIFTS, "shifts") /* jpeg_flat_avx2.c: shifts the fields of an entry out of a register */    \
@@ -23,5 +25,7 @@ const char *leat_jpeg_loop_misnamed(void);
 /* Returns the loop in use. The first call measures them, in less than a millisecond, unless the environment variable
  * LEAT_JPEG_LOOP names one. Any thread; the answer stays the same. */
 int leat_jpeg_loop_get(void);
+/* Whether it decodes two places of a file at the same time where it can. */
+bool leat_jpeg_loop_pairs(void);
 
 #endif
