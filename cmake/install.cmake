@@ -18,7 +18,7 @@ configure_package_config_file(cmake/leat-config.cmake.in ${CMAKE_BINARY_DIR}/lea
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/leat-config-version.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/leat-config.cmake ${CMAKE_BINARY_DIR}/leat-config-version.cmake
-    cmake/dnnl.cmake DESTINATION ${cmake_dir})
+    DESTINATION ${cmake_dir})
 
 # leat.pc finds its prefix from its own place, so an installed tree can be moved.
 file(RELATIVE_PATH LEAT_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")

@@ -3,15 +3,15 @@
  * device_cpu_work.c: see device_cpu_work.h. */
 #include "device_cpu_work.h"
 
-#include <oneapi/dnnl/dnnl.h>
+#include "onednn_calls.h"
 
 int leat_device_cpu_matmul(leat_stream *stream, leat_precision precision, const float *a,
                            const float *b, float *c, int64_t rows, int64_t n)
 {
     (void)stream;
-    if (precision == LEAT_PRECISION_BF16)
+    if (precision == LEAT_PRECISION_BF16 || leat_onednn_calls_open(NULL) < 0)
         return LEAT_E_UNSUPPORTED;
-    return dnnl_sgemm('N', 'N', rows, n, n, 1.0f, a, n, b, n, 0.0f, c, n) == dnnl_success
+    return leat_onednn.sgemm('N', 'N', rows, n, n, 1.0f, a, n, b, n, 0.0f, c, n) == dnnl_success
                ? LEAT_OK
                : LEAT_E_DEVICE;
 }

@@ -12,7 +12,7 @@ cd "$tmp/a folder"/leat-*
 
 env -i bin/leat --version
 env -i bin/leat devices
-outside=$(ldd bin/leat* lib/lib*.so | sed -n 's/^\t\(.*\) => \(.*\) (0x.*/\1 \2/p' | sort -u |
+outside=$(ldd bin/leat* lib/lib*.so lib/libdnnl.so.* | sed -n 's/^\t\(.*\) => \(.*\) (0x.*/\1 \2/p' | sort -u |
     grep -vF " $PWD/" | grep -v '^lib\(c\|m\|dl\|rt\|pthread\)\.so\.' || :)
 if [ -n "$outside" ]; then
     echo "the archive takes from the system:"

@@ -104,6 +104,10 @@ void leat_help_man(FILE *out)
         out,
         "shifts or loads: the inner loop that decodes the Huffman codes of JPEG files, instead of "
         "the one that is faster here; results are the same.");
+    fputs(".TP\n.B LEAT_ONEDNN\n", out);
+    print_roff(out,
+               "file or folder of the oneDNN library, which training on the CPU needs, instead of "
+               "the installed one.");
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
     print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);

@@ -342,6 +342,9 @@ static int plan_net(const leat_model *model, leat_net **out, leat_error *err)
         return leat_cpu_no_memory(err, sizeof *net);
     net->model = model;
     net->loops = leat_cpu_loops_get();
+    const int rc = leat_dn_find(err);
+    if (rc < 0)
+        return rc;
     if (model->precision == LEAT_PRECISION_BF16 && !leat_dn_has_bf16())
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "this CPU has no bfloat16 arithmetic: write precision: fp32");

@@ -2,12 +2,11 @@
  *
  * onednn.c: oneDNN's engine, threads, layouts and products of matrices. See onednn.h.
  *
- * DESIGN. The caller manages threads, so oneDNN may use only one. The OpenMP functions for that are looked
- * up at run time, because the OpenMP library of oneDNN (if any) is not known at build time.
+ * DESIGN. The caller manages threads, so oneDNN may use only one. The OpenMP functions for that are those of the
+ * OpenMP library of oneDNN, if it has one (device/onednn_calls.h).
  *
  * oneDNN does not check every allocation of its code generator: where memory is short, it crashes or ends the process.
  * So before it compiles anything, the largest part that it takes at once is mapped as a probe, and given back. */
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -40,8 +39,8 @@ int leat_dn_fail(leat_error *err, const char *what, dnnl_status_t status)
                          machine.memory_why);
     }
     const size_t i = (size_t)status < n && of[status].text ? (size_t)status : dnnl_runtime_error;
-    return leat_fail(err, of[i].code, "oneDNN %d.%d: %s: %s", dnnl_version()->major,
-                     dnnl_version()->minor, what, of[i].text);
+    return leat_fail(err, of[i].code, "oneDNN %d.%d: %s: %s", leat_onednn.version()->major,
+                     leat_onednn.version()->minor, what, of[i].text);
 }
 
 /* --- room for oneDNN's own memory ------------------------------------------------------------ */
@@ -89,29 +88,26 @@ static int compile_products(const leat_dn *dn, leat_error *err)
 
 /* --- open, close, threads -------------------------------------------------------------------- */
 
-static void find_openmp(leat_dn *dn)
+int leat_dn_find(leat_error *err)
 {
-    *(void **)&dn->omp_get_max = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
-    *(void **)&dn->omp_set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    if (!dn->omp_get_max)
-        dn->omp_set = NULL;
+    return leat_onednn_calls_open(err);
 }
 
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err)
 {
     dnnl_status_t status;
-    int rc = leat_dn_check_room(0, err);
+    int rc;
     *out = NULL;
-    if (rc < 0)
+    if ((rc = leat_dn_check_room(0, err)) < 0 || (rc = leat_dn_find(err)) < 0)
         return rc;
     leat_dn *dn = calloc(1, sizeof *dn);
     if (!dn)
         return leat_fail(err, LEAT_E_NOMEM, "oneDNN: %zu bytes", sizeof *dn);
-    find_openmp(dn);
     dn->streams = calloc((size_t)n_threads, sizeof *dn->streams);
-    status = dn->streams ? dnnl_engine_create(&dn->engine, dnnl_cpu, 0) : dnnl_out_of_memory;
+    status = dn->streams ? leat_onednn.engine_create(&dn->engine, dnnl_cpu, 0) : dnnl_out_of_memory;
     while (status == dnnl_success && dn->n_threads < n_threads) {
-        status = dnnl_stream_create(&dn->streams[dn->n_threads], dn->engine, dnnl_stream_in_order);
+        status = leat_onednn.stream_create(&dn->streams[dn->n_threads], dn->engine,
+                                           dnnl_stream_in_order);
         dn->n_threads += status == dnnl_success;
     }
     if (status != dnnl_success) {
@@ -135,9 +131,9 @@ void leat_dn_close(leat_dn **out)
         free(layout);
     }
     for (int32_t i = 0; i < dn->n_threads; i++)
-        dnnl_stream_destroy(dn->streams[i]);
+        leat_onednn.stream_destroy(dn->streams[i]);
     if (dn->engine)
-        dnnl_engine_destroy(dn->engine);
+        leat_onednn.engine_destroy(dn->engine);
     free(dn->streams);
     free(dn);
     *out = NULL;
@@ -154,25 +150,28 @@ int32_t leat_dn_threads(int32_t most)
 
 int leat_dn_enter(const leat_dn *dn)
 {
-    if (!dn->omp_set)
+    (void)dn;
+    if (!leat_onednn.omp_set_num_threads)
         return 1;
-    const int was = dn->omp_get_max();
+    const int was = leat_onednn.omp_get_max_threads();
     if (was != 1)
-        dn->omp_set(1);
+        leat_onednn.omp_set_num_threads(1);
     return was;
 }
 
 void leat_dn_leave(const leat_dn *dn, int was)
 {
-    if (dn->omp_set && was != 1)
-        dn->omp_set(was);
+    (void)dn;
+    if (leat_onednn.omp_set_num_threads && was != 1)
+        leat_onednn.omp_set_num_threads(was);
 }
 
 bool leat_dn_has_bf16(void)
 {
     /* a level has the bits of the levels that it contains */
-    return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
-           dnnl_cpu_isa_avx512_core_bf16;
+    return leat_dn_find(NULL) == LEAT_OK &&
+           (leat_onednn.get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
+               dnnl_cpu_isa_avx512_core_bf16;
 }
 
 /* --- layouts --------------------------------------------------------------------------------- */
@@ -180,7 +179,7 @@ bool leat_dn_has_bf16(void)
 const leat_dn_layout *leat_dn_intern(leat_dn *dn, leat_dn_const_desc md)
 {
     for (leat_dn_layout *layout = dn->layouts; layout; layout = layout->next)
-        if (dnnl_memory_desc_equal(layout->md, md))
+        if (leat_onednn.memory_desc_equal(layout->md, md))
             return layout;
     leat_dn_layout *layout = calloc(1, sizeof *layout);
     if (!layout || leat_dn_desc_copy(&layout->md, md) != dnnl_success) {
@@ -210,7 +209,7 @@ const leat_dn_layout *leat_dn_layout_plain(leat_dn *dn, const leat_shape *weight
 
 size_t leat_dn_layout_bytes(const leat_dn_layout *layout)
 {
-    return dnnl_memory_desc_get_size(layout->md);
+    return leat_onednn.memory_desc_get_size(layout->md);
 }
 
 /* --- products of matrices -------------------------------------------------------------------- */
@@ -219,7 +218,7 @@ int leat_dn_matmul(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int
                    const float *a, const float *b, float *c, leat_error *err)
 {
     const dnnl_status_t status =
-        dnnl_sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a,
-                   transpose_a ? m : k, b, transpose_b ? k : n, 0.0f, c, n);
+        leat_onednn.sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, 1.0f, a,
+                          transpose_a ? m : k, b, transpose_b ? k : n, 0.0f, c, n);
     return status == dnnl_success ? LEAT_OK : leat_dn_fail(err, "product of matrices", status);
 }

@@ -20,6 +20,9 @@ typedef struct leat_dn_layout leat_dn_layout;
 /* A compiled operation: a convolution, a copy or a product. */
 typedef struct leat_dn_primitive leat_dn_primitive;
 
+/* Opens the library, if that was not done: LEAT_E_UNSUPPORTED and what to install. leat_dn_open() calls it. */
+int leat_dn_find(leat_error *err);
+
 /* n_threads: the number of threads that will run what is made from it; they are numbered from 0. Compiles products of
  * matrices, so that a step compiles nothing. */
 int leat_dn_open(int32_t n_threads, leat_dn **out, leat_error *err);
@@ -36,7 +39,7 @@ int32_t leat_dn_threads(int32_t most);
  * How many threads OpenMP takes is a property of each thread, not of the process. */
 int leat_dn_enter(const leat_dn *dn);
 void leat_dn_leave(const leat_dn *dn, int was);
-/* True if this CPU computes on bfloat16 faster than on float32. */
+/* True if this CPU computes on bfloat16 faster than on float32; false without oneDNN. */
 bool leat_dn_has_bf16(void);
 
 void leat_dn_primitive_close(leat_dn_primitive **primitive);

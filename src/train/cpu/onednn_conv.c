@@ -92,7 +92,7 @@ static dnnl_status_t make_desc(leat_dn *dn, const leat_dn_conv_spec *s,
         status =
             leat_dn_conv_desc(out, dn->engine, s->pass, dnnl_forward_inference, &d, hint, attr);
     if (hint)
-        dnnl_primitive_desc_destroy(hint);
+        leat_onednn.primitive_desc_destroy(hint);
     free_descs(&d);
     return status;
 }
@@ -118,8 +118,8 @@ static dnnl_status_t describe_conv(leat_dn *dn, void *arg, const_dnnl_primitive_
     const dnnl_status_t status = make_desc(dn, conv->spec, attr, out);
     if (status != dnnl_success)
         return status;
-    conv->weights =
-        leat_dn_intern(dn, dnnl_primitive_desc_query_md(*out, dnnl_query_exec_arg_md, weights));
+    conv->weights = leat_dn_intern(
+        dn, leat_onednn.primitive_desc_query_md(*out, dnnl_query_exec_arg_md, weights));
     return conv->weights ? dnnl_success : dnnl_out_of_memory;
 }
 
@@ -159,8 +159,8 @@ static dnnl_status_t describe_copy(leat_dn *dn, void *arg, const_dnnl_primitive_
                                    dnnl_primitive_desc_t *out)
 {
     const leat_dn_layout *const *const layouts = arg;
-    return dnnl_reorder_primitive_desc_create(out, layouts[0]->md, dn->engine, layouts[1]->md,
-                                              dn->engine, attr);
+    return leat_onednn.reorder_primitive_desc_create(out, layouts[0]->md, dn->engine,
+                                                     layouts[1]->md, dn->engine, attr);
 }
 
 int leat_dn_copy_open(leat_dn *dn, const leat_dn_layout *from, const leat_dn_layout *to,

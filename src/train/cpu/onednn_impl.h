@@ -6,8 +6,7 @@
 #ifndef LEAT_ONEDNN_IMPL_H
 #define LEAT_ONEDNN_IMPL_H
 
-#include <oneapi/dnnl/dnnl.h>
-
+#include "device/onednn_calls.h"
 #include "onednn.h"
 
 /* A description of memory. In 3.x oneDNN owns what is behind the pointer, in 2.x onednn_version.c. */
@@ -31,8 +30,6 @@ struct leat_dn {
     int32_t n_threads;
     dnnl_stream_t *streams; /* one for each thread */
     leat_dn_layout *layouts;
-    int (*omp_get_max)(void);
-    void (*omp_set)(int);
 };
 
 /* onednn.c: fills *err with the name of oneDNN's status. */

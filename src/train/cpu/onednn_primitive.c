@@ -18,9 +18,9 @@ static dnnl_status_t make_memories(leat_dn_primitive *p, const_dnnl_primitive_de
         return dnnl_out_of_memory;
     for (size_t i = 0; i < n * (size_t)p->dn->n_threads; i++) {
         leat_dn_const_desc md =
-            dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, p->numbers[i % n]);
+            leat_onednn.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, p->numbers[i % n]);
         const dnnl_status_t status =
-            dnnl_memory_create(&p->memories[i], md, p->dn->engine, DNNL_MEMORY_NONE);
+            leat_onednn.memory_create(&p->memories[i], md, p->dn->engine, DNNL_MEMORY_NONE);
         if (status != dnnl_success)
             return status;
     }
@@ -34,10 +34,10 @@ void leat_dn_primitive_close(leat_dn_primitive **out)
         return;
     for (size_t i = 0; p->memories && i < (size_t)p->n_args * (size_t)p->dn->n_threads; i++)
         if (p->memories[i])
-            dnnl_memory_destroy(p->memories[i]);
+            leat_onednn.memory_destroy(p->memories[i]);
     free(p->memories);
     if (p->prim)
-        dnnl_primitive_destroy(p->prim);
+        leat_onednn.primitive_destroy(p->prim);
     free(p);
     *out = NULL;
 }
@@ -50,17 +50,17 @@ size_t leat_dn_primitive_scratch(const leat_dn_primitive *p)
 static dnnl_status_t make_attributes(bool relu, dnnl_primitive_attr_t *out)
 {
     dnnl_post_ops_t ops = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(out);
+    dnnl_status_t status = leat_onednn.primitive_attr_create(out);
     if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
+        status = leat_onednn.primitive_attr_set_scratchpad_mode(*out, dnnl_scratchpad_mode_user);
     if (status != dnnl_success || !relu)
         return status;
-    if ((status = dnnl_post_ops_create(&ops)) != dnnl_success)
+    if ((status = leat_onednn.post_ops_create(&ops)) != dnnl_success)
         return status;
     status = leat_dn_append_relu(ops);
     if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_post_ops(*out, ops);
-    dnnl_post_ops_destroy(ops);
+        status = leat_onednn.primitive_attr_set_post_ops(*out, ops);
+    leat_onednn.post_ops_destroy(ops);
     return status;
 }
 
@@ -70,21 +70,22 @@ static dnnl_status_t compile(leat_dn_primitive *p, const_dnnl_primitive_desc_t p
     dnnl_status_t status;
     for (int i = 0; i < how->n_numbers; i++) {
         leat_dn_const_desc md =
-            dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, how->numbers[i]);
-        if (md && dnnl_memory_desc_get_size(md) > 0) {
+            leat_onednn.primitive_desc_query_md(pd, dnnl_query_exec_arg_md, how->numbers[i]);
+        if (md && leat_onednn.memory_desc_get_size(md) > 0) {
             p->data[p->n_args] = i;
             p->numbers[p->n_args++] = how->numbers[i];
         }
         if (how->numbers[i] == DNNL_ARG_SCRATCHPAD && md)
-            p->scratch = dnnl_memory_desc_get_size(md);
+            p->scratch = leat_onednn.memory_desc_get_size(md);
     }
-    if ((status = dnnl_primitive_create(&p->prim, pd)) != dnnl_success ||
+    if ((status = leat_onednn.primitive_create(&p->prim, pd)) != dnnl_success ||
         (status = make_memories(p, pd)) != dnnl_success)
         return status;
     const_dnnl_primitive_desc_t kept;
     p->implementation = "primitive";
-    if (dnnl_primitive_get_primitive_desc(p->prim, &kept) == dnnl_success)
-        (void)dnnl_primitive_desc_query(kept, dnnl_query_impl_info_str, 0, &p->implementation);
+    if (leat_onednn.primitive_get_primitive_desc(p->prim, &kept) == dnnl_success)
+        (void)leat_onednn.primitive_desc_query(kept, dnnl_query_impl_info_str, 0,
+                                               &p->implementation);
     return dnnl_success;
 }
 
@@ -102,9 +103,9 @@ static dnnl_status_t make_locked(leat_dn *dn, const leat_dn_making *how, leat_dn
     if (status == dnnl_success)
         status = compile(p, pd, how);
     if (pd)
-        dnnl_primitive_desc_destroy(pd);
+        leat_onednn.primitive_desc_destroy(pd);
     if (attr)
-        dnnl_primitive_attr_destroy(attr);
+        leat_onednn.primitive_attr_destroy(attr);
     return status;
 }
 
@@ -136,11 +137,11 @@ int leat_dn_primitive_run(leat_dn_primitive *p, int32_t thread, void *const *dat
     dnnl_exec_arg_t args[LEAT_DN_MAX_ARGS];
     dnnl_status_t status = dnnl_success;
     for (int k = 0; k < p->n_args && status == dnnl_success; k++) {
-        status = dnnl_memory_set_data_handle(memories[k], data[p->data[k]]);
+        status = leat_onednn.memory_set_data_handle(memories[k], data[p->data[k]]);
         args[k] = (dnnl_exec_arg_t){ p->numbers[k], memories[k] };
     }
     if (status == dnnl_success)
-        status = dnnl_primitive_execute(p->prim, p->dn->streams[thread], p->n_args, args);
+        status = leat_onednn.primitive_execute(p->prim, p->dn->streams[thread], p->n_args, args);
     return status == dnnl_success ? LEAT_OK : leat_dn_fail(err, p->implementation, status);
 }
 

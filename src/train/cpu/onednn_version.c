@@ -12,7 +12,8 @@
 static bool is_1x1(const_dnnl_primitive_desc_t pd)
 {
     const char *name = NULL;
-    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+    return leat_onednn.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) ==
+               dnnl_success &&
            name && strstr(name, "1x1");
 }
 
@@ -32,7 +33,7 @@ dnnl_status_t leat_dn_desc_by_tag(leat_dn_desc *out, int rank, const dnnl_dims_t
                                   dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_memory_desc_t md;
-    const dnnl_status_t status = dnnl_memory_desc_init_by_tag(&md, rank, dims, type, tag);
+    const dnnl_status_t status = leat_onednn.memory_desc_init_by_tag(&md, rank, dims, type, tag);
     return keep(out, &md, status);
 }
 
@@ -40,7 +41,8 @@ dnnl_status_t leat_dn_desc_by_strides(leat_dn_desc *out, int rank, const dnnl_di
                                       dnnl_data_type_t type, const dnnl_dims_t strides)
 {
     dnnl_memory_desc_t md;
-    const dnnl_status_t status = dnnl_memory_desc_init_by_strides(&md, rank, dims, type, strides);
+    const dnnl_status_t status =
+        leat_onednn.memory_desc_init_by_strides(&md, rank, dims, type, strides);
     return keep(out, &md, status);
 }
 
@@ -61,15 +63,16 @@ static dnnl_status_t describe_first(dnnl_primitive_desc_t *out, dnnl_engine_t en
                                     const_dnnl_primitive_attr_t attr)
 {
     dnnl_primitive_desc_iterator_t at = NULL;
-    dnnl_status_t status = dnnl_primitive_desc_iterator_create(&at, desc, attr, engine, hint);
-    *out = status == dnnl_success ? dnnl_primitive_desc_iterator_fetch(at) : NULL;
+    dnnl_status_t status =
+        leat_onednn.primitive_desc_iterator_create(&at, desc, attr, engine, hint);
+    *out = status == dnnl_success ? leat_onednn.primitive_desc_iterator_fetch(at) : NULL;
     while (status == dnnl_success && d->not_1x1 && is_1x1(*out)) {
-        dnnl_primitive_desc_destroy(*out);
-        status = dnnl_primitive_desc_iterator_next(at);
-        *out = status == dnnl_success ? dnnl_primitive_desc_iterator_fetch(at) : NULL;
+        leat_onednn.primitive_desc_destroy(*out);
+        status = leat_onednn.primitive_desc_iterator_next(at);
+        *out = status == dnnl_success ? leat_onednn.primitive_desc_iterator_fetch(at) : NULL;
     }
     if (at)
-        dnnl_primitive_desc_iterator_destroy(at);
+        leat_onednn.primitive_desc_iterator_destroy(at);
     return status == dnnl_iterator_ends ? dnnl_unimplemented : status;
 }
 
@@ -81,14 +84,14 @@ dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
     dnnl_convolution_desc_t desc;
     dnnl_status_t status;
     if (pass == LEAT_DN_FORWARD)
-        status = dnnl_dilated_convolution_forward_desc_init(&desc, forward, kind, d->src,
-                                                            d->weights, d->bias, d->dst, d->stride,
-                                                            d->dilation, d->low, d->high);
+        status = leat_onednn.dilated_convolution_forward_desc_init(
+            &desc, forward, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation,
+            d->low, d->high);
     else if (pass == LEAT_DN_GRAD_DATA)
-        status = dnnl_dilated_convolution_backward_data_desc_init(
+        status = leat_onednn.dilated_convolution_backward_data_desc_init(
             &desc, kind, d->src, d->weights, d->dst, d->stride, d->dilation, d->low, d->high);
     else
-        status = dnnl_dilated_convolution_backward_weights_desc_init(
+        status = leat_onednn.dilated_convolution_backward_weights_desc_init(
             &desc, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation, d->low,
             d->high);
     return status == dnnl_success ? describe_first(out, engine, &desc, d, hint, attr) : status;
@@ -99,14 +102,15 @@ dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t eng
                                    const_dnnl_primitive_attr_t attr)
 {
     dnnl_matmul_desc_t desc;
-    const dnnl_status_t status = dnnl_matmul_desc_init(&desc, a, b, NULL, c);
-    return status == dnnl_success ? dnnl_primitive_desc_create(out, &desc, attr, engine, NULL)
-                                  : status;
+    const dnnl_status_t status = leat_onednn.matmul_desc_init(&desc, a, b, NULL, c);
+    return status == dnnl_success
+               ? leat_onednn.primitive_desc_create(out, &desc, attr, engine, NULL)
+               : status;
 }
 
 dnnl_status_t leat_dn_append_relu(dnnl_post_ops_t ops)
 {
-    return dnnl_post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
+    return leat_onednn.post_ops_append_eltwise(ops, 1.0f, dnnl_eltwise_relu, 0, 0);
 }
 
 #else
@@ -115,26 +119,26 @@ dnnl_status_t leat_dn_desc_by_tag(leat_dn_desc *out, int rank, const dnnl_dims_t
                                   dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     *out = NULL;
-    return dnnl_memory_desc_create_with_tag(out, rank, dims, type, tag);
+    return leat_onednn.memory_desc_create_with_tag(out, rank, dims, type, tag);
 }
 
 dnnl_status_t leat_dn_desc_by_strides(leat_dn_desc *out, int rank, const dnnl_dims_t dims,
                                       dnnl_data_type_t type, const dnnl_dims_t strides)
 {
     *out = NULL;
-    return dnnl_memory_desc_create_with_strides(out, rank, dims, type, strides);
+    return leat_onednn.memory_desc_create_with_strides(out, rank, dims, type, strides);
 }
 
 dnnl_status_t leat_dn_desc_copy(leat_dn_desc *out, leat_dn_const_desc from)
 {
     *out = NULL;
-    return dnnl_memory_desc_clone(out, from);
+    return leat_onednn.memory_desc_clone(out, from);
 }
 
 void leat_dn_desc_free(leat_dn_desc desc)
 {
     if (desc)
-        dnnl_memory_desc_destroy(desc);
+        leat_onednn.memory_desc_destroy(desc);
 }
 
 static dnnl_status_t describe_first(dnnl_primitive_desc_t *out, dnnl_engine_t engine,
@@ -144,14 +148,14 @@ static dnnl_status_t describe_first(dnnl_primitive_desc_t *out, dnnl_engine_t en
 {
     const dnnl_alg_kind_t kind = dnnl_convolution_direct;
     if (pass == LEAT_DN_FORWARD)
-        return dnnl_convolution_forward_primitive_desc_create(
+        return leat_onednn.convolution_forward_primitive_desc_create(
             out, engine, forward, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation,
             d->low, d->high, attr);
     if (pass == LEAT_DN_GRAD_DATA)
-        return dnnl_convolution_backward_data_primitive_desc_create(
+        return leat_onednn.convolution_backward_data_primitive_desc_create(
             out, engine, kind, d->src, d->weights, d->dst, d->stride, d->dilation, d->low, d->high,
             hint, attr);
-    return dnnl_convolution_backward_weights_primitive_desc_create(
+    return leat_onednn.convolution_backward_weights_primitive_desc_create(
         out, engine, kind, d->src, d->weights, d->bias, d->dst, d->stride, d->dilation, d->low,
         d->high, hint, attr);
 }
@@ -162,9 +166,9 @@ dnnl_status_t leat_dn_conv_desc(dnnl_primitive_desc_t *out, dnnl_engine_t engine
 {
     dnnl_status_t status = describe_first(out, engine, pass, forward, d, hint, attr);
     while (status == dnnl_success && d->not_1x1 && is_1x1(*out))
-        status = dnnl_primitive_desc_next_impl(*out);
+        status = leat_onednn.primitive_desc_next_impl(*out);
     if (status == dnnl_last_impl_reached) {
-        dnnl_primitive_desc_destroy(*out);
+        leat_onednn.primitive_desc_destroy(*out);
         *out = NULL;
         return dnnl_unimplemented;
     }
@@ -175,12 +179,12 @@ dnnl_status_t leat_dn_product_desc(dnnl_primitive_desc_t *out, dnnl_engine_t eng
                                    leat_dn_const_desc a, leat_dn_const_desc b, leat_dn_const_desc c,
                                    const_dnnl_primitive_attr_t attr)
 {
-    return dnnl_matmul_primitive_desc_create(out, engine, a, b, NULL, c, attr);
+    return leat_onednn.matmul_primitive_desc_create(out, engine, a, b, NULL, c, attr);
 }
 
 dnnl_status_t leat_dn_append_relu(dnnl_post_ops_t ops)
 {
-    return dnnl_post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+    return leat_onednn.post_ops_append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
 }
 
 #endif

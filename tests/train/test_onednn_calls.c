@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_onednn_calls.c: oneDNN is opened when somebody trains, and not before; where it is missing, or is no oneDNN, a
+ * message says what to do, and whatever trains nothing works. One process per case, since an open library stays. */
+#include "fixtures/own_folder.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "device/onednn_calls.h"
+#include "leat/leat.h"
+
+static const char job[] =
+    "source: {npy: {files: '%s', name: x}}\n"
+    "pipeline: [{batch: 4}]\n"
+    "train: {model: [{dense: {units: 1}}], loss: mean_squared_error, input: x, "
+    "target: x}\n";
+
+static bool is_mapped(void)
+{
+    char line[1000];
+    bool found = false;
+    FILE *const maps = fopen("/proc/self/maps", "re");
+    while (maps && fgets(line, sizeof line, maps))
+        found = found || strstr(line, "libdnnl");
+    if (maps)
+        fclose(maps);
+    return found;
+}
+
+/* 16 rows of one float. */
+static int make_data(void **state)
+{
+    char header[128] =
+        "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (16, 1), }";
+    static char file[128 + 16 * sizeof(float)];
+    const size_t n = 10 + strlen(header + 10);
+    const int rc = make_folder(state);
+    memset(header + n, ' ', sizeof header - n);
+    header[127] = '\n';
+    memcpy(file, header, sizeof header);
+    put_file("x.npy", file, sizeof file);
+    put_text("no.so", "this is no library");
+    return rc;
+}
+
+/* Runs the input, then opens a trainer: the code of that. 100: the input failed, or needed oneDNN. */
+static int train(const char *named, char *message)
+{
+    char text[600];
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    leat_loader *loader = NULL;
+    leat_device *device = NULL;
+    leat_trainer *trainer = NULL;
+    leat_batch *batch;
+    leat_error err = { 0 };
+    if (named)
+        setenv("LEAT_ONEDNN", named, 1);
+    else
+        unsetenv("LEAT_ONEDNN");
+    snprintf(text, sizeof text, job, in_folder("x.npy"));
+    if (leat_config_parse(text, "job", &config, &err) < 0 ||
+        leat_plan_open(config, NULL, &plan, &err) < 0 ||
+        leat_loader_open(plan, NULL, &loader, &err) < 0 ||
+        leat_loader_next(loader, &batch, &err) < 0 || is_mapped()) {
+        snprintf(message, 1020, "%s", err.message);
+        return 100;
+    }
+    leat_batch_release(batch);
+    leat_loader_close(&loader);
+    int rc = leat_trainer_open_device(config, &device, &err);
+    if (rc >= 0)
+        rc = leat_trainer_open(config, plan, device, &trainer, &err);
+    snprintf(message, 1020, "%s", err.message);
+    return rc;
+}
+
+/* In a process of its own. */
+static void expect(const char *named, int code, const char *words)
+{
+    char message[1020] = "";
+    int ends[2], status = -1;
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int rc = train(named, message);
+        const ssize_t n = write(ends[1], message, sizeof message);
+        _exit(n == (ssize_t)sizeof message ? -rc : 99);
+    }
+    assert_true(child > 0);
+    assert_int_equal(read(ends[0], message, sizeof message), sizeof message);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != -code || !strstr(message, words))
+        fail_msg("LEAT_ONEDNN=%s: status %d: %s", named ? named : "", status, message);
+}
+
+static void a_trainer_opens_it(void **state)
+{
+    (void)state;
+    expect(NULL, LEAT_OK, "");
+    expect("", LEAT_OK, "");
+}
+
+static void without_it_a_message_says_what_to_install(void **state)
+{
+    (void)state;
+    expect(test_folder, LEAT_E_UNSUPPORTED, "training on the CPU needs oneDNN");
+    expect(test_folder, LEAT_E_UNSUPPORTED, "LEAT_ONEDNN=");
+    expect("/no/such/file.so", LEAT_E_UNSUPPORTED, "install libdnnl");
+    expect(in_folder("no.so"), LEAT_E_UNSUPPORTED, "install libdnnl");
+    expect("libm.so.6", LEAT_E_UNSUPPORTED, "without dnnl_version");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_trainer_opens_it),
+        cmocka_unit_test(without_it_a_message_says_what_to_install),
+    };
+    return cmocka_run_group_tests(tests, make_data, remove_folder);
+}
