@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""leat for Python: batches of stored images and records, as tensors of PyTorch, NumPy or JAX, without a copy.
+
+    import leat_data as leat
+
+    loader = leat.Loader("train.yaml", to="torch")
+    for epoch in range(9):
+        for batch in loader:
+            step(batch["image"], batch["label"])
+
+docs/how-to/use-from-python.md is the guide.
+"""
+
+import json as _json
+import os as _os
+import threading as _threading
+
+from . import _leat
+from ._errors import ConfigError, DataError, Error, ForkedError, IoError, OutOfMemoryError
+
+__version__ = _leat.version
+__all__ = [
+    "Batch", "Builder", "ConfigError", "DataError", "Error", "ForkedError", "IoError", "Loader",
+    "OutOfMemoryError", "from_arrays",
+]
+
+_STATE = ("version", "plan_digest", "n_records", "seed", "batch_size", "n_batches", "next_batch",
+          "checksum")
+
+
+def _to_numpy():
+    import numpy
+
+    return numpy.from_dlpack
+
+
+def _to_torch():
+    import torch
+
+    return torch.from_dlpack
+
+
+def _to_jax():
+    import jax.numpy
+
+    return jax.numpy.from_dlpack
+
+
+_CONVERTERS = {"numpy": _to_numpy, "torch": _to_torch, "jax": _to_jax, None: lambda: lambda t: t}
+
+
+class Batch(dict):
+    """Tensors by name, in the memory of the batch. They stay valid as long as one of them lives.
+
+    The memory is yours: writing to it changes no other batch.
+    """
+
+    __slots__ = ("_core", "_convert", "_info")
+
+    @property
+    def info(self):
+        """number, epoch, in_epoch, rows, n_masked, … as a dict."""
+        if self._info is None:
+            self._info = self._core.info
+        return self._info
+
+    number = property(lambda self: self.info["number"], doc="From 0, counted from the start of the run.")
+    epoch = property(lambda self: self.info["epoch"], doc="The pass over the data, from 0.")
+    rows = property(lambda self: self.info["rows"], doc="Samples in the batch.")
+
+    @property
+    def valid(self):
+        """One uint8 per row: 0 for a row that `on_error: mask` has masked. None: all rows are samples."""
+        valid = self._core.valid
+        return None if valid is None else self._convert(valid)
+
+
+class _Epoch:
+    """The rest of one pass. Any number of threads may take batches from it."""
+
+    def __init__(self, loader, left):
+        self._loader, self._left = loader, left
+        self._lock = _threading.Lock()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        with self._lock:
+            if self._left == 0:
+                raise StopIteration
+            if self._left is not None:
+                self._left -= 1
+        try:
+            return self._loader._take()
+        except BaseException:
+            with self._lock:
+                if self._left is not None:
+                    self._left += 1
+            raise
+
+
+class _Mapped:
+    """A loader whose batches go through a function."""
+
+    def __init__(self, loader, fn):
+        self._loader, self._fn = loader, fn
+
+    def __iter__(self):
+        return map(self._fn, iter(self._loader))
+
+    def __len__(self):
+        return len(self._loader)
+
+    def map(self, fn):
+        return _Mapped(self, fn)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._loader, name)
+
+
+class Loader:
+    """Delivers the batches of a config, pass after pass.
+
+    config    path of a YAML file, or a dict with the same keys
+    to        "torch", "numpy" or "jax": what the tensors of a batch are; None: objects with DLPack
+    set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command
+    section   the name of a top-level map with `source` and `pipeline` of its own, such as "eval"
+    hold      batches that you may keep without a copy; those beyond are copied (stats()["n_copied"])
+    rank, ranks    this process's part of the rows of every batch
+
+    A `for` loop over it is one pass; the next one is the next epoch, and prefetching does not stop in between. Breaking
+    out of a loop ends its epoch. Threads may share an iterator. After fork() it belongs to the parent; a pickled one is
+    opened anew where it is unpickled, at the same position.
+    """
+
+    def __init__(self, config, to=None, *, set=None, section=None, hold=3, rank=None, ranks=None):
+        self._setup(to, hold)
+        settings = dict(set or {})
+        if rank is not None or ranks is not None:
+            settings.update({"engine.rank": rank or 0, "engine.ranks": 1 if ranks is None else ranks})
+        if isinstance(config, dict):
+            path, text = None, _json.dumps(config)
+        else:
+            path, text = _os.fspath(config), None
+        pairs = [f"{key}={_setting(value)}" for key, value in settings.items()]
+        self._recipe = (path, text, "<dict>", section, pairs, None, None, 0, None, hold)
+        self._open()
+
+    def _setup(self, to, hold):
+        if to not in _CONVERTERS:
+            raise ConfigError(f"to={to!r}: it is 'torch', 'numpy', 'jax' or None")
+        self._to, self._hold = to, hold
+        self._convert = _CONVERTERS[to]()
+        self._resumed = False
+
+    def _open(self):
+        self._core = _leat.Loader(*self._recipe)
+        self._plan = self._core.plan
+        self._names = tuple(name for name, _, _ in self._plan["tensors"])
+
+    def _take(self):
+        core = self._core.next()
+        convert = self._convert
+        batch = Batch(zip(self._names, map(convert, core.tensors)))
+        batch._core, batch._convert, batch._info = core, convert, None
+        return batch
+
+    def __iter__(self):
+        n = self._plan["n_batches"]
+        if n < 0:
+            return _Epoch(self, None)
+        done = self._core.state()[_STATE.index("next_batch")] % n
+        if done and not self._resumed:  # the last loop was left early
+            at = self._core.state()[_STATE.index("next_batch")]
+            self._core.reopen(self._hold, None, at - done + n)
+            done = 0
+        self._resumed = False
+        return _Epoch(self, n - done)
+
+    def __len__(self):
+        """Batches of one pass."""
+        if self._plan["n_batches"] < 0:
+            raise TypeError("the pipeline has no end")
+        return self._plan["n_batches"]
+
+    @property
+    def plan(self):
+        """Counts, sizes and notes of the pipeline; tensors: (name, dtype, shape of a sample)."""
+        return dict(self._plan)
+
+    def map(self, fn):
+        """A loader whose batches go through fn, in the thread that takes them."""
+        return _Mapped(self, fn)
+
+    def as_tuples(self, *names):
+        """A loader of tuples of these tensors, as Keras takes them."""
+        return self.map(lambda batch: tuple(batch[name] for name in names))
+
+    def state_dict(self):
+        """The position as whole numbers: the next batch is the first that was not taken."""
+        return dict(zip(_STATE, self._core.state()))
+
+    def load_state_dict(self, state):
+        """Continues at a position; the next loop is the rest of its epoch. The state must be of the same data,
+        pipeline and seed."""
+        missing = [key for key in _STATE if key not in state]
+        if missing:
+            raise ConfigError(f"the state has no {missing[0]!r}")
+        self._core.reopen(self._hold, tuple(state[key] for key in _STATE), 0)
+        self._resumed = True
+
+    def stats(self):
+        """What the loader did so far: counts, times, and its stages."""
+        return self._core.stats()
+
+    def errors(self):
+        """The first records that were masked or replaced (on_error)."""
+        return self._core.errors()
+
+    def trace(self, path):
+        """Writes what the threads did lately, for ui.perfetto.dev."""
+        self._core.trace(_os.fspath(path))
+
+    def close(self):
+        """Ends the threads. Batches and tensors stay valid; threads that wait for a batch get an error."""
+        self._core.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __getstate__(self):
+        if self._recipe[5] is not None:
+            raise TypeError("a loader of arrays cannot be pickled: make it in the other process")
+        return {"to": self._to, "hold": self._hold, "recipe": self._recipe, "state": self.state_dict()}
+
+    def __setstate__(self, saved):
+        self._setup(saved["to"], saved["hold"])
+        self._recipe = saved["recipe"]
+        self._open()
+        self.load_state_dict(saved["state"])
+
+
+def _setting(value):
+    return value if isinstance(value, str) else _json.dumps(value)
+
+
+class Builder:
+    """A pipeline over arrays in memory, stage by stage. Its methods are the stages of a config, with tf.data's names:
+    shuffle, repeat, take, skip, batch, map, prefetch, …"""
+
+    def __init__(self, arrays, seed=0, engine=None):
+        self._arrays, self._seed, self._engine = arrays, seed, engine
+        self._stages = []
+
+    def _add(self, name, value, options):
+        given = value if not options else options
+        self._stages.append((name, None if given is None else _json.dumps(given)))
+        return self
+
+    def loader(self, to=None, *, hold=3):
+        """Opens the loader. The arrays are not copied: do not change them while it lives."""
+        out = Loader.__new__(Loader)
+        out._setup(to, hold)
+        engine = None if self._engine is None else _json.dumps(self._engine)
+        out._recipe = (None, None, None, None, [], self._arrays, list(self._stages), self._seed, engine, hold)
+        out._open()
+        return out
+
+
+def _stage_method(name, help, options):
+    def method(self, value=None, **given):
+        return self._add(name, value, given)
+
+    rows = "\n".join(f"    {option} ({kind}; default {initial}): {text}" for option, kind, initial, text in options)
+    method.__name__ = name
+    method.__doc__ = f"{help}\n\n{rows}\n" if rows else help
+    return method
+
+
+for _name, _help, _options in _leat.stages():
+    setattr(Builder, _name, _stage_method(_name, _help, _options))
+
+
+def from_arrays(arrays, *, seed=0, engine=None):
+    """A pipeline over NumPy arrays of equal length, by name: row i of each is record i.
+
+        from_arrays({"x": x, "y": y}).shuffle(seed=1).batch(32).prefetch(2).loader(to="torch")
+    """
+    import numpy
+
+    rows = []
+    for name, array in arrays.items():
+        if numpy.ndim(array) == 0:
+            raise ConfigError(f"array {name!r} has no rows")
+        array = numpy.ascontiguousarray(array)
+        rows.append((name, array.dtype.name, array.shape[1:], array))
+    return Builder(rows, seed, engine)

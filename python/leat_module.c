@@ -1,0 +1,881 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat_module.c: the extension leat_data._leat, over the public headers alone and the limited API of CPython 3.11.
+ * leat_data/__init__.py is its only user and gives it a Python face.
+ *
+ * DESIGN. Three objects: a Loader owns config, plan and C loader; a Batch and its Tensors share a counted holding of
+ * one leat_batch. Each Tensor and each DLPack capsule is one user of the holding, and the last one releases the batch,
+ * on whatever thread and without the GIL. Held batches outlive the loader, so nothing else is counted.
+ * leat_loader_next() runs without the GIL, in slices of SLICE_NS, so that signals are handled in between. Several
+ * threads may be in it (beyond_hold). close() cancels, waits until they have left, and frees. `n_inside` is guarded by
+ * the GIL. */
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <leat/leat.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SLICE_NS  50000000
+#define MOST_ROWS 64 /* arrays as a source */
+
+/* --- errors ------------------------------------------------------------------------------------- */
+
+/* Raises what leat_data._errors makes of it. Returns NULL. */
+static PyObject *raise_error(const leat_error *err)
+{
+    PyObject *const module = PyImport_ImportModule("leat_data._errors");
+    PyObject *const error =
+        module ? PyObject_CallMethod(module, "make", "issiisLs", err->code,
+                                     leat_code_name(err->code), err->message, (int)err->line,
+                                     (int)err->column, err->path, (long long)err->record, err->op)
+               : NULL;
+    if (error && PyObject_SetAttrString(error, "file", Py_None) == 0 && err->file[0]) {
+        PyObject *const file = PyUnicode_DecodeFSDefault(err->file);
+        if (file)
+            PyObject_SetAttrString(error, "file", file);
+        Py_XDECREF(file);
+    }
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(module);
+    return NULL;
+}
+
+/* --- a batch that is held ----------------------------------------------------------------------- */
+
+typedef struct holding {
+    leat_batch *batch;
+    atomic_size_t n_users;
+} holding;
+
+static void leave(holding *h)
+{
+    if (atomic_fetch_sub(&h->n_users, 1) == 1) { /* pairs with itself: the last user sees all writes */
+        leat_batch_release(h->batch);
+        free(h);
+    }
+}
+
+/* --- DLPack ------------------------------------------------------------------------------------- */
+
+typedef struct dl_device {
+    int32_t type, id; /* 1: CPU */
+} dl_device;
+typedef struct dl_type {
+    uint8_t code, bits; /* code 0: int, 1: unsigned, 2: float, 4: bfloat16 */
+    uint16_t lanes;
+} dl_type;
+typedef struct dl_tensor {
+    void *data;
+    dl_device device;
+    int32_t rank;
+    dl_type type;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} dl_tensor;
+typedef struct dl_managed {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *);
+} dl_managed;
+typedef struct dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dl_versioned *);
+    uint64_t flags; /* 1: read only, 2: a copy */
+    dl_tensor tensor;
+} dl_versioned;
+
+/* What a capsule points to: either form, and the shape behind it. */
+typedef struct capsule {
+    union {
+        dl_managed plain;
+        dl_versioned versioned;
+    } as;
+    holding *holding; /* NULL: a copy, which owns `copy` */
+    void *copy;
+    int64_t shape[LEAT_MAX_RANK + 1], strides[LEAT_MAX_RANK + 1];
+} capsule;
+
+static void free_capsule(capsule *c)
+{
+    if (c->holding)
+        leave(c->holding);
+    free(c->copy);
+    free(c);
+}
+
+static void delete_plain(dl_managed *m)
+{
+    free_capsule(m->context);
+}
+
+static void delete_versioned(dl_versioned *m)
+{
+    free_capsule(m->context);
+}
+
+/* Nobody has taken the tensor: its name is still the first one. */
+static void drop_capsule(PyObject *object)
+{
+    const char *const name = PyCapsule_GetName(object);
+    if (name && (!strcmp(name, "dltensor") || !strcmp(name, "dltensor_versioned"))) {
+        void *const pointer = PyCapsule_GetPointer(object, name);
+        if (pointer && name[8])
+            ((dl_versioned *)pointer)->deleter(pointer);
+        else if (pointer)
+            ((dl_managed *)pointer)->deleter(pointer);
+    }
+}
+
+static const dl_type types[] = {
+    [LEAT_U8] = { 1, 8, 1 },   [LEAT_I32] = { 0, 32, 1 }, [LEAT_I64] = { 0, 64, 1 },
+    [LEAT_F32] = { 2, 32, 1 }, [LEAT_F16] = { 2, 16, 1 }, [LEAT_BF16] = { 4, 16, 1 },
+};
+
+/* --- Tensor ------------------------------------------------------------------------------------- */
+
+typedef struct tensor {
+    PyObject_HEAD
+    holding *holding;
+    leat_view view;
+} tensor;
+
+static PyTypeObject *tensor_type, *batch_type;
+
+static void tensor_free(PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(self);
+    leave(((tensor *)self)->holding);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *tensor_of(holding *h, leat_view view)
+{
+    tensor *const t = PyObject_New(tensor, tensor_type);
+    if (!t)
+        return NULL;
+    atomic_fetch_add(&h->n_users, 1);
+    t->holding = h;
+    t->view = view;
+    return (PyObject *)t;
+}
+
+static capsule *make_capsule(const tensor *t, bool copies)
+{
+    capsule *const c = calloc(1, sizeof *c);
+    const size_t bytes = (size_t)leat_shape_bytes(&t->view.shape);
+    if (!c)
+        return NULL;
+    if (copies && posix_memalign(&c->copy, 64, bytes ? bytes : 1)) {
+        free(c);
+        return NULL;
+    }
+    if (copies)
+        memcpy(c->copy, t->view.data, bytes);
+    int64_t stride = 1;
+    for (int32_t i = t->view.shape.rank - 1; i >= 0; i--) {
+        c->shape[i] = t->view.shape.dims[i];
+        c->strides[i] = stride;
+        stride *= c->shape[i];
+    }
+    if (!copies) {
+        atomic_fetch_add(&t->holding->n_users, 1);
+        c->holding = t->holding;
+    }
+    return c;
+}
+
+static dl_tensor describe(const tensor *t, capsule *c)
+{
+    return (dl_tensor){ .data = c->copy ? c->copy : t->view.data,
+                        .device = { 1, 0 },
+                        .rank = t->view.shape.rank,
+                        .type = types[t->view.shape.dtype],
+                        .shape = c->shape,
+                        .strides = c->strides };
+}
+
+/* stream, max_version, dl_device, copy: as the array API standard says. */
+static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
+    PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
+    long major = 0, type = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO", names, &stream, &version, &device,
+                                     &copy))
+        return NULL;
+    if (version != Py_None) {
+        PyObject *const first = PySequence_GetItem(version, 0);
+        major = first ? PyLong_AsLong(first) : -1;
+        Py_XDECREF(first);
+    }
+    if (device != Py_None) {
+        PyObject *const first = PySequence_GetItem(device, 0);
+        type = first ? PyLong_AsLong(first) : -1;
+        Py_XDECREF(first);
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    if (stream != Py_None || type != 1) {
+        PyErr_SetString(PyExc_BufferError, "this tensor is in host memory: it has no stream, and "
+                                           "can only be exported to the CPU");
+        return NULL;
+    }
+    const tensor *const t = (tensor *)self;
+    capsule *const c = make_capsule(t, copy == Py_True);
+    if (!c)
+        return PyErr_NoMemory();
+    if (major >= 1)
+        c->as.versioned = (dl_versioned){ .major = 1,
+                                          .context = c,
+                                          .deleter = delete_versioned,
+                                          .flags = copy == Py_True ? 2 : 0,
+                                          .tensor = describe(t, c) };
+    else
+        c->as.plain = (dl_managed){ .tensor = describe(t, c), .context = c, .deleter = delete_plain };
+    PyObject *const out =
+        PyCapsule_New(&c->as, major >= 1 ? "dltensor_versioned" : "dltensor", drop_capsule);
+    if (!out)
+        free_capsule(c);
+    return out;
+}
+
+static PyObject *tensor_device(PyObject *self, PyObject *none)
+{
+    (void)self;
+    (void)none;
+    return Py_BuildValue("ii", 1, 0);
+}
+
+/* NumPy's asarray(): a view, unless another type or a copy is asked for. */
+static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "dtype", "copy", NULL };
+    PyObject *dtype = Py_None, *copy = Py_None, *out = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO", names, &dtype, &copy))
+        return NULL;
+    PyObject *const numpy = PyImport_ImportModule("numpy");
+    PyObject *view = numpy ? PyObject_CallMethod(numpy, "from_dlpack", "O", self) : NULL;
+    if (view && (dtype != Py_None || copy == Py_True)) {
+        out = copy == Py_True ? PyObject_CallMethod(numpy, "array", "OO", view, dtype)
+                              : PyObject_CallMethod(numpy, "asarray", "OO", view, dtype);
+        Py_DECREF(view);
+        view = out;
+    }
+    Py_XDECREF(numpy);
+    return view;
+}
+
+static PyObject *tensor_shape(PyObject *self, void *none)
+{
+    const leat_shape *const shape = &((tensor *)self)->view.shape;
+    PyObject *const out = PyTuple_New(shape->rank);
+    (void)none;
+    for (int32_t i = 0; out && i < shape->rank; i++)
+        PyTuple_SetItem(out, i, PyLong_FromLongLong(shape->dims[i]));
+    return out;
+}
+
+static PyObject *tensor_dtype(PyObject *self, void *none)
+{
+    (void)none;
+    return PyUnicode_FromString(leat_dtype_name(((tensor *)self)->view.shape.dtype));
+}
+
+/* --- Batch -------------------------------------------------------------------------------------- */
+
+typedef struct batch {
+    PyObject_HEAD
+    holding *holding;
+    PyObject *tensors; /* a tuple, in the order of the plan */
+} batch;
+
+static void batch_free(PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(self);
+    batch *const b = (batch *)self;
+    Py_XDECREF(b->tensors);
+    if (b->holding)
+        leave(b->holding);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* Takes over the batch, also after an error. */
+static PyObject *batch_of(leat_batch *held, int32_t n)
+{
+    holding *const h = calloc(1, sizeof *h);
+    batch *const b = h ? PyObject_New(batch, batch_type) : NULL;
+    if (!b) {
+        free(h);
+        leat_batch_release(held);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    h->batch = held;
+    atomic_init(&h->n_users, 1);
+    b->holding = h;
+    b->tensors = PyTuple_New(n);
+    for (int32_t i = 0; b->tensors && i < n; i++) {
+        PyObject *const one = tensor_of(h, leat_batch_tensor(held, i));
+        if (!one)
+            Py_CLEAR(b->tensors);
+        else
+            PyTuple_SetItem(b->tensors, i, one);
+    }
+    if (b->tensors)
+        return (PyObject *)b;
+    Py_DECREF(b);
+    return NULL;
+}
+
+static PyObject *batch_tensors(PyObject *self, void *none)
+{
+    (void)none;
+    return Py_NewRef(((batch *)self)->tensors);
+}
+
+static PyObject *batch_info(PyObject *self, void *none)
+{
+    const leat_batch_info *const i = leat_batch_get_info(((batch *)self)->holding->batch);
+    (void)none;
+    return Py_BuildValue("{sLsLsLsLsLsLsLsLsKsO}", "number", (long long)i->number, "epoch",
+                         (long long)i->epoch, "in_epoch", (long long)i->in_epoch, "rows",
+                         (long long)i->rows, "global_rows", (long long)i->global_rows, "first_row",
+                         (long long)i->first_row, "n_masked", (long long)i->n_masked, "n_replaced",
+                         (long long)i->n_replaced, "digest", (unsigned long long)i->digest,
+                         "is_copy", i->is_copy ? Py_True : Py_False);
+}
+
+/* None: all rows are samples. */
+static PyObject *batch_valid(PyObject *self, void *none)
+{
+    holding *const h = ((batch *)self)->holding;
+    const uint8_t *const valid = leat_batch_valid(h->batch);
+    (void)none;
+    if (!valid)
+        return Py_NewRef(Py_None);
+    const int64_t rows = leat_batch_get_info(h->batch)->rows;
+    return tensor_of(h, (leat_view){ .data = (uint8_t *)(uintptr_t)valid,
+                                     .shape = leat_shape_make(LEAT_U8, 1, &rows) });
+}
+
+/* --- Loader ------------------------------------------------------------------------------------- */
+
+typedef struct loader {
+    PyObject_HEAD
+    leat_plan *plan;
+    leat_loader *loader; /* NULL: closed */
+    int64_t n_inside;    /* threads in a call without the GIL [GIL] */
+    bool closing;        /* a thread frees the C loader [GIL] */
+    bool is_over;        /* close() was called [GIL] */
+    size_t n_buffers;    /* of arrays that are the source */
+    Py_buffer buffers[MOST_ROWS];
+} loader;
+
+static PyObject *fail_closed(void)
+{
+    PyErr_SetString(PyExc_ValueError, "the loader is closed");
+    return NULL;
+}
+
+static int enter(loader *l)
+{
+    if (!l->loader || l->closing) {
+        fail_closed();
+        return -1;
+    }
+    l->n_inside++;
+    return 0;
+}
+
+/* Ends the calls of other threads, then frees. The GIL is released meanwhile. */
+static void close_loader(loader *l)
+{
+    if (l->closing || !l->loader)
+        return;
+    l->closing = true;
+    leat_loader_cancel(l->loader);
+    while (l->n_inside) {
+        Py_BEGIN_ALLOW_THREADS
+        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+        Py_END_ALLOW_THREADS
+    }
+    Py_BEGIN_ALLOW_THREADS
+    leat_loader_close(&l->loader);
+    Py_END_ALLOW_THREADS
+    l->closing = false;
+}
+
+static void loader_free(PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(self);
+    loader *const l = (loader *)self;
+    close_loader(l);
+    leat_plan_close(&l->plan);
+    for (size_t i = 0; i < l->n_buffers; i++)
+        PyBuffer_Release(&l->buffers[i]);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* Settings are "path=value" strings. */
+static int set_all(leat_config *config, PyObject *settings, leat_error *err)
+{
+    const Py_ssize_t n = PyList_Size(settings);
+    int rc = n < 0 ? LEAT_E_ARGUMENT : LEAT_OK;
+    for (Py_ssize_t i = 0; i < n && rc >= 0; i++) {
+        const char *const text = PyUnicode_AsUTF8AndSize(PyList_GetItem(settings, i), NULL);
+        rc = text ? leat_config_set(config, text, err) : LEAT_E_ARGUMENT;
+    }
+    return rc;
+}
+
+/* 0, or -1 with an exception. */
+static int open_plan(loader *l, const char *path, const char *text, const char *name,
+                     const char *section, PyObject *settings)
+{
+    leat_config *config = NULL;
+    leat_error err = { 0 };
+    int rc = path ? leat_config_load(path, &config, &err)
+                  : leat_config_parse(text, name, &config, &err);
+    if (rc >= 0)
+        rc = set_all(config, settings, &err);
+    if (rc >= 0) {
+        Py_BEGIN_ALLOW_THREADS
+        rc = leat_plan_open(config, section, &l->plan, &err);
+        Py_END_ALLOW_THREADS
+    }
+    leat_config_close(&config);
+    if (rc < 0 && !PyErr_Occurred())
+        raise_error(&err);
+    return rc < 0 ? -1 : 0;
+}
+
+/* A row of the source from (name, dtype, dims of a row, array). */
+static int take_array(loader *l, PyObject *item, leat_rows *out, int64_t *n_records)
+{
+    const char *name, *type;
+    PyObject *dims, *array;
+    int64_t sizes[LEAT_MAX_RANK] = { 0 };
+    if (!PyArg_ParseTuple(item, "ssOO", &name, &type, &dims, &array) ||
+        PyObject_GetBuffer(array, &l->buffers[l->n_buffers], PyBUF_C_CONTIGUOUS) < 0)
+        return -1;
+    const Py_buffer *const buffer = &l->buffers[l->n_buffers++];
+    const Py_ssize_t rank = PyTuple_Size(dims);
+    if (rank < 0 || rank > LEAT_MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "array '%s': too many dimensions", name);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < rank; i++)
+        sizes[i] = PyLong_AsLongLong(PyTuple_GetItem(dims, i));
+    *out = (leat_rows){ name, leat_shape_make(leat_dtype_of(type), (int)rank, sizes), buffer->buf };
+    const int64_t bytes = leat_shape_bytes(&out->shape);
+    if (out->shape.dtype >= LEAT_N_DTYPES) {
+        PyErr_Format(PyExc_ValueError, "array '%s' is %s: leat has no such type", name, type);
+        return -1;
+    }
+    if (bytes <= 0 || (*n_records >= 0 && *n_records != buffer->len / bytes)) {
+        PyErr_Format(PyExc_ValueError, "array '%s' has another number of rows, or empty ones", name);
+        return -1;
+    }
+    *n_records = buffer->len / bytes;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* arrays: list of tuples as above. stages: list of (name, options as YAML or None). */
+static int open_arrays(loader *l, PyObject *arrays, PyObject *stages, long long seed,
+                       const char *engine)
+{
+    leat_rows rows[MOST_ROWS];
+    leat_error err = { 0 };
+    int64_t n_records = -1;
+    const Py_ssize_t n = PyList_Size(arrays);
+    if (n > MOST_ROWS) {
+        PyErr_SetString(PyExc_ValueError, "too many arrays");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (take_array(l, PyList_GetItem(arrays, i), &rows[i], &n_records) < 0)
+            return -1;
+    leat_builder *builder = leat_builder_open();
+    if (!builder) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    leat_builder_rows(builder, n_records < 0 ? 0 : (uint64_t)n_records, rows, (int32_t)n);
+    leat_builder_seed(builder, seed);
+    leat_builder_engine(builder, engine);
+    for (Py_ssize_t i = 0; i < PyList_Size(stages) && !PyErr_Occurred(); i++) {
+        const char *name, *options;
+        if (PyArg_ParseTuple(PyList_GetItem(stages, i), "sz", &name, &options))
+            leat_builder_stage(builder, name, options);
+    }
+    int rc = LEAT_E_ARGUMENT;
+    if (!PyErr_Occurred() && (rc = leat_builder_plan(builder, &l->plan, &err)) < 0)
+        raise_error(&err);
+    leat_builder_close(&builder);
+    return rc < 0 ? -1 : 0;
+}
+
+/* (size, version, digest, n_records, seed, batch_size, n_batches, next_batch, checksum) */
+static int parse_state(PyObject *given, leat_loader_state *out)
+{
+    unsigned int version;
+    unsigned long long digest, n_records, seed, checksum;
+    long long batch_size, n_batches, next_batch;
+    if (!PyArg_ParseTuple(given, "IKKKLLLK", &version, &digest, &n_records, &seed, &batch_size,
+                          &n_batches, &next_batch, &checksum))
+        return -1;
+    *out = (leat_loader_state){ .magic = "leatrun",
+                                .version = version,
+                                .size = sizeof *out,
+                                .plan_digest = digest,
+                                .n_records = n_records,
+                                .seed = seed,
+                                .batch_size = batch_size,
+                                .n_batches = n_batches,
+                                .next_batch = next_batch,
+                                .checksum = checksum };
+    return 0;
+}
+
+static int open_loader(const leat_plan *plan, int hold, PyObject *state, long long first_batch,
+                       leat_loader **out)
+{
+    leat_loader_options options = {
+        .epochs = -1, .hold = hold, .beyond_hold = 1, .first_batch = first_batch
+    };
+    leat_loader_state at;
+    leat_error err = { 0 };
+    if (state != Py_None && parse_state(state, &at) < 0)
+        return -1;
+    if (state != Py_None)
+        options.state = &at;
+    int rc;
+    Py_BEGIN_ALLOW_THREADS
+    rc = leat_loader_open(plan, &options, out, &err);
+    Py_END_ALLOW_THREADS
+    if (rc < 0)
+        raise_error(&err);
+    return rc < 0 ? -1 : 0;
+}
+
+static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = { "path",  "text",   "name",  "section", "settings", "arrays", "stages",
+                             "seed",  "engine", "hold",  NULL };
+    const char *path, *text, *name, *section, *engine;
+    PyObject *settings, *arrays, *stages;
+    long long seed;
+    int hold;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "zzzzOOOLzi", names, &path, &text, &name,
+                                     &section, &settings, &arrays, &stages, &seed, &engine, &hold))
+        return NULL;
+    loader *const l = (loader *)PyType_GenericAlloc(type, 0);
+    if (!l)
+        return NULL;
+    const int rc = arrays != Py_None ? open_arrays(l, arrays, stages, seed, engine)
+                                     : open_plan(l, path, text, name, section, settings);
+    if (rc == 0 && open_loader(l->plan, hold, Py_None, 0, &l->loader) == 0)
+        return (PyObject *)l;
+    Py_DECREF(l);
+    return NULL;
+}
+
+static PyObject *loader_next(PyObject *self, PyObject *none)
+{
+    loader *const l = (loader *)self;
+    leat_batch *taken;
+    leat_error err;
+    int rc;
+    (void)none;
+    if (enter(l) < 0)
+        return NULL;
+    do {
+        Py_BEGIN_ALLOW_THREADS
+        rc = leat_loader_next_within(l->loader, SLICE_NS, &taken, &err);
+        Py_END_ALLOW_THREADS
+    } while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && !l->closing);
+    l->n_inside--;
+    if (rc == LEAT_OK)
+        return batch_of(taken, leat_plan_get_info(l->plan)->n_tensors);
+    if (!PyErr_Occurred()) {
+        if (rc == LEAT_E_CANCELED || rc == LEAT_E_AGAIN)
+            fail_closed();
+        else
+            raise_error(&err);
+    }
+    return NULL;
+}
+
+static PyObject *loader_close(PyObject *self, PyObject *none)
+{
+    (void)none;
+    ((loader *)self)->is_over = true; /* also if another thread is in reopen() */
+    close_loader((loader *)self);
+    return Py_NewRef(Py_None);
+}
+
+/* Continues elsewhere: at a state, or at a number of batch. After an error all is as it was. */
+static PyObject *loader_reopen(PyObject *self, PyObject *args)
+{
+    loader *const l = (loader *)self;
+    PyObject *state;
+    long long first_batch;
+    int hold;
+    if (!PyArg_ParseTuple(args, "iOL", &hold, &state, &first_batch))
+        return NULL;
+    if (l->closing)
+        return fail_closed();
+    leat_loader *opened = NULL;
+    if (open_loader(l->plan, hold, state, first_batch, &opened) < 0)
+        return NULL;
+    if (!l->closing && !l->is_over) {
+        close_loader(l);
+        l->loader = opened;
+        opened = l->is_over ? opened : NULL;
+    }
+    if (!opened)
+        return Py_NewRef(Py_None);
+    if (l->loader == opened)
+        l->loader = NULL;
+    Py_BEGIN_ALLOW_THREADS /* another thread has closed it, or moves it elsewhere */
+    leat_loader_close(&opened);
+    Py_END_ALLOW_THREADS
+    return fail_closed();
+}
+
+static PyObject *loader_state(PyObject *self, PyObject *none)
+{
+    leat_loader_state s;
+    (void)none;
+    if (!((loader *)self)->loader)
+        return fail_closed();
+    leat_loader_get_state(((loader *)self)->loader, &s);
+    return Py_BuildValue("IKKKLLLK", s.version, (unsigned long long)s.plan_digest,
+                         (unsigned long long)s.n_records, (unsigned long long)s.seed,
+                         (long long)s.batch_size, (long long)s.n_batches, (long long)s.next_batch,
+                         (unsigned long long)s.checksum);
+}
+
+static PyObject *list_tensors(const leat_plan *plan, int32_t n)
+{
+    PyObject *const out = PyList_New(0);
+    for (int32_t i = 0; out && i < n; i++) {
+        const leat_tensor_info *const t = leat_plan_tensor(plan, i);
+        PyObject *const dims = PyTuple_New(t->shape.rank);
+        for (int32_t d = 0; dims && d < t->shape.rank; d++)
+            PyTuple_SetItem(dims, d, PyLong_FromLongLong(t->shape.dims[d]));
+        PyObject *const one =
+            dims ? Py_BuildValue("ssO", t->name, leat_dtype_name(t->shape.dtype), dims) : NULL;
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+        Py_XDECREF(dims);
+    }
+    return out;
+}
+
+static PyObject *list_notes(const leat_plan *plan)
+{
+    PyObject *const out = PyList_New(0);
+    const char *note;
+    for (int32_t i = 0; out && (note = leat_plan_note(plan, i)); i++) {
+        PyObject *const one = PyUnicode_FromString(note);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *loader_plan(PyObject *self, void *none)
+{
+    const leat_plan *const plan = ((loader *)self)->plan;
+    const leat_plan_info *const i = leat_plan_get_info(plan);
+    (void)none;
+    return Py_BuildValue("{sKsLsLsLsisisLsisKsKsNsN}", "n_records", (unsigned long long)i->n_records,
+                         "n_samples", (long long)i->n_samples, "n_batches", (long long)i->n_batches,
+                         "batch_size", (long long)i->batch_size, "rank", (int)i->rank, "ranks",
+                         (int)i->ranks, "prefetch", (long long)i->prefetch, "n_classes",
+                         (int)i->n_classes, "seed", (unsigned long long)i->seed, "digest",
+                         (unsigned long long)i->digest, "tensors", list_tensors(plan, i->n_tensors),
+                         "notes", list_notes(plan));
+}
+
+static PyObject *list_stages(const leat_loader_stats_info *s)
+{
+    PyObject *const out = PyList_New(0);
+    for (int32_t i = 0; out && i < s->n_stages; i++) {
+        const leat_stage_stats *const t = &s->stages[i];
+        PyObject *const one = Py_BuildValue(
+            "{sssKsLsLsK}", "name", t->name, "samples", (unsigned long long)t->samples, "busy_ns",
+            (long long)t->busy_ns, "cpu_ns", (long long)t->cpu_ns, "bytes_out",
+            (unsigned long long)t->bytes_out);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *loader_stats(PyObject *self, PyObject *none)
+{
+    leat_loader_stats_info s;
+    (void)none;
+    leat_loader_stats(((loader *)self)->loader, &s);
+    return Py_BuildValue(
+        "{sLsKsKsKsKsKsKsKsLsisssLsLsLsLsLsLsLsN}", "wall_ns", (long long)s.wall_ns, "batches",
+        (unsigned long long)s.batches, "samples", (unsigned long long)s.samples, "n_copied",
+        (unsigned long long)s.n_copied, "n_masked", (unsigned long long)s.n_masked, "n_replaced",
+        (unsigned long long)s.n_replaced, "bytes_read", (unsigned long long)s.bytes_read,
+        "bytes_out", (unsigned long long)s.bytes_out, "wait_ns", (long long)s.wait_ns, "threads",
+        (int)s.threads, "reader", s.reader, "prefetch", (long long)s.prefetch, "memory_bytes",
+        (long long)s.memory_bytes, "memory_peak", (long long)s.memory_peak, "busy_ns",
+        (long long)s.busy_ns, "help_ns", (long long)s.help_ns, "sleep_ns", (long long)s.sleep_ns,
+        "cpu_ns", (long long)s.cpu_ns, "stages", list_stages(&s));
+}
+
+static PyObject *loader_errors(PyObject *self, PyObject *none)
+{
+    static leat_row_error rows[LEAT_BATCH_ERRORS]; /* [GIL] */
+    const int32_t n = leat_loader_errors(((loader *)self)->loader, rows, LEAT_BATCH_ERRORS);
+    PyObject *const out = PyList_New(0);
+    (void)none;
+    for (int32_t i = 0; out && i < n; i++) {
+        const leat_row_error *const r = &rows[i];
+        PyObject *const one = Py_BuildValue(
+            "{sLsLsKsKsKsOssss}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
+            (unsigned long long)r->record, "epoch", (unsigned long long)r->epoch, "replacement",
+            (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False, "code",
+            leat_code_name(r->code), "message", r->message);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *loader_trace(PyObject *self, PyObject *args)
+{
+    loader *const l = (loader *)self;
+    PyObject *path;
+    leat_error err = { 0 };
+    int rc;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    const char *const name = PyBytes_AsString(path);
+    if (!name || enter(l) < 0) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    rc = leat_loader_trace_write(l->loader, name, &err);
+    Py_END_ALLOW_THREADS
+    l->n_inside--;
+    Py_DECREF(path);
+    return rc < 0 ? raise_error(&err) : Py_NewRef(Py_None);
+}
+
+/* --- the module --------------------------------------------------------------------------------- */
+
+/* Names and one-line helps of all stages. */
+static PyObject *stages(PyObject *self, PyObject *none)
+{
+    PyObject *const out = PyList_New(0);
+    const leat_kind *kind;
+    (void)self;
+    (void)none;
+    for (size_t i = 0; out && (kind = leat_stage_kind(i)); i++) {
+        PyObject *const options = PyList_New(0);
+        for (const leat_option *row = kind->options; options && row && row->type != LEAT_OPTION_TYPE_END; row++) {
+            char type[128];
+            PyObject *const one = Py_BuildValue(
+                "sszs", row->name, leat_option_type_text(row, type, sizeof type), row->initial,
+                row->help);
+            if (one)
+                PyList_Append(options, one);
+            Py_XDECREF(one);
+        }
+        PyObject *const one =
+            options ? Py_BuildValue("ssN", kind->name, kind->help, options) : NULL;
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyMethodDef tensor_methods[] = {
+    { "__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS, "" },
+    { "__dlpack_device__", tensor_device, METH_NOARGS, "" },
+    { "__array__", (PyCFunction)(void (*)(void))tensor_array, METH_VARARGS | METH_KEYWORDS, "" },
+    { NULL, NULL, 0, NULL }
+};
+static PyGetSetDef tensor_fields[] = { { "shape", tensor_shape, NULL, NULL, NULL },
+                                       { "dtype", tensor_dtype, NULL, NULL, NULL },
+                                       { NULL, NULL, NULL, NULL, NULL } };
+static PyType_Slot tensor_slots[] = { { Py_tp_dealloc, (void *)tensor_free },
+                                      { Py_tp_methods, tensor_methods },
+                                      { Py_tp_getset, tensor_fields },
+                                      { Py_tp_doc, "A tensor of a batch, in its memory. It keeps "
+                                                   "the batch." },
+                                      { 0, NULL } };
+static PyType_Spec tensor_spec = { "leat_data._leat.Tensor", sizeof(tensor), 0,
+                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   tensor_slots };
+
+static PyGetSetDef batch_fields[] = { { "tensors", batch_tensors, NULL, NULL, NULL },
+                                      { "info", batch_info, NULL, NULL, NULL },
+                                      { "valid", batch_valid, NULL, NULL, NULL },
+                                      { NULL, NULL, NULL, NULL, NULL } };
+static PyType_Slot batch_slots[] = { { Py_tp_dealloc, (void *)batch_free },
+                                     { Py_tp_getset, batch_fields },
+                                     { 0, NULL } };
+static PyType_Spec batch_spec = { "leat_data._leat.Batch", sizeof(batch), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                  batch_slots };
+
+static PyMethodDef loader_methods[] = { { "next", loader_next, METH_NOARGS, "" },
+                                        { "close", loader_close, METH_NOARGS, "" },
+                                        { "reopen", loader_reopen, METH_VARARGS, "" },
+                                        { "state", loader_state, METH_NOARGS, "" },
+                                        { "stats", loader_stats, METH_NOARGS, "" },
+                                        { "errors", loader_errors, METH_NOARGS, "" },
+                                        { "trace", loader_trace, METH_VARARGS, "" },
+                                        { NULL, NULL, 0, NULL } };
+static PyGetSetDef loader_fields[] = { { "plan", loader_plan, NULL, NULL, NULL },
+                                       { NULL, NULL, NULL, NULL, NULL } };
+static PyType_Slot loader_slots[] = { { Py_tp_new, (void *)loader_new },
+                                      { Py_tp_dealloc, (void *)loader_free },
+                                      { Py_tp_methods, loader_methods },
+                                      { Py_tp_getset, loader_fields },
+                                      { 0, NULL } };
+static PyType_Spec loader_spec = { "leat_data._leat.Loader", sizeof(loader), 0, Py_TPFLAGS_DEFAULT,
+                                   loader_slots };
+
+static PyMethodDef functions[] = { { "stages", stages, METH_NOARGS, "" }, { NULL, NULL, 0, NULL } };
+static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_leat", NULL, -1, functions,
+                                     NULL,                  NULL,    NULL, NULL };
+
+PyMODINIT_FUNC PyInit__leat(void)
+{
+    PyObject *const m = PyModule_Create(&module);
+    PyObject *const loaders = m ? PyType_FromSpec(&loader_spec) : NULL;
+    tensor_type = loaders ? (PyTypeObject *)PyType_FromSpec(&tensor_spec) : NULL;
+    batch_type = tensor_type ? (PyTypeObject *)PyType_FromSpec(&batch_spec) : NULL;
+    if (batch_type && PyModule_AddObjectRef(m, "Loader", loaders) == 0 &&
+        PyModule_AddObjectRef(m, "Tensor", (PyObject *)tensor_type) == 0 &&
+        PyModule_AddStringConstant(m, "version", leat_version()) == 0)
+        return m;
+    Py_XDECREF(m);
+    return NULL;
+}

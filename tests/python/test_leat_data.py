@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: MIT
+"""Tests of the Python package, over arrays and files that they write. tests/checks/check_python_package.sh runs them.
+
+What a loader must never do, whatever its user does: hang, crash, grow, or deliver another batch than the C library.
+"""
+
+import gc
+import json
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+import unittest
+
+import numpy as np
+
+import leat_data as leat
+
+ROWS, BATCH = 100, 8
+X = np.arange(ROWS * 4, dtype=np.float32).reshape(ROWS, 4)
+Y = np.arange(ROWS)
+N = -(-ROWS // BATCH)
+
+
+def arrays(to="numpy", threads=2, **more):
+    builder = leat.from_arrays({"x": X, "y": Y}, seed=3, engine={"threads": threads, "digest": True})
+    return builder.shuffle(seed=1).batch(BATCH).prefetch(2).loader(to, **more)
+
+
+def files(folder, **pipeline):
+    """A config over .npy files."""
+    np.save(os.path.join(folder, "x.npy"), X)
+    return {
+        "source": {"npy": {"files": os.path.join(folder, "x.npy"), "name": "x"}},
+        "pipeline": [{"shuffle": {"seed": 1}}, {"batch": BATCH}, {"prefetch": 2}],
+        "engine": {"threads": 1, "digest": True},
+        **pipeline,
+    }
+
+
+def resident():
+    with open("/proc/self/statm") as f:
+        return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def run_python(code, *args, timeout=60):
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code), *args], capture_output=True, text=True,
+                          timeout=timeout)
+
+
+class Delivery(unittest.TestCase):
+    def test_each_loop_is_one_pass(self):
+        loader = arrays()
+        self.assertEqual(len(loader), N)
+        orders = []
+        for epoch in range(4):
+            seen = []
+            for batch in loader:
+                self.assertEqual(batch.epoch, epoch)
+                np.testing.assert_array_equal(batch["x"], X[batch["y"]])
+                seen.append(np.array(batch["y"]))
+            orders.append(np.concatenate(seen).tolist())
+            self.assertEqual(sorted(orders[-1]), list(range(ROWS)))
+        self.assertEqual(len({tuple(order) for order in orders}), 4)
+
+    def test_a_break_ends_the_epoch(self):
+        loader = arrays()
+        for epoch in range(30):
+            for i, batch in enumerate(loader):
+                self.assertEqual(batch.epoch, epoch)
+                self.assertEqual(batch.info["in_epoch"], i)
+                if i == epoch % N:
+                    break
+
+    def test_the_digests_are_those_of_the_command(self):
+        command = os.environ.get("LEAT_COMMAND")
+        if not command:
+            self.skipTest("LEAT_COMMAND names no command")
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            path = os.path.join(folder, "job.yaml")
+            with open(path, "w") as f:
+                json.dump(config, f)
+            out = subprocess.run([command, "bench", path, "--epochs", "2", "--digest", "--json", "-"],
+                                 capture_output=True, text=True, check=True)
+            loader = leat.Loader(path)
+            digests = [fnv([b.info["digest"] for b in loader]) for _ in range(2)]
+            self.assertEqual([e["digest"] for e in json.loads(out.stdout)["epochs"]], digests)
+
+    def test_dict_and_file_are_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            path = os.path.join(folder, "job.yaml")
+            with open(path, "w") as f:
+                json.dump(config, f)
+            one = [b.info["digest"] for b in leat.Loader(config)]
+            other = [b.info["digest"] for b in leat.Loader(path)]
+            smaller = leat.Loader(path, set={"pipeline.batch.size": 5})
+            self.assertEqual(one, other)
+            self.assertEqual(next(iter(smaller)).rows, 5)
+
+    def test_resumed_at_every_place(self):
+        plain = [b.info["digest"] for loader in [arrays()] for _ in range(2) for b in loader]
+        for at in range(2 * N):
+            loader = arrays(threads=at % 3)
+            taken = 0
+            while taken < at:
+                for _ in loader:
+                    taken += 1
+                    if taken == at:
+                        break
+            state = json.loads(json.dumps(loader.state_dict()))
+            loader.close()
+            resumed = arrays()
+            resumed.load_state_dict(state)
+            rest = [b.info["digest"] for b in resumed]
+            self.assertEqual(rest, plain[at:at // N * N + N])
+
+    def test_a_state_of_another_pipeline_is_refused(self):
+        state = arrays().state_dict()
+        loader = leat.from_arrays({"x": X}).batch(4).loader("numpy")
+        with self.assertRaises(leat.ConfigError):
+            loader.load_state_dict(state)
+        with self.assertRaisesRegex(leat.ConfigError, "next_batch"):
+            loader.load_state_dict({k: v for k, v in state.items() if k != "next_batch"})
+        self.assertEqual(len(list(loader)), ROWS // 4)
+
+    def test_ranks_share_every_batch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            parts = [[np.array(b["x"]) for b in leat.Loader(config, "numpy", rank=r, ranks=3)] for r in range(3)]
+            whole = [np.array(b["x"]) for b in leat.Loader(config, "numpy")]
+            for i, batch in enumerate(whole):
+                np.testing.assert_array_equal(np.concatenate([p[i] for p in parts]), batch)
+
+    def test_map_and_tuples(self):
+        loader = arrays().map(lambda b: {**b, "z": b["x"] * 2}).map(lambda b: b["z"].sum())
+        self.assertEqual(len(loader), N)
+        self.assertAlmostEqual(float(sum(loader)), float(X.sum()) * 2)
+        x, y = next(iter(arrays().as_tuples("x", "y")))
+        np.testing.assert_array_equal(x, X[y])
+        self.assertEqual(loader.state_dict()["next_batch"], N)
+
+    def test_plan_stats_errors_trace(self):
+        loader = arrays()
+        self.assertEqual(loader.plan["tensors"], [("x", "float32", (4,)), ("y", "int64", ())])
+        list(loader)
+        stats = loader.stats()
+        self.assertEqual((stats["batches"], stats["samples"]), (N, ROWS))
+        self.assertEqual(loader.errors(), [])
+        with tempfile.TemporaryDirectory() as folder:
+            loader.trace(os.path.join(folder, "trace.json"))
+            with open(os.path.join(folder, "trace.json")) as f:
+                self.assertTrue(json.load(f))
+
+
+def fnv(digests):
+    """As docs/json.md says."""
+    value = 0xCBF29CE484222325
+    for digest in digests:
+        for byte in digest.to_bytes(8, "little"):
+            value = (value ^ byte) * 0x100000001B3 % 2**64
+    return f"{value:016x}"
+
+
+class Memory(unittest.TestCase):
+    def test_tensors_outlive_all(self):
+        loader = arrays()
+        batch = next(iter(loader))
+        x, y = batch["x"], np.array(batch["y"])
+        del batch
+        for _ in range(3):
+            list(loader)
+        loader.close()
+        del loader
+        gc.collect()
+        np.testing.assert_array_equal(x, X[y])
+
+    def test_a_list_of_a_whole_epoch(self):
+        loader = arrays(hold=2)
+        kept = list(loader)
+        self.assertEqual(loader.stats()["n_copied"], N - 2)
+        for batch in kept:
+            np.testing.assert_array_equal(batch["x"], X[batch["y"]])
+
+    def test_batch_0_kept_for_10000_batches(self):
+        loader = arrays()
+        first = next(iter(loader))
+        y = np.array(first["y"])
+        n = 0
+        while n < 10000:
+            n += sum(1 for _ in loader)
+        np.testing.assert_array_equal(first["x"], X[y])
+
+    def test_writing_changes_no_other(self):
+        plain = [b.info["digest"] for b in arrays()]
+        loader = arrays()
+        for batch, digest in zip(loader, plain):
+            self.assertEqual(batch.info["digest"], digest)
+            np.testing.assert_array_equal(batch["x"], X[batch["y"]])
+            batch["x"][:] = -1
+        self.assertEqual(float(X[0, 1]), 1)
+
+    def test_both_capsules(self):
+        tensor = next(iter(arrays(None)))["x"]
+        self.assertEqual(tensor.__dlpack_device__(), (1, 0))
+        self.assertIn('"dltensor"', repr(tensor.__dlpack__()))
+        self.assertIn('"dltensor_versioned"', repr(tensor.__dlpack__(max_version=(1, 1))))
+        view, copy = np.from_dlpack(tensor), np.from_dlpack(tensor, copy=True)
+        self.assertNotEqual(view.ctypes.data, copy.ctypes.data)
+        np.testing.assert_array_equal(view, copy)
+        self.assertEqual(view.ctypes.data % 64, 0)
+        self.assertEqual(np.asarray(tensor).ctypes.data, view.ctypes.data)
+        self.assertEqual(np.asarray(tensor, dtype=np.float64).dtype, np.float64)
+        with self.assertRaises(BufferError):
+            tensor.__dlpack__(stream=1)
+        with self.assertRaises(BufferError):
+            tensor.__dlpack__(dl_device=(2, 0))
+
+    def test_unused_capsules_free_their_batch(self):
+        loader = arrays(None, hold=1)
+        for _ in range(3):
+            for batch in loader:
+                capsules = [batch["x"].__dlpack__(), batch["x"].__dlpack__(max_version=(1, 0)),
+                            batch["x"].__dlpack__(copy=True)]
+                del capsules, batch
+        self.assertEqual(loader.stats()["n_copied"], 0)
+
+    def test_a_foreign_thread_frees(self):
+        loader = arrays(hold=1)
+        for batch in loader:
+            box = [batch["x"]]
+            del batch
+            thread = threading.Thread(target=box.clear)
+            thread.start()
+            thread.join()
+        self.assertEqual(loader.stats()["n_copied"], 0)
+
+    def test_nothing_grows(self):
+        loader = arrays()
+        for _ in range(20):
+            list(loader)
+        gc.collect()
+        before = resident()
+        for _ in range(2000):
+            for batch in loader:
+                pass
+        for _ in range(300):  # abandoned
+            next(iter(arrays()))
+        gc.collect()
+        self.assertLess(resident() - before, 8 << 20)
+
+    def test_masks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "cat"))
+            for i in range(6):
+                with open(os.path.join(folder, "cat", f"{i}.jpg"), "wb") as f:
+                    f.write(b"\xff\xd8\xff no picture")
+            config = {"source": {"images": folder},
+                      "pipeline": [{"map": ["decode_jpeg", {"resize": 8}]}, {"on_error": "mask"}, {"batch": 3}]}
+            loader = leat.Loader(config, "numpy")
+            for batch in loader:
+                np.testing.assert_array_equal(batch.valid, [0, 0, 0])
+            self.assertEqual(len(loader.errors()), 6)
+
+
+class Frameworks(unittest.TestCase):
+    def check(self, name, to_numpy):
+        try:
+            __import__(name)
+        except ImportError:
+            self.skipTest(f"{name} is not there")
+        loader = arrays(name)
+        kept = list(loader)
+        loader.close()
+        for batch in kept:
+            np.testing.assert_array_equal(to_numpy(batch["x"]), X[to_numpy(batch["y"])])
+
+    def test_torch(self):
+        self.check("torch", lambda t: t.numpy())
+
+    def test_jax(self):
+        self.check("jax", np.asarray)
+
+    def test_another_word_is_refused(self):
+        with self.assertRaisesRegex(leat.ConfigError, "torch"):
+            arrays("tensorflow")
+
+
+class Errors(unittest.TestCase):
+    def test_a_config_error_has_its_place(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(leat.ConfigError) as caught:
+            leat.Loader(files(folder, pipeline=[{"batch": {"size": "nine"}}]))
+        self.assertIsInstance(caught.exception, ValueError)
+        self.assertEqual(caught.exception.path, "pipeline[0].batch.size")
+        self.assertEqual(caught.exception.code, "LEAT_E_CONFIG")
+        self.assertIsNone(caught.exception.record)
+
+    def test_a_missing_file(self):
+        with self.assertRaises(OSError) as caught:
+            leat.Loader("/no/such/file.yaml")
+        self.assertIn("/no/such/file.yaml", str(caught.exception))
+
+    def test_closed(self):
+        loader = arrays()
+        epoch = iter(loader)
+        next(epoch)
+        loader.close()
+        loader.close()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            next(epoch)
+        with self.assertRaisesRegex(ValueError, "closed"):
+            loader.state_dict()
+        with self.assertRaisesRegex(ValueError, "closed"):
+            loader.trace("x.json")
+        self.assertEqual(loader.stats()["batches"], 0)
+        self.assertEqual(loader.errors(), [])
+
+    def test_arrays_that_do_not_fit(self):
+        for wrong in ({"x": X, "y": Y[:-1]}, {"x": X.astype(np.complex64)}, {"x": np.float32(1)}):
+            with self.assertRaises(ValueError):
+                leat.from_arrays(wrong).batch(4).loader()
+
+
+class Threads(unittest.TestCase):
+    def test_eight_threads_share_an_epoch(self):
+        for threads in (0, 2):
+            loader = arrays(threads=threads, hold=1)
+            for _ in range(20):
+                epoch, seen, failed = iter(loader), [], []
+
+                def work():
+                    try:
+                        for batch in epoch:
+                            seen.extend(batch["y"].tolist())
+                    except BaseException as error:
+                        failed.append(error)
+
+                workers = [threading.Thread(target=work) for _ in range(8)]
+                for worker in workers:
+                    worker.start()
+                for worker in workers:
+                    worker.join()
+                self.assertEqual(failed, [])
+                self.assertEqual(sorted(seen), list(range(ROWS)))
+
+    def test_close_while_others_wait(self):
+        for _ in range(20):
+            loader = arrays(threads=1)
+            ends = []
+
+            def work():
+                try:
+                    while True:
+                        for _ in loader:
+                            pass
+                except (ValueError, leat.Error) as error:
+                    ends.append(error)
+
+            workers = [threading.Thread(target=work) for _ in range(4)]
+            for worker in workers:
+                worker.start()
+            time.sleep(0.002)
+            loader.close()
+            for worker in workers:
+                worker.join(20)
+                self.assertFalse(worker.is_alive())
+            self.assertEqual(len(ends), 4)
+
+    def test_others_run_meanwhile(self):
+        """The GIL is free while a loader waits for a batch."""
+        counted = [0]
+        stop = threading.Event()
+
+        def count():
+            while not stop.is_set():
+                counted[0] += 1
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        for _ in range(50):
+            list(arrays())
+        stop.set()
+        thread.join()
+        self.assertGreater(counted[0], 1000)
+
+    def test_break_early_1000_times(self):
+        loader = arrays()
+        for _ in range(1000):
+            for _ in loader:
+                break
+
+
+def rows_of_rank(args):
+    config, rank, ranks = args
+    return [row for b in leat.Loader(config, "numpy", rank=rank, ranks=ranks) for row in b["x"][:, 0].tolist()]
+
+
+class Processes(unittest.TestCase):
+    def test_every_start_method(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = files(folder)
+            for method in ("fork", "spawn", "forkserver"):
+                with multiprocessing.get_context(method).Pool(2) as pool:
+                    parts = pool.map(rows_of_rank, [(config, r, 2) for r in range(2)])
+                self.assertEqual(sorted(parts[0] + parts[1]), X[:, 0].tolist())
+
+    def test_a_fork_leaves_the_parent_alone(self):
+        loader = arrays()
+        epoch = iter(loader)
+        batch = next(epoch)
+        child = os.fork()
+        if child == 0:
+            try:
+                good = np.array_equal(batch["x"], X[batch["y"]])
+                next(epoch)
+            except leat.ForkedError:
+                loader.close()
+                own = arrays()
+                good = good and len(list(own)) == N
+                os._exit(0 if good else 2)
+            os._exit(3)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(1 + sum(1 for _ in epoch), N)
+
+    def test_pickled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            loader = leat.Loader(files(folder), "numpy")
+            plain = [b.info["digest"] for b in leat.Loader(files(folder))]
+            for i, _ in enumerate(loader):
+                if i == 4:
+                    break
+            other = pickle.loads(pickle.dumps(loader))
+            self.assertEqual([b.info["digest"] for b in other], plain[5:])
+        with self.assertRaises(TypeError):
+            pickle.dumps(arrays())
+
+    def test_exit_with_live_loaders(self):
+        out = run_python("""
+            import threading, numpy as np, leat_data as leat
+            loaders = [leat.from_arrays({"x": np.zeros((1000, 4), np.float32)}).batch(2).loader("numpy")
+                       for _ in range(20)]
+            kept = [next(iter(l)) for l in loaders]
+            def forever():
+                while True:
+                    for _ in loaders[0]: pass
+            threading.Thread(target=forever, daemon=True).start()
+            print("end")
+        """)
+        self.assertEqual((out.returncode, out.stdout), (0, "end\n"), out.stderr)
+
+    def test_interrupted(self):
+        """Ctrl-C ends a loop within 0.2 s, and the loader goes on afterwards."""
+        out = run_python("""
+            import os, signal, sys, threading, time, tempfile, leat_data as leat, numpy as np
+            x = np.zeros((64, 256, 256), np.float32)
+            loader = leat.from_arrays({"x": x}, engine={"threads": 1}).batch(64).loader("numpy")
+            slow = [0.0]
+            def press():
+                time.sleep(0.3)
+                slow[0] = time.monotonic()
+                os.kill(os.getpid(), signal.SIGINT)
+            threading.Thread(target=press).start()
+            try:
+                while True:
+                    for _ in loader: pass
+            except KeyboardInterrupt:
+                took = time.monotonic() - slow[0]
+            n = sum(1 for _ in loader)
+            print(took < 0.2, n)
+        """)
+        self.assertEqual((out.returncode, out.stdout), (0, "True 1\n"), out.stderr)
+
+
+class Builders(unittest.TestCase):
+    def test_every_stage_has_a_method_with_a_text(self):
+        names = [name for name, _, _ in leat._leat.stages()]
+        self.assertIn("shuffle", names)
+        for name, help, options in leat._leat.stages():
+            text = getattr(leat.Builder, name).__doc__
+            self.assertIn(help, text)
+            for option, *_ in options:
+                self.assertIn(option, text)
+
+    def test_stages_do_what_those_of_a_config_do(self):
+        loader = leat.from_arrays({"x": X}).skip(10).take(20).repeat(2).batch(size=7, drop_remainder=True).loader("numpy")
+        self.assertEqual([b.rows for b in loader], [7] * 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
