@@ -217,6 +217,7 @@ static void loaders(void **state)
     REFUSED(leat_loader_next(NULL, &batch, &err));
     REFUSED(leat_loader_next(loader, NULL, &err));
     leat_loader_cancel(NULL);
+    assert_null(leat_plan_class(NULL, 0));
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
     REFUSED(leat_loader_next_within(NULL, 0, &batch, &err));

@@ -74,6 +74,13 @@ int64_t leat_plan_records(const leat_plan *plan, int64_t batch, uint64_t *out, i
     return (int64_t)place.rows;
 }
 
+const char *leat_plan_class(const leat_plan *plan, int32_t i)
+{
+    const leat_source *const source = plan ? plan->source : NULL;
+    return source && source->class_names && i >= 0 && i < source->n_classes ? source->class_names[i]
+                                                                            : NULL;
+}
+
 char *leat_plan_record_text(const leat_plan *plan, uint64_t record, char *text, size_t size)
 {
     if (!text || !size)

@@ -197,6 +197,7 @@ int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *e
 {
     const leat_source *const model = parts->list[0].source;
     whole->n_classes = model->n_classes;
+    whole->class_names = parts->n == 1 ? model->class_names : NULL;
     whole->n_features = model->n_features;
     whole->fixed_sizes = true;
     memcpy(whole->features, model->features, sizeof whole->features);

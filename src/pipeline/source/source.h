@@ -127,6 +127,8 @@ struct leat_source {
     bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
     int32_t n_classes; /* 0: unknown */
+    char **
+        class_names; /* n_classes of them, by label; NULL: unknown. Of a combined source: its part's */
     int32_t n_features;
     leat_feature_info features[LEAT_MAX_FEATURES];
     const char *notes;   /* one line each; NULL: none. Owned */

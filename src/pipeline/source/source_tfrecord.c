@@ -42,6 +42,7 @@ static void close_tfrecord(leat_source *base)
     for (size_t i = 0; i < source->n_shards; i++)
         leat_tfrecord_shard_close(&source->shards[i]);
     leat_inflated_close(&source->chunks);
+    leat_tfrecord_labels_close(source);
     leat_kept_files_close(&source->kept);
     leat_open_files_fini(&source->files);
     free(source->shards);
@@ -419,6 +420,9 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     }
     if ((rc = describe_features(source, o, where, setting->skips_damage, err)) < 0)
         goto fail;
+    if ((rc = leat_tfrecord_labels_read(source, paths, n_paths, err)) < 0)
+        goto fail;
+    source->base.notes = source->notes;
     match_seeks(source);
     set_ways(source);
     leat_source_free_paths(paths);

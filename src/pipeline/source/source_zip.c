@@ -138,8 +138,10 @@ static int add_part(const leat_source_parts *parts, size_t i, leat_source *whole
                               "pipeline after zip");
     whole->n_records = i == 0 || n < whole->n_records ? n : whole->n_records;
     leat_nested_part_count(part, whole);
-    if (!whole->n_classes)
+    if (!whole->n_classes) {
         whole->n_classes = part->source->n_classes;
+        whole->class_names = part->source->class_names;
+    }
     return add_features(parts, i, whole, err);
 }
 

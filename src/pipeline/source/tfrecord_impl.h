@@ -34,6 +34,7 @@ typedef struct leat_tfrecord_source {
     bool skips_damage;     /* each place of damage counts as one record, see index.h */
     bool verifies_always;  /* nothing is noted of kept records */
     char *notes;           /* the same as base.notes */
+    char *class_text;      /* what base.class_names point into */
     leat_tfrecord_features features;
     leat_kept_files *kept;      /* plain files, once `keep` was called */
     leat_example_layout layout; /* of the record that has set the features */
@@ -74,6 +75,12 @@ uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g);
  * more than a copy. */
 bool leat_tfrecord_copy(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,
                         const leat_feature *found, uint64_t skip);
+
+/* --- tfrecord_labels.c ---------------------------------------------------------------------------- */
+/* Sets n_classes and class_names of the base, if the set has a labels file. paths: sorted. */
+int leat_tfrecord_labels_read(leat_tfrecord_source *source, char *const *paths, size_t n_paths,
+                              leat_error *err);
+void leat_tfrecord_labels_close(leat_tfrecord_source *source);
 
 /* --- tfrecord_split.c ----------------------------------------------------------------------------- */
 /* Call it when layout and features are known. */

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_tfrecord_labels.c: a TFRecord set has the class names of the labels file beside it, which `leat convert` writes. */
+#include "fixtures/engine_fixture.h"
+#include "fixtures/own_folder.h"
+
+static int make_sets(void **state)
+{
+    const int rc = make_folder(state);
+    write_records(in_folder("a-00000-of-00002.tfrecord"), 0, 10, 8);
+    write_records(in_folder("a-00001-of-00002.tfrecord"), 10, 10, 8);
+    write_records(in_folder("b-00000-of-00001.tfrecord"), 0, 10, 8);
+    write_records(in_folder("plain.tfrecord"), 0, 10, 8);
+    return rc;
+}
+
+static leat_plan *open_files(const char *files)
+{
+    char text[600];
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: [%s], features: {x: {}}}}\npipeline: [{batch: 4}]\n",
+             files);
+    return plan_of_text(text);
+}
+
+/* names: joined by commas; NULL: unknown. */
+static void expect(const char *files, const char *names, bool has_note)
+{
+    char given[300], joined[300] = "";
+    int32_t n = 0;
+    const char *name;
+    snprintf(given, sizeof given, "%s", files);
+    leat_plan *plan = open_files(given);
+    for (; (name = leat_plan_class(plan, n)); n++)
+        snprintf(joined + strlen(joined), sizeof joined - strlen(joined), "%s%s", n ? "," : "",
+                 name);
+    assert_string_equal(joined, names ? names : "");
+    assert_int_equal(leat_plan_get_info(plan)->n_classes, n);
+    assert_null(leat_plan_class(plan, -1));
+    bool noted = false;
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        noted = noted || strstr(leat_plan_note(plan, i), "names of classes");
+    assert_int_equal(noted, has_note);
+    leat_plan_close(&plan);
+}
+
+static const char *pattern(const char *name)
+{
+    static char text[2][100];
+    static int i;
+    i = !i;
+    snprintf(text[i], sizeof text[i], "'%s'", in_folder(name));
+    return text[i];
+}
+
+static void a_set_has_the_names_beside_it(void **state)
+{
+    (void)state;
+    expect(pattern("a-*"), NULL, false);
+    put_text("a-labels.txt", "cat\ndog\nowl\n");
+    expect(pattern("a-*"), "cat,dog,owl", false);
+    expect(pattern("a-00001-of-00002.tfrecord"), "cat,dog,owl", false);
+    put_text("a-labels.txt", "cat\r\ndog\r\n\r\nzebra finch");
+    expect(pattern("a-*"), "cat,dog,,zebra finch", false);
+    expect(pattern("plain.tfrecord"), NULL, false);
+    put_text("a-labels.txt", "");
+    expect(pattern("a-*"), NULL, false);
+}
+
+static void sets_must_agree(void **state)
+{
+    char both[300];
+    (void)state;
+    put_text("a-labels.txt", "cat\ndog\n");
+    snprintf(both, sizeof both, "%s, %s", pattern("a-*"), pattern("b-*"));
+    expect(both, NULL, false); /* b has none */
+    put_text("b-labels.txt", "cat\ndog\n");
+    expect(both, "cat,dog", false);
+    put_text("b-labels.txt", "dog\ncat\n");
+    expect(both, NULL, false);
+}
+
+static void what_is_no_text_is_noted(void **state)
+{
+    (void)state;
+    put_file("a-labels.txt", "cat\0dog\n", 8);
+    expect(pattern("a-*"), NULL, true);
+    assert_int_equal(remove(in_folder("a-labels.txt")), 0);
+    assert_int_equal(mkdir(in_folder("a-labels.txt"), 0755), 0);
+    expect(pattern("a-*"), NULL, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_set_has_the_names_beside_it),
+        cmocka_unit_test(sets_must_agree),
+        cmocka_unit_test(what_is_no_text_is_noted),
+    };
+    return cmocka_run_group_tests(tests, make_sets, remove_folder);
+}
