@@ -28,41 +28,16 @@
 #include "train/program.h"
 #include "train_lib.h"
 
-#define LEAT_NET_KERNEL_LIST(X)                                                                    \
-    X(ingest)                                                                                      \
-    X(each)                                                                                        \
-    X(dropout)                                                                                     \
-    X(channels)                                                                                    \
-    X(softmax)                                                                                     \
-    X(softmax_grad)                                                                                \
-    X(max_pool)                                                                                    \
-    X(max_pool_grad)                                                                               \
-    X(avg_pool)                                                                                    \
-    X(avg_pool_grad)                                                                               \
-    X(channel_sums)                                                                                \
-    X(channel_finish)                                                                              \
-    X(norm_fix)                                                                                    \
-    X(norm_running)                                                                                \
-    X(norm)                                                                                        \
-    X(norm_grad)                                                                                   \
-    X(layer_norm)                                                                                  \
-    X(layer_norm_grad)                                                                             \
-    X(loss)                                                                                        \
-    X(loss_finish)                                                                                 \
-    X(pack_all)                                                                                    \
-    X(unpack_all)                                                                                  \
-    X(arena)                                                                                       \
-    X(squares)                                                                                     \
-    X(clip)                                                                                        \
-    X(momentum)                                                                                    \
-    X(unit)                                                                                        \
-    X(mix)                                                                                         \
-    X(update)
+/* LEAT_NET_<name> for each kernel of train_list.h. */
 typedef enum leat_net_kernel {
-#define LEAT_NET_KERNEL_ENUM(name) LEAT_NET_##name,
-    LEAT_NET_KERNEL_LIST(LEAT_NET_KERNEL_ENUM)
-#undef LEAT_NET_KERNEL_ENUM
-        LEAT_N_NET_KERNELS
+#undef LEAT_TRAIN_KERNEL
+#undef LEAT_TRAIN_BLOCKS
+#define LEAT_TRAIN_KERNEL(name, type, call)           LEAT_NET_##name,
+#define LEAT_TRAIN_BLOCKS(name, type, n_phases, call) LEAT_NET_##name,
+#include "kernels/train_list.h"
+#undef LEAT_TRAIN_KERNEL
+#undef LEAT_TRAIN_BLOCKS
+    LEAT_N_NET_KERNELS
 } leat_net_kernel;
 
 /* One kernel launch or one op of the libraries. */

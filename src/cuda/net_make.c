@@ -53,32 +53,32 @@ static int each(const leat_net_maker *m, int32_t mode)
     return LEAT_OK;
 }
 
-int leat_net_make_convert(const leat_net_maker *m)
+static int make_convert(const leat_net_maker *m)
 {
     return each(m, LEAT_EACH_COPY);
 }
 
-int leat_net_make_act(const leat_net_maker *m)
+static int make_act(const leat_net_maker *m)
 {
     return each(m, LEAT_EACH_ACT);
 }
 
-int leat_net_make_act_grad(const leat_net_maker *m)
+static int make_act_grad(const leat_net_maker *m)
 {
     return each(m, LEAT_EACH_ACT_GRAD);
 }
 
-int leat_net_make_sum(const leat_net_maker *m)
+static int make_sum(const leat_net_maker *m)
 {
     return each(m, LEAT_EACH_SUM);
 }
 
-int leat_net_make_scale(const leat_net_maker *m)
+static int make_scale(const leat_net_maker *m)
 {
     return each(m, LEAT_EACH_SCALE);
 }
 
-int leat_net_make_dropout(const leat_net_maker *m)
+static int make_dropout(const leat_net_maker *m)
 {
     const int64_t n =
         leat_net_make_eights(leat_net_make_tensor(m, m->op->out[0])->n) * m->plan->rows;
@@ -91,7 +91,7 @@ int leat_net_make_dropout(const leat_net_maker *m)
     return LEAT_OK;
 }
 
-int leat_net_make_softmax(const leat_net_maker *m)
+static int make_softmax(const leat_net_maker *m)
 {
     const leat_program_tensor *const t = leat_net_make_tensor(m, m->op->out[0]);
     const bool grad = m->op->prim == LEAT_PRIM_SOFTMAX_GRAD;
@@ -102,7 +102,7 @@ int leat_net_make_softmax(const leat_net_maker *m)
 }
 
 /* Tensors may be seen flattened by the layers around, so widths are those of the op's own layer. */
-int leat_net_make_channels(const leat_net_maker *m)
+static int make_channels(const leat_net_maker *m)
 {
     const bool part = m->op->prim == LEAT_PRIM_PART;
     const int32_t narrow = part ? m->op->out[0] : m->op->in[0];
@@ -121,7 +121,7 @@ int leat_net_make_channels(const leat_net_maker *m)
 
 /* --- pooling --------------------------------------------------------------------------------- */
 
-int leat_net_make_pool(const leat_net_maker *m)
+static int make_pool(const leat_net_maker *m)
 {
     static const leat_net_kernel kernels[LEAT_N_PRIMS] = {
         [LEAT_PRIM_MAX_POOL] = LEAT_NET_max_pool,
@@ -207,13 +207,10 @@ void leat_net_make_room(const leat_net *net, const leat_program *p, size_t *part
     }
     for (int32_t i = 0; i < p->n_ops; i++) {
         const leat_prim_op *const op = &p->ops[i];
-        size_t n = 0;
-        if (op->prim == LEAT_PRIM_NORM_FIXED)
-            n = (size_t)leat_net_make_channels_of(&p->tensors[op->in[0]].shape);
-        else if (op->prim == LEAT_PRIM_LAYER_NORM_GRAD)
-            n = (size_t)(p->tensors[op->in[0]].n * net->model->batch_size /
-                         leat_net_make_channels_of(&p->tensors[op->in[0]].shape));
-        n = 2 * (size_t)leat_net_padded((int64_t)n);
+        const leat_net_prim *const prim = leat_net_prims[op->prim];
+        const int64_t pairs =
+            prim->n_fixed ? prim->n_fixed(&p->tensors[op->in[0]], net->model->batch_size) : 0;
+        const size_t n = 2 * (size_t)leat_net_padded(pairs);
         *fixed = *fixed > n ? *fixed : n;
     }
 }
@@ -250,7 +247,7 @@ static int32_t target_type(const leat_model *model)
 }
 
 /* In a part of a model the step itself puts the gradient there. */
-int leat_net_make_loss(const leat_net_maker *m)
+static int make_loss(const leat_net_maker *m)
 {
     if (!leat_model_ends(m->net->model))
         return LEAT_OK;
@@ -282,3 +279,21 @@ int leat_net_make_loss(const leat_net_maker *m)
     c->blocks[0] = 1;
     return LEAT_OK;
 }
+
+/* --- the rows -------------------------------------------------------------------------------- */
+
+const leat_net_prim leat_net_prim_convert = { .make = make_convert };
+const leat_net_prim leat_net_prim_act = { .make = make_act };
+const leat_net_prim leat_net_prim_act_grad = { .make = make_act_grad };
+const leat_net_prim leat_net_prim_max_pool = { .make = make_pool };
+const leat_net_prim leat_net_prim_max_pool_grad = { .make = make_pool };
+const leat_net_prim leat_net_prim_avg_pool = { .make = make_pool };
+const leat_net_prim leat_net_prim_avg_pool_grad = { .make = make_pool };
+const leat_net_prim leat_net_prim_dropout = { .make = make_dropout };
+const leat_net_prim leat_net_prim_softmax = { .make = make_softmax };
+const leat_net_prim leat_net_prim_softmax_grad = { .make = make_softmax };
+const leat_net_prim leat_net_prim_sum = { .make = make_sum };
+const leat_net_prim leat_net_prim_scale = { .make = make_scale };
+const leat_net_prim leat_net_prim_join = { .make = make_channels };
+const leat_net_prim leat_net_prim_part = { .make = make_channels };
+const leat_net_prim leat_net_prim_loss = { .make = make_loss };

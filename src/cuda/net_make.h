@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_make.h: makes the calls of one primitive of prim.h: a function each. net_plan.c calls them, op by op.
+ * net_make.h: makes the calls of one primitive of prim.h: a row of functions each. net_plan.c calls them, op by op.
  * net_make.c has what kernels of ours do, net_make_layers.c layers that the libraries may do. */
 #ifndef LEAT_NET_MAKE_H
 #define LEAT_NET_MAKE_H
@@ -72,27 +72,17 @@ leat_net_call *leat_net_make_add(const leat_net_maker *m, leat_net_kernel kernel
 int leat_net_make_add_sums(const leat_net_maker *m, const leat_train_args *like, int32_t mode);
 int leat_net_make_bias_grad(const leat_net_maker *m);
 
-int leat_net_make_act(const leat_net_maker *m);
-int leat_net_make_act_grad(const leat_net_maker *m);
-int leat_net_make_channels(const leat_net_maker *m);
-int leat_net_make_conv(const leat_net_maker *m);
-int leat_net_make_conv_grad_data(const leat_net_maker *m);
-int leat_net_make_conv_grad_weights(const leat_net_maker *m);
-int leat_net_make_convert(const leat_net_maker *m);
-int leat_net_make_dense(const leat_net_maker *m);
-int leat_net_make_dense_grad_data(const leat_net_maker *m);
-int leat_net_make_dense_grad_weights(const leat_net_maker *m);
-int leat_net_make_dropout(const leat_net_maker *m);
-int leat_net_make_layer_norm(const leat_net_maker *m);
-int leat_net_make_layer_norm_grad(const leat_net_maker *m);
-int leat_net_make_loss(const leat_net_maker *m);
-int leat_net_make_norm(const leat_net_maker *m);
-int leat_net_make_norm_fixed(const leat_net_maker *m);
-int leat_net_make_norm_fixed_grad(const leat_net_maker *m);
-int leat_net_make_norm_grad(const leat_net_maker *m);
-int leat_net_make_pool(const leat_net_maker *m);
-int leat_net_make_scale(const leat_net_maker *m);
-int leat_net_make_softmax(const leat_net_maker *m);
-int leat_net_make_sum(const leat_net_maker *m);
+/* A row of the table of primitives: what an op of a program becomes. */
+typedef struct leat_net_prim {
+    int (*make)(const leat_net_maker *m);
+    /* Pairs of floats that it needs in leat_net.fixed, for an input of so many rows; NULL: none. */
+    int64_t (*n_fixed)(const leat_program_tensor *in, int64_t rows);
+} leat_net_prim;
+
+/* Each row is in the file that has its functions. */
+#define LEAT_NET_PRIM_DECLARE(NAME, name, in_place) extern const leat_net_prim leat_net_prim_##name;
+LEAT_PRIM_LIST(LEAT_NET_PRIM_DECLARE)
+#undef LEAT_NET_PRIM_DECLARE
+extern const leat_net_prim *const leat_net_prims[LEAT_N_PRIMS]; /* net_plan.c */
 
 #endif

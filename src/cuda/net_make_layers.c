@@ -65,12 +65,12 @@ static int forward(const leat_net_maker *m, leat_gpu_lib_kind kind)
     return leat_net_make_add_lib(m, &spec, &args);
 }
 
-int leat_net_make_conv(const leat_net_maker *m)
+static int make_conv(const leat_net_maker *m)
 {
     return forward(m, LEAT_GPU_LIB_CONV);
 }
 
-int leat_net_make_dense(const leat_net_maker *m)
+static int make_dense(const leat_net_maker *m)
 {
     return forward(m, LEAT_GPU_LIB_DENSE);
 }
@@ -84,17 +84,17 @@ static int grad_data(const leat_net_maker *m, leat_gpu_lib_kind kind)
     return leat_net_make_add_lib(m, &spec, &args);
 }
 
-int leat_net_make_conv_grad_data(const leat_net_maker *m)
+static int make_conv_grad_data(const leat_net_maker *m)
 {
     return grad_data(m, LEAT_GPU_LIB_CONV_GRAD_DATA);
 }
 
-int leat_net_make_dense_grad_data(const leat_net_maker *m)
+static int make_dense_grad_data(const leat_net_maker *m)
 {
     return grad_data(m, LEAT_GPU_LIB_DENSE_GRAD_DATA);
 }
 
-int leat_net_make_conv_grad_weights(const leat_net_maker *m)
+static int make_conv_grad_weights(const leat_net_maker *m)
 {
     const leat_gpu_lib_spec spec = leat_net_make_spec_of(m, LEAT_GPU_LIB_CONV_GRAD_WEIGHTS);
     const leat_train_pack *const pack =
@@ -108,7 +108,7 @@ int leat_net_make_conv_grad_weights(const leat_net_maker *m)
     return leat_net_make_add_lib(m, &spec, &args);
 }
 
-int leat_net_make_dense_grad_weights(const leat_net_maker *m)
+static int make_dense_grad_weights(const leat_net_maker *m)
 {
     leat_gpu_lib_spec spec = leat_net_make_spec_of(m, LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS);
     spec.bias = leat_net_make_grad_of(m, LEAT_BIAS) != NULL;
@@ -235,12 +235,12 @@ static int norm_then_sum(const leat_net_maker *m)
     sum.prim = LEAT_PRIM_SUM;
     sum.in[0] = sum.out[0];
     part.op = &norm;
-    const int rc = leat_net_make_norm(&part);
+    const int rc = leat_net_prim_norm.make(&part);
     part.op = &sum;
-    return rc < 0 ? rc : leat_net_make_sum(&part);
+    return rc < 0 ? rc : leat_net_prim_sum.make(&part);
 }
 
-int leat_net_make_norm(const leat_net_maker *m)
+static int make_norm(const leat_net_maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
     if (args.n < 0)
@@ -255,7 +255,7 @@ int leat_net_make_norm(const leat_net_maker *m)
                   : apply(m, LEAT_NET_norm, &args, leat_net_make_eights(args.rows * args.row_n));
 }
 
-int leat_net_make_norm_fixed(const leat_net_maker *m)
+static int make_norm_fixed(const leat_net_maker *m)
 {
     leat_train_args args = batch_norm_args(m, m->net->fixed);
     if (args.n < 0)
@@ -266,7 +266,7 @@ int leat_net_make_norm_fixed(const leat_net_maker *m)
                   : apply(m, LEAT_NET_norm, &args, leat_net_make_eights(args.rows * args.row_n));
 }
 
-int leat_net_make_norm_grad(const leat_net_maker *m)
+static int make_norm_grad(const leat_net_maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
     if (args.n < 0)
@@ -280,7 +280,7 @@ int leat_net_make_norm_grad(const leat_net_maker *m)
                : apply(m, LEAT_NET_norm_grad, &args, leat_net_make_eights(args.rows * args.row_n));
 }
 
-int leat_net_make_norm_fixed_grad(const leat_net_maker *m)
+static int make_norm_fixed_grad(const leat_net_maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
     if (args.n < 0)
@@ -293,23 +293,23 @@ int leat_net_make_norm_fixed_grad(const leat_net_maker *m)
                : apply(m, LEAT_NET_norm_grad, &args, leat_net_make_eights(args.rows * args.row_n));
 }
 
-int leat_net_make_layer_norm(const leat_net_maker *m)
+static int make_layer_norm(const leat_net_maker *m)
 {
     leat_train_args args = norm_args(m, m->net->fixed);
     if (args.n < 0)
         return LEAT_E_NOMEM;
-    args.epsilon = (double)((const leat_layer_norm_options *)m->layer->options)->epsilon;
+    args.epsilon = (double)m->op->epsilon;
     args.mean = args.inverse = args.factors = NULL;
     return apply(m, LEAT_NET_layer_norm, &args, args.pixels);
 }
 
 /* Mean and inverse of every pixel again, sums per channel, then the gradient. */
-int leat_net_make_layer_norm_grad(const leat_net_maker *m)
+static int make_layer_norm_grad(const leat_net_maker *m)
 {
     leat_train_args args = norm_args(m, m->net->fixed);
     if (args.n < 0)
         return LEAT_E_NOMEM;
-    args.epsilon = (double)((const leat_layer_norm_options *)m->layer->options)->epsilon;
+    args.epsilon = (double)m->op->epsilon;
     args.mean = m->net->fixed;
     args.inverse = m->net->fixed + args.pixels;
     args.factors = NULL;
@@ -321,3 +321,30 @@ int leat_net_make_layer_norm_grad(const leat_net_maker *m)
         rc = leat_net_make_add_sums(m, &args, LEAT_SUMS_LAYER);
     return rc < 0 ? rc : apply(m, LEAT_NET_layer_norm_grad, &args, args.pixels);
 }
+
+/* --- the rows -------------------------------------------------------------------------------- */
+
+static int64_t channels(const leat_program_tensor *in, int64_t rows)
+{
+    (void)rows;
+    return leat_net_make_channels_of(&in->shape);
+}
+
+static int64_t pixels(const leat_program_tensor *in, int64_t rows)
+{
+    return in->n * rows / leat_net_make_channels_of(&in->shape);
+}
+
+const leat_net_prim leat_net_prim_conv = { .make = make_conv };
+const leat_net_prim leat_net_prim_dense = { .make = make_dense };
+const leat_net_prim leat_net_prim_conv_grad_data = { .make = make_conv_grad_data };
+const leat_net_prim leat_net_prim_dense_grad_data = { .make = make_dense_grad_data };
+const leat_net_prim leat_net_prim_conv_grad_weights = { .make = make_conv_grad_weights };
+const leat_net_prim leat_net_prim_dense_grad_weights = { .make = make_dense_grad_weights };
+const leat_net_prim leat_net_prim_norm = { .make = make_norm };
+const leat_net_prim leat_net_prim_norm_fixed = { .make = make_norm_fixed, .n_fixed = channels };
+const leat_net_prim leat_net_prim_norm_fixed_grad = { .make = make_norm_fixed_grad };
+const leat_net_prim leat_net_prim_norm_grad = { .make = make_norm_grad };
+const leat_net_prim leat_net_prim_layer_norm = { .make = make_layer_norm };
+const leat_net_prim leat_net_prim_layer_norm_grad = { .make = make_layer_norm_grad,
+                                                      .n_fixed = pixels };

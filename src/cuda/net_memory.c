@@ -275,9 +275,9 @@ static int open_class_weights(leat_net *net, leat_error *err)
 static int find_kernels(leat_net *net, leat_error *err)
 {
     static const char *const names[] = {
-#define NAME(name) "leat_train_" #name,
-        LEAT_NET_KERNEL_LIST(NAME)
-#undef NAME
+#define LEAT_TRAIN_KERNEL(name, type, call)           "leat_train_" #name,
+#define LEAT_TRAIN_BLOCKS(name, type, n_phases, call) "leat_train_" #name,
+#include "kernels/train_list.h"
     };
     int rc = leat_gpu_check(
         net->gpu, cudaLibraryLoadData(&net->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),

@@ -97,43 +97,17 @@ void leat_net_fuse(leat_program *p)
 
 /* --- the table ------------------------------------------------------------------------------- */
 
-typedef int make_fn(const leat_net_maker *m);
-
-static make_fn *const makers[LEAT_N_PRIMS] = {
-    [LEAT_PRIM_CONVERT] = leat_net_make_convert,
-    [LEAT_PRIM_CONV] = leat_net_make_conv,
-    [LEAT_PRIM_CONV_GRAD_DATA] = leat_net_make_conv_grad_data,
-    [LEAT_PRIM_CONV_GRAD_WEIGHTS] = leat_net_make_conv_grad_weights,
-    [LEAT_PRIM_DENSE] = leat_net_make_dense,
-    [LEAT_PRIM_DENSE_GRAD_DATA] = leat_net_make_dense_grad_data,
-    [LEAT_PRIM_DENSE_GRAD_WEIGHTS] = leat_net_make_dense_grad_weights,
-    [LEAT_PRIM_NORM] = leat_net_make_norm,
-    [LEAT_PRIM_NORM_FIXED] = leat_net_make_norm_fixed,
-    [LEAT_PRIM_NORM_GRAD] = leat_net_make_norm_grad,
-    [LEAT_PRIM_NORM_FIXED_GRAD] = leat_net_make_norm_fixed_grad,
-    [LEAT_PRIM_LAYER_NORM] = leat_net_make_layer_norm,
-    [LEAT_PRIM_LAYER_NORM_GRAD] = leat_net_make_layer_norm_grad,
-    [LEAT_PRIM_ACT] = leat_net_make_act,
-    [LEAT_PRIM_ACT_GRAD] = leat_net_make_act_grad,
-    [LEAT_PRIM_MAX_POOL] = leat_net_make_pool,
-    [LEAT_PRIM_MAX_POOL_GRAD] = leat_net_make_pool,
-    [LEAT_PRIM_AVG_POOL] = leat_net_make_pool,
-    [LEAT_PRIM_AVG_POOL_GRAD] = leat_net_make_pool,
-    [LEAT_PRIM_DROPOUT] = leat_net_make_dropout,
-    [LEAT_PRIM_SOFTMAX] = leat_net_make_softmax,
-    [LEAT_PRIM_SOFTMAX_GRAD] = leat_net_make_softmax,
-    [LEAT_PRIM_SUM] = leat_net_make_sum,
-    [LEAT_PRIM_SCALE] = leat_net_make_scale,
-    [LEAT_PRIM_JOIN] = leat_net_make_channels,
-    [LEAT_PRIM_PART] = leat_net_make_channels,
-    [LEAT_PRIM_LOSS] = leat_net_make_loss,
+const leat_net_prim *const leat_net_prims[LEAT_N_PRIMS] = {
+#define ROW(NAME, name, in_place) &leat_net_prim_##name,
+    LEAT_PRIM_LIST(ROW)
+#undef ROW
 };
 
 static int make(leat_net_maker *m, const leat_prim_op *op)
 {
     m->op = op;
     m->layer = op->layer >= 0 ? &m->net->model->layers[op->layer] : NULL;
-    const int rc = makers[op->prim](m);
+    const int rc = leat_net_prims[op->prim]->make(m);
     if (rc < 0 && m->layer && m->err) {
         const leat_error inner = *m->err;
         return leat_gpu_fail(m->err, rc, "%s: %.400s", m->layer->name, inner.message);

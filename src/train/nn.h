@@ -78,12 +78,15 @@ typedef struct leat_layer_cost {
 /* Activations that the op of a layer can compute with its own work. */
 typedef enum leat_fuse { LEAT_FUSE_NONE, LEAT_FUSE_RELU, LEAT_FUSE_ALL } leat_fuse;
 
+struct leat_export_onnx;
+
 typedef struct leat_layer {
     leat_kind kind; /* name as written in configs, help, options */
     size_t options_size;
-    bool merges;    /* it takes several inputs, `from: [a, b]`; others take one */
-    leat_fuse fuse; /* FUSE_ALL: its gradient op computes the activation's gradient too */
-    leat_act act;   /* the activation that the layer is; NONE: none */
+    bool merges;     /* it takes several inputs, `from: [a, b]`; others take one */
+    leat_fuse fuse;  /* FUSE_ALL: its gradient op computes the activation's gradient too */
+    leat_act act;    /* the activation that the layer is; NONE: none */
+    bool normalizes; /* its output has mean 0 and variance 1, before its learned scale and shift */
     /* Output shape from the shapes of n inputs, one sample; also checks options against them.
      * Returns LEAT_OK or LEAT_E_CONFIG with what is expected and what to do. */
     int (*shape)(const void *options, const leat_shape *in, int32_t n, leat_shape *out,
@@ -97,6 +100,9 @@ typedef struct leat_layer {
     /* Appends the primitives of layer i of the model to a program; see program.h. */
     int (*forward)(leat_program *program, int32_t i);
     int (*backward)(leat_program *program, int32_t i);
+    /* Adds layer i to an ONNX graph; in: names of its inputs, NULL at the end; see export_onnx.h. NULL: it cannot. */
+    void (*export_onnx)(struct leat_export_onnx *e, int32_t i, const char *const *in,
+                        const char *out);
 } leat_layer;
 
 /* Bytes of `rows` samples as float32. */

@@ -14,23 +14,12 @@ typedef struct piece {
 
 static bool in_place(const leat_program *p, leat_prim prim)
 {
-    switch (prim) {
-    case LEAT_PRIM_NORM_GRAD:
-        return !p->apart;
-    case LEAT_PRIM_NORM_FIXED:
-    case LEAT_PRIM_NORM_FIXED_GRAD:
-    case LEAT_PRIM_LAYER_NORM_GRAD:
-    case LEAT_PRIM_ACT:
-    case LEAT_PRIM_ACT_GRAD:
-    case LEAT_PRIM_DROPOUT:
-    case LEAT_PRIM_SOFTMAX:
-    case LEAT_PRIM_SOFTMAX_GRAD:
-    case LEAT_PRIM_SUM:
-    case LEAT_PRIM_SCALE:
-        return true;
-    default:
-        return false;
-    }
+    static const bool rows[] = {
+#define ROW(NAME, name, in_place) in_place,
+        LEAT_PRIM_LIST(ROW)
+#undef ROW
+    };
+    return rows[prim] && !(p->apart && prim == LEAT_PRIM_NORM_GRAD);
 }
 
 static void find_lives(leat_program *p)

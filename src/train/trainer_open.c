@@ -214,8 +214,7 @@ static bool begins_with_norm(const leat_model *model)
     int32_t i = 0;
     while (i < model->n_layers - 1 && model->layers[i].layer == &leat_layer_flatten)
         i++;
-    return model->layers[i].layer == &leat_layer_batch_norm ||
-           model->layers[i].layer == &leat_layer_layer_norm || leat_whiten_wanted(model);
+    return model->layers[i].layer->normalizes || leat_whiten_wanted(model);
 }
 
 /* uint8 is converted without scaling. */

@@ -57,7 +57,7 @@ static void in_bfloat16_nearly_so(void **state)
 static void no_primitive_is_left_out(void **state)
 {
     static const char *const names[] = {
-#define NAME(name) #name,
+#define NAME(NAME_, name, in_place) #name,
         LEAT_PRIM_LIST(NAME)
 #undef NAME
     };

@@ -102,9 +102,9 @@ const cuda_fake_kernel cuda_fake_kernels[] = {
 #undef LEAT_TRAIN_KERNEL
 #undef LEAT_TRAIN_BLOCKS
 #define LEAT_TRAIN_KERNEL(name, type, call)                                                        \
-    { "leat_" #name, sizeof(type), leat_##name##_thread, type##_pointers, 0 },
+    { "leat_train_" #name, sizeof(type), leat_train_##name##_thread, type##_pointers, 0 },
 #define LEAT_TRAIN_BLOCKS(name, type, n_phases, call)                                              \
-    { "leat_" #name, sizeof(type), leat_##name##_thread, type##_pointers, n_phases },
+    { "leat_train_" #name, sizeof(type), leat_train_##name##_thread, type##_pointers, n_phases },
 #include "cuda/kernels/train_list.h"
     { "leat_measure_add", sizeof(leat_measure_add_args), add_thread, add_pointers, 0 },
     { "leat_synthetic_work", sizeof(leat_synthetic_work_args), plant_thread, plant_pointers, 0 },

@@ -171,9 +171,9 @@ LEAT_HOST_DEVICE void leat_train_softmax_grad_pixel(const leat_train_args *a, in
 
 #endif
 
-LEAT_TRAIN_KERNEL(train_ingest, leat_train_ingest_args, leat_train_ingest_each)
-LEAT_TRAIN_KERNEL(train_each, leat_train_args, leat_train_each_eight)
-LEAT_TRAIN_KERNEL(train_dropout, leat_train_args, leat_train_dropout_eight)
-LEAT_TRAIN_KERNEL(train_channels, leat_train_args, leat_train_channels_one)
-LEAT_TRAIN_KERNEL(train_softmax, leat_train_args, leat_train_softmax_pixel)
-LEAT_TRAIN_KERNEL(train_softmax_grad, leat_train_args, leat_train_softmax_grad_pixel)
+LEAT_TRAIN_KERNEL(ingest, leat_train_ingest_args, leat_train_ingest_each)
+LEAT_TRAIN_KERNEL(each, leat_train_args, leat_train_each_eight)
+LEAT_TRAIN_KERNEL(dropout, leat_train_args, leat_train_dropout_eight)
+LEAT_TRAIN_KERNEL(channels, leat_train_args, leat_train_channels_one)
+LEAT_TRAIN_KERNEL(softmax, leat_train_args, leat_train_softmax_pixel)
+LEAT_TRAIN_KERNEL(softmax_grad, leat_train_args, leat_train_softmax_grad_pixel)

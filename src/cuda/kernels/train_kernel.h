@@ -93,7 +93,7 @@ typedef struct leat_train_place {
 #if defined(__CUDACC__)
 #define LEAT_TRAIN_KERNEL(name, type, call)                                                        \
     extern "C" __global__ void __launch_bounds__(LEAT_TRAIN_THREADS)                               \
-        leat_##name(const __grid_constant__ type args)                                             \
+        leat_train_##name(const __grid_constant__ type args)                                       \
     {                                                                                              \
         for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < args.n;               \
              i += (int64_t)gridDim.x * blockDim.x)                                                 \
@@ -101,7 +101,7 @@ typedef struct leat_train_place {
     }
 #define LEAT_TRAIN_BLOCKS(name, type, n_phases, call)                                              \
     extern "C" __global__ void __launch_bounds__(LEAT_TRAIN_THREADS)                               \
-        leat_##name(const __grid_constant__ type args)                                             \
+        leat_train_##name(const __grid_constant__ type args)                                       \
     {                                                                                              \
         __shared__ __align__(16) unsigned char shared[LEAT_TRAIN_SHARED];                          \
         for (int32_t phase = 0; phase < (n_phases); phase++) {                                     \
@@ -113,7 +113,7 @@ typedef struct leat_train_place {
     }
 #elif defined(LEAT_KERNELS_ON_HOST)
 #define LEAT_TRAIN_KERNEL(name, type, call)                                                        \
-    static void leat_##name##_thread(const void *all)                                              \
+    static void leat_train_##name##_thread(const void *all)                                        \
     {                                                                                              \
         const type *const args = (const type *)all;                                                \
         for (int64_t i =                                                                           \
@@ -122,7 +122,7 @@ typedef struct leat_train_place {
             call(args, i);                                                                         \
     }
 #define LEAT_TRAIN_BLOCKS(name, type, n_phases, call)                                              \
-    static void leat_##name##_thread(const void *all)                                              \
+    static void leat_train_##name##_thread(const void *all)                                        \
     {                                                                                              \
         const leat_train_place at = { (int32_t)cuda_fake_at.thread_x, cuda_fake_at.phase,          \
                                       cuda_fake_at.block_x, cuda_fake_at.block_y,                  \

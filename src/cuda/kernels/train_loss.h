@@ -277,6 +277,6 @@ LEAT_HOST_DEVICE void leat_train_loss_finish_block(const leat_train_args *a,
 
 #endif
 
-LEAT_TRAIN_BLOCKS(train_loss, leat_train_args, LEAT_LOSS_PHASES, leat_train_loss_block)
-LEAT_TRAIN_BLOCKS(train_loss_finish, leat_train_args, LEAT_LOSS_FINISH_PHASES,
+LEAT_TRAIN_BLOCKS(loss, leat_train_args, LEAT_LOSS_PHASES, leat_train_loss_block)
+LEAT_TRAIN_BLOCKS(loss_finish, leat_train_args, LEAT_LOSS_FINISH_PHASES,
                   leat_train_loss_finish_block)

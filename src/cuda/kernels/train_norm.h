@@ -320,12 +320,12 @@ LEAT_HOST_DEVICE void leat_train_layer_norm_grad_pixel(const leat_train_args *a,
 
 #endif
 
-LEAT_TRAIN_BLOCKS(train_channel_sums, leat_train_args, LEAT_SUMS_PHASES, leat_train_sums_block)
-LEAT_TRAIN_BLOCKS(train_channel_finish, leat_train_args, LEAT_SUMS_FINISH_PHASES,
+LEAT_TRAIN_BLOCKS(channel_sums, leat_train_args, LEAT_SUMS_PHASES, leat_train_sums_block)
+LEAT_TRAIN_BLOCKS(channel_finish, leat_train_args, LEAT_SUMS_FINISH_PHASES,
                   leat_train_sums_finish_block)
-LEAT_TRAIN_KERNEL(train_norm_fix, leat_train_args, leat_train_norm_fix_one)
-LEAT_TRAIN_KERNEL(train_norm_running, leat_train_args, leat_train_norm_running_one)
-LEAT_TRAIN_KERNEL(train_norm, leat_train_args, leat_train_norm_eight)
-LEAT_TRAIN_KERNEL(train_norm_grad, leat_train_args, leat_train_norm_grad_eight)
-LEAT_TRAIN_KERNEL(train_layer_norm, leat_train_args, leat_train_layer_norm_pixel)
-LEAT_TRAIN_KERNEL(train_layer_norm_grad, leat_train_args, leat_train_layer_norm_grad_pixel)
+LEAT_TRAIN_KERNEL(norm_fix, leat_train_args, leat_train_norm_fix_one)
+LEAT_TRAIN_KERNEL(norm_running, leat_train_args, leat_train_norm_running_one)
+LEAT_TRAIN_KERNEL(norm, leat_train_args, leat_train_norm_eight)
+LEAT_TRAIN_KERNEL(norm_grad, leat_train_args, leat_train_norm_grad_eight)
+LEAT_TRAIN_KERNEL(layer_norm, leat_train_args, leat_train_layer_norm_pixel)
+LEAT_TRAIN_KERNEL(layer_norm_grad, leat_train_args, leat_train_layer_norm_grad_pixel)

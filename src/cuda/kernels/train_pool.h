@@ -159,7 +159,7 @@ LEAT_HOST_DEVICE void leat_train_avg_pool_grad_one(const leat_train_args *a, int
 
 #endif
 
-LEAT_TRAIN_KERNEL(train_max_pool, leat_train_args, leat_train_max_pool_one)
-LEAT_TRAIN_KERNEL(train_max_pool_grad, leat_train_args, leat_train_max_pool_grad_one)
-LEAT_TRAIN_KERNEL(train_avg_pool, leat_train_args, leat_train_avg_pool_one)
-LEAT_TRAIN_KERNEL(train_avg_pool_grad, leat_train_args, leat_train_avg_pool_grad_one)
+LEAT_TRAIN_KERNEL(max_pool, leat_train_args, leat_train_max_pool_one)
+LEAT_TRAIN_KERNEL(max_pool_grad, leat_train_args, leat_train_max_pool_grad_one)
+LEAT_TRAIN_KERNEL(avg_pool, leat_train_args, leat_train_avg_pool_one)
+LEAT_TRAIN_KERNEL(avg_pool_grad, leat_train_args, leat_train_avg_pool_grad_one)

@@ -313,14 +313,12 @@ LEAT_HOST_DEVICE void leat_train_mix_one(const leat_train_update_args *a, int64_
 
 #endif
 
-LEAT_TRAIN_BLOCKS(train_pack_all, leat_train_update_args, 1, leat_train_pack_block)
-LEAT_TRAIN_BLOCKS(train_unpack_all, leat_train_update_args, 1, leat_train_unpack_block)
-LEAT_TRAIN_KERNEL(train_arena, leat_train_update_args, leat_train_arena_eight)
-LEAT_TRAIN_BLOCKS(train_squares, leat_train_update_args, LEAT_TREE_PHASES, leat_train_squares_block)
-LEAT_TRAIN_BLOCKS(train_clip, leat_train_update_args, LEAT_TREE_PHASES, leat_train_clip_block)
-LEAT_TRAIN_BLOCKS(train_update, leat_train_update_args, LEAT_TREE_PHASES + 1,
-                  leat_train_update_block)
-LEAT_TRAIN_BLOCKS(train_momentum, leat_train_update_args, LEAT_TREE_PHASES,
-                  leat_train_momentum_block)
-LEAT_TRAIN_BLOCKS(train_unit, leat_train_update_args, LEAT_TREE_PHASES + 1, leat_train_unit_block)
-LEAT_TRAIN_KERNEL(train_mix, leat_train_update_args, leat_train_mix_one)
+LEAT_TRAIN_BLOCKS(pack_all, leat_train_update_args, 1, leat_train_pack_block)
+LEAT_TRAIN_BLOCKS(unpack_all, leat_train_update_args, 1, leat_train_unpack_block)
+LEAT_TRAIN_KERNEL(arena, leat_train_update_args, leat_train_arena_eight)
+LEAT_TRAIN_BLOCKS(squares, leat_train_update_args, LEAT_TREE_PHASES, leat_train_squares_block)
+LEAT_TRAIN_BLOCKS(clip, leat_train_update_args, LEAT_TREE_PHASES, leat_train_clip_block)
+LEAT_TRAIN_BLOCKS(update, leat_train_update_args, LEAT_TREE_PHASES + 1, leat_train_update_block)
+LEAT_TRAIN_BLOCKS(momentum, leat_train_update_args, LEAT_TREE_PHASES, leat_train_momentum_block)
+LEAT_TRAIN_BLOCKS(unit, leat_train_update_args, LEAT_TREE_PHASES + 1, leat_train_unit_block)
+LEAT_TRAIN_KERNEL(mix, leat_train_update_args, leat_train_mix_one)

@@ -128,7 +128,7 @@ enum { FLOAT_PIXELS = 1024 }; /* pixels whose sums may be float */
 
 /* --- forward --------------------------------------------------------------------------------- */
 
-int leat_cpu_norm_run(const leat_cpu_call *call)
+static int add_statistics(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     float *sum = leat_cpu_room(call, 3), *squares = leat_cpu_room(call, 4);
@@ -196,7 +196,7 @@ static bool move_running(leat_net *net, const leat_model_layer *l, int64_t c, do
 }
 
 /* Mean and variance over all shards; the running ones; factors for finish(). */
-void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op)
+static void combine_statistics(leat_net *net, const leat_prim_op *op)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
     const leat_batch_norm_options *o = l->options;
@@ -240,7 +240,7 @@ static int normalise(const norm *o, const leat_cpu_norm_factors *f)
     return LEAT_OK;
 }
 
-int leat_cpu_norm_finish(const leat_cpu_call *call)
+static int apply_statistics(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const leat_cpu_norm_factors f = factors_of(o.saved);
@@ -254,7 +254,7 @@ static double fixed_deviation(const leat_cpu_call *call, size_t c)
     return sqrt((double)leat_cpu_weight(call, VARIANCE)[c] + (double)o->epsilon);
 }
 
-int leat_cpu_norm_fixed(const leat_cpu_call *call)
+static int norm_fixed(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     float *center = leat_cpu_room(call, 3), *factor = leat_cpu_room(call, 4);
@@ -296,7 +296,7 @@ static const float *before_act(const norm *o, const piece *p, const float *x, co
     return dz;
 }
 
-int leat_cpu_norm_grad_run(const leat_cpu_call *call)
+static int add_gradients(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const leat_cpu_norm_factors f = factors_of(o.saved);
@@ -322,7 +322,7 @@ int leat_cpu_norm_grad_run(const leat_cpu_call *call)
 }
 
 /* The gradients of scale and shift go to shard 0; those of the others stay 0. */
-void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op)
+static void combine_gradients(leat_net *net, const leat_prim_op *op)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
     leat_cpu_saved *s = &net->saved[op->saved];
@@ -353,7 +353,7 @@ void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op)
 }
 
 /* out[0] holds dz. */
-int leat_cpu_norm_grad_finish(const leat_cpu_call *call)
+static int apply_gradients(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const leat_cpu_norm_factors f = grad_factors_of(o.saved);
@@ -424,7 +424,7 @@ static void fixed_data(const norm *o)
     }
 }
 
-int leat_cpu_norm_fixed_grad(const leat_cpu_call *call)
+static int norm_fixed_grad(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     if (call->op->in[1] >= 0)
@@ -448,12 +448,7 @@ static void pixel_statistics(const float *x, size_t n, double epsilon, double *m
     *inverse = 1 / sqrt(squares / (double)n + epsilon);
 }
 
-static double epsilon_of(const leat_cpu_call *call)
-{
-    return (double)((const leat_layer_norm_options *)call->layer->options)->epsilon;
-}
-
-int leat_cpu_layer_norm(const leat_cpu_call *call)
+static int layer_norm(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const float *scale = leat_cpu_weight(call, SCALE), *shift = leat_cpu_weight(call, SHIFT);
@@ -462,7 +457,7 @@ int leat_cpu_layer_norm(const leat_cpu_call *call)
         float *y = out_piece(&o, &p, 1);
         for (size_t i = 0; i < p.n * o.n; i += o.n) {
             double mean, inverse;
-            pixel_statistics(x + i, o.n, epsilon_of(call), &mean, &inverse);
+            pixel_statistics(x + i, o.n, (double)call->op->epsilon, &mean, &inverse);
             for (size_t c = 0; c < o.n; c++)
                 y[i + c] = (x[i + c] - (float)mean) * (float)inverse * scale[c] + shift[c];
         }
@@ -494,7 +489,7 @@ static void layer_norm_grad_pixel(const float *x, const float *dy, const float *
     }
 }
 
-int leat_cpu_layer_norm_grad(const leat_cpu_call *call)
+static int layer_norm_grad(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
@@ -507,8 +502,15 @@ int leat_cpu_layer_norm_grad(const leat_cpu_call *call)
         float *dx = out_piece(&o, &p, 2);
         for (size_t i = 0; i < p.n * o.n; i += o.n)
             layer_norm_grad_pixel(x + i, dy + i, leat_cpu_weight(call, SCALE), o.n,
-                                  epsilon_of(call), dx + i, dscale, dshift);
+                                  (double)call->op->epsilon, dx + i, dscale, dshift);
         put_piece(&o, &p, dx);
     }
     return LEAT_OK;
 }
+
+const leat_cpu_prim leat_cpu_prim_norm = { add_statistics, combine_statistics, apply_statistics };
+const leat_cpu_prim leat_cpu_prim_norm_fixed = { .run = norm_fixed };
+const leat_cpu_prim leat_cpu_prim_norm_fixed_grad = { .run = norm_fixed_grad };
+const leat_cpu_prim leat_cpu_prim_norm_grad = { add_gradients, combine_gradients, apply_gradients };
+const leat_cpu_prim leat_cpu_prim_layer_norm = { .run = layer_norm };
+const leat_cpu_prim leat_cpu_prim_layer_norm_grad = { .run = layer_norm_grad };

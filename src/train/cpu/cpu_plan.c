@@ -272,7 +272,7 @@ static int find_segments(leat_cpu_program *p, leat_error *err)
         return leat_cpu_no_memory(err, 0);
     p->segments[p->n_segments++] = (leat_cpu_segment){ 0, -1 };
     for (int32_t i = 0; i < program->n_ops; i++) {
-        const bool meets = leat_cpu_prims[program->ops[i].prim].combine;
+        const bool meets = leat_cpu_prims[program->ops[i].prim]->combine;
         if (meets)
             p->segments[p->n_segments - 1].meets = i;
         else if (program->ops[i].prim == LEAT_PRIM_LOSS && !leat_model_ends(program->model))

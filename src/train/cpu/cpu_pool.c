@@ -87,7 +87,7 @@ static void max_windows(const pool *p, int64_t row, int64_t oy, float *y, int32_
     }
 }
 
-int leat_cpu_max_pool(const leat_cpu_call *call)
+static int max_pool(const leat_cpu_call *call)
 {
     const pool p = pool_of(call, false);
     int32_t *places = (int32_t *)(void *)leat_cpu_room(call, PLACES);
@@ -126,7 +126,7 @@ static const float *window_grads(const pool *p, size_t at)
                            leat_cpu_room(p->call, OUT));
 }
 
-int leat_cpu_max_pool_grad(const leat_cpu_call *call)
+static int max_pool_grad(const leat_cpu_call *call)
 {
     const pool p = pool_of(call, true);
     const size_t step = (size_t)p.s->stride[1] * p.n;
@@ -162,7 +162,7 @@ static void divide(const pool *p, int64_t oy, const float *x, float *y)
     }
 }
 
-int leat_cpu_avg_pool(const leat_cpu_call *call)
+static int avg_pool(const leat_cpu_call *call)
 {
     const pool p = pool_of(call, false);
     const size_t step = (size_t)p.s->stride[1] * p.n;
@@ -180,7 +180,7 @@ int leat_cpu_avg_pool(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
-int leat_cpu_avg_pool_grad(const leat_cpu_call *call)
+static int avg_pool_grad(const leat_cpu_call *call)
 {
     const pool p = pool_of(call, true);
     const size_t step = (size_t)p.s->stride[1] * p.n;
@@ -198,3 +198,8 @@ int leat_cpu_avg_pool_grad(const leat_cpu_call *call)
     }
     return LEAT_OK;
 }
+
+const leat_cpu_prim leat_cpu_prim_max_pool = { .run = max_pool };
+const leat_cpu_prim leat_cpu_prim_max_pool_grad = { .run = max_pool_grad };
+const leat_cpu_prim leat_cpu_prim_avg_pool = { .run = avg_pool };
+const leat_cpu_prim leat_cpu_prim_avg_pool_grad = { .run = avg_pool_grad };

@@ -296,33 +296,20 @@ static int loss(const leat_cpu_call *call)
 
 /* --- the table ------------------------------------------------------------------------------- */
 
-const leat_cpu_prim leat_cpu_prims[LEAT_N_PRIMS] = {
-    [LEAT_PRIM_CONVERT] = { .run = convert },
-    [LEAT_PRIM_CONV] = { .run = leat_cpu_conv },
-    [LEAT_PRIM_CONV_GRAD_DATA] = { .run = leat_cpu_conv_grad_data },
-    [LEAT_PRIM_CONV_GRAD_WEIGHTS] = { .run = leat_cpu_conv_grad_weights },
-    [LEAT_PRIM_DENSE] = { .run = leat_cpu_dense },
-    [LEAT_PRIM_DENSE_GRAD_DATA] = { .run = leat_cpu_dense_grad_data },
-    [LEAT_PRIM_DENSE_GRAD_WEIGHTS] = { .run = leat_cpu_dense_grad_weights },
-    [LEAT_PRIM_NORM] = { leat_cpu_norm_run, leat_cpu_norm_combine, leat_cpu_norm_finish },
-    [LEAT_PRIM_NORM_FIXED] = { .run = leat_cpu_norm_fixed },
-    [LEAT_PRIM_NORM_FIXED_GRAD] = { .run = leat_cpu_norm_fixed_grad },
-    [LEAT_PRIM_NORM_GRAD] = { leat_cpu_norm_grad_run, leat_cpu_norm_grad_combine,
-                              leat_cpu_norm_grad_finish },
-    [LEAT_PRIM_LAYER_NORM] = { .run = leat_cpu_layer_norm },
-    [LEAT_PRIM_LAYER_NORM_GRAD] = { .run = leat_cpu_layer_norm_grad },
-    [LEAT_PRIM_ACT] = { .run = act },
-    [LEAT_PRIM_ACT_GRAD] = { .run = act_grad },
-    [LEAT_PRIM_MAX_POOL] = { .run = leat_cpu_max_pool },
-    [LEAT_PRIM_MAX_POOL_GRAD] = { .run = leat_cpu_max_pool_grad },
-    [LEAT_PRIM_AVG_POOL] = { .run = leat_cpu_avg_pool },
-    [LEAT_PRIM_AVG_POOL_GRAD] = { .run = leat_cpu_avg_pool_grad },
-    [LEAT_PRIM_DROPOUT] = { .run = dropout },
-    [LEAT_PRIM_SOFTMAX] = { .run = softmax },
-    [LEAT_PRIM_SOFTMAX_GRAD] = { .run = softmax },
-    [LEAT_PRIM_SUM] = { .run = sum },
-    [LEAT_PRIM_SCALE] = { .run = scale },
-    [LEAT_PRIM_JOIN] = { .run = join },
-    [LEAT_PRIM_PART] = { .run = part },
-    [LEAT_PRIM_LOSS] = { .run = loss },
+const leat_cpu_prim leat_cpu_prim_convert = { .run = convert };
+const leat_cpu_prim leat_cpu_prim_act = { .run = act };
+const leat_cpu_prim leat_cpu_prim_act_grad = { .run = act_grad };
+const leat_cpu_prim leat_cpu_prim_dropout = { .run = dropout };
+const leat_cpu_prim leat_cpu_prim_softmax = { .run = softmax };
+const leat_cpu_prim leat_cpu_prim_softmax_grad = { .run = softmax };
+const leat_cpu_prim leat_cpu_prim_sum = { .run = sum };
+const leat_cpu_prim leat_cpu_prim_scale = { .run = scale };
+const leat_cpu_prim leat_cpu_prim_join = { .run = join };
+const leat_cpu_prim leat_cpu_prim_part = { .run = part };
+const leat_cpu_prim leat_cpu_prim_loss = { .run = loss };
+
+const leat_cpu_prim *const leat_cpu_prims[LEAT_N_PRIMS] = {
+#define ROW(NAME, name, in_place) &leat_cpu_prim_##name,
+    LEAT_PRIM_LIST(ROW)
+#undef ROW
 };

@@ -16,7 +16,7 @@ static const leat_cpu_pack *packed(const leat_cpu_call *call)
                               leat_dn_conv_weights(call->primitive));
 }
 
-int leat_cpu_conv(const leat_cpu_call *call)
+static int conv(const leat_cpu_call *call)
 {
     const leat_cpu_pack *pack = packed(call);
     const float *bias = pack->norm >= 0             ? pack->bias
@@ -35,7 +35,7 @@ int leat_cpu_conv(const leat_cpu_call *call)
     return leat_dn_conv_run(call->primitive, call->thread, &args, call->err);
 }
 
-int leat_cpu_conv_grad_data(const leat_cpu_call *call)
+static int conv_grad_data(const leat_cpu_call *call)
 {
     const leat_dn_conv_args args = { .dst = call->in[0],
                                      .weights = packed(call)->data,
@@ -62,7 +62,7 @@ static void bias_grad(const leat_cpu_call *call, size_t n_channels)
     }
 }
 
-int leat_cpu_conv_grad_weights(const leat_cpu_call *call)
+static int conv_grad_weights(const leat_cpu_call *call)
 {
     if (!call->primitive) { /* the weight is frozen */
         bias_grad(call, (size_t)call->layer->out.dims[2]);
@@ -99,7 +99,7 @@ static int run_product(const leat_cpu_call *call, const void *a, const void *b, 
                                call->net->scratch[call->thread].dn, call->err);
 }
 
-int leat_cpu_dense(const leat_cpu_call *call)
+static int dense(const leat_cpu_call *call)
 {
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
@@ -120,7 +120,7 @@ int leat_cpu_dense(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
-int leat_cpu_dense_grad_data(const leat_cpu_call *call)
+static int dense_grad_data(const leat_cpu_call *call)
 {
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     const leat_prim_type type = call->out_spec[0]->type;
@@ -134,7 +134,7 @@ int leat_cpu_dense_grad_data(const leat_cpu_call *call)
     return rc;
 }
 
-int leat_cpu_dense_grad_weights(const leat_cpu_call *call)
+static int dense_grad_weights(const leat_cpu_call *call)
 {
     const int64_t n_in = call->layer->in.dims[0], n_out = call->layer->out.dims[0];
     bias_grad(call, (size_t)n_out);
@@ -145,3 +145,10 @@ int leat_cpu_dense_grad_weights(const leat_cpu_call *call)
     return leat_dn_matmul(true, false, n_in, n_out, call->rows, whole(call, 1), whole(call, 0),
                           leat_cpu_gradient(call, WEIGHT), call->err);
 }
+
+const leat_cpu_prim leat_cpu_prim_conv = { .run = conv };
+const leat_cpu_prim leat_cpu_prim_conv_grad_data = { .run = conv_grad_data };
+const leat_cpu_prim leat_cpu_prim_conv_grad_weights = { .run = conv_grad_weights };
+const leat_cpu_prim leat_cpu_prim_dense = { .run = dense };
+const leat_cpu_prim leat_cpu_prim_dense_grad_data = { .run = dense_grad_data };
+const leat_cpu_prim leat_cpu_prim_dense_grad_weights = { .run = dense_grad_weights };

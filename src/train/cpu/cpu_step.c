@@ -125,7 +125,7 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
     }
     for (int32_t i = now->first; i < end; i++) {
         set_op(&call, i);
-        const leat_cpu_prim *prim = &leat_cpu_prims[call.op->prim];
+        const leat_cpu_prim *prim = leat_cpu_prims[call.op->prim];
         const bool second = i == now->first && met;
         const int rc = second ? prim->finish(&call) : prim->run(&call);
         if (rc < 0)
@@ -155,7 +155,7 @@ static void end_segment(void *owner)
         return;
     const leat_prim_op *op = &p->program->ops[meets];
     if (all_well(net))
-        leat_cpu_prims[op->prim].combine(net, op);
+        leat_cpu_prims[op->prim]->combine(net, op);
     net->segment++;
 }
 

@@ -168,7 +168,11 @@ typedef struct leat_cpu_prim {
     int (*finish)(const leat_cpu_call *call);
 } leat_cpu_prim;
 
-extern const leat_cpu_prim leat_cpu_prims[LEAT_N_PRIMS];
+/* Each row is in the file that has its functions. */
+#define LEAT_CPU_PRIM_DECLARE(NAME, name, in_place) extern const leat_cpu_prim leat_cpu_prim_##name;
+LEAT_PRIM_LIST(LEAT_CPU_PRIM_DECLARE)
+#undef LEAT_CPU_PRIM_DECLARE
+extern const leat_cpu_prim *const leat_cpu_prims[LEAT_N_PRIMS];
 
 /* --- helpers of primitives ------------------------------------------------------------------- */
 
@@ -195,27 +199,6 @@ float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
 
 /* Adds the losses of the shard's rows to its sums, and writes the gradient unless NULL. */
 void leat_cpu_loss_sums(const leat_cpu_call *call, const float *logits, float *grad);
-
-int leat_cpu_conv(const leat_cpu_call *call);
-int leat_cpu_conv_grad_data(const leat_cpu_call *call);
-int leat_cpu_conv_grad_weights(const leat_cpu_call *call);
-int leat_cpu_dense(const leat_cpu_call *call);
-int leat_cpu_dense_grad_data(const leat_cpu_call *call);
-int leat_cpu_dense_grad_weights(const leat_cpu_call *call);
-int leat_cpu_norm_run(const leat_cpu_call *call);
-void leat_cpu_norm_combine(leat_net *net, const leat_prim_op *op);
-int leat_cpu_norm_finish(const leat_cpu_call *call);
-int leat_cpu_norm_fixed(const leat_cpu_call *call);
-int leat_cpu_norm_fixed_grad(const leat_cpu_call *call);
-int leat_cpu_norm_grad_run(const leat_cpu_call *call);
-void leat_cpu_norm_grad_combine(leat_net *net, const leat_prim_op *op);
-int leat_cpu_norm_grad_finish(const leat_cpu_call *call);
-int leat_cpu_layer_norm(const leat_cpu_call *call);
-int leat_cpu_layer_norm_grad(const leat_cpu_call *call);
-int leat_cpu_max_pool(const leat_cpu_call *call);
-int leat_cpu_max_pool_grad(const leat_cpu_call *call);
-int leat_cpu_avg_pool(const leat_cpu_call *call);
-int leat_cpu_avg_pool_grad(const leat_cpu_call *call);
 
 /* --- cpu_step.c ------------------------------------------------------------------------------ */
 

@@ -2,6 +2,7 @@
  *
  * activation: relu and the other rows of LEAT_ACT_LIST, one layer each. Usually the op of the layer before
  * computes them (leat_program_fuse). */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 typedef struct activation_options {
@@ -60,6 +61,62 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+/* x * sigmoid(x); x/2 * (1 + erf(x / sqrt(2))): opset 17 has neither. */
+static void export_silu(leat_export_onnx *e, const leat_model_layer *l, const char *in,
+                        const char *out)
+{
+    char part[LEAT_EXPORT_ONNX_NAME];
+    snprintf(part, sizeof part, "%s.sigmoid", l->name);
+    leat_export_onnx_node1(e, "Sigmoid", in, part);
+    leat_export_onnx_node(e, "Mul", (const char *const[]){ in, part, NULL }, out, NULL, 0);
+}
+
+static void export_gelu(leat_export_onnx *e, const leat_model_layer *l, const char *in,
+                        const char *out)
+{
+    static const float values[] = { 0.70710678f, 1.0f, 0.5f };
+    char c[3][LEAT_EXPORT_ONNX_NAME], t[4][LEAT_EXPORT_ONNX_NAME];
+    for (int k = 0; k < 3; k++) {
+        snprintf(c[k], LEAT_EXPORT_ONNX_NAME, "%s.c%d", l->name, k);
+        leat_export_onnx_scalar(e, c[k], values[k]);
+    }
+    for (int k = 0; k < 4; k++)
+        snprintf(t[k], LEAT_EXPORT_ONNX_NAME, "%s.t%d", l->name, k);
+    leat_export_onnx_node(e, "Mul", (const char *const[]){ in, c[0], NULL }, t[0], NULL, 0);
+    leat_export_onnx_node1(e, "Erf", t[0], t[1]);
+    leat_export_onnx_node(e, "Add", (const char *const[]){ t[1], c[1], NULL }, t[2], NULL, 0);
+    leat_export_onnx_node(e, "Mul", (const char *const[]){ in, c[2], NULL }, t[3], NULL, 0);
+    leat_export_onnx_node(e, "Mul", (const char *const[]){ t[2], t[3], NULL }, out, NULL, 0);
+}
+
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    const leat_model_layer *const l = leat_export_onnx_layer(e, i);
+    const leat_onnx_attribute slope[] = { LEAT_ONNX_F("alpha", leat_layer_act_slope(l)) };
+    switch (l->layer->act) {
+    case LEAT_ACT_relu:
+        leat_export_onnx_node1(e, "Relu", in[0], out);
+        break;
+    case LEAT_ACT_sigmoid:
+        leat_export_onnx_node1(e, "Sigmoid", in[0], out);
+        break;
+    case LEAT_ACT_tanh:
+        leat_export_onnx_node1(e, "Tanh", in[0], out);
+        break;
+    case LEAT_ACT_leaky_relu:
+        leat_export_onnx_node(e, "LeakyRelu", in, out, slope, 1);
+        break;
+    case LEAT_ACT_silu:
+        export_silu(e, l, in[0], out);
+        break;
+    case LEAT_ACT_gelu:
+        export_gelu(e, l, in[0], out);
+        break;
+    default:
+        leat_export_onnx_refuse(e, i);
+    }
+}
+
 #define LAYER(name, from, help)                                                                    \
     const leat_layer leat_layer_##name = {                                                         \
         .kind = { #name, help,                                                                     \
@@ -69,5 +126,6 @@ static int backward(leat_program *p, int32_t i)
         .shape = leat_layer_same_shape,                                                            \
         .forward = forward,                                                                        \
         .backward = backward,                                                                      \
+        .export_onnx = export_onnx,                                                                \
     };
 LEAT_ACT_LIST(LAYER)

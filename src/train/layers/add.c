@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * add: the sum of several inputs of one shape; with `from: [a, b]` a residual connection. */
+#include "train/export_onnx.h"
 #include "train/nn_text.h"
 #include "train/program.h"
 
@@ -43,6 +44,12 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    (void)i;
+    leat_export_onnx_node(e, "Sum", in, out, NULL, 0);
+}
+
 const leat_layer leat_layer_add = {
     .kind = { "add", "the sum of several inputs (residual connections)", leat_layer_no_options },
     .options_size = sizeof(leat_layer_common),
@@ -51,4 +58,5 @@ const leat_layer leat_layer_add = {
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * avg_pool: the mean of each window, per channel; pixels outside the image do not count. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 const leat_option leat_pool_table[] = {
@@ -78,10 +79,30 @@ static int backward(leat_program *p, int32_t i)
     return leat_pool_backward(p, i, LEAT_PRIM_AVG_POOL_GRAD, &s);
 }
 
+void leat_pool_export_onnx(leat_export_onnx *e, int32_t i, const char *type, const char *const *in,
+                           const char *out)
+{
+    const leat_model_layer *l = leat_export_onnx_layer(e, i);
+    leat_sliding s;
+    if (leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL) < 0)
+        return;
+    const int64_t pads[] = { s.pad_low[0], s.pad_low[1], s.pad_high[0], s.pad_high[1] };
+    const leat_onnx_attribute attributes[] = { LEAT_ONNX_IS("kernel_shape", s.size, 2),
+                                               LEAT_ONNX_IS("pads", pads, 4),
+                                               LEAT_ONNX_IS("strides", s.stride, 2) };
+    leat_export_onnx_node(e, type, in, out, attributes, 3);
+}
+
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    leat_pool_export_onnx(e, i, "AveragePool", in, out);
+}
+
 const leat_layer leat_layer_avg_pool = {
     .kind = { "avg_pool", "the mean of each window", leat_pool_table },
     .options_size = sizeof(leat_pool_options),
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

@@ -4,6 +4,7 @@
  * and variance are those of the batch's rows (the variance divides by their number), and
  * running = momentum * running + (1 - momentum) * batch; evaluation uses the running ones. Where those are frozen,
  * training uses and keeps them, too. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 static const leat_option options[] = {
@@ -107,6 +108,19 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    const leat_batch_norm_options *o = leat_export_onnx_layer(e, i)->options;
+    const leat_onnx_attribute attributes[] = { LEAT_ONNX_F("epsilon", o->epsilon) };
+    char names[4][LEAT_EXPORT_ONNX_NAME];
+    for (int k = 0; k < 4; k++)
+        leat_export_onnx_vector(e, i, k, names[k]);
+    leat_export_onnx_node(
+        e, "BatchNormalization",
+        (const char *const[]){ in[0], names[0], names[1], names[2], names[3], NULL }, out,
+        attributes, 1);
+}
+
 const leat_layer leat_layer_batch_norm = {
     .kind = { "batch_norm",
               "normalize each channel to mean 0 and variance 1, then apply a learned scale and "
@@ -114,9 +128,11 @@ const leat_layer leat_layer_batch_norm = {
               options },
     .options_size = sizeof(leat_batch_norm_options),
     .fuse = LEAT_FUSE_ALL,
+    .normalizes = true,
     .shape = shape,
     .params = params,
     .cost = cost,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

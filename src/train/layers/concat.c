@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * concat: the channels of several inputs side by side. */
+#include "train/export_onnx.h"
 #include "train/nn_text.h"
 #include "train/program.h"
 
@@ -71,6 +72,13 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    const leat_onnx_attribute axis[] = { LEAT_ONNX_I("axis", 1) };
+    (void)i;
+    leat_export_onnx_node(e, "Concat", in, out, axis, 1);
+}
+
 const leat_layer leat_layer_concat = {
     .kind = { "concat", "the channels of several inputs side by side", leat_layer_no_options },
     .options_size = sizeof(leat_layer_common),
@@ -78,4 +86,5 @@ const leat_layer leat_layer_concat = {
     .shape = shape,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

@@ -2,6 +2,7 @@
  *
  * conv2d: slides `filters` learned windows over an image (cross-correlation, as everywhere). With groups,
  * each group of filters reads its own part of the channels; groups = channels is a depthwise convolution. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 static const leat_option options[] = {
@@ -138,6 +139,28 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    const leat_model_layer *l = leat_export_onnx_layer(e, i);
+    const leat_conv2d_options *o = l->options;
+    char weight[LEAT_EXPORT_ONNX_NAME], bias[LEAT_EXPORT_ONNX_NAME] = "";
+    leat_sliding s;
+    if (leat_conv2d_sliding(o, &l->in, &s, NULL) < 0)
+        return;
+    const int64_t pads[] = { s.pad_low[0], s.pad_low[1], s.pad_high[0], s.pad_high[1] };
+    const leat_onnx_attribute attributes[] = { LEAT_ONNX_IS("dilations", s.dilation, 2),
+                                               LEAT_ONNX_I("group", o->groups),
+                                               LEAT_ONNX_IS("kernel_shape", s.size, 2),
+                                               LEAT_ONNX_IS("pads", pads, 4),
+                                               LEAT_ONNX_IS("strides", s.stride, 2) };
+    leat_export_onnx_conv_weight(e, i, 0, weight);
+    if (l->n_params > 1)
+        leat_export_onnx_vector(e, i, 1, bias);
+    leat_export_onnx_node(e, "Conv",
+                          (const char *const[]){ in[0], weight, *bias ? bias : NULL, NULL }, out,
+                          attributes, 5);
+}
+
 const leat_layer leat_layer_conv2d = {
     .kind = { "conv2d", "convolution over an image", options },
     .options_size = sizeof(leat_conv2d_options),
@@ -147,4 +170,5 @@ const leat_layer leat_layer_conv2d = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * dense: y = x W + b. */
+#include "train/export_onnx.h"
 #include "train/nn_text.h"
 #include "train/program.h"
 
@@ -76,6 +77,16 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    char weight[LEAT_EXPORT_ONNX_NAME], bias[LEAT_EXPORT_ONNX_NAME] = "";
+    leat_export_onnx_vector(e, i, 0, weight);
+    if (leat_export_onnx_layer(e, i)->n_params > 1)
+        leat_export_onnx_vector(e, i, 1, bias);
+    leat_export_onnx_node(
+        e, "Gemm", (const char *const[]){ in[0], weight, *bias ? bias : NULL, NULL }, out, NULL, 0);
+}
+
 const leat_layer leat_layer_dense = {
     .kind = { "dense", "weighted sums of all inputs", options },
     .options_size = sizeof(leat_dense_options),
@@ -85,4 +96,5 @@ const leat_layer leat_layer_dense = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

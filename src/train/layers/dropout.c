@@ -2,6 +2,7 @@
  *
  * dropout: in training, makes each value 0 with probability `rate` and divides the others by
  * 1 - rate; in evaluation, nothing. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 static const leat_option options[] = { LEAT_OPTION_F32(leat_dropout_options, rate, "0.5", 0, 0.99,
@@ -29,10 +30,17 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    (void)i;
+    leat_export_onnx_node1(e, "Identity", in[0], out);
+}
+
 const leat_layer leat_layer_dropout = {
     .kind = { "dropout", "set random values to 0 while training", options },
     .options_size = sizeof(leat_dropout_options),
     .shape = leat_layer_same_shape,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

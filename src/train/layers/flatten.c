@@ -2,6 +2,7 @@
  *
  * flatten: turns an image into a vector, height outermost, channels innermost. Images already have this
  * order, so nothing is computed. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 typedef struct common_only {
@@ -53,6 +54,17 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+/* Our rows of an image have its channels innermost. */
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    const leat_model_layer *l = leat_export_onnx_layer(e, i);
+    char last[LEAT_EXPORT_ONNX_NAME];
+    snprintf(last, sizeof last, "%s.nhwc", l->name);
+    if (l->in.rank == 3)
+        leat_export_onnx_transpose(e, in[0], last, true);
+    leat_export_onnx_node1(e, "Flatten", l->in.rank == 3 ? last : in[0], out);
+}
+
 const leat_layer leat_layer_flatten = {
     .kind = { "flatten", "an image as a vector", leat_layer_no_options },
     .options_size = sizeof(leat_layer_common),
@@ -60,4 +72,5 @@ const leat_layer leat_layer_flatten = {
     .cost = cost,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

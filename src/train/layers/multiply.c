@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * multiply: multiplies by a constant. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 static const leat_option options[] = { LEAT_OPTION_F32(leat_multiply_options, factor, NULL, -1e6,
@@ -27,10 +28,20 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    char factor[LEAT_EXPORT_ONNX_NAME];
+    snprintf(factor, sizeof factor, "%s.factor", leat_export_onnx_layer(e, i)->name);
+    leat_export_onnx_scalar(
+        e, factor, ((const leat_multiply_options *)leat_export_onnx_layer(e, i)->options)->factor);
+    leat_export_onnx_node(e, "Mul", (const char *const[]){ in[0], factor, NULL }, out, NULL, 0);
+}
+
 const leat_layer leat_layer_multiply = {
     .kind = { "multiply", "multiply by a constant", options },
     .options_size = sizeof(leat_multiply_options),
     .shape = leat_layer_same_shape,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };

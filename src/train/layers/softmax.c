@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * softmax: exp(x) / sum of exp(x) over the channels. Losses that need it include it. */
+#include "train/export_onnx.h"
 #include "train/program.h"
 
 static int forward(leat_program *p, int32_t i)
@@ -20,6 +21,13 @@ static int backward(leat_program *p, int32_t i)
     return LEAT_OK;
 }
 
+static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+{
+    const leat_onnx_attribute axis[] = { LEAT_ONNX_I("axis", 1) };
+    (void)i;
+    leat_export_onnx_node(e, "Softmax", in, out, axis, 1);
+}
+
 const leat_layer leat_layer_softmax = {
     .kind = { "softmax", "shares of exp(x) over the channels (softmax_cross_entropy includes it)",
               leat_layer_no_options },
@@ -27,4 +35,5 @@ const leat_layer leat_layer_softmax = {
     .shape = leat_layer_same_shape,
     .forward = forward,
     .backward = backward,
+    .export_onnx = export_onnx,
 };
