@@ -57,6 +57,9 @@ typedef struct leat_strings {
     leat_string values[LEAT_OPTION_STRINGS_MAX];
 } leat_strings;
 
+/* Training on a GPU reads this option, too. */
+#define LEAT_OPTION_ON_GPU 1u
+
 /* One option. `initial` is the text that a user would write; NULL means that the option is required.
  * A bare scalar or list sets the first row of a table: `batch: 128` is `batch: {size: 128}`. */
 typedef struct leat_option {
@@ -67,12 +70,19 @@ typedef struct leat_option {
     double low, high;           /* inclusive, for numbers and for each value of a list */
     const char *const *choices; /* NULL-terminated: ENUM; I64, BYTES: words allowed too */
     const char *help;           /* one line, lower case, no full stop; units named */
+    uint32_t flags;             /* 0; losses and optimisers of leat itself: LEAT_OPTION_ON_GPU */
 } leat_option;
 
 #define LEAT_OPTION_ROW(struct_, field, type_, initial_, low_, high_, choices_, help_)             \
     {                                                                                              \
 #field, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial_, low_, high_,         \
-            choices_, help_                                                                        \
+            choices_, help_, 0                                                                     \
+    }
+/* A row whose option is not called as its field. */
+#define LEAT_OPTION_NAMED(name_, struct_, field, type_, initial_, low_, high_, help_)              \
+    {                                                                                              \
+        name_, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial_, low_, high_, NULL,    \
+            help_, 0                                                                               \
     }
 /* Rows with the field's name as the option's name. `initial` is a string, NULL = required. low and high do not
  * limit words. */
@@ -104,7 +114,7 @@ typedef struct leat_option {
     LEAT_OPTION_ROW(s, field, NODE, initial, 0, 0, NULL, help)
 #define LEAT_OPTION_END                                                                            \
     {                                                                                              \
-        NULL, LEAT_OPTION_TYPE_END, 0, NULL, 0, 0, NULL, NULL                                      \
+        NULL, LEAT_OPTION_TYPE_END, 0, NULL, 0, 0, NULL, NULL, 0                                   \
     }
 
 /* Sets every field of `options` to its initial value, and required options to 0 or empty. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * net_choose.c: which losses and optimisers have a form on the device, and which of their options it reads. An
- * option that is not in these lists is refused at open, so that a new one cannot be passed over in silence. */
+ * net_choose.c: which losses and optimisers have a form on the device. An option that has no mark LEAT_OPTION_ON_GPU
+ * is refused at open. */
 #include <string.h>
 
 #include "net_cuda.h"
@@ -9,32 +9,16 @@
 typedef struct known {
     const char *name;
     int32_t number;
-    const char *options; /* each between spaces */
 } known;
 
-static const known losses[] = {
-    { "softmax_cross_entropy", LEAT_LOSS_SOFTMAX, " label_smoothing class_weights " },
-    { "binary_cross_entropy", LEAT_LOSS_BINARY, " with_logits label_smoothing positive_weight " },
-    { "mean_squared_error", LEAT_LOSS_SQUARED, "" },
-    { 0 }
-};
+static const known losses[] = { { "softmax_cross_entropy", LEAT_LOSS_SOFTMAX },
+                                { "binary_cross_entropy", LEAT_LOSS_BINARY },
+                                { "mean_squared_error", LEAT_LOSS_SQUARED },
+                                { 0 } };
 
-#define ADAM_OPTIONS " learning_rate beta1 beta2 epsilon weight_decay "
-static const known optimizers[] = {
-    { "sgd", LEAT_OPTIM_SGD, " learning_rate momentum weight_decay nesterov decoupled " },
-    { "adam", LEAT_OPTIM_ADAM, ADAM_OPTIONS },
-    { "adamw", LEAT_OPTIM_ADAMW, ADAM_OPTIONS },
-    { "lars", LEAT_OPTIM_LARS, " learning_rate momentum weight_decay trust " },
-    { "muon", LEAT_OPTIM_MUON, ADAM_OPTIONS "momentum nesterov iterations vector_rate " },
-    { 0 }
-};
-
-static bool reads(const known *one, const char *option)
-{
-    char word[64];
-    snprintf(word, sizeof word, " %s ", option);
-    return strstr(one->options, word) != NULL;
-}
+static const known optimizers[] = { { "sgd", LEAT_OPTIM_SGD },     { "adam", LEAT_OPTIM_ADAM },
+                                    { "adamw", LEAT_OPTIM_ADAMW }, { "lars", LEAT_OPTIM_LARS },
+                                    { "muon", LEAT_OPTIM_MUON },   { 0 } };
 
 /* what: "loss" or "optimizer". */
 static int find(const known *list, const char *what, const leat_kind *kind, int32_t *number,
@@ -47,7 +31,7 @@ static int find(const known *list, const char *what, const leat_kind *kind, int3
                              "%s '%s' does not run on a GPU yet: use another one, or device: cpu",
                              what, kind->name);
     for (const leat_option *row = kind->options; row && row->name; row++)
-        if (!reads(list, row->name))
+        if (!(row->flags & LEAT_OPTION_ON_GPU))
             return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
                                  "%s '%s' has the option '%s', which a GPU does not read yet: use "
                                  "another one, or device: cpu",

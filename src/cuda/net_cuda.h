@@ -25,6 +25,7 @@
 #include "gpu.h"
 #include "kernels/train_list.h"
 #include "train/losses.h"
+#include "train/optimizers.h"
 #include "train/program.h"
 #include "train_lib.h"
 

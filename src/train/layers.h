@@ -33,29 +33,16 @@ LEAT_ACT_LIST(LEAT_ACT_DECLARE)
 
 /* The last rows of every layer's table; `type` is its options struct. */
 #define LEAT_LAYER_COMMON(type)                                                                    \
-    { "name",                                                                                      \
-      LEAT_OPTION_TYPE_STRING,                                                                     \
-      offsetof(type, base.name),                                                                   \
-      "",                                                                                          \
-      0,                                                                                           \
-      0,                                                                                           \
-      NULL,                                                                                        \
-      "used in `from` of other layers and in files of weights; default: INDEX.KIND" },             \
-        { "from",                                                                                  \
-          LEAT_OPTION_TYPE_NODE,                                                                   \
-          offsetof(type, base.from),                                                               \
-          "",                                                                                      \
-          0,                                                                                       \
-          0,                                                                                       \
-          NULL,                                                                                    \
-          "name of the layer whose output it reads, or `input`; a list where a layer takes "       \
-          "several; "                                                                              \
-          "default: the layer before" },                                                           \
-    {                                                                                              \
-        "device", LEAT_OPTION_TYPE_STRING, offsetof(type, base.device), "", 0, 0, NULL,            \
-            "where it is computed, if not on `train.device`: cpu, cuda:N, sim:NAME; "              \
-            "`leat train --summary` counts what then crosses between devices"                      \
-    }
+    LEAT_OPTION_NAMED("name", type, base.name, STRING, "", 0, 0,                                   \
+                      "used in `from` of other layers and in files of weights; default: "          \
+                      "INDEX.KIND"),                                                               \
+        LEAT_OPTION_NAMED("from", type, base.from, NODE, "", 0, 0,                                 \
+                          "name of the layer whose output it reads, or `input`; a list where a "   \
+                          "layer takes several; default: the layer before"),                       \
+        LEAT_OPTION_NAMED("device", type, base.device, STRING, "", 0, 0,                           \
+                          "where it is computed, if not on `train.device`: cpu, cuda:N, "          \
+                          "sim:NAME; `leat train --summary` counts what then crosses between "     \
+                          "devices")
 
 typedef struct leat_dense_options {
     leat_layer_common base;

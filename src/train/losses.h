@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * losses.h: the lists of losses and optimisers, and helpers that losses share. */
+ * losses.h: the list of losses, their options, and helpers that they share. */
 #ifndef LEAT_LOSSES_H
 #define LEAT_LOSSES_H
 
@@ -21,28 +21,10 @@ int leat_loss_check_values(const char *loss, const leat_shape *outputs, const le
 /* softmax_cross_entropy.c: the first of the largest of n values. */
 int64_t leat_loss_largest(const float *x, int64_t n);
 
-/* X(name): leat_optimizer_<name> in src/train/optimizers/<name>.c */
-#define LEAT_OPTIMIZER_LIST(X)                                                                     \
-    X(sgd)                                                                                         \
-    X(adam)                                                                                        \
-    X(adamw)                                                                                       \
-    X(lars)                                                                                        \
-    X(muon)
-
 #define LEAT_LOSS_DECLARE(name) extern const leat_loss leat_loss_##name;
 LEAT_LOSS_LIST(LEAT_LOSS_DECLARE)
 #undef LEAT_LOSS_DECLARE
-#define LEAT_OPTIMIZER_DECLARE(name) extern const leat_optimizer leat_optimizer_##name;
-LEAT_OPTIMIZER_LIST(LEAT_OPTIMIZER_DECLARE)
-#undef LEAT_OPTIMIZER_DECLARE
-
-/* A row of an optimiser's table for a field of leat_rate_options, which its struct calls `base`. */
-#define LEAT_RATE_OPTION(type, field, initial, low, high, help)                                    \
-    {                                                                                              \
-#field, LEAT_OPTION_TYPE_F32, offsetof(type, base.field), initial, low, high, NULL, help   \
-    }
-
-/* The options of losses and optimisers, for backends. */
+/* The options of losses, for backends. */
 typedef struct leat_softmax_options {
     float label_smoothing;
     const leat_node *class_weights;
@@ -53,32 +35,6 @@ typedef struct leat_binary_options {
     int32_t with_logits;
     float label_smoothing, positive_weight;
 } leat_binary_options;
-
-typedef struct leat_sgd_options {
-    leat_rate_options base;
-    float momentum;
-    int32_t nesterov, decoupled;
-} leat_sgd_options;
-
-typedef struct leat_adam_options {
-    leat_rate_options base;
-    float beta1, beta2, epsilon;
-} leat_adam_options;
-
-typedef struct leat_lars_options {
-    leat_rate_options base;
-    float momentum, trust;
-} leat_lars_options;
-
-typedef struct leat_muon_options {
-    union {
-        leat_rate_options base;
-        leat_adam_options adam;
-    };
-    float momentum, vector_rate;
-    int32_t nesterov;
-    int64_t iterations;
-} leat_muon_options;
 
 /* i-th element of a target of any type. */
 static inline int64_t leat_target_i64(const leat_view *target, int64_t i)

@@ -108,6 +108,14 @@ typedef struct leat_layer {
 /* Bytes of `rows` samples as float32. */
 double leat_layer_bytes(const leat_shape *shape, int64_t rows);
 
+/* An option of a loss or an optimiser that the kernels of a GPU read, too. Training there refuses options without
+ * that mark, so that a new one cannot be passed over in silence. */
+#define LEAT_GPU_OPTION(struct_, field, type_, initial, low, high, help)                           \
+    {                                                                                              \
+#field, LEAT_OPTION_TYPE_##type_, offsetof(struct_, field), initial, low, high, NULL,      \
+            help, LEAT_OPTION_ON_GPU                                                               \
+    }
+
 /* --- losses ---------------------------------------------------------------------------------- */
 
 /* Outputs and targets of rows of a batch, for the loss. Host memory. */

@@ -2,6 +2,7 @@
  *
  * nn_list.c: the lists of layers, losses, optimisers and backends. */
 #include "losses.h"
+#include "optimizers.h"
 #include "program.h"
 
 #include <string.h>

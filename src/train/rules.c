@@ -121,7 +121,7 @@ int leat_rules_freeze(leat_model *model, const leat_node *owner, const leat_stri
 static int read_factor(const leat_node *node, float *out, leat_error *err)
 {
     static const leat_option row = {
-        "multipliers", LEAT_OPTION_TYPE_F32, 0, "1", 0, 1e6, NULL, ""
+        "multipliers", LEAT_OPTION_TYPE_F32, 0, "1", 0, 1e6, NULL, "", 0
     };
     if (node->kind != LEAT_NODE_SCALAR)
         return leat_node_fail(node, err, LEAT_E_CONFIG, "train.multipliers: '%.80s' needs a number",

@@ -34,22 +34,10 @@ struct leat_schedule {
 static const char *const units[] = { "epochs", "steps", NULL };
 
 #define COMMON(type)                                                                               \
-    { "warmup",                                                                                    \
-      LEAT_OPTION_TYPE_F64,                                                                        \
-      offsetof(type, base.warmup),                                                                 \
-      "0",                                                                                         \
-      0,                                                                                           \
-      1e12,                                                                                        \
-      NULL,                                                                                        \
-      "length of the warm-up: the rate grows linearly, then the schedule begins" },                \
-        { "length",                                                                                \
-          LEAT_OPTION_TYPE_F64,                                                                    \
-          offsetof(type, base.length),                                                             \
-          "0",                                                                                     \
-          0,                                                                                       \
-          1e12,                                                                                    \
-          NULL,                                                                                    \
-          "length of the schedule, warm-up included; 0: the whole run" },                          \
+    LEAT_OPTION_NAMED("warmup", type, base.warmup, F64, "0", 0, 1e12,                              \
+                      "length of the warm-up: the rate grows linearly, then the schedule begins"), \
+        LEAT_OPTION_NAMED("length", type, base.length, F64, "0", 0, 1e12,                          \
+                          "length of the schedule, warm-up included; 0: the whole run"),           \
         { "unit",                                                                                  \
           LEAT_OPTION_TYPE_ENUM,                                                                   \
           offsetof(type, base.unit),                                                               \
@@ -57,7 +45,8 @@ static const char *const units[] = { "epochs", "steps", NULL };
           0,                                                                                       \
           0,                                                                                       \
           units,                                                                                   \
-          "unit of the lengths; a step is one update of the weights" },                            \
+          "unit of the lengths; a step is one update of the weights",                              \
+          0 },                                                                                     \
         LEAT_OPTION_END
 
 /* --- the schedules --------------------------------------------------------------------------- */

@@ -7,7 +7,7 @@
 
 #include "base/cpu.h"
 #include "train/cpu/cpu_loops.h"
-#include "train/losses.h"
+#include "train/optimizers.h"
 
 enum { N = 48, STEPS = 10 };
 

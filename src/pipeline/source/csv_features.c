@@ -24,9 +24,10 @@ static const leat_option table[] = {
     LEAT_OPTION_ENUM(feature_options, type, "float32", types, "type of its values"),
     LEAT_OPTION_STRINGS(feature_options, classes, "[]",
                         "names in the file for the labels 0, 1, ...; the feature is then int64"),
-    /* No macro: `default` is a keyword of C. */
-    { "default", LEAT_OPTION_TYPE_STRING, offsetof(feature_options, missing), "", 0, 0, NULL,
-      "value for fields that are empty or listed in `na`; default: such records are bad" },
+    /* `default` is a keyword of C. */
+    LEAT_OPTION_NAMED(
+        "default", feature_options, missing, STRING, "", 0, 0,
+        "value for fields that are empty or listed in `na`; default: such records are bad"),
     LEAT_OPTION_END
 };
 

@@ -40,11 +40,12 @@ static const leat_option feature_table[] = {
         feature_options, shape, "",
         "dimensions of int64 and float features, [] for a scalar; -1 as the first one: it "
         "varies between records; default: as many values as in the first record"),
-    /* No macro: `default` is a keyword of C. */
-    { "default", LEAT_OPTION_TYPE_STRING, offsetof(feature_options, missing), "", 0, 0, NULL,
-      "number that fills the feature, or its bytes, if a record lacks it; needs a type, and a "
-      "shape "
-      "unless it is a scalar or bytes" },
+    /* `default` is a keyword of C. */
+    LEAT_OPTION_NAMED(
+        "default", feature_options, missing, STRING, "", 0, 0,
+        "number that fills the feature, or its bytes, if a record lacks it; needs a type, and a "
+        "shape "
+        "unless it is a scalar or bytes"),
     LEAT_OPTION_I64_OR(feature_options, value, "only", 0, INT32_MAX, values,
                        "which value of a list of bytes, counted from 0; only: the list has one"),
     LEAT_OPTION_END

@@ -9,11 +9,11 @@
 #include "train/losses.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_BOOL(leat_binary_options, with_logits, "true",
-                     "true: the model ends without sigmoid; false: with one"),
-    LEAT_OPTION_F32(leat_binary_options, label_smoothing, "0", 0, 1,
+    LEAT_GPU_OPTION(leat_binary_options, with_logits, BOOL, "true", 0, 1,
+                    "true: the model ends without sigmoid; false: with one"),
+    LEAT_GPU_OPTION(leat_binary_options, label_smoothing, F32, "0", 0, 1,
                     "share of the target that is moved to 1/2"),
-    LEAT_OPTION_F32(leat_binary_options, positive_weight, "1", 0, 1e9,
+    LEAT_GPU_OPTION(leat_binary_options, positive_weight, F32, "1", 0, 1e9,
                     "factor of the loss of positive targets"),
     LEAT_OPTION_END
 };

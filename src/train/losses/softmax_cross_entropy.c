@@ -16,17 +16,17 @@
 #include "train/nn_text.h"
 
 static const leat_option options[] = {
-    LEAT_OPTION_F32(leat_softmax_options, label_smoothing, "0", 0, 1,
+    LEAT_GPU_OPTION(leat_softmax_options, label_smoothing, F32, "0", 0, 1,
                     "share of the target that is spread evenly over all classes"),
-    LEAT_OPTION_NODE(leat_softmax_options, class_weights, "",
-                     "list of one factor of the loss per class; default: all 1"),
+    LEAT_GPU_OPTION(leat_softmax_options, class_weights, NODE, "", 0, 0,
+                    "list of one factor of the loss per class; default: all 1"),
     LEAT_OPTION_END
 };
 
 static int read_weights(leat_softmax_options *o, int64_t n, leat_error *err)
 {
     static const leat_option row = {
-        "class_weights", LEAT_OPTION_TYPE_F32, 0, "1", 0, 1e9, NULL, ""
+        "class_weights", LEAT_OPTION_TYPE_F32, 0, "1", 0, 1e9, NULL, "", 0
     };
     const leat_node *list = o->class_weights;
     if (list->kind != LEAT_NODE_LIST || leat_node_count(list) != (size_t)n)

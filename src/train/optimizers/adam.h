@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "train/cpu/cpu_loops.h"
-#include "train/losses.h"
+#include "train/optimizers.h"
 
 typedef struct leat_adam_loop_rates {
     double learning_rate;
@@ -32,12 +32,9 @@ static inline void leat_adam_loop(const leat_adam_options *opts, const leat_upda
     leat_cpu_loops_get()->adam(&how, weight, grad, mean, square, n);
 }
 
-/* Rows of an option tables of structs that begin with leat_adam_options. */
+/* Rows of option tables of structs that begin with leat_adam_options. */
 #define LEAT_ADAM_ROW(field, initial, low, high, help)                                             \
-    {                                                                                              \
-#field, LEAT_OPTION_TYPE_F32, offsetof(leat_adam_options, field), initial, low, high,      \
-            NULL, help                                                                             \
-    }
+    LEAT_GPU_OPTION(leat_adam_options, field, F32, initial, low, high, help)
 #define LEAT_ADAM_BETAS                                                                            \
     LEAT_ADAM_ROW(beta1, "0.9", 0, 0.999999, "decay of the running mean"),                         \
         LEAT_ADAM_ROW(beta2, "0.999", 0, 0.999999, "decay of the running mean square"),            \

@@ -4,15 +4,15 @@
  *   rate = learning_rate * trust * |w| / (|g| + weight_decay * |w|), norms of the whole parameter
  *   v = momentum * v + rate * (g + weight_decay * w); w -= v
  * Parameters of rank 0 and 1 (biases, scales), and those whose |w| or |g| is 0, use learning_rate itself. */
-#include "train/losses.h"
+#include "train/optimizers.h"
 
 static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_lars_options, learning_rate, "1", 0, 1e6, "step size"),
-    LEAT_OPTION_F32(leat_lars_options, momentum, "0.9", 0, 1,
+    LEAT_GPU_OPTION(leat_lars_options, momentum, F32, "0.9", 0, 1,
                     "share of the last step added to the next"),
     LEAT_RATE_OPTION(leat_lars_options, weight_decay, "0", 0, 1e6,
                      "L2 penalty: this times the weight is added to its gradient"),
-    LEAT_OPTION_F32(leat_lars_options, trust, "0.001", 0, 1e6,
+    LEAT_GPU_OPTION(leat_lars_options, trust, F32, "0.001", 0, 1e6,
                     "norm of a step divided by the norm of the parameter, at rate 1"),
     LEAT_OPTION_END
 };

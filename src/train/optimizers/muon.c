@@ -15,13 +15,14 @@
 
 static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_muon_options, learning_rate, "0.02", 0, 1e6, "step size"),
-    LEAT_OPTION_F32(leat_muon_options, momentum, "0.95", 0, 1, "share of the average that stays"),
-    LEAT_OPTION_BOOL(leat_muon_options, nesterov, "true", "use Nesterov momentum"),
-    LEAT_OPTION_I64(leat_muon_options, iterations, "5", 1, 100,
+    LEAT_GPU_OPTION(leat_muon_options, momentum, F32, "0.95", 0, 1,
+                    "share of the average that stays"),
+    LEAT_GPU_OPTION(leat_muon_options, nesterov, BOOL, "true", 0, 1, "use Nesterov momentum"),
+    LEAT_GPU_OPTION(leat_muon_options, iterations, I64, "5", 1, 100,
                     "steps of the iteration to an orthogonal matrix"),
     LEAT_RATE_OPTION(leat_muon_options, weight_decay, "0", 0, 1e6,
                      "each step subtracts this times the learning rate times the weight"),
-    LEAT_OPTION_F32(leat_muon_options, vector_rate, "0.015", 0, 1e6,
+    LEAT_GPU_OPTION(leat_muon_options, vector_rate, F32, "0.015", 0, 1e6,
                     "factor of the learning rate for biases and scales, which adamw updates"),
     LEAT_ADAM_BETAS,
     LEAT_OPTION_END

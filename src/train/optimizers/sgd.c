@@ -4,17 +4,17 @@
  *   g += weight_decay * w; v = momentum * v + g; w -= learning_rate * (nesterov ? g + momentum * v : v)
  * With `decoupled`, weight decay is no part of g: w -= learning_rate * weight_decay * w comes first
  * (Loshchilov and Hutter, "Decoupled Weight Decay Regularization", 2019). */
-#include "train/losses.h"
+#include "train/optimizers.h"
 
 static const leat_option options[] = {
     LEAT_RATE_OPTION(leat_sgd_options, learning_rate, "0.01", 0, 1e6, "step size"),
-    LEAT_OPTION_F32(leat_sgd_options, momentum, "0", 0, 1,
+    LEAT_GPU_OPTION(leat_sgd_options, momentum, F32, "0", 0, 1,
                     "share of the last step added to the next"),
     LEAT_RATE_OPTION(leat_sgd_options, weight_decay, "0", 0, 1e6,
                      "L2 penalty: this times the weight is added to its gradient"),
-    LEAT_OPTION_BOOL(leat_sgd_options, nesterov, "false", "use Nesterov momentum"),
-    LEAT_OPTION_BOOL(leat_sgd_options, decoupled, "false",
-                     "weight decay shrinks the weight directly, not through the momentum"),
+    LEAT_GPU_OPTION(leat_sgd_options, nesterov, BOOL, "false", 0, 1, "use Nesterov momentum"),
+    LEAT_GPU_OPTION(leat_sgd_options, decoupled, BOOL, "false", 0, 1,
+                    "weight decay shrinks the weight directly, not through the momentum"),
     LEAT_OPTION_END
 };
 
