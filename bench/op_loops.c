@@ -21,7 +21,7 @@ typedef struct data {
     uint8_t out[ROWS * VALUES];
     float floats[ROWS * VALUES], float_out[ROWS * VALUES];
     leat_affine affine;
-    leat_axis down, across;
+    leat_dsp_axis down, across;
 } data;
 
 typedef struct arm_arg {
@@ -61,7 +61,7 @@ static int64_t add_u8(void *arg)
 static int64_t mix_rows(void *arg)
 {
     const arm_arg *a = arg;
-    const leat_axis *down = &a->d->down;
+    const leat_dsp_axis *down = &a->d->down;
     for (int32_t y = 0; y < ROWS; y++)
         a->dsp->mix_rows(a->d->row, a->d->pixels + (size_t)down->start[y] * WIDE * CHANNELS,
                          WIDE * CHANNELS, WIDE * CHANNELS, down->weights + y * down->stride,

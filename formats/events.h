@@ -45,7 +45,7 @@ void leat_event_writer_close(leat_event_writer **writer);
 enum { LEAT_EVENT_SCALAR, LEAT_EVENT_IMAGE, LEAT_EVENT_START };
 
 /* Pointers are valid until the next call with the reader. */
-typedef struct leat_event {
+typedef struct leat_summary_value {
     int kind; /* START: what came before is void from `step` on; it has no tag */
     int64_t step;
     double wall_s;
@@ -53,7 +53,7 @@ typedef struct leat_event {
     float value;          /* of a scalar */
     const uint8_t *image; /* encoded */
     size_t image_size;
-} leat_event;
+} leat_summary_value;
 
 typedef struct leat_event_reader leat_event_reader;
 
@@ -64,7 +64,8 @@ int leat_event_reader_open(leat_event_reader **out, const char *path, leat_forma
 /* Reads the next scalar, image or start, in the order of the file; skips all else.
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_END; LEAT_FORMAT_BAD with the place: damaged, or cut as the file of a
  *          run that is still writing can be; _IO; _NOMEM */
-int leat_event_reader_next(leat_event_reader *reader, leat_event *out, leat_format_error *err);
+int leat_event_reader_next(leat_event_reader *reader, leat_summary_value *out,
+                           leat_format_error *err);
 
 void leat_event_reader_close(leat_event_reader **reader);
 

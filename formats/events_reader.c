@@ -79,7 +79,7 @@ int leat_event_reader_open(leat_event_reader **out, const char *path, leat_forma
 }
 
 /* Fills *out from a value of a summary; 0: it is neither scalar nor image. */
-static int take(const Leat__Summary__Value *value, leat_event *out)
+static int take(const Leat__Summary__Value *value, leat_summary_value *out)
 {
     out->tag = value->tag;
     if (value->value_case == LEAT__SUMMARY__VALUE__VALUE_SIMPLE_VALUE) {
@@ -95,12 +95,13 @@ static int take(const Leat__Summary__Value *value, leat_event *out)
     return 1;
 }
 
-int leat_event_reader_next(leat_event_reader *reader, leat_event *out, leat_format_error *err)
+int leat_event_reader_next(leat_event_reader *reader, leat_summary_value *out,
+                           leat_format_error *err)
 {
     for (;;) {
         const Leat__Event *const event = reader->event;
         if (event) {
-            *out = (leat_event){ .step = event->step, .wall_s = event->wall_time };
+            *out = (leat_summary_value){ .step = event->step, .wall_s = event->wall_time };
             if (event->what_case == LEAT__EVENT__WHAT_SUMMARY)
                 while (reader->next < event->summary->n_value)
                     if (take(event->summary->value[reader->next++], out))

@@ -237,7 +237,7 @@ static const leat_model_param *param_of(const leat_net *net, int32_t layer, int3
     return &net->model->params[net->model->layers[layer].first_param + param];
 }
 
-static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
+static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
                      leat_error *err)
 {
     const leat_model_param *const p = param_of(net, layer, param);
@@ -247,7 +247,7 @@ static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot
                   : move(net, to, arena + p->at, p->n * sizeof *to, cudaMemcpyDeviceToHost, err);
 }
 
-static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
+static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
                       const float *from, leat_error *err)
 {
     const leat_model_param *const p = param_of(net, layer, param);
@@ -260,7 +260,8 @@ static int cuda_write(leat_net *net, int32_t layer, int32_t param, leat_slot slo
 }
 
 /* Behind the steps enqueued before; graphs hold the addresses of arenas, so values move. */
-static int both(leat_net *net, leat_slot a, leat_slot b, int32_t mode, float share, leat_error *err)
+static int both(leat_net *net, leat_param_slot a, leat_param_slot b, int32_t mode, float share,
+                leat_error *err)
 {
     float *x, *y;
     int rc = leat_net_use(net, err);
@@ -274,12 +275,13 @@ static int both(leat_net *net, leat_slot a, leat_slot b, int32_t mode, float sha
     return rc == LEAT_OK && !net->stream ? leat_gpu_stream_sync(net->own, err) : rc;
 }
 
-static int cuda_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
+static int cuda_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+                      leat_error *err)
 {
     return both(net, to, from, share == 1 ? LEAT_ARENA_COPY : LEAT_ARENA_BLEND, (float)share, err);
 }
 
-static int cuda_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
+static int cuda_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
 {
     return both(net, a, b, LEAT_ARENA_SWAP, 0, err);
 }

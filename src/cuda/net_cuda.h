@@ -184,7 +184,7 @@ void leat_net_close(leat_net *net);
 /* The pack of a parameter, NULL: it has none. */
 const leat_train_pack *leat_net_pack_of(const leat_net *net, int32_t param);
 /* The arena of a slot, made at its first use. */
-int leat_net_slot(leat_net *net, leat_slot slot, float **out, leat_error *err);
+int leat_net_slot(leat_net *net, leat_param_slot slot, float **out, leat_error *err);
 /* Makes the shared workspace at least so large. */
 int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err);
 

@@ -59,7 +59,7 @@ int leat_net_put(leat_net *net, void *to, const void *from, size_t bytes, const 
     return leat_gpu_check(net->gpu, rc, what, err);
 }
 
-int leat_net_slot(leat_net *net, leat_slot slot, float **out, leat_error *err)
+int leat_net_slot(leat_net *net, leat_param_slot slot, float **out, leat_error *err)
 {
     int rc = LEAT_OK;
     if (!net->slots[slot]) {
@@ -306,7 +306,7 @@ static int open_arenas(leat_net *net, leat_error *err)
     float *arena;
     int rc = LEAT_OK;
     for (int i = 0; i <= net->model->optimizer->n_states && rc == LEAT_OK; i++)
-        rc = leat_net_slot(net, (leat_slot)i, &arena, err);
+        rc = leat_net_slot(net, (leat_param_slot)i, &arena, err);
     if (rc == LEAT_OK)
         rc = leat_net_take(net, bytes, "gradients", &net->grads, err);
     if (rc == LEAT_OK && net->model->accumulate > 1)

@@ -124,7 +124,7 @@ static int no_weights(leat_error *err)
         "a simulated device computes nothing, so it has no weights to save or restore");
 }
 
-static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
+static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
                     leat_error *err)
 {
     (void)net;
@@ -135,15 +135,16 @@ static int sim_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
     return no_weights(err);
 }
 
-static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
-                     leat_error *err)
+static int sim_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+                     const float *from, leat_error *err)
 {
     (void)from;
     return sim_read(net, layer, param, slot, NULL, err);
 }
 
 /* There are no weights to average: a run with averages is simulated without them. */
-static int sim_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
+static int sim_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+                     leat_error *err)
 {
     (void)net;
     (void)to;
@@ -153,7 +154,7 @@ static int sim_blend(leat_net *net, leat_slot to, leat_slot from, double share, 
     return LEAT_OK;
 }
 
-static int sim_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
+static int sim_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
 {
     return sim_blend(net, a, b, 1, err);
 }

@@ -82,7 +82,7 @@ int leat_param_file_open(const leat_model *model, unsigned slots, leat_param_fil
             leat_param_tensor *row = &out->rows[out->n];
             if (!is_kept(p, slots, slot))
                 continue;
-            *row = (leat_param_tensor){ p->layer, p->index, (leat_slot)slot, "" };
+            *row = (leat_param_tensor){ p->layer, p->index, (leat_param_slot)slot, "" };
             name_of(model, row);
             out->tensors[out->n++] = describe(&p->spec->shape, row->name);
         }

@@ -103,6 +103,15 @@ plant_call src/pipeline/order/upward.c build_call 'order may not call src/pipeli
 plant_call src/pipeline/run/across.c build_call 'run may not call src/pipeline/build'
 plant_call src/train/inside.c order_call 'src/train may not call src/pipeline/order'
 plant_call src/pipeline/order/public.c leat_batch_release 'order may not call src/pipeline/run'
+n=$((n + 3))
+printf 'typedef struct leat_thing {\n    int x;\n} leat_thing;\n' | tee "$tree/src/base/thing.h" >"$tree/src/ops/other.h"
+"$check" "$tree" | grep -q 'src/base/thing.h has a type leat_thing, too' || { echo "two types of one name: not found"; bad=1; }
+rm "$tree/src/base/thing.h" "$tree/src/ops/other.h"
+compile src/base/scratch.c 'int leat_order_take(void); int leat_order_take(void) { return 1; }'
+"$check" "$tree" "$tree/build" | grep -q 'leat_order_take names another file' || { echo "leat_order_take in scratch.c: not found"; bad=1; }
+compile src/base/scratch.c 'int leat_scratch_take(void); int leat_scratch_take(void) { return 1; }'
+"$check" "$tree" "$tree/build" >"$tree/said" || { echo "leat_scratch_take in scratch.c: refused"; cat "$tree/said"; bad=1; }
+rm "$tree/build/CMakeFiles/leat_objects.dir/src/base/scratch.c.o"
 for i in $(seq 40); do
     write src/base/many_$i.c '<stdio.h>'
 done

@@ -182,10 +182,10 @@ static void values_move_to_another_net(void **state)
                 const leat_model_param *const of = &of_both->params[p];
                 float *const values = malloc(of->n * sizeof *values);
                 assert_int_equal(backend->read(f[0].trainer->net, of->layer, of->index,
-                                               (leat_slot)slot, values, NULL),
+                                               (leat_param_slot)slot, values, NULL),
                                  0);
                 assert_int_equal(backend->write(f[1].trainer->net, of->layer, of->index,
-                                                (leat_slot)slot, values, NULL),
+                                                (leat_param_slot)slot, values, NULL),
                                  0);
                 free(values);
             }

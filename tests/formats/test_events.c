@@ -82,7 +82,7 @@ static void same_bytes_as_tensorboard(void **state)
 
 static void expect(leat_event_reader *reader, int kind, const char *tag, int64_t step, double wall)
 {
-    leat_event event;
+    leat_summary_value event;
     leat_format_error err;
     const int rc = leat_event_reader_next(reader, &event, &err);
     if (rc < 0)
@@ -97,7 +97,7 @@ static void expect(leat_event_reader *reader, int kind, const char *tag, int64_t
 static void expect_scalar(leat_event_reader *reader, const char *tag, int64_t step, double wall,
                           float value)
 {
-    leat_event event;
+    leat_summary_value event;
     assert_int_equal(leat_event_reader_next(reader, &event, NULL), 0);
     assert_int_equal(event.kind, LEAT_EVENT_SCALAR);
     assert_string_equal(event.tag, tag);
@@ -116,7 +116,7 @@ static leat_event_reader *open_reader(const char *path)
 
 static void reads_what_it_writes(void **state)
 {
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     leat_event_reader *reader = open_reader(golden);
     expect(reader, LEAT_EVENT_START, NULL, 40, 1700000000.25);
@@ -140,7 +140,7 @@ static void reads_what_it_writes(void **state)
 /* Messages that are neither scalar, image nor start are passed over, wherever they stand. */
 static void reads_what_others_write(void **state)
 {
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     leat_event_reader *reader = open_reader(SOURCE_DIR "/tests/golden/events_other.tfevents");
     expect_scalar(reader, "a", 1, 2, 1);
@@ -154,7 +154,7 @@ static void reads_what_others_write(void **state)
 /* Writers that begin in one second have files of their own, whose names are in order. */
 static void names_are_new(void **state)
 {
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     leat_event_writer *a = open_writer(1), *b = open_writer(2);
     for (int i = 0; i < 2; i++) {
@@ -173,7 +173,7 @@ static void cut_at_every_byte(void **state)
 {
     size_t size;
     leat_format_error err;
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     uint8_t *const bytes = read_whole(golden, &size);
     int most = 0;
@@ -220,7 +220,7 @@ static void other_files_are_refused(void **state)
 static void killed_after_a_flush(void **state)
 {
     int status;
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     leat_event_writer *writer = open_writer(0);
     const pid_t child = fork();
@@ -245,7 +245,7 @@ static void killed_after_a_flush(void **state)
 /* A full disk: the file keeps what was flushed before, whole, and every later call says so. */
 static void full_disk_keeps_whole_records(void **state)
 {
-    leat_event event;
+    leat_summary_value event;
     leat_format_error err = { 0 };
     struct rlimit before, small = { 300, 300 };
     (void)state;
@@ -289,7 +289,7 @@ static void memory_is_bounded(void **state)
 static void memory_runs_out(void **state)
 {
     leat_format_error err;
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     for (long n = 0;; n++) {
         leat_event_writer *writer;

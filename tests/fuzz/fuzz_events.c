@@ -46,7 +46,7 @@ static void put_records(int fd, const uint8_t *bytes, size_t size)
 static void read_all(const char *path)
 {
     leat_event_reader *reader;
-    leat_event event;
+    leat_summary_value event;
     leat_format_error err = { 0 };
     size_t sum = 0;
     int rc = leat_event_reader_open(&reader, path, &err);

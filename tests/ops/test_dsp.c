@@ -162,9 +162,9 @@ static void check_add_u8(const leat_dsp_table *c, const leat_dsp_table *other, u
 }
 
 /* Random axes as resize makes them. */
-static leat_axis random_axis(uint64_t *seed, int64_t n_in)
+static leat_dsp_axis random_axis(uint64_t *seed, int64_t n_in)
 {
-    leat_axis axis;
+    leat_dsp_axis axis;
     leat_scratch_reset(op_scratch);
     assert_int_equal(leat_resample_axis(&axis, n_in, 1 + (int64_t)draw(seed, 90), LEAT_U8,
                                         (int32_t)draw(seed, 4), op_scratch),
@@ -175,7 +175,7 @@ static leat_axis random_axis(uint64_t *seed, int64_t n_in)
 static void check_mix_rows(const leat_dsp_table *c, const leat_dsp_table *other, uint64_t *seed)
 {
     const int64_t height = 1 + (int64_t)draw(seed, 60);
-    const leat_axis axis = random_axis(seed, height);
+    const leat_dsp_axis axis = random_axis(seed, height);
     const size_t n = draw(seed, 150), stride = n + draw(seed, 9);
     const size_t most_bits = leat_taps_radius(axis.interpolation) > 1 ? 6 : 7; /* of fraction */
     const int32_t shift = axis.bits - (int32_t)draw(seed, most_bits + 1);
@@ -202,7 +202,7 @@ static void check_sample_row(const leat_dsp_table *c, const leat_dsp_table *othe
 {
     const int32_t channels = 1 + (int32_t)draw(seed, 4);
     const int64_t width = 1 + (int64_t)draw(seed, 200);
-    const leat_axis axis = random_axis(seed, width);
+    const leat_dsp_axis axis = random_axis(seed, width);
     const int32_t fraction = leat_resample_fraction_bits(&axis);
     const size_t n = (size_t)width * (size_t)channels;
     const size_t n_out = (size_t)axis.n_out * (size_t)channels;
@@ -258,7 +258,7 @@ static void level_can_be_chosen(void **state)
 
 /* The weights of every output sum to one, exactly. None is negative, or the filter is a wide one, whose
  * sums still fit (resample.h, and the bytes of jpeg_resize_avx512.c). */
-static void check_weights(const leat_axis *axis)
+static void check_weights(const leat_dsp_axis *axis)
 {
     const bool is_wide = leat_taps_radius(axis->interpolation) > 1;
     for (int64_t i = 0; i < axis->n_out; i++) {
@@ -283,7 +283,7 @@ static void weights_sum_to_one(void **state)
     for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
         for (int64_t n_in = 1; n_in < 3000; n_in += n_in / 7 + 1)
             for (int64_t n_out = 1; n_out < 300; n_out += n_out / 5 + 1) {
-                leat_axis axis;
+                leat_dsp_axis axis;
                 leat_scratch_reset(op_scratch);
                 assert_int_equal(
                     leat_resample_axis(&axis, n_in, n_out, LEAT_U8, filter, op_scratch), LEAT_OK);

@@ -177,7 +177,7 @@ static int32_t most_taps(int64_t n_in, int64_t n_out, int32_t filter)
 }
 
 /* All weights of output i, of either kind, and zeros where it has none. */
-static void check_output(const leat_axis *axis, int32_t i, int16_t *bytes, float *floats)
+static void check_output(const leat_dsp_axis *axis, int32_t i, int16_t *bytes, float *floats)
 {
     const size_t stride = (size_t)axis->stride, at = (size_t)i * stride;
     const leat_taps taps = leat_taps_of(axis->n_in, axis->n_out, i, axis->interpolation);
@@ -197,7 +197,7 @@ static void check_output(const leat_axis *axis, int32_t i, int16_t *bytes, float
 
 static void check_axis_here(int64_t n_in, int64_t n_out, leat_dtype dtype, int32_t filter)
 {
-    leat_axis axis;
+    leat_dsp_axis axis;
     leat_scratch_reset(op_scratch);
     assert_int_equal(leat_resample_axis(&axis, n_in, n_out, dtype, filter, op_scratch), LEAT_OK);
     assert_int_equal(axis.n_taps, most_taps(n_in, n_out, filter));

@@ -119,7 +119,7 @@ static void no_loss_of_other_devices(void **state)
 static double value_of(const char *path, const char *tag, int64_t step)
 {
     leat_event_reader *reader;
-    leat_event event;
+    leat_summary_value event;
     double found = NAN;
     assert_int_equal(leat_event_reader_open(&reader, path, NULL), 0);
     while (leat_event_reader_next(reader, &event, NULL) == 0)
@@ -161,7 +161,7 @@ static void events_have_the_same_numbers(void **state)
 static void the_first_batch_is_a_picture(void **state)
 {
     leat_event_reader *reader;
-    leat_event event;
+    leat_summary_value event;
     int n = 0;
     (void)state;
     make_pipeline();
@@ -188,7 +188,7 @@ static void a_resumed_run_goes_on(void **state)
     lines log;
     int bad;
     leat_event_reader *reader;
-    leat_event event;
+    leat_summary_value event;
     (void)state;
     make_pipeline();
     expect_success(

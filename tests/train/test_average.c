@@ -40,7 +40,7 @@ static void step(fixture *f, int i)
 }
 
 /* All parameters, also running statistics, one after the other. */
-static double *all_values(const fixture *f, leat_slot slot, size_t *n)
+static double *all_values(const fixture *f, leat_param_slot slot, size_t *n)
 {
     const leat_model *m = &f->trainer->model;
     double *values = calloc(m->n_floats, sizeof *values);
@@ -57,7 +57,7 @@ static double *all_values(const fixture *f, leat_slot slot, size_t *n)
     return values;
 }
 
-static void assert_near(const fixture *f, leat_slot slot, const double *wanted, int n)
+static void assert_near(const fixture *f, leat_param_slot slot, const double *wanted, int n)
 {
     size_t count;
     double *is = all_values(f, slot, &count);

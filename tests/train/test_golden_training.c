@@ -97,7 +97,7 @@ static void open_run(fixture *f, int model, const char *run, const char *config)
     set_weights(f);
 }
 
-static float *trained_values(const fixture *f, leat_slot slot, size_t *n)
+static float *trained_values(const fixture *f, leat_param_slot slot, size_t *n)
 {
     const leat_model *m = &f->trainer->model;
     float *values = calloc(m->n_floats, sizeof *values);

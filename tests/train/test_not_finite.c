@@ -49,8 +49,9 @@ static bool all_finite(leat_trainer *t)
         const leat_model_param *const p = &t->model.params[i];
         for (int slot = 0; slot <= t->model.optimizer->n_states; slot++) {
             float *const x = malloc(p->n * sizeof *x);
-            assert_int_equal(t->backend->read(t->net, p->layer, p->index, (leat_slot)slot, x, NULL),
-                             LEAT_OK);
+            assert_int_equal(
+                t->backend->read(t->net, p->layer, p->index, (leat_param_slot)slot, x, NULL),
+                LEAT_OK);
             for (size_t k = 0; k < p->n; k++)
                 finite = finite && isfinite(x[k]);
             free(x);

@@ -215,9 +215,9 @@ static void assert_same_slots(const fixture *a, const fixture *b, const char *wh
         for (int32_t i = 0; i < m->n_params; i++) {
             const leat_model_param *p = &m->params[i];
             float *x = calloc(p->n, sizeof *x), *y = calloc(p->n, sizeof *y);
-            a->trainer->backend->read(a->trainer->net, p->layer, p->index, (leat_slot)slot, x,
+            a->trainer->backend->read(a->trainer->net, p->layer, p->index, (leat_param_slot)slot, x,
                                       NULL);
-            b->trainer->backend->read(b->trainer->net, p->layer, p->index, (leat_slot)slot, y,
+            b->trainer->backend->read(b->trainer->net, p->layer, p->index, (leat_param_slot)slot, y,
                                       NULL);
             if (memcmp(x, y, p->n * sizeof *x))
                 fail_msg("%s: slot %d of parameter %d differs", what, slot, (int)i);
@@ -255,8 +255,8 @@ static void copy_slots(const fixture *from, fixture *to)
         for (int32_t i = 0; i < m->n_params; i++) {
             const leat_model_param *p = &m->params[i];
             float *x = calloc(p->n, sizeof *x);
-            backend->read(from->trainer->net, p->layer, p->index, (leat_slot)slot, x, NULL);
-            backend->write(to->trainer->net, p->layer, p->index, (leat_slot)slot, x, NULL);
+            backend->read(from->trainer->net, p->layer, p->index, (leat_param_slot)slot, x, NULL);
+            backend->write(to->trainer->net, p->layer, p->index, (leat_param_slot)slot, x, NULL);
             free(x);
         }
     backend->set_updates(to->trainer->net, backend->updates(from->trainer->net));

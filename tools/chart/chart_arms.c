@@ -16,7 +16,7 @@ static const leat_chart_key keys[LEAT_ARMS_PARTS] = {
     { "other", "other_host", 0 },
 };
 
-bool leat_arms_check(leat_arm *arm)
+bool leat_arms_check(leat_chart_arm *arm)
 {
     double sum = 0;
     for (int i = 0; i < LEAT_ARMS_PARTS; i++) {
@@ -40,7 +40,7 @@ static void put_name(FILE *out, const char *name, double width, double x, double
     leat_svg_text(out, x, y + 13, "", "start", leat_svg_fit(name, width, text, sizeof text));
 }
 
-static void put_shares(FILE *out, const leat_arm *arm, const leat_axis *x, double y)
+static void put_shares(FILE *out, const leat_chart_arm *arm, const leat_axis *x, double y)
 {
     char kind[64];
     double at = 0;
@@ -92,7 +92,7 @@ static double put_step_panel(FILE *out, const leat_arms *a, double width, double
     leat_chart_axis(out, &scale, y, bottom, "milliseconds per step");
     leat_svg_text(out, x + width, y - 6, "small", "end", a->step);
     for (int i = 0; i < a->n; i++) {
-        const leat_arm *const arm = &a->arms[i];
+        const leat_chart_arm *const arm = &a->arms[i];
         const double at = y + i * ROW + NAME_ROW + 2;
         if (names)
             put_name(out, arm->name, width, x, y + i * ROW);
@@ -132,7 +132,7 @@ static void put_table(FILE *out, const void *data)
                                   "exposed copy", "other", a->step, "95 % interval", NULL };
     leat_table_open(out, heads);
     for (int i = 0; i < a->n; i++) {
-        const leat_arm *const arm = &a->arms[i];
+        const leat_chart_arm *const arm = &a->arms[i];
         leat_table_row(out);
         leat_table_text(out, arm->name);
         leat_table_percent(out, arm->parts[0]);

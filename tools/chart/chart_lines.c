@@ -12,14 +12,14 @@ enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_
 
 /* --- data ------------------------------------------------------------------------------------------*/
 
-leat_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
-                          bool intervals)
+leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
+                                bool intervals)
 {
-    leat_line *const line = &lines->lines[lines->n];
+    leat_chart_line *const line = &lines->lines[lines->n];
     const size_t bytes = (size_t)(n > 0 ? n : 1) * sizeof(double);
     if (lines->n == LEAT_LINES_MOST)
         return NULL;
-    *line = (leat_line){ .x = malloc(bytes), .y = malloc(bytes) };
+    *line = (leat_chart_line){ .x = malloc(bytes), .y = malloc(bytes) };
     leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
     if (simulated && !strstr(name, "(simulated)"))
         strcat(line->name, " (simulated)");
@@ -31,7 +31,7 @@ leat_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, i
     return line->x && line->y && (!intervals || (line->low && line->high)) ? line : NULL;
 }
 
-void leat_line_point(leat_line *line, double x, double y, double low, double high)
+void leat_line_point(leat_chart_line *line, double x, double y, double low, double high)
 {
     const bool interval = low <= y && y <= high;
     if (isnan(x) || isnan(y))
@@ -88,7 +88,7 @@ static leat_axis x_axis(range r, bool whole, double width)
     return x;
 }
 
-static bool is_whole(const leat_line *line)
+static bool is_whole(const leat_chart_line *line)
 {
     for (int i = 0; i < line->n; i++)
         if (line->x[i] != floor(line->x[i]))
@@ -101,7 +101,7 @@ static void axes_of(const leat_lines *l, double width, double top, leat_axis *x,
     range xs = { INFINITY, -INFINITY }, ys = xs;
     bool whole = true;
     for (int i = 0; i < l->n; i++) {
-        const leat_line *const line = &l->lines[i];
+        const leat_chart_line *const line = &l->lines[i];
         extend(&xs, line->x, line->n);
         extend(&ys, line->y, line->n);
         extend(&ys, line->low, line->n);
@@ -157,8 +157,8 @@ static int form_of(const leat_lines *l, int i)
 }
 
 /* Points of one column of pixels become its lowest and its highest. Returns where the next column begins. */
-static int put_column(FILE *out, const leat_line *line, const leat_axis *x, const leat_axis *y,
-                      int from)
+static int put_column(FILE *out, const leat_chart_line *line, const leat_axis *x,
+                      const leat_axis *y, int from)
 {
     const bool dense = line->n > 2 * LEAT_CHART_WIDE;
     const double column = floor(leat_axis_place(x, line->x[from]));
@@ -177,7 +177,8 @@ static int put_column(FILE *out, const leat_line *line, const leat_axis *x, cons
     return end;
 }
 
-static void put_intervals(FILE *out, const leat_line *line, const leat_axis *x, const leat_axis *y)
+static void put_intervals(FILE *out, const leat_chart_line *line, const leat_axis *x,
+                          const leat_axis *y)
 {
     for (int i = 0; line->low && line->n <= DOTS_MOST && i < line->n; i++)
         if (!isnan(line->low[i])) {
@@ -190,7 +191,7 @@ static void put_intervals(FILE *out, const leat_line *line, const leat_axis *x, 
 
 static void put_line(FILE *out, const leat_lines *l, int n, const leat_axis *x, const leat_axis *y)
 {
-    const leat_line *const line = &l->lines[n];
+    const leat_chart_line *const line = &l->lines[n];
     char kind[24];
     if (line->n > 1 && !line->dots) {
         fprintf(out, "<path class=\"%s r%d\" d=\"", line->fit ? "fit" : "mark line", line->colour);
@@ -238,7 +239,7 @@ static double draw(FILE *out, const void *data, double width)
 
 /* --- the table -------------------------------------------------------------------------------------*/
 
-static void put_row(FILE *out, const leat_line *line, int i)
+static void put_row(FILE *out, const leat_chart_line *line, int i)
 {
     leat_table_row(out);
     leat_table_text(out, line->name);

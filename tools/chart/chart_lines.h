@@ -10,7 +10,7 @@
 
 enum { LEAT_LINES_MOST = 2 * LEAT_CHART_COLOURS };
 
-typedef struct leat_line {
+typedef struct leat_chart_line {
     char name[120];
     int colour;
     bool dots; /* points without a line between them */
@@ -18,7 +18,7 @@ typedef struct leat_line {
     double *x, *y;
     double *low, *high; /* intervals, NaN: none; both NULL: no point has one */
     int n;
-} leat_line;
+} leat_chart_line;
 
 typedef struct leat_lines {
     bool simulated; /* the title says so */
@@ -26,7 +26,7 @@ typedef struct leat_lines {
     const char *x_name, *y_name; /* with units */
     bool steps;                  /* x is steps or epochs: no axis is logarithmic */
     bool from_zero;              /* the vertical axis, where it is not logarithmic */
-    leat_line lines[LEAT_LINES_MOST];
+    leat_chart_line lines[LEAT_LINES_MOST];
     int n;
     double wall, wall_low,
         wall_high; /* a place on the horizontal axis with its interval; NaN: none */
@@ -35,10 +35,10 @@ typedef struct leat_lines {
 
 /* A line, called NAME or NAME (simulated), with room for so many points; NULL: out of memory, or there are
  * too many lines. */
-leat_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
-                          bool intervals);
+leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
+                                bool intervals);
 /* Adds a point if both values can be drawn. */
-void leat_line_point(leat_line *line, double x, double y, double low, double high);
+void leat_line_point(leat_chart_line *line, double x, double y, double low, double high);
 void leat_lines_close(leat_lines *lines);
 
 leat_chart leat_chart_lines(const leat_lines *data);

@@ -182,7 +182,7 @@ static int put_waterfall(leat_page *page, const arm_list *arms)
     return leat_page_chart(page, &chart);
 }
 
-static void take_arm(const arm_list *arms, int i, leat_arm *out)
+static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
 {
     double low, high;
     const json_t *const arm = arm_of(arms, i);

@@ -18,7 +18,7 @@ static int add_points(leat_lines *lines, const json_t *device, int colour)
     const bool simulated = leat_fields_true(device, "simulated");
     const json_t *const points = leat_fields_list(device, "points");
     const int n = leat_fields_count(points, POINTS_MOST);
-    leat_line *const line =
+    leat_chart_line *const line =
         leat_lines_add(lines, leat_fields_text_or(device, "name", "?"), simulated, n, true);
     if (!line)
         return LEAT_E_NOMEM;
@@ -36,7 +36,7 @@ static int add_points(leat_lines *lines, const json_t *device, int colour)
 /* T = alpha + beta * batch over the same batches. */
 static int add_fit(leat_lines *lines, const json_t *device, int colour)
 {
-    const leat_line *const measured = &lines->lines[lines->n - 1];
+    const leat_chart_line *const measured = &lines->lines[lines->n - 1];
     const double alpha = leat_fields_number(device, "alpha_ms"),
                  beta = leat_fields_number(device, "beta_ms_per_sample");
     double low = INFINITY, high = -INFINITY;
@@ -46,7 +46,8 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
     }
     if (!(low > 0 && low < high) || isnan(alpha) || isnan(beta))
         return LEAT_OK;
-    leat_line *const line = leat_lines_add(lines, measured->name, false, FIT_POINTS + 1, false);
+    leat_chart_line *const line =
+        leat_lines_add(lines, measured->name, false, FIT_POINTS + 1, false);
     if (!line)
         return LEAT_E_NOMEM;
     lines->lines[lines->n - 2].dots = true;

@@ -76,8 +76,8 @@ static int add_series(leat_lines *lines, const json_t *series)
     const json_t *const points = leat_fields_list(series, "points");
     const int n = leat_fields_count(points, POINTS_MOST);
     const int colour = lines->n % LEAT_CHART_COLOURS;
-    leat_line *const line = leat_lines_add(lines, leat_fields_text_or(series, "name", "?"),
-                                           leat_fields_true(series, "simulated"), n, true);
+    leat_chart_line *const line = leat_lines_add(lines, leat_fields_text_or(series, "name", "?"),
+                                                 leat_fields_true(series, "simulated"), n, true);
     if (!line)
         return LEAT_E_NOMEM;
     line->colour = colour;

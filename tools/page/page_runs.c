@@ -70,7 +70,7 @@ static int add_curve(leat_lines *lines, const leat_input *input, int colour, con
     if (rc == LEAT_OK && curve.n > 0 && lines->n < LEAT_LINES_MOST) {
         char name[160];
         snprintf(name, sizeof name, "%.80s: %s", input->title, key);
-        leat_line *const line = leat_lines_add(lines, name, false, (int)curve.n, false);
+        leat_chart_line *const line = leat_lines_add(lines, name, false, (int)curve.n, false);
         if (line) {
             line->colour = colour % LEAT_CHART_COLOURS;
             for (size_t i = 0; i < curve.n; i++)

@@ -86,10 +86,10 @@ static int put_shares(leat_page *page, const json_t *json)
                        .step = "median step" };
     for (size_t i = n > 12 ? n - 12 : 0; i < n; i++) {
         const json_t *const epoch = json_array_get(epochs, i);
-        leat_arm *const arm = &data.arms[data.n];
+        leat_chart_arm *const arm = &data.arms[data.n];
         snprintf(names[data.n], sizeof names[0], "epoch %s",
                  leat_figure_number(leat_fields_number(epoch, "epoch")).text);
-        *arm = (leat_arm){ .name = names[data.n],
+        *arm = (leat_chart_arm){ .name = names[data.n],
                            .idle_low = NAN,
                            .idle_high = NAN,
                            .step_ms = leat_fields_number(epoch, "step_p50_ms"),
@@ -119,7 +119,7 @@ static int put_losses(leat_page *page, const json_t *json)
                         .wall = NAN };
     int rc = LEAT_OK, n_points = 0;
     for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
-        leat_line *const line = leat_lines_add(&data, keys[k], false, n, false);
+        leat_chart_line *const line = leat_lines_add(&data, keys[k], false, n, false);
         rc = line ? LEAT_OK : LEAT_E_NOMEM;
         for (int i = 0; line && i < n; i++) {
             const json_t *const epoch = json_array_get(epochs, (size_t)i);

@@ -106,7 +106,7 @@ static int read_lines(const char *path, leat_run_rows *rows, leat_error *err)
 /* --- event files -----------------------------------------------------------------------------------*/
 
 /* The row that a value belongs to: the last one if it is of the same step and lacks the key, else a new one. */
-static json_t *row_for(json_t *list, const leat_event *event, const char *key)
+static json_t *row_for(json_t *list, const leat_summary_value *event, const char *key)
 {
     json_t *last = json_array_get(list, json_array_size(list) - 1);
     if (last && step_of(last) == event->step && !json_object_get(last, key))
@@ -119,7 +119,7 @@ static json_t *row_for(json_t *list, const leat_event *event, const char *key)
     return last;
 }
 
-static void take_event(leat_run_rows *rows, const leat_event *event)
+static void take_event(leat_run_rows *rows, const leat_summary_value *event)
 {
     static const char of_step[] = "step/", of_epoch[] = "epoch/";
     const char *key = event->tag;
@@ -142,7 +142,7 @@ static void take_event(leat_run_rows *rows, const leat_event *event)
 static int read_events(const char *path, leat_run_rows *rows, leat_error *err)
 {
     leat_event_reader *reader;
-    leat_event event;
+    leat_summary_value event;
     leat_format_error why;
     int rc = leat_event_reader_open(&reader, path, &why);
     while (rc == LEAT_FORMAT_OK)

@@ -99,7 +99,7 @@ static void mix_rows(int16_t *out, const uint8_t *in, size_t in_stride, size_t n
     }
 }
 
-static void sample_row(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t channels,
+static void sample_row(uint8_t *out, const int16_t *in, const leat_dsp_axis *axis, int32_t channels,
                        int32_t shift)
 {
     for (int32_t i = 0; i < axis->n_out; i++) {

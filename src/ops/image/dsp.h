@@ -24,7 +24,7 @@ void leat_dsp_affine_fill(leat_affine *affine);
 /* One axis of a resampling. Output i is the sum of n_taps inputs from start[i], weighted by
  * weights[i * stride …] / 2^bits. The weights of an output sum to 2^bits; those of wider filters may be
  * negative. */
-typedef struct leat_axis {
+typedef struct leat_dsp_axis {
     int32_t n_in, n_out;
     int32_t n_taps;
     int32_t stride; /* n_taps rounded up to even; an added weight is 0 */
@@ -33,7 +33,7 @@ typedef struct leat_axis {
     int32_t *start;
     int16_t *weights;     /* uint8 images */
     float *float_weights; /* float32 images */
-} leat_axis;
+} leat_dsp_axis;
 
 #define LEAT_DSP_ROW_SLACK 32 /* int16 values past a row that sample_row may read */
 
@@ -59,7 +59,7 @@ typedef struct leat_dsp_table {
 
     /* Horizontal pass: out[i * channels + c] = (Σ weight k of i * in[(start[i] + k) * channels + c]
      * + half) >> shift, saturating. Reads up to LEAT_DSP_ROW_SLACK values past the row. */
-    void (*sample_row)(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t channels,
+    void (*sample_row)(uint8_t *out, const int16_t *in, const leat_dsp_axis *axis, int32_t channels,
                        int32_t shift);
 } leat_dsp_table;
 

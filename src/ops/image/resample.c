@@ -18,19 +18,19 @@ enum { LANES = LEAT_RESAMPLE_LANES };
 typedef leat_resample_lanes lanes;
 typedef leat_resample_block block;
 
-static double scale_of(const leat_axis *axis)
+static double scale_of(const leat_dsp_axis *axis)
 {
     return (double)axis->n_in / (double)axis->n_out;
 }
 
 /* Of the filter: it gets wider when the image shrinks. */
-static double width_of(const leat_axis *axis)
+static double width_of(const leat_dsp_axis *axis)
 {
     return scale_of(axis) > 1 ? scale_of(axis) : 1;
 }
 
 /* Fills the blocks; lanes past the end repeat the last output. Returns the largest number of taps. */
-static int32_t find_taps(block *b, const leat_axis *axis)
+static int32_t find_taps(block *b, const leat_dsp_axis *axis)
 {
     const double scale = scale_of(axis), n_in = axis->n_in;
     const double support = width_of(axis) * leat_taps_radius(axis->interpolation);
@@ -63,7 +63,7 @@ static int32_t find_taps(block *b, const leat_axis *axis)
 }
 
 /* Every output has the same number of taps, so near the end they start earlier. */
-static void find_start(int32_t *restrict start, const block *b, const leat_axis *axis)
+static void find_start(int32_t *restrict start, const block *b, const leat_dsp_axis *axis)
 {
     const double last = axis->n_in - axis->n_taps;
     for (int32_t j = 0; j < LANES; j++)
@@ -73,8 +73,8 @@ static void find_start(int32_t *restrict start, const block *b, const leat_axis 
 /* Weights of the taps and their totals. Taps that an output does not need weigh 0. */
 __attribute__((always_inline)) static inline void weigh(lanes *restrict weights,
                                                         double *restrict total, const block *b,
-                                                        const leat_axis *axis, const int32_t *start,
-                                                        int32_t interpolation)
+                                                        const leat_dsp_axis *axis,
+                                                        const int32_t *start, int32_t interpolation)
 {
     const double width = width_of(axis);
     lanes at;
@@ -95,7 +95,7 @@ __attribute__((always_inline)) static inline void weigh(lanes *restrict weights,
 }
 
 static void weigh_taps(lanes *restrict weights, double *restrict total, const block *b,
-                       const leat_axis *axis, const int32_t *start)
+                       const leat_dsp_axis *axis, const int32_t *start)
 {
     switch (axis->interpolation) {
     case LEAT_BICUBIC:
@@ -113,7 +113,7 @@ static void weigh_taps(lanes *restrict weights, double *restrict total, const bl
 }
 
 /* Rounds the running sum, not each weight, so that the weights of an output sum to 1 << bits. */
-static void fill_u8(const leat_axis *axis, int16_t *to, lanes *weights, const double *total)
+static void fill_u8(const leat_dsp_axis *axis, int16_t *to, lanes *weights, const double *total)
 {
     const double one = 1 << axis->bits;
     lanes sum = { 0 };
@@ -132,14 +132,14 @@ static void fill_u8(const leat_axis *axis, int16_t *to, lanes *weights, const do
         to[j * axis->stride] = (int16_t)((1 << axis->bits) - before[j]);
 }
 
-static void fill_f32(const leat_axis *axis, float *to, lanes *weights, const double *total)
+static void fill_f32(const leat_dsp_axis *axis, float *to, lanes *weights, const double *total)
 {
     for (int32_t k = 0; k < axis->n_taps; k++)
         for (int32_t j = 0; j < LANES; j++)
             to[j * axis->stride + k] = (float)(weights[k][j] / total[j]);
 }
 
-static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
+static void fill_axis(leat_dsp_axis *axis, const block *b, lanes *weights)
 {
     lanes total;
 #if defined(__x86_64__)
@@ -161,15 +161,15 @@ static void fill_axis(leat_axis *axis, const block *b, lanes *weights)
     }
 }
 
-int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
+int leat_resample_axis(leat_dsp_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
                        int32_t interpolation, leat_scratch *scratch)
 {
     const size_t n_blocks = ((size_t)n_out + LANES - 1) / LANES;
     block *blocks = leat_scratch_take(scratch, n_blocks * sizeof *blocks);
-    *axis = (leat_axis){ .n_in = (int32_t)n_in,
-                         .n_out = (int32_t)n_out,
-                         .bits = leat_taps_bits(n_in, n_out, interpolation),
-                         .interpolation = interpolation };
+    *axis = (leat_dsp_axis){ .n_in = (int32_t)n_in,
+                             .n_out = (int32_t)n_out,
+                             .bits = leat_taps_bits(n_in, n_out, interpolation),
+                             .interpolation = interpolation };
     if (!blocks)
         return LEAT_E_NOMEM;
     axis->n_taps = find_taps(blocks, axis);
@@ -190,7 +190,7 @@ int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype 
     return LEAT_OK;
 }
 
-int32_t leat_resample_cut(leat_axis *axis, int32_t first, int32_t n)
+int32_t leat_resample_cut(leat_dsp_axis *axis, int32_t first, int32_t n)
 {
     leat_check(first >= 0 && n >= 1 && n <= axis->n_out - first && axis->weights);
     axis->start += first;
@@ -203,14 +203,14 @@ int32_t leat_resample_cut(leat_axis *axis, int32_t first, int32_t n)
     return from;
 }
 
-int32_t leat_resample_fraction_bits(const leat_axis *horizontal)
+int32_t leat_resample_fraction_bits(const leat_dsp_axis *horizontal)
 {
     return leat_taps_fraction_bits(horizontal->bits, horizontal->interpolation);
 }
 
 /* Both axes and the start of the box. */
 typedef struct job {
-    leat_axis down, across;
+    leat_dsp_axis down, across;
     const uint8_t *from;
     size_t stride_bytes;
     size_t n_values; /* of one row of the box */

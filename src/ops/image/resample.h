@@ -21,15 +21,15 @@ extern const char *const leat_resample_names[];
 
 /* Computes the taps of one axis from n_in to n_out pixels. Memory comes from `scratch`.
  * Returns LEAT_OK or LEAT_E_NOMEM. */
-int leat_resample_axis(leat_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
+int leat_resample_axis(leat_dsp_axis *axis, int64_t n_in, int64_t n_out, leat_dtype dtype,
                        int32_t interpolation, leat_scratch *scratch);
 
 /* Keeps only the n outputs from `first` on. Their inputs are counted from the first that they need, which
  * is returned; axis->n_in is the number of inputs that they need. */
-int32_t leat_resample_cut(leat_axis *axis, int32_t first, int32_t n);
+int32_t leat_resample_cut(leat_dsp_axis *axis, int32_t first, int32_t n);
 
 /* Bits of fraction kept between the passes, from the bits of the horizontal axis. */
-int32_t leat_resample_fraction_bits(const leat_axis *horizontal);
+int32_t leat_resample_fraction_bits(const leat_dsp_axis *horizontal);
 
 /* Resizes `box`, which must be inside `in`, to `out`; uint8 or float32, same channels.
  * Returns LEAT_OK or LEAT_E_NOMEM with a message. */

@@ -19,10 +19,10 @@ typedef struct leat_resample_block {
 
 #if defined(__x86_64__)
 /* Fill starts and weights of an axis of uint8. `weights`: room for n_taps. */
-void leat_resample_fill_avx2(leat_axis *axis, const leat_resample_block *block, double support,
+void leat_resample_fill_avx2(leat_dsp_axis *axis, const leat_resample_block *block, double support,
                              leat_resample_lanes *weights);
-void leat_resample_fill_avx512(leat_axis *axis, const leat_resample_block *block, double support,
-                               leat_resample_lanes *weights);
+void leat_resample_fill_avx512(leat_dsp_axis *axis, const leat_resample_block *block,
+                               double support, leat_resample_lanes *weights);
 #endif
 
 #endif

@@ -91,14 +91,14 @@ static inline V weigh_2(const int16_t *a, const int16_t *b, V order, V w)
     return _mm256_madd_epi16(_mm256_shuffle_epi8(pixels, order), w);
 }
 
-static inline const int16_t *first_of(const int16_t *in, const leat_axis *axis, int32_t i,
+static inline const int16_t *first_of(const int16_t *in, const leat_dsp_axis *axis, int32_t i,
                                       int32_t channels)
 {
     return in + (size_t)axis->start[i] * (size_t)channels;
 }
 
 /* Sums of outputs i and j, one per half. Each has four, one per channel. */
-static inline V sample_2(const int16_t *in, const leat_axis *axis, int32_t i, int32_t j,
+static inline V sample_2(const int16_t *in, const leat_dsp_axis *axis, int32_t i, int32_t j,
                          int32_t channels, V order, V half)
 {
     const int16_t *a = first_of(in, axis, i, channels), *b = first_of(in, axis, j, channels);
@@ -119,7 +119,7 @@ typedef struct sums_4 {
 } sums_4;
 
 /* With one pair of taps or two: one load takes the weights of all four outputs. */
-INLINE sums_4 sample_few(const int16_t *in, const leat_axis *axis, int32_t i, int32_t channels,
+INLINE sums_4 sample_few(const int16_t *in, const leat_dsp_axis *axis, int32_t i, int32_t channels,
                          int32_t n_pairs, V order, V half)
 {
     const int16_t *weights = axis->weights + 2 * (size_t)i * (size_t)n_pairs;
@@ -141,7 +141,7 @@ INLINE sums_4 sample_few(const int16_t *in, const leat_axis *axis, int32_t i, in
 }
 
 /* Four outputs of 4 bytes each. With 3 channels the fourth byte is unused. */
-INLINE __m128i sample_4(const int16_t *in, const leat_axis *axis, int32_t i, int32_t channels,
+INLINE __m128i sample_4(const int16_t *in, const leat_dsp_axis *axis, int32_t i, int32_t channels,
                         int32_t n_pairs, V order, int32_t shift)
 {
     const V half = _mm256_set1_epi32(1 << (shift - 1));
@@ -158,10 +158,10 @@ INLINE __m128i sample_4(const int16_t *in, const leat_axis *axis, int32_t i, int
     return _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08));
 }
 
-static void sample_tail(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t from,
+static void sample_tail(uint8_t *out, const int16_t *in, const leat_dsp_axis *axis, int32_t from,
                         int32_t channels, int32_t shift)
 {
-    leat_axis tail = *axis;
+    leat_dsp_axis tail = *axis;
     tail.n_out -= from;
     tail.start += from;
     tail.weights += (size_t)from * (size_t)axis->stride;
@@ -169,8 +169,8 @@ static void sample_tail(uint8_t *out, const int16_t *in, const leat_axis *axis, 
 }
 
 /* Return the outputs done. */
-INLINE int32_t sample_row_3(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t n_pairs,
-                            int32_t shift)
+INLINE int32_t sample_row_3(uint8_t *out, const int16_t *in, const leat_dsp_axis *axis,
+                            int32_t n_pairs, int32_t shift)
 {
     const V order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, -1, -1, -1, -1));
@@ -186,8 +186,8 @@ INLINE int32_t sample_row_3(uint8_t *out, const int16_t *in, const leat_axis *ax
     return i;
 }
 
-INLINE int32_t sample_row_4(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t n_pairs,
-                            int32_t shift)
+INLINE int32_t sample_row_4(uint8_t *out, const int16_t *in, const leat_dsp_axis *axis,
+                            int32_t n_pairs, int32_t shift)
 {
     const V order = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
@@ -197,8 +197,8 @@ INLINE int32_t sample_row_4(uint8_t *out, const int16_t *in, const leat_axis *ax
     return i;
 }
 
-void leat_sample_row_avx2(uint8_t *out, const int16_t *in, const leat_axis *axis, int32_t channels,
-                          int32_t shift)
+void leat_sample_row_avx2(uint8_t *out, const int16_t *in, const leat_dsp_axis *axis,
+                          int32_t channels, int32_t shift)
 {
     const int32_t n_pairs = axis->stride / 2;
     int32_t done = 0;

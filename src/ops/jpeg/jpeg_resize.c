@@ -18,7 +18,7 @@ typedef struct resizer {
     leat_jpeg_rows rows; /* first: the decoder gets a pointer to it */
     const leat_jpeg_dsp *kernels;
     const leat_jpeg_target *target;
-    leat_axis down, across;
+    leat_dsp_axis down, across;
     leat_jpeg_sampler sampler; /* n_groups 0: not used */
     leat_jpeg_floats floats;   /* used if makes_floats */
     int makes_floats;          /* LEAT_JPEG_FLOAT_ROWS rows at a time */

@@ -22,7 +22,7 @@ typedef struct leat_jpeg_floats {
 
 /* Makes the sampler of a row. Leaves it without groups if the image shrinks too much. Returns LEAT_OK or
  * LEAT_E_NOMEM. */
-int leat_jpeg_sampler_make(leat_jpeg_sampler *s, const leat_axis *across,
+int leat_jpeg_sampler_make(leat_jpeg_sampler *s, const leat_dsp_axis *across,
                            const leat_jpeg_target *target, leat_scratch *scratch);
 
 #if defined(__x86_64__)

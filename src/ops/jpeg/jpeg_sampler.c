@@ -8,7 +8,7 @@
 
 /* Finds the first tap of each output value in a row of the box, and the place of its weights. Values past
  * the end of the row repeat its last pixel. */
-static void find_values(const leat_axis *across, const leat_jpeg_target *target,
+static void find_values(const leat_dsp_axis *across, const leat_jpeg_target *target,
                         int32_t *restrict place, uint32_t *restrict weights, int32_t n)
 {
     const int32_t channels = target->channels, last = target->width - 1;
@@ -27,7 +27,7 @@ static void find_values(const leat_axis *across, const leat_jpeg_target *target,
 
 /* Fills the pairs of taps of group g. Pairs are two pixels apart, so that their places relative to the
  * base are the same. An added tap weighs 0. Returns the largest place. */
-static int32_t fill_group(const leat_jpeg_sampler *s, const leat_axis *across, int32_t channels,
+static int32_t fill_group(const leat_jpeg_sampler *s, const leat_dsp_axis *across, int32_t channels,
                           int32_t g, const int32_t *place, const uint32_t *weights)
 {
     ptrdiff_t at = (ptrdiff_t)g * s->n_pairs;
@@ -61,7 +61,7 @@ static void make_near(leat_jpeg_sampler *s, size_t n)
     s->is_near = 1;
 }
 
-int leat_jpeg_sampler_make(leat_jpeg_sampler *s, const leat_axis *across,
+int leat_jpeg_sampler_make(leat_jpeg_sampler *s, const leat_dsp_axis *across,
                            const leat_jpeg_target *target, leat_scratch *scratch)
 {
     const int32_t n_groups = (target->width * target->channels + 15) / 16;

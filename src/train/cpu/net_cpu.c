@@ -18,7 +18,7 @@ static int cpu_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *er
 }
 
 /* The arena of a slot, made at its first use. */
-static int arena_of(leat_net *net, leat_slot slot, float **out, leat_error *err)
+static int arena_of(leat_net *net, leat_param_slot slot, float **out, leat_error *err)
 {
     if (!net->slots[slot])
         net->slots[slot] = leat_cpu_alloc(net->model->n_floats * sizeof(float), err);
@@ -26,7 +26,7 @@ static int arena_of(leat_net *net, leat_slot slot, float **out, leat_error *err)
     return *out ? LEAT_OK : LEAT_E_NOMEM;
 }
 
-static const float *cpu_values(leat_net *net, int32_t layer, int32_t param, leat_slot slot)
+static const float *cpu_values(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot)
 {
     float *arena;
     return arena_of(net, slot, &arena, NULL) == LEAT_OK
@@ -34,7 +34,7 @@ static const float *cpu_values(leat_net *net, int32_t layer, int32_t param, leat
                : NULL;
 }
 
-static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
+static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
                     leat_error *err)
 {
     const leat_model_param *p = &net->model->params[net->model->layers[layer].first_param + param];
@@ -45,8 +45,8 @@ static int cpu_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
     return rc;
 }
 
-static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot, const float *from,
-                     leat_error *err)
+static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+                     const float *from, leat_error *err)
 {
     const leat_model_param *p = &net->model->params[net->model->layers[layer].first_param + param];
     float *arena;
@@ -58,7 +58,8 @@ static int cpu_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot
     return LEAT_OK;
 }
 
-static int cpu_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
+static int cpu_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+                     leat_error *err)
 {
     float *x, *y;
     int rc = arena_of(net, to, &x, err);
@@ -74,7 +75,7 @@ static int cpu_blend(leat_net *net, leat_slot to, leat_slot from, double share, 
     return LEAT_OK;
 }
 
-static int cpu_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
+static int cpu_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
 {
     float *x, *y;
     int rc = arena_of(net, a, &x, err);
@@ -204,7 +205,7 @@ static int draw_weights(leat_net *net, leat_error *err)
     float *arena;
     int rc = LEAT_OK;
     for (int i = 0; i <= model->optimizer->n_states && rc == LEAT_OK; i++)
-        rc = arena_of(net, (leat_slot)i, &arena, err);
+        rc = arena_of(net, (leat_param_slot)i, &arena, err);
     for (int32_t i = 0; i < model->n_params && rc == LEAT_OK; i++)
         leat_model_draw(model, model->params[i].layer, model->params[i].index,
                         net->slots[LEAT_SLOT_WEIGHT] + model->params[i].at);

@@ -16,13 +16,13 @@ static int run(leat_net *net, leat_split_part *p, int pass, const leat_net_step 
                leat_error *err)
 {
     leat_step_times t = { 0 };
-    leat_span *const s = &p->work[pass];
+    leat_split_span *const s = &p->work[pass];
     const int64_t from_ns = leat_clock_ns();
-    int rc = leat_span_begin(s, err);
+    int rc = leat_split_span_begin(s, err);
     if (rc == LEAT_OK)
         rc = p->on->backend->step(p->net, p->on->stream, &p->rows, how, &t, err);
     if (rc == LEAT_OK)
-        rc = leat_span_end(s, net->step, err);
+        rc = leat_split_span_end(s, net->step, err);
     if (t.busy_ns > 0)
         s->ns = t.busy_ns;
     net->times.launches += t.launches;
@@ -107,10 +107,11 @@ static void add_times(leat_net *net)
     for (int32_t i = 0; i < net->n_parts; i++) {
         const leat_split_part *const p = &net->parts[i];
         int64_t *const work = p->on == net->places ? &t->busy_ns : &t->elsewhere_ns;
-        *work += leat_span_ns(&p->work[0], net->step) + leat_span_ns(&p->work[1], net->step);
+        *work +=
+            leat_split_span_ns(&p->work[0], net->step) + leat_split_span_ns(&p->work[1], net->step);
         for (int k = 0; k < LEAT_CARRIES; k++)
-            t->crossing_ns += leat_span_ns(&p->carries[k].down, net->step) +
-                              leat_span_ns(&p->carries[k].up, net->step);
+            t->crossing_ns += leat_split_span_ns(&p->carries[k].down, net->step) +
+                              leat_split_span_ns(&p->carries[k].up, net->step);
     }
 }
 
@@ -198,28 +199,29 @@ static int split_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *
     return rc;
 }
 
-static int split_read(leat_net *net, int32_t layer, int32_t param, leat_slot slot, float *to,
+static int split_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
                       leat_error *err)
 {
     const leat_split_part *const p = part_of(net, layer);
     return p->on->backend->read(p->net, layer, param, slot, to, err);
 }
 
-static const float *split_values(leat_net *net, int32_t layer, int32_t param, leat_slot slot)
+static const float *split_values(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot)
 {
     const leat_split_part *const p = part_of(net, layer);
     const leat_backend *const on = p->on->backend;
     return on->values ? on->values(p->net, layer, param, slot) : NULL;
 }
 
-static int split_write(leat_net *net, int32_t layer, int32_t param, leat_slot slot,
+static int split_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
                        const float *from, leat_error *err)
 {
     const leat_split_part *const p = part_of(net, layer);
     return p->on->backend->write(p->net, layer, param, slot, from, err);
 }
 
-static int split_blend(leat_net *net, leat_slot to, leat_slot from, double share, leat_error *err)
+static int split_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+                       leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)
@@ -227,7 +229,7 @@ static int split_blend(leat_net *net, leat_slot to, leat_slot from, double share
     return rc;
 }
 
-static int split_swap(leat_net *net, leat_slot a, leat_slot b, leat_error *err)
+static int split_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)

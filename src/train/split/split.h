@@ -27,12 +27,12 @@ typedef struct leat_place {
 } leat_place;
 
 /* Work of a place whose time is wanted. */
-typedef struct leat_span {
+typedef struct leat_split_span {
     const leat_place *on;
     leat_event *start, *end; /* NULL in host memory */
     int64_t from_ns, ns;     /* ns < 0: the events know it */
     uint64_t step;           /* that it belongs to */
-} leat_span;
+} leat_split_span;
 
 /* Rows that go from one place to another, which may be the same. */
 typedef struct leat_carry {
@@ -40,7 +40,7 @@ typedef struct leat_carry {
     size_t row_bytes, bytes; /* bytes: of a full batch; 0: it needs no memory */
     bool made;               /* a net writes it, into leat_carry_source(); else it is the batch's */
     char *host, *there, *here; /* memory: pinned; of `from`, `to`. NULL: not needed */
-    leat_span down, up;        /* copies to the host, from it */
+    leat_split_span down, up;  /* copies to the host, from it */
 } leat_carry;
 
 /* What is carried to a part: its input and parts of the batch; and back from it: the gradient of its input. */
@@ -59,7 +59,7 @@ typedef struct leat_split_part {
     const leat_place *on;
     bool gives_grad;                  /* the part before needs it */
     leat_carry carries[LEAT_CARRIES]; /* `from` is NULL: not of this part */
-    leat_span work[2];                /* forward, or the whole step; backward */
+    leat_split_span work[2];          /* forward, or the whole step; backward */
     leat_net_rows rows;               /* of the step */
     char memory_why[256];             /* of the model */
 } leat_split_part;
@@ -90,12 +90,12 @@ int32_t leat_split_end(const leat_model *model, int32_t first);
 int leat_split_cut(const leat_model *all, int32_t first, int32_t end, leat_model *sub,
                    leat_error *err);
 
-int leat_span_open(leat_span *span, const leat_place *on, leat_error *err);
-void leat_span_close(leat_span *span);
-int leat_span_begin(leat_span *span, leat_error *err);
-int leat_span_end(leat_span *span, uint64_t step, leat_error *err);
+int leat_split_span_open(leat_split_span *span, const leat_place *on, leat_error *err);
+void leat_split_span_close(leat_split_span *span);
+int leat_split_span_begin(leat_split_span *span, leat_error *err);
+int leat_split_span_end(leat_split_span *span, uint64_t step, leat_error *err);
 /* Once the work is done; 0: it is of another step. */
-int64_t leat_span_ns(const leat_span *span, uint64_t step);
+int64_t leat_split_span_ns(const leat_split_span *span, uint64_t step);
 
 leat_carry leat_carry_plan(const leat_place *from, const leat_place *to, size_t row_bytes,
                            int64_t rows, bool made);

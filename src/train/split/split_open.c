@@ -130,7 +130,7 @@ static int part_open(leat_net *net, leat_split_part *p, leat_error *err)
     for (int k = 0; k < LEAT_CARRIES && rc == LEAT_OK; k++)
         rc = leat_carry_open(&p->carries[k], err);
     for (int k = 0; k < 2 && rc == LEAT_OK; k++)
-        rc = leat_span_open(&p->work[k], p->on, err);
+        rc = leat_split_span_open(&p->work[k], p->on, err);
     return rc < 0 ? rc : sum_memory(net, p, err);
 }
 
@@ -158,7 +158,7 @@ void leat_split_close(leat_net *net)
         for (int k = 0; k < LEAT_CARRIES; k++)
             leat_carry_close(&p->carries[k]);
         for (int k = 0; k < 2; k++)
-            leat_span_close(&p->work[k]);
+            leat_split_span_close(&p->work[k]);
         free(p->model.layers);
         free(p->model.params);
     }
