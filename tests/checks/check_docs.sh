@@ -15,7 +15,7 @@ complain() {
 
 files=$(find . -path ./.git -prune -o -path './build*' -prune -o -type f -print)
 for document in *.md docs/*.md docs/how-to/*.md docs/coming-from/*.md \
-    docs/why-is-my-gpu-slower/*.md src/pipeline/*.md examples/*.md bench/results/*.md; do
+    docs/why-is-my-gpu-slower/*.md src/pipeline/*.md src/ops/jpeg/*.md src/cuda/*.md examples/*.md bench/results/*.md; do
     [ -f "$document" ] || continue
     folder=$(dirname "$document")
     for link in $(grep -o '](\([^)#]*\)' "$document" | sed 's/](//' | grep -v '://' || :); do
