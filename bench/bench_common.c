@@ -38,7 +38,7 @@ static void usage(FILE *to, const char *name)
 {
     fprintf(to,
             "usage: %s [--repeats N] [--only TEXT] [--json]\n"
-            "  --repeats N  times each arm is run, by turns (1 to %d)\n"
+            "  --repeats N  times each arm is run, alternating (1 to %d)\n"
             "  --only TEXT  only groups or arms whose name has TEXT, and their baseline\n"
             "  --json       one JSON object on stdout\n",
             name, MAX_REPEATS);
@@ -221,7 +221,7 @@ static void report(bench *b, const char *group, const bench_arm *arms, size_t n_
 {
     json_t *list = json_array();
     if (!b->json)
-        printf("%s: %s (%d repeats by turns)\n  %-32s %12s %10s %9s\n", b->name, group, b->repeats,
+        printf("%s: %s (%d alternating repeats)\n  %-32s %12s %10s %9s\n", b->name, group, b->repeats,
                "arm", "median us", "quartiles", "rate");
     for (size_t i = 0; i < n_arms; i++) {
         if (!wanted[i])

@@ -57,7 +57,7 @@ void bench_repeats(bench *b, int repeats);
 /* True if --only (if given) names the whole group. */
 bool bench_wants(const bench *b, const char *group);
 
-/* Runs every arm once to warm it up, then `repeats` times, in order and in reverse order by turns
+/* Runs every arm once to warm it up, then `repeats` times, alternately in order and in reverse order
  * (ABBA), and prints or keeps the figures. `baseline` names one of the arms. An arm that fails is
  * reported and makes bench_close() return 1.
  * figures  n_arms of them, or NULL; zero for arms that were not run */

@@ -15,7 +15,7 @@
 /* --- the op: arithmetic of a given length ---------------------------------------------------------- */
 
 typedef struct work_options {
-    int64_t rounds, slow_every; /* every so many-th record takes 20 times as long; 0: none */
+    int64_t rounds, slow_every; /* every this many-th record takes 20 times as long; 0: none */
 } work_options;
 
 static const leat_option work_table[] = {

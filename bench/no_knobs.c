@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * no_knobs.c: automatic settings against the best fixed setting. Twelve jobs: cheap and dear maps, small
+ * no_knobs.c: automatic settings against the best fixed setting. Twelve jobs: cheap and expensive maps, small
  * and large records, cached and cold files, a consumer that only takes and a simulated device that is
  * faster or slower than the input. For each job every fixed setting of a grid (threads, reader, read
- * memory, prefetch, rows per task) runs once, the best few then by turns, and the one with the best
- * median meets the automatic setting in fresh runs by turns: the figure is the median of the ratios of
+ * memory, prefetch, rows per task) runs once, the best few then alternate, and the one with the best
+ * median meets the automatic setting in fresh alternating runs: the figure is the median of the ratios of
  * neighbours. (The same runs cannot both choose the best of many and say how good it is.) Beside it stands
  * the ratio of CPU times per sample (above 100 %: automatic takes less), which says more than rates do on a
  * machine that is not quiet.

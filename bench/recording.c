@@ -96,7 +96,7 @@ static double spans_per_batch(leat_loader *loader)
     return (double)stats.spans / (double)stats.batches;
 }
 
-/* Alternates the arms: all six orders by turns. */
+/* Alternates the arms, in all six orders. */
 static void run_set(job *j, figure out[N_ARMS], double *batch_ns)
 {
     double wall[N_ARMS][N_ROUNDS], cpu[N_ARMS][N_ROUNDS];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The same work by tf.data and by leat, by turns in one go: TFRecord -> decode -> crop -> flip ->
+"""The same work by tf.data and by leat, alternating in one go: TFRecord -> decode -> crop -> flip ->
 normalise -> batch, with a consumer that does nothing.
 
     python3 bench/tf_data.py --leat build/leat --files 'data/cifar10-train-*.tfrecord' --kind pad

@@ -6,7 +6,7 @@
 
 For each config and device: `leat tune` (--seconds), and `leat compare` over all combinations of worker
 threads, prefetch and (on the CPU) threads of the step, three rounds. Then the config as it is, tune's
-settings and the grid's best run by turns, each in a process of its own (--pairs). Prints tune's rate over
+settings and the grid's best run alternating, each in a process of its own (--pairs). Prints tune's rate over
 the grid's (median of the ratios of each turn, and quartiles), and both over the config's."""
 
 import argparse

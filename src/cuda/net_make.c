@@ -153,7 +153,7 @@ static int make_pool(const leat_net_maker *m)
 
 /* How sums over pixels are divided: a function of the shape alone. */
 typedef struct division {
-    int32_t lanes, n_chunks, most_chunks; /* most: of so many or fewer pixels */
+    int32_t lanes, n_chunks, most_chunks; /* most: of this many or fewer pixels */
     int64_t chunk_pixels;
     unsigned blocks;
 } division;

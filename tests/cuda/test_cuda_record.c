@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Records of the device's work, through a stand-in for CUPTI: what is kept and what it comes to, buffers
- * by turns, versions that are not read, calls that fail. */
+ * alternately, versions that are not read, calls that fail. */
 #include "base/clock.h"
 #include "device/device_table.h"
 #include "fixtures/cuda_fixture.h"

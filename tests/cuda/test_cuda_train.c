@@ -232,7 +232,7 @@ static void logits_come_to_the_host(void **state)
     check_fake(fake);
 }
 
-/* Fewer rows can be divided into more chunks: 323 rows of so many channels are 19, but 320 are 20. */
+/* Fewer rows can be divided into more chunks: 323 rows of this many channels are 19, but 320 are 20. */
 static void sums_of_short_batches_have_room(void **state)
 {
     static const gpu_model m = {

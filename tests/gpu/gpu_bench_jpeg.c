@@ -133,7 +133,7 @@ static int measure_arm(gpu_run *run, const char *path, const arm *a, rate *out, 
     return rc;
 }
 
-/* All arms by turns: the faster of the rounds counts. *n: arms that could be run. */
+/* All arms, alternating: the faster of the rounds counts. *n: arms that could be run. */
 static int measure_all(gpu_run *run, const char *path, rate best[N_ARMS], leat_error *err)
 {
     int rc = LEAT_OK;

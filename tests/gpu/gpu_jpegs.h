@@ -13,7 +13,7 @@
 typedef struct gpu_jpegs {
     int n;
     int least_px, most_px; /* of a side; all sizes between, drawn by seed */
-    int odd_every;         /* each so many: progressive, gray, or of an uncommon kind; 0: none */
+    int odd_every;         /* each this many: progressive, gray, or of an uncommon kind; 0: none */
     bool cmyk;             /* some of these in CMYK, which cannot be read as gray */
     bool seekable;         /* all others have a restart marker after each line of blocks */
     int wide, wide_px;     /* this record's picture is so wide; -1: none */

@@ -256,7 +256,7 @@ static void take(walk *w, one_loader *one)
     leat_error err;
     if (!one->loader || one->next >= MOST || n_held(one) == HOLD)
         return;
-    const int lent = walk_jobs_lent(&one->lent); /* may be fewer by now: more is not to be had */
+    const int lent = walk_jobs_lent(&one->lent); /* may be fewer by now: no more are there */
     const bool full = n_held(one) >= one->hold && !one->copies;
     const int rc = call_next(w, one->loader, &batch, &err);
     if (rc < 0) {

@@ -10,7 +10,7 @@
 
 enum { SHORTEST = 200, LONGEST = NAME_MAX };
 
-/* A name of so many bytes with that end, in one of two buffers that are used in turn. */
+/* A name of this many bytes with that end, in one of two buffers that are used in turn. */
 static const char *long_name(size_t bytes, const char *end)
 {
     static char names[2][NAME_MAX + 8];

@@ -16,7 +16,7 @@
 
 static char text[2048];
 
-/* What is printed of so many FLOP/s and bytes/s, if the device reaches 100 G of each. */
+/* What is printed of this many FLOP/s and bytes/s, if the device reaches 100 G of each. */
 static void print(double flops_per_s, double bytes_per_s)
 {
     const leat_meter meter = {

@@ -218,7 +218,7 @@ static void resume_into(fixture *to, fixture *from, int next_batch)
 }
 
 /* Masked batches make no update, and the run ends with its last batch all the same. accumulate: an update takes so
- * many batches with a valid row. resume_after: go on with a checkpoint of so many batches; 0: do not. */
+ * many batches with a valid row. resume_after: go on with a checkpoint of this many batches; 0: do not. */
 static void check_lookahead_masked(int masked, int accumulate, int resume_after)
 {
     fixture f, other;

@@ -33,7 +33,7 @@ typedef struct leat_lines {
     const char *wall_name;
 } leat_lines;
 
-/* A line, called NAME or NAME (simulated), with room for so many points; NULL: out of memory, or there are
+/* A line, called NAME or NAME (simulated), with room for this many points; NULL: out of memory, or there are
  * too many lines. */
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                                 bool intervals);

@@ -13,7 +13,7 @@
 
 typedef struct leat_image_record_options {
     bool verify;        /* decode every image */
-    int restart_mcus;   /* > 0: JPEG files are rewritten with a restart marker every so many MCUs */
+    int restart_mcus;   /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
     bool keep_metadata; /* of these files */
 } leat_image_record_options;
 

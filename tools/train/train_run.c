@@ -80,7 +80,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
 
 /* --- logging -----------------------------------------------------------------------------------*/
 
-/* Passes over the data after so many steps; NaN: a pass has no end. */
+/* Passes over the data after this many steps; NaN: a pass has no end. */
 static double epochs_done(const leat_train_run *t)
 {
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;

@@ -4,7 +4,7 @@
  * gradient of a bias.
  *
  * Sums per channel take two kernels. In the first, a block sums one chunk of pixels for some channels: a thread
- * takes eight channels and every so many pixels, then the block adds up its threads in a tree. In the second,
+ * takes eight channels and every this many pixels, then the block adds up its threads in a tree. In the second,
  * 32 lanes per channel add the chunks in double. Statistics are sums of x - K and its square, K being the first
  * pixel that counts, so that a large mean costs no digits. */
 #ifndef LEAT_TRAIN_NORM_H

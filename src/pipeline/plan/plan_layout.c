@@ -218,7 +218,7 @@ int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *e
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (plan->chains[c].pad.on && !add_lengths(plan, c, &at))
             return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                                  "a batch of so many rows is too large");
+                                  "a batch of this many rows is too large");
     plan->slot_bytes = at ? at : 64;
     if (!lay_out_device(plan))
         return fail_large(plan, "plans and results on the device", -1, batch, err);

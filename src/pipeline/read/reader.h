@@ -74,7 +74,7 @@ typedef struct leat_reader_faults {
     int error;                /* 0: EAGAIN */
     int enter_error;          /* io_uring_enter fails with this errno */
     uint32_t enter_from;      /* from this call on; 0 or 1: the first, at open */
-    uint32_t enter_times;     /* for so many calls; 0: for good */
+    uint32_t enter_times;     /* for this many calls; 0: for good */
     bool refuse_direct;       /* as file systems without O_DIRECT do */
     bool separate;            /* neighbours do not share a read, for measurements */
 } leat_reader_faults;

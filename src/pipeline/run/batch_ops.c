@@ -16,7 +16,7 @@
 #include "ops/image/mix.h"
 
 #define PART_BYTES (128 << 10) /* the least to hand to a thread: about 20 us of work */
-#define CPU_EVERY  61          /* one part in so many is timed by CPU time */
+#define CPU_EVERY  61          /* one part in 61 is timed by CPU time */
 
 static uint64_t n_valid_locked(const leat_slot *slot)
 {

@@ -80,7 +80,7 @@ void leat_ship_ops_close(leat_loader *loader);
 void leat_tune_rows_locked(leat_loader *loader, uint64_t n, int64_t ns);
 /* The last read of a task came ns after its submission. */
 void leat_tune_read_locked(leat_loader *loader, int64_t ns);
-/* A worker that reads by itself had to wait for the disk in a task of n rows, which took ns; for so many records that
+/* A worker that reads by itself had to wait for the disk in a task of n rows, which took ns; for n_files records that
  * are files. */
 void leat_tune_cache_miss_locked(leat_loader *loader, uint32_t n_files, uint64_t n, int64_t ns);
 /* A batch is complete. */

@@ -11,7 +11,7 @@
 #include "sample_impl.h"
 
 #define ASKED_BYTES 4096 /* for smaller records the page-cache test costs more than it gains: */
-#define ASKED_EVERY 16   /* ask for one in so many */
+#define ASKED_EVERY 16   /* ask for one in 16 */
 
 /* Reads a located record into scratch. */
 static int read_record(leat_worker *worker, const leat_extent *at, const uint8_t **out,

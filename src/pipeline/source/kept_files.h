@@ -66,13 +66,13 @@ typedef struct leat_kept_file {
 /* NULL: out of memory. */
 leat_kept_files *leat_kept_files_open(void);
 void leat_kept_files_close(leat_kept_files **kept);
-/* Adds a file of so many bytes, during open. file: borrowed. n_records: 0 for all files: nothing is noted of records. */
+/* Adds a file of this many bytes, during open. file: borrowed. n_records: 0 for all files: nothing is noted of records. */
 void leat_kept_files_add(leat_kept_files *kept, leat_open_file *file, uint64_t bytes,
                          uint64_t n_records, leat_kept_file *out);
 /* Memory for all files. */
 uint64_t leat_kept_files_memory(const leat_kept_files *kept);
 
-/* From now on, what is read is kept, within so many bytes. Any thread; only the first call counts.
+/* From now on, what is read is kept, within this many bytes. Any thread; only the first call counts.
  * LEAT_E_NOMEM: nothing is kept, and another call may try again. */
 int leat_kept_files_start(leat_kept_files *kept, uint64_t bytes, leat_error *err);
 

@@ -102,7 +102,7 @@ int leat_row_files_column(leat_row_files *s, const char *name, const leat_array 
 /* Ends the last part: loads small columns and chooses what the engine reads. */
 int leat_row_files_end_part(leat_row_files *s, leat_error *err);
 
-/* Adds the records of the last part, of so many bytes, to the source; end_part does it. */
+/* Adds the records of the last part, of this many bytes, to the source; end_part does it. */
 void leat_row_files_count(leat_row_files *s, uint64_t bytes);
 
 /* LEAT_E_* of an error of formats/, with the path before its message. */

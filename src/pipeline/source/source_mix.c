@@ -21,7 +21,7 @@ static const leat_option options[] = {
     LEAT_OPTION_I64_OR(
         mix_options, stop, "longest", 1, 9e15, stops,
         "where a pass ends; longest: when every source has been read once (shorter ones repeat); "
-        "shortest: before any source starts again; a number: after so many elements"),
+        "shortest: before any source starts again; a number: after that many elements"),
     LEAT_OPTION_END
 };
 

@@ -210,7 +210,7 @@ static void a_killed_process_leaves_a_good_file(void **state)
 
 static uint64_t want_on_disk;
 
-/* A file system of so many pages in a mount of our own, then with room for all. Nonzero: what went wrong. */
+/* A file system of this many pages in a mount of our own, then with room for all. Nonzero: what went wrong. */
 static int fill_disk(uint64_t pages)
 {
     char small[50], options[40];

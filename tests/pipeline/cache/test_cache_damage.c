@@ -164,7 +164,7 @@ static void no_damage_reaches_a_batch(void **state)
     free(good);
 }
 
-/* A file without room for the rest: what damage takes is not had back, and who looks is told. */
+/* A file without room for the rest: what damage takes is not reclaimed, and leat says so. */
 static void lost_room_is_told(void **state)
 {
     pipe_parts parts = { .before = "[shrink]", .after = AFTER };

@@ -25,7 +25,7 @@ enum { OTHERS = 60, SLOW_RECORD = 150 };
 
 /* Samples come in the order of the records, epoch after epoch, up to a few that are under way. How many
  * are done when the slow one begins is up to the scheduler: so it waits until those are done that stand up
- * to OTHERS places behind it, and not for so many that are done from then on. */
+ * to OTHERS places behind it, and not for this many that are done from then on. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
