@@ -221,8 +221,8 @@ static void report(bench *b, const char *group, const bench_arm *arms, size_t n_
 {
     json_t *list = json_array();
     if (!b->json)
-        printf("%s: %s (%d alternating repeats)\n  %-32s %12s %10s %9s\n", b->name, group, b->repeats,
-               "arm", "median us", "quartiles", "rate");
+        printf("%s: %s (%d alternating repeats)\n  %-32s %12s %10s %9s\n", b->name, group,
+               b->repeats, "arm", "median us", "quartiles", "rate");
     for (size_t i = 0; i < n_arms; i++) {
         if (!wanted[i])
             continue;

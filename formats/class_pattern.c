@@ -1,5 +1,12 @@
-/* SPDX-License-Identifier: MIT */
-#include "class_pattern.h"
+/* SPDX-License-Identifier: MIT
+ *
+ * class_pattern.c: finds the class in the name of a file: an extended regular expression (POSIX) whose first group
+ * is the class. Lists of files (file_list.h) call it.
+ *
+ * Besides POSIX there are \d \D \w \W \s \S, in ASCII. Refused, because POSIX would read it in another way than other
+ * languages do: (?…), two quantifiers in a row (*? +? ++), other letters and digits after a backslash, and \] \^ \-
+ * in brackets. */
+#include "pattern.h"
 
 #include <ctype.h>
 #include <stdlib.h>

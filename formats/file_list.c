@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "class_pattern.h"
 #include "csv.h"
 #include "grow.h"
+#include "pattern.h"
 #include "utf8.h"
 #include "whole_file.h"
 

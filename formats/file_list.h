@@ -4,7 +4,7 @@
  *   - a CSV or TSV file with a column of paths and columns of labels (csv.h), or
  *   - a text file with one path a line, or
  *   - a folder, whose files are listed in byte order of their paths.
- * The class can also be a part of the path (class_pattern.h). Entries are in the order of the list. A path is
+ * The class can also be a part of the path (pattern.h). Entries are in the order of the list. A path is
  * relative to `root`, or absolute. Nothing tells here whether the files exist. */
 #ifndef LEAT_FILE_LIST_H
 #define LEAT_FILE_LIST_H
@@ -21,7 +21,7 @@ typedef struct leat_file_list_options {
     const char **labels; /* columns of the labels, as `file` */
     size_t n_labels;     /* 0: of two columns the other one; of one column none */
     const char *suffix;  /* is added to each path */
-    const char *class_from; /* see class_pattern.h; "": the class is no part of the path */
+    const char *class_from; /* see pattern.h; "": the class is no part of the path */
     int header; /* AUTO: the first line is one if a column is given by its name that is there, or if
                              * its path has neither '.' nor '/' and is no file */
     leat_list_type type;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config_impl.h"
 #include "formats/whole_file.h"
+#include "tree.h"
 #include "yaml_read.h"
 
 static int read_text(const char *path, char **text, size_t *n, leat_error *err)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config_impl.h"
+#include "tree.h"
 
 /* Most nodes have the same file, so its name is copied once for all neighbours. */
 struct copying {

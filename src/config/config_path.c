@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config_impl.h"
 #include "config_walk.h"
+#include "tree.h"
 #include "yaml_read.h"
 
 int leat_config_get(const leat_config *config, const char *path, char *text, size_t size,

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "config_impl.h"
 #include "node.h"
+#include "tree.h"
 
 enum { COLUMNS = 100 };
 

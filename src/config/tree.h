@@ -17,4 +17,10 @@ leat_node *leat_tree_node(leat_tree *tree, leat_node_kind kind);
 char *leat_tree_text(leat_tree *tree, const char *text, size_t n);
 void leat_tree_fini(leat_tree *tree);
 
+/* The fields of leat_config, for the files of this folder only. */
+struct leat_config {
+    leat_tree tree;
+    leat_node *root;
+};
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "device_cpu_work.h"
+#include "onednn_calls.h"
 
 struct cpu_event {
     leat_event base;
@@ -157,3 +158,24 @@ const leat_device_table leat_device_cpu = {
     .matmul = leat_device_cpu_matmul,
     .add = leat_device_cpu_add,
 };
+
+/* --- work for measuring ---------------------------------------------------------------------- */
+
+int leat_device_cpu_matmul(leat_stream *stream, leat_precision precision, const float *a,
+                           const float *b, float *c, int64_t rows, int64_t n)
+{
+    (void)stream;
+    if (precision == LEAT_PRECISION_BF16 || leat_onednn_calls_open(NULL) < 0)
+        return LEAT_E_UNSUPPORTED;
+    return leat_onednn.sgemm('N', 'N', rows, n, n, 1.0f, a, n, b, n, 0.0f, c, n) == dnnl_success
+               ? LEAT_OK
+               : LEAT_E_DEVICE;
+}
+
+int leat_device_cpu_add(leat_stream *stream, const float *a, const float *b, float *c, int64_t n)
+{
+    (void)stream;
+    for (int64_t i = 0; i < n; i++)
+        c[i] = a[i] + b[i];
+    return LEAT_OK;
+}

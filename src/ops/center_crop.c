@@ -4,7 +4,7 @@
  * below or to the right. */
 #include <string.h>
 
-#include "center_crop.h"
+#include "fused.h"
 #include "op_list.h"
 
 typedef struct crop_options {

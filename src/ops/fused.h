@@ -2,13 +2,16 @@
  *
  * fused.h: functions that do several ops at once and give the same bytes as one op after the other. In
  * a config the ops stay separate, and each draws as before. The plan looks here whether a chain begins
- * with such ops. A new function means a file and a line in fused.c. */
+ * with such ops. A new function means a file and a line in op_list.c. At the end: what ops tell to such functions. */
 #ifndef LEAT_FUSED_H
 #define LEAT_FUSED_H
 
 #include <stdbool.h>
 
 #include "leat/op.h"
+#include "leat/tensor.h"
+#include "ops/image/image.h"
+#include "ops/image/output.h"
 
 #define LEAT_FUSED_MAX 8 /* ops of one function */
 
@@ -31,5 +34,24 @@ typedef struct leat_fused {
 
 /* The first function that does at least two of the ops, and their number. NULL: none. */
 const leat_fused *leat_fused_find(const leat_fused_op *ops, int n, int *n_taken);
+
+/* --- center_crop.c --------------------------------------------------------------------------- */
+
+/* The box of a size in the middle of an image, which is not smaller. */
+leat_image_box leat_center_crop_box(const leat_shape *in, int32_t height, int32_t width);
+
+/* --- normalize.c ----------------------------------------------------------------------------- */
+
+/* Fills scale, shift, element type and layout for inputs of a shape. Images need a known shape if the
+ * channels come first. */
+void leat_normalize_output(const void *options, const leat_shape *in, leat_output *out);
+/* Whether the channels come first. */
+bool leat_normalize_is_planar(const void *options);
+
+/* --- random_flip.c --------------------------------------------------------------------------- */
+
+/* True if the op mirrors left to right, false if top to bottom. */
+bool leat_random_flip_is_horizontal(const void *options);
+bool leat_random_flip_mirrors(const leat_plan64 *plan);
 
 #endif

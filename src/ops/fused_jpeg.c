@@ -6,14 +6,11 @@
  * in jpeg/ does not support go through the ops one by one. */
 #include "base/cpu.h"
 #include "base/scratch.h"
-#include "center_crop.h"
 #include "fused.h"
-#include "normalize.h"
 #include "op_list.h"
 #include "ops/decode/decode.h"
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
-#include "random_flip.h"
 #include "resizing.h"
 
 static int match(const leat_fused_op *ops, int n)

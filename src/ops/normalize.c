@@ -4,7 +4,7 @@
  * scaled to 0 … 1: (x / 255 - mean) / std. It computes x * scale + shift in float32 and rounds after each step;
  * scale = 1 / (255 std) and shift = -mean / std come from float64. So all CPU levels and devices give the
  * same bits, within a few units in the last place of the formula. float16 and bfloat16 round that once more. */
-#include "normalize.h"
+#include "fused.h"
 
 #include "op_list.h"
 

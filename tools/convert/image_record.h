@@ -12,8 +12,8 @@
 #include "leat/error.h"
 
 typedef struct leat_image_record_options {
-    bool verify;        /* decode every image */
-    int restart_mcus;   /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
+    bool verify;      /* decode every image */
+    int restart_mcus; /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
     bool keep_metadata; /* of these files */
 } leat_image_record_options;
 

@@ -12,7 +12,6 @@
 #include "base/cpu.h"
 #include "base/digest.h"
 #include "ops/jpeg/huffman/jpeg_loop.h"
-#include "probe.h"
 #include "stage.h"
 
 typedef struct top_options {
@@ -186,7 +185,7 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
                                               plan->engine.verify == LEAT_VERIFY_ALWAYS,
                                           .skips_damage =
                                               leat_stage_on_error_skips_damage(sections->pipeline),
-                                          .apply_pipeline = leat_nested_pipeline_add };
+                                          .apply_pipeline = leat_stage_add_nested };
     if (!plan->source &&
         (rc = leat_source_open(sections->source, &setting, &plan->source, err)) < 0)
         return rc;

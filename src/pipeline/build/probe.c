@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * probe.c: sizes by lookup; scratch by shapes where they are known, else by running a few records. */
-#include "probe.h"
+#include "stage.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * and meanings are those of tf.data. */
 #include "stage_list.h"
 
+#include "stage.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,5 +198,39 @@ int leat_stage_add(leat_build *build, const leat_node *entry, leat_error *err)
         rc = fail_empty(build, name, before, entry, err);
 end:
     free(options);
+    return rc;
+}
+
+/* --- the pipeline of a source inside another source; build.c gives it to the sources --------- */
+
+static int add_stages(leat_build *build, const leat_node *pipeline, leat_error *err)
+{
+    int rc = LEAT_OK;
+    if (pipeline->kind != LEAT_NODE_LIST)
+        return leat_node_fail(pipeline, err, LEAT_E_CONFIG,
+                              "pipeline must be a list of stages: `pipeline: [shuffle, {repeat: "
+                              "2}]`");
+    for (const leat_node *entry = pipeline->first; entry && rc >= 0; entry = entry->next)
+        rc = leat_stage_add(build, entry, err);
+    return rc;
+}
+
+int leat_stage_add_nested(leat_source *source, const leat_node *pipeline,
+                          const leat_source_setting *setting, leat_order *order, char **notes,
+                          leat_error *err)
+{
+    leat_build build = { .plan = calloc(1, sizeof *build.plan), .is_nested = true };
+    if (!build.plan)
+        return leat_fail(err, LEAT_E_NOMEM, "plan: %zu bytes", sizeof *build.plan);
+    build.plan->source = source; /* borrowed */
+    build.plan->seed = setting->seed;
+    build.plan->engine.threads = setting->threads;
+    build.plan->order = *order;
+    int rc = add_stages(&build, pipeline, err);
+    *order = build.plan->order;
+    for (int32_t i = 0; i < build.plan->n_notes && rc >= 0; i++)
+        rc = leat_source_add_note(notes, err, "%s", build.plan->notes[i]);
+    leat_note_clear(build.plan);
+    free(build.plan);
     return rc;
 }

@@ -82,10 +82,10 @@ int leat_stage_map_batch_add(leat_build *build, leat_chain *chain, const leat_no
                              leat_error *err);
 void leat_stage_map_free_chain(leat_chain *chain);
 
-/* nested_pipeline.c: fills leat_source_setting.apply_pipeline. */
-int leat_nested_pipeline_add(leat_source *source, const leat_node *pipeline,
-                             const leat_source_setting *setting, leat_order *order, char **notes,
-                             leat_error *err);
+/* Fills leat_source_setting.apply_pipeline. */
+int leat_stage_add_nested(leat_source *source, const leat_node *pipeline,
+                          const leat_source_setting *setting, leat_order *order, char **notes,
+                          leat_error *err);
 
 /* build.c: makes a plan from nodes. source: NULL if plan->source is open already. */
 typedef struct leat_config_sections {
@@ -98,5 +98,13 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
 /* Tells the cache its contents. Call it when all stages and shapes are known. */
 int leat_stage_cache_describe(const leat_build *build, const leat_config_sections *sections,
                               leat_error *err);
+
+/* --- probe.c --------------------------------------------------------------------------------- */
+
+/* Looks up record sizes all over the source. If shapes depend on the data, it also runs the largest records
+ * and one of average size through the ops, unless an op is a user's. That takes no more memory than
+ * engine.memory, or than the machine has; for a record that needs more, the bytes it asked for count. Never
+ * fails: damaged records only give less information. The plan must be laid out. */
+void leat_probe_run(const leat_plan *plan, leat_probe *out);
 
 #endif

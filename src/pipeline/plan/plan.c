@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * plan.c: public functions that describe a plan. */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "plan_impl.h"
 
 const leat_plan_info *leat_plan_get_info(const leat_plan *plan)
@@ -112,4 +114,38 @@ int leat_plan_chain_op(const leat_plan *plan, int32_t t, int32_t i, leat_chain_o
                                  .random = (op->flags & LEAT_OP_RANDOM) != 0,
                                  .device = i >= chain->n_host };
     return LEAT_OK;
+}
+
+/* --- notes ----------------------------------------------------------------------------------- */
+
+void leat_note_add(leat_plan *plan, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = leat_text_v(NULL, 0, format, args);
+    va_end(args);
+    char *const text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (!text)
+        return;
+    va_start(args, format);
+    leat_text_v(text, (size_t)length + 1, format, args);
+    va_end(args);
+    bool is_new = plan->n_notes < LEAT_MAX_NOTES;
+    for (int32_t i = 0; i < plan->n_notes && is_new; i++)
+        is_new = strcmp(plan->notes[i], text) != 0;
+    if (is_new)
+        plan->notes[plan->n_notes++] = text;
+    else
+        free(text);
+}
+
+void leat_note_clear(leat_plan *plan)
+{
+    while (plan->n_notes)
+        free(plan->notes[--plan->n_notes]);
+}
+
+const char *leat_plan_note(const leat_plan *plan, int32_t i)
+{
+    return plan && i >= 0 && i < plan->n_notes ? plan->notes[i] : NULL;
 }

@@ -203,7 +203,7 @@ struct leat_plan {
     struct leat_plan *gpu;
     const struct leat_plan *whole; /* in such a copy: the original plan, else NULL */
     int32_t n_notes;
-    char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see note.c */
+    char *notes[LEAT_MAX_NOTES]; /* owned, but by no copy of the plan; see leat_note_add() */
 };
 
 /* The original plan; `plan` may be its GPU copy. Stages have the same numbers in all copies. */
@@ -212,7 +212,7 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
     return plan->whole ? plan->whole : plan;
 }
 
-/* note.c: adds something that the user of the plan should know but that is no error: "shuffle: ...". A note
+/* Adds something that the user of the plan should know but that is no error: "shuffle: ...". A note
  * that exists already is not added again. After LEAT_MAX_NOTES, or without memory, it is left out. */
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
 /* Frees all notes. */

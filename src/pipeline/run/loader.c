@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "engine.h"
-#include "resume_state.h"
 
 /* --- next ------------------------------------------------------------------------------------- */
 

@@ -10,8 +10,7 @@
 #include "base/cores.h"
 #include "base/scratch.h"
 #include "engine.h"
-#include "pipeline/sample/expect.h"
-#include "resume_state.h"
+#include "pipeline/sample/sample.h"
 #include "stores.h"
 
 /* --- open ------------------------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * resume_state.c: implements resume_state.h. */
-#include "resume_state.h"
+ * resume_state.c: makes and checks a leat_loader_state, from which a new loader continues. loader.c and loader_open.c
+ * call it. Invariant: a state fits only the plan that it was made for. */
+#include "engine.h"
 
 #include <stddef.h>
 #include <string.h>

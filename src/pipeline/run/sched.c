@@ -7,7 +7,7 @@
  * DESIGN. Short steps that keep hardware busy come first: the copy of a full batch, then reads.
  * Computing comes last: batch ops, then tasks, oldest batch first. */
 #include "base/clock.h"
-#include "task.h"
+#include "engine.h"
 
 /* --- which rows ------------------------------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
  * DESIGN. Records are looked up some rows ahead, then each row goes all the way through
  * sample.c. Rows that are copies of records are made many at a time (gather.c). Few enough samples are
  * timed that timing costs less than one percent. */
-#include "task.h"
+#include "engine.h"
 
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * expect.c: class numbers within the model's classes, sample weights of 0 or more, and finite floats. */
-#include "expect.h"
+ * expect.c: checks a finished row against what the consumer of a loader expects: class numbers within the model's classes,
+ * sample weights of 0 or more, and finite floats. sample.c calls it. A row that fails is a bad record, so that on_error
+ * applies. */
+#include "sample.h"
 
 #include <math.h>
 #include <stdlib.h>

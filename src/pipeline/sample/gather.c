@@ -3,7 +3,6 @@
  * gather.c: makes many rows at once where a sample is a copy of its record: no ops but copies, no
  * cache. task.c calls it. Such rows cost mostly memory latency, so records are prefetched while others are copied. */
 #include "base/clock.h"
-#include "expect.h"
 #include "sample.h"
 
 bool leat_gather_can(const leat_plan *plan, const leat_worker *worker)

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/scratch.h"
 #include "device_cache.h"
-#include "expect.h"
 #include "sample_impl.h"
 
 /* One row to make: what leat_sample_run() was asked for, and the state of its chains. */

@@ -75,4 +75,19 @@ uint64_t leat_gather_run(const leat_plan *plan, leat_worker *worker, const uint6
 /* Call it after a task. Frees scratch beyond the first `bytes`. A kept record stays if it lies within them. */
 void leat_sample_trim(leat_worker *worker, size_t bytes);
 
+/* --- expect.c -------------------------------------------------------------------------------- */
+
+static inline bool leat_expect_any(const leat_expect *expect)
+{
+    return expect->classes || expect->finite || expect->weights;
+}
+
+/* Checks the row of chain c; `batch` is for the message. LEAT_E_DATA: it is not as expected. Rows that batch
+ * ops or a device still change are not checked. */
+int leat_expect_row(const leat_expect *expect, const leat_plan *plan, int32_t c, uint32_t bucket,
+                    const void *row, int64_t batch, leat_error *err);
+
+/* Checks the classes of records that are known without making batches, see leat_loader_check(). */
+int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_error *err);
+
 #endif
