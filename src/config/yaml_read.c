@@ -11,7 +11,6 @@
 #include <yaml.h>
 
 #include "base/check.h"
-#include "yaml_words.h"
 
 struct open_node {
     leat_node *node;

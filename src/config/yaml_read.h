@@ -6,6 +6,8 @@
 #define LEAT_YAML_READ_H
 
 #include "tree.h"
+#include <stddef.h>
+#include <yaml.h>
 
 #define LEAT_YAML_MAX_BYTES ((size_t)16 << 20)
 #define LEAT_YAML_MAX_DEPTH 64
@@ -16,5 +18,15 @@
  * returns  LEAT_OK, LEAT_E_CONFIG ("name:line:column: …"), LEAT_E_NOMEM */
 int leat_yaml_read(leat_tree *tree, const char *text, size_t n, const char *name, bool places,
                    leat_node **out, leat_error *err);
+
+/* --- yaml_words.c ---------------------------------------------------------------------------- */
+
+typedef struct leat_yaml_fault {
+    size_t line, column; /* from 1 */
+    char text[400];
+} leat_yaml_fault;
+
+/* parser: has failed with an error of its scanner or parser. text: the n bytes that it read. */
+leat_yaml_fault leat_yaml_words(const yaml_parser_t *parser, const char *text, size_t n);
 
 #endif

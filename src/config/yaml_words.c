@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * yaml_words.c: messages about errors of YAML.
+ * yaml_words.c: turns an error of libyaml into a message for the author of a config. The message names the line to change,
+ * as libyaml often notices an error one line late.
  *
  * DESIGN. libyaml gives a problem and its place, and usually a context and the place where that began. Both
  * are constant texts. Each common problem has a function here. Others keep libyaml's text. */
-#include "yaml_words.h"
+#include "yaml_read.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 
 #include "cublaslt_api.h"
 #include "gpu.h"
-#include "lib_spec.h"
+#include "train_lib.h"
 
 enum { ALIGNMENT = 64, LARGEST_WORKSPACE = 32 << 20 };
 

@@ -9,8 +9,8 @@
 
 #include "cudnn_build.h"
 #include "gpu.h"
-#include "lib_spec.h"
 #include "plan_cache.h"
+#include "train_lib.h"
 
 enum {
     MOST_CONFIGS = 128,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpu_launch.c: the table of kernels per op, their arguments, and launching one. gpu_ops.c calls it. */
-#include "gpu_launch.h"
+#include "gpu.h"
 
 #include <string.h>
 

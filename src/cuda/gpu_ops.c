@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_launch.h"
-#include "gpu_pictures.h"
+#include "gpu.h"
+#include "gpu_codec.h"
 
 extern const unsigned char leat_fatbin[] __attribute__((visibility("hidden"))); /* gpu_kernels.cu */
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * gpu_pictures.c: decodes the JPEG files of a batch to device memory (gpu_pictures.h).
+ * gpu_pictures.c: decodes the JPEG files of a batch to device memory. gpu_ops.c calls it before the first op of a chain that gets files.
  *
  * DESIGN. Pictures are in one block of device memory, one after the other. A batch whose pictures do not
  * fit takes several rounds. All work is in one stream, so the next round may overwrite the block. Each
  * round makes one nvJPEG call per backend (gpu_codec.c). The state of such a call is busy until its work
  * has completed. So there are TURNS states, each with an event. A round waits for the event of its state,
  * which has completed by then unless the GPU is far behind. */
-#include "gpu_pictures.h"
 
 #include <stdlib.h>
 

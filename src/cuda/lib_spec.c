@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "lib_spec.h"
+#include "train_lib.h"
 
 LEAT_PRINTF(4, 5)
 static void append(char *text, size_t size, size_t *used, const char *format, ...)

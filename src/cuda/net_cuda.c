@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu_launch.h"
+#include "gpu.h"
 
 /* --- the batch ------------------------------------------------------------------------------- */
 

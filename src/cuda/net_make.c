@@ -4,7 +4,7 @@
  * net_make.h. */
 #include "net_make.h"
 
-#include "gpu_launch.h"
+#include "gpu.h"
 
 _Static_assert(LEAT_TRAIN_F32 == (int)LEAT_PRIM_F32 && LEAT_TRAIN_BF16 == (int)LEAT_PRIM_BF16 &&
                    LEAT_TRAIN_U8 == (int)LEAT_PRIM_U8 && LEAT_TRAIN_U16 == (int)LEAT_PRIM_U16,

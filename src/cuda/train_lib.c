@@ -10,7 +10,6 @@
 #include "cudnn_graph.h"
 #include "gpu.h"
 #include "gpu_libs.h"
-#include "lib_spec.h"
 
 enum { MEASURED = 5, TIMED_RUNS = 5 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device_cpu_work.h"
+#include "device_table.h"
 #include "onednn_calls.h"
 
 struct cpu_event {

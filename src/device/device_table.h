@@ -226,4 +226,12 @@ void leat_device_leave(leat_device *device);
 void *leat_device_host_alloc(leat_device *device, size_t bytes);
 void leat_device_host_free(leat_device *device, void *memory);
 
+/* --- device_cpu.c: work for measuring; work.c calls it for what stays on the host --------------- */
+
+/* As in leat_device_table; done on return. The stream is not used and may be NULL. matmul uses all threads of
+ * oneDNN, add only the calling one. */
+int leat_device_cpu_matmul(leat_stream *stream, leat_precision precision, const float *a,
+                           const float *b, float *c, int64_t rows, int64_t n);
+int leat_device_cpu_add(leat_stream *stream, const float *a, const float *b, float *c, int64_t n);
+
 #endif

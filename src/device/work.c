@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "device_cpu_work.h"
+#include "device_table.h"
 #include "leat/experiment.h"
 
 enum { A, B, C, N_ARRAYS };

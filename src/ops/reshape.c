@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "op_list.h"
-#include "ops/image/shape_fit.h"
+#include "ops/image/image.h"
 
 typedef struct reshape_options {
     leat_i64s shape;
@@ -19,7 +19,7 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
 {
     const reshape_options *o = opts;
     *out = *in;
-    return leat_shape_fit("reshape", &o->shape, leat_shape_elements(in), out, err);
+    return leat_image_fit_shape("reshape", &o->shape, leat_shape_elements(in), out, err);
 }
 
 static int apply(const void *opts, const leat_plan64 *plan, const leat_view *in,

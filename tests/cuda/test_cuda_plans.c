@@ -5,11 +5,11 @@
 #include <dlfcn.h>
 
 #include "config/node.h"
+#include "cuda/train_lib.h"
 #include "cudnn_graph.h"
 #include "fixtures/own_folder.h"
 #include "gpu/gpu_train.h"
 #include "gpu_libs.h"
-#include "lib_spec.h"
 #include "train/cpu/onednn.h"
 #include "train/program.h"
 

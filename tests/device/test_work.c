@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/check.h" /* names the sanitizers for gcc and clang */
-#include "device/device_cpu_work.h"
+#include "device/device_table.h"
 #include "leat/experiment.h"
 
 /* Times of this device are sums that are easy to check; nothing of it depends on the machine. */

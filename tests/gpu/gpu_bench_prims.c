@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/lib_spec.h"
+#include "cuda/train_lib.h"
 #include "gpu_cases.h"
 #include "leat/leat.h"
 #include "leat/rng.h"

@@ -3,7 +3,7 @@
  * decode_raw: interprets little-endian bytes as a tensor of a given type and shape. */
 #include <string.h>
 
-#include "ops/image/shape_fit.h"
+#include "ops/image/image.h"
 #include "ops/op_list.h"
 
 static const char *const dtypes[] = {
@@ -34,11 +34,11 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
         return leat_fail(err, LEAT_E_CONFIG, "decode_raw expects bytes (uint8[n]), got %s",
                          leat_shape_text(in, text, sizeof text));
     *out = (leat_shape){ .dtype = (leat_dtype)o->dtype };
-    const int rc = leat_shape_fit("decode_raw", &o->shape, -1, out, err);
+    const int rc = leat_image_fit_shape("decode_raw", &o->shape, -1, out, err);
     if (rc != LEAT_OK || in->dims[0] == LEAT_UNKNOWN_DIM)
         return rc;
     if (in->dims[0] % size == 0 &&
-        leat_shape_fit("decode_raw", &o->shape, in->dims[0] / size, out, NULL) == LEAT_OK)
+        leat_image_fit_shape("decode_raw", &o->shape, in->dims[0] / size, out, NULL) == LEAT_OK)
         return LEAT_OK;
     const int64_t wanted = leat_shape_bytes(out);
     leat_shape_text(out, text, sizeof text);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "tone.h"
 
 /* --- drawing --------------------------------------------------------------------------------- */
 

@@ -6,6 +6,8 @@
 
 #include "base/host_device.h"
 #include "leat/op.h"
+#include "leat/option.h"
+#include "leat/tensor.h"
 
 enum { LEAT_IMAGE_U8 = 1, LEAT_IMAGE_F32 = 2, LEAT_IMAGE_U8_F32 = 3 };
 
@@ -81,5 +83,13 @@ int leat_image_expect_pad(const char *op, int64_t pad, int32_t mode, const leat_
  * padding mode; the constant is 0. */
 void leat_image_cut(const leat_view *in, const leat_view *out, const leat_image_box *box,
                     int32_t mode);
+
+/* --- a shape with an unknown dim: reshape, decode_raw ------------------------------------------ */
+
+/* Sets rank and dims of *out, so that it has n_elements. If n_elements is -1 (unknown), a dim of -1
+ * stays unknown. Returns LEAT_OK, or LEAT_E_CONFIG if no such shape has n_elements; *out then holds the
+ * shape of the option. */
+int leat_image_fit_shape(const char *op, const leat_i64s *dims, int64_t n_elements, leat_shape *out,
+                         leat_error *err);
 
 #endif

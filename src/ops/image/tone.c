@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tone.c: the colour operations of the augmentation policies (tone.h). augment.c calls it. */
-#include "tone.h"
+ * tone.c: the colour operations of the augmentation policies. augment.c calls it. Alpha, `to` and rounding are as in
+ * color.h. The formulas are those of Pillow's ImageOps and torchvision. */
+#include "augment.h"
 
 #include <string.h>
 
