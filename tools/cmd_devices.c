@@ -3,7 +3,6 @@
  * leat devices: lists the devices for training, and why some are not available. */
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "help/help.h"
 #include "print/json.h"
@@ -53,7 +52,7 @@ static json_t *loop_json(bool prints)
 static bool wants_libraries(const leat_device_info *infos, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (infos[i].available && !strncmp(infos[i].name, "cuda:", 5))
+        if (infos[i].available && leat_device_is_gpu(infos[i].name))
             return true;
     return false;
 }

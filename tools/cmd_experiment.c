@@ -52,7 +52,7 @@ static const leat_option options[] = {
 
 static int32_t kind_of(const char *name)
 {
-    return !strncmp(name, "cuda", 4)  ? LEAT_ON_CUDA
+    return leat_device_is_gpu(name)   ? LEAT_ON_CUDA
            : !strncmp(name, "sim", 3) ? LEAT_ON_SIM
                                       : LEAT_ON_CPU;
 }

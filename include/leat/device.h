@@ -62,6 +62,10 @@ LEAT_API void leat_stream_unwrap(leat_stream **stream);
  * there are. No device stays open. */
 LEAT_API size_t leat_devices(leat_device_info *out, size_t n);
 
+/* 1: a device of this name is a GPU, which takes long to open; 0: it is none, or there is no such kind. Opens nothing.
+ * Any thread. */
+LEAT_API int leat_device_is_gpu(const char *name);
+
 /* Writes one line about the libraries of training on devices of this kind ("cuda"): versions and paths, or what
  * is missing. "": it needs none. Opens them, which takes a while the first time. Returns text. */
 LEAT_API char *leat_device_libraries(const char *kind, char *text, size_t size);

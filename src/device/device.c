@@ -129,6 +129,15 @@ static const leat_device_table *table_of_kind(const char *kind)
     return NULL;
 }
 
+int leat_device_is_gpu(const char *name)
+{
+    const size_t n = name ? strcspn(name, ":") : 0;
+    for (size_t i = 0; i < N_TABLES; i++)
+        if (strlen(tables[i]->kind) == n && !strncmp(tables[i]->kind, name, n))
+            return tables[i]->is_gpu;
+    return 0;
+}
+
 const leat_option *leat_device_options(const char *kind)
 {
     const leat_device_table *const table = table_of_kind(kind);

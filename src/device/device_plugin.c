@@ -104,6 +104,7 @@ static void cuda_libraries(char *text, size_t size)
 
 const leat_device_table leat_device_cuda = {
     .kind = "cuda",
+    .is_gpu = true,
     .help = "an NVIDIA GPU, through the plugin " LEAT_CUDA_PLUGIN,
     .open = cuda_open,
     .list = cuda_list,

@@ -96,6 +96,7 @@ typedef struct leat_device_table {
     const char *kind;           /* part of the name before ':': "cpu", "sim", "cuda" */
     const char *help;           /* one line */
     const leat_option *options; /* allowed in a name; NULL: none */
+    bool is_gpu;                /* hardware beside the CPU, which takes long to open */
     bool host_memory; /* the device computes on host memory: no copies, device_alloc is malloc */
 
     /* spec: the part of the name after ':', or "". Sets info.name where several names mean the same device. */

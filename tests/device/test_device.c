@@ -136,6 +136,24 @@ static void tables_are_complete(void **state)
     }
 }
 
+static void a_name_tells_a_gpu(void **state)
+{
+    (void)state;
+    for (size_t i = 0; leat_device_tables()[i]; i++) {
+        const leat_device_table *const table = leat_device_tables()[i];
+        char name[64];
+        snprintf(name, sizeof name, "%s:1", table->kind);
+        assert_int_equal(leat_device_is_gpu(table->kind), table->is_gpu);
+        assert_int_equal(leat_device_is_gpu(name), table->is_gpu);
+    }
+    assert_int_equal(leat_device_is_gpu("cuda"), 1);
+    assert_int_equal(leat_device_is_gpu("cuda:7"), 1);
+    assert_int_equal(leat_device_is_gpu("sim:h200"), 0);
+    assert_int_equal(leat_device_is_gpu("cudax"), 0);
+    assert_int_equal(leat_device_is_gpu("cud"), 0);
+    assert_int_equal(leat_device_is_gpu(""), 0);
+}
+
 static void options_can_be_listed(void **state)
 {
     (void)state;
@@ -421,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_says_what_is_there),
         cmocka_unit_test(tables_are_complete),
+        cmocka_unit_test(a_name_tells_a_gpu),
         cmocka_unit_test(options_can_be_listed),
         cmocka_unit_test(bad_names_say_why),
         cmocka_unit_test(a_name_is_whole_and_a_device_has_one),

@@ -115,6 +115,7 @@ static void configs_and_devices(void **state)
     leat_config_close(NULL);
     REFUSED(leat_device_open(NULL, &device, &err));
     REFUSED(leat_device_open("cpu", NULL, &err));
+    assert_int_equal(leat_device_is_gpu(NULL), 0);
     assert_null(leat_device_libraries("cpu", NULL, 0));
     assert_string_equal(leat_device_libraries(NULL, (char[]){ 'x', 0 }, 2), "");
     assert_null(leat_device_get_info(NULL));
