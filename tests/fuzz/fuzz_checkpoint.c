@@ -150,7 +150,8 @@ static uint64_t state_of_trainer(void)
     const int64_t updates = trainer->backend->updates(trainer->net);
     digest = leat_digest_chain(digest, leat_digest_row(&updates, sizeof updates, 0));
     for (int slot = LEAT_SLOT_WEIGHT; slot < LEAT_N_SLOTS; slot++)
-        if (trainer->backend->read(trainer->net, 0, 0, (leat_param_slot)slot, values, NULL) == LEAT_OK)
+        if (trainer->backend->read(trainer->net, 0, 0, (leat_param_slot)slot, values, NULL) ==
+            LEAT_OK)
             digest = leat_digest_chain(digest, leat_digest_row(values, sizeof values, 0));
     return digest;
 }

@@ -90,11 +90,11 @@ static int put_shares(leat_page *page, const json_t *json)
         snprintf(names[data.n], sizeof names[0], "epoch %s",
                  leat_figure_number(leat_fields_number(epoch, "epoch")).text);
         *arm = (leat_chart_arm){ .name = names[data.n],
-                           .idle_low = NAN,
-                           .idle_high = NAN,
-                           .step_ms = leat_fields_number(epoch, "step_p50_ms"),
-                           .step_low = NAN,
-                           .step_high = NAN };
+                                 .idle_low = NAN,
+                                 .idle_high = NAN,
+                                 .step_ms = leat_fields_number(epoch, "step_p50_ms"),
+                                 .step_low = NAN,
+                                 .step_high = NAN };
         for (int k = 0; k < LEAT_ARMS_PARTS; k++)
             arm->parts[k] = leat_fields_number(epoch, words[k]);
         data.n += leat_arms_check(arm);
