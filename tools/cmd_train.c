@@ -17,6 +17,7 @@
 #include "train/train_run.h"
 #include "train/train_stop.h"
 #include "train/train_summary_print.h"
+#include "train/train_weights.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
@@ -142,7 +143,9 @@ static int open_trainer(struct train *t, leat_error *err)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
     rc = leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, &t->found, err);
-    return rc < 0 ? rc : whiten(t, err);
+    if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
+        return rc;
+    return whiten(t, err);
 }
 
 /* Place of the first batch in the run. */
@@ -288,6 +291,7 @@ static void print_head(const struct train *t)
             2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
     if (info->note)
         leat_terminal_say(2, "note: %s", info->note);
+    leat_train_weights_print(t->run.trainer);
     fflush(stdout);
 }
 
@@ -477,6 +481,9 @@ const leat_command leat_command_train = {
         "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
         "--resume the run continues from the newest undamaged checkpoint, also after a crash; "
         "on the CPU with the same weights, bit for bit, as if it had not stopped.\n\n"
+        "A run begins with the weights of train.weights, which may fit the model in part: what is "
+        "not "
+        "taken is listed. --restore and --resume have other weights.\n\n"
         "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
         "position in the data, but without the optimizer's state.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"

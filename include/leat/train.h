@@ -244,6 +244,38 @@ LEAT_API int32_t leat_trainer_probabilities(const leat_trainer *trainer, float *
 LEAT_API int leat_trainer_save(leat_trainer *trainer, const char *path, leat_error *err);
 LEAT_API int leat_trainer_restore(leat_trainer *trainer, const char *path, leat_error *err);
 
+/* X(name, text): what became of a tensor of train.weights. */
+#define LEAT_LOADED_LIST(X)                                                                        \
+    X(TAKEN, "taken")                 /* the model has the file's values */                        \
+    X(SKIPPED, "skipped")             /* it fits, but `skip` names it */                           \
+    X(UNFIT, "another shape or type") /* so the model has its initial values */                    \
+    X(NEW, "not in the file")         /* the same */                                               \
+    X(UNUSED, "not in the model")
+typedef enum leat_loaded {
+#define LEAT_LOADED_ENUM(name, text) LEAT_LOADED_##name,
+    LEAT_LOADED_LIST(LEAT_LOADED_ENUM)
+#undef LEAT_LOADED_ENUM
+} leat_loaded;
+/* The text of one; static storage. */
+LEAT_API const char *leat_loaded_name(leat_loaded state);
+
+/* One tensor, of the model or of the file. */
+typedef struct leat_loaded_info {
+    const char *name; /* in the file; of one that is not there, as it would be there */
+    leat_loaded state;
+    const char *model, *file; /* type and shape there, "F32 [10, 512]"; "": it is not there */
+} leat_loaded_info;
+
+/* Loads the weights of train.weights, now. Otherwise the first step, evaluation, prediction or save does. Nothing happens
+ * where the config has none, on a simulated device, and after leat_trainer_restore() or leat_checkpoint_resume(). No
+ * parameter changes unless LEAT_OK.
+ * returns  LEAT_OK; LEAT_E_CONFIG: the file and the model differ in what no `skip` names; LEAT_E_DATA: a damaged file, or
+ *          a value that is not a finite number; LEAT_E_IO; LEAT_E_NOMEM */
+LEAT_API int leat_trainer_load(leat_trainer *trainer, leat_error *err);
+/* The i-th tensor from 0 that was looked at: first those of the model. Returns LEAT_OK, or LEAT_E_END past the last, or if
+ * nothing was loaded. Texts are valid until the trainer is closed. */
+LEAT_API int leat_trainer_loaded(const leat_trainer *trainer, int32_t i, leat_loaded_info *out);
+
 /* Writes the model with its weights as ONNX (opset 17), for other programs to run. Its input "input" is float32
  * [batch, height, width, channels] or [batch, n], as batches have it after the pipeline; "output" is what the
  * last layer gives.
@@ -260,8 +292,9 @@ LEAT_API const leat_kind *leat_schedule_kind(size_t i);
 LEAT_API const leat_kind *leat_preset_kind(size_t i); /* ready-made models */
 LEAT_API const leat_kind *leat_average_kind(size_t i);
 LEAT_API const leat_kind *leat_train_kind(size_t i);
-LEAT_API const leat_kind *leat_cuda_kind(size_t i); /* train.cuda (i = 0) */
-LEAT_API const leat_kind *leat_stop_kind(size_t i); /* train.stop (i = 0) */
+LEAT_API const leat_kind *leat_cuda_kind(size_t i);    /* train.cuda (i = 0) */
+LEAT_API const leat_kind *leat_weights_kind(size_t i); /* train.weights (i = 0) */
+LEAT_API const leat_kind *leat_stop_kind(size_t i);    /* train.stop (i = 0) */
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 #include "checkpoint_parts.h"
-#include "param_file.h"
+#include "weights/param_file.h"
 
 /* X(name): the notes of `__metadata__`, in the order in which the digest chains them. */
 #define NOTE_LIST(X)                                                                               \
@@ -113,6 +113,9 @@ int leat_checkpoint_write(leat_trainer *trainer, const leat_loader_state *state,
     if (!trainer || !state || !path)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_checkpoint_write: trainer, state and path must be given");
+    const int loaded = leat_pretrained_load(trainer, err);
+    if (loaded < 0)
+        return loaded;
     if (trainer->whiten)
         return leat_fail(err, LEAT_E_BUSY,
                          "no checkpoint before the first step: it decides the weights of init: "
@@ -321,7 +324,7 @@ static int apply(leat_trainer *trainer, const leat_param_file *values, const rea
     trainer->carried = notes->sums;
     leat_decide_read(&trainer->decide, notes->decisions);
     trainer->average.begun = trainer->average.mode != LEAT_AVERAGE_NONE;
-    trainer->whiten = false;
+    trainer->whiten = trainer->pretrained.waits = false;
     return LEAT_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "export_onnx.h"
-#include "param_file.h"
+#include "weights/param_file.h"
 
 enum { NAME = LEAT_EXPORT_ONNX_NAME };
 
@@ -209,6 +209,8 @@ int leat_trainer_export_onnx(leat_trainer *trainer, const char *path, leat_error
                          "leat_trainer_export_onnx: trainer and path must be given");
     leat_param_file file = { 0 };
     int rc = leat_trainer_sync(trainer, err);
+    if (rc == LEAT_OK)
+        rc = leat_pretrained_load(trainer, err);
     if (rc == LEAT_OK)
         rc = leat_param_file_open(&trainer->model, 1u << LEAT_SLOT_WEIGHT, &file, err);
     if (rc == LEAT_OK)

@@ -50,7 +50,8 @@ int leat_trainer_predict(leat_trainer *trainer, leat_batch *batch, float *out, l
                          trainer->info.simulated_by);
     leat_net_rows rows;
     int rc = leat_trainer_rows_of(trainer, batch, &rows, err);
-    if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0)
+    if (rc < 0 || (rc = leat_trainer_sync(trainer, err)) < 0 ||
+        (rc = leat_pretrained_load(trainer, err)) < 0)
         return rc;
     rows.n_valid = rows.n_valid > 0 ? rows.n_valid : 1; /* outputs of masked rows, too */
     if (trainer->stream && (rc = leat_batch_wait_on(batch, trainer->stream)) < 0)

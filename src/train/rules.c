@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "rules.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
-enum { FORMS = 4, NAME_BYTES = 160 };
+#include "name_pattern.h"
+
+enum { FORMS = 4, NAME_BYTES = LEAT_NAME_PATTERN_BYTES };
 
 /* An option whose keys name parameters. */
 typedef struct rule_option {
@@ -22,44 +23,20 @@ static void names_of(const leat_model_layer *l, int32_t k, char names[FORMS][NAM
     snprintf(names[3], NAME_BYTES, "%s.%s", l->name, l->params[k].part);
 }
 
-static bool is_pattern(const char *key)
-{
-    return strpbrk(key, "*?[") != NULL;
-}
-
 /* 0: the key does not match the parameter; 1: it is a pattern that does; more: the form of the name that it is. */
 static int fit(const rule_option *o, const leat_model_layer *l, int32_t k, const char *key)
 {
     char names[FORMS][NAME_BYTES];
-    const bool pattern = is_pattern(key);
     if (!o->all && !l->params[k].trained)
         return 0;
     names_of(l, k, names);
     for (int i = FORMS; i > 0; i--)
-        if (pattern ? !fnmatch(key, names[i - 1], 0) : !strcmp(names[i - 1], key))
-            return pattern ? 1 : 1 + i;
+        if (leat_name_pattern_fits(key, names[i - 1]))
+            return leat_name_pattern_is(key) ? 1 : 1 + i;
     return 0;
 }
 
 /* --- keys that match nothing ------------------------------------------------------------------- */
-
-/* Offers a name; for a pattern, the pattern with the name's words before its first wildcard. */
-static void offer(leat_nearest_word *near, const char *key, const char *name, char best[NAME_BYTES])
-{
-    char word[NAME_BYTES];
-    const char *tail = key, *from = name;
-    while (is_pattern(key) && strcspn(tail, ".") < strcspn(tail, "*?[") && strchr(from, '.')) {
-        tail += strcspn(tail, ".") + 1;
-        from = strchr(from, '.') + 1;
-    }
-    snprintf(word, sizeof word, "%.*s%s", is_pattern(key) ? (int)(from - name) : NAME_BYTES, name,
-             is_pattern(key) ? tail : "");
-    if (is_pattern(key) && fnmatch(word, name, 0))
-        return;
-    leat_nearest_offer(near, word);
-    if (near->best == word)
-        near->best = strcpy(best, word);
-}
 
 /* Whether the key matches a parameter. */
 static int check_key(const rule_option *o, const leat_node *node, const char *key, leat_error *err)
@@ -76,7 +53,7 @@ static int check_key(const rule_option *o, const leat_node *node, const char *ke
                 continue;
             names_of(l, k, names);
             for (int form = 0; form < FORMS; form++)
-                offer(&near, key, names[form], best);
+                leat_name_pattern_offer(&near, names[form], best);
             leat_nearest_add_word_once(&parts, l->params[k].part);
         }
     }

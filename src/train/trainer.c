@@ -161,6 +161,8 @@ static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train
     trainer->n_skipped += train && rows->n_valid == 0;
     if (rows->n_valid == 0)
         return train ? average_weights(trainer, false, err) : LEAT_OK;
+    if ((rc = leat_pretrained_load(trainer, err)) < 0)
+        return rc;
     if (train && trainer->whiten && (rc = leat_trainer_whiten_rows(trainer, rows, err)) < 0)
         return rc;
     if (train &&

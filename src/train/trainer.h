@@ -9,6 +9,7 @@
 #include "decide/decide.h"
 #include "nn.h"
 #include "views.h"
+#include "weights/pretrained.h"
 
 enum {
     LEAT_TRAINER_IN_FLIGHT = 64, /* steps that the host may be ahead of the device */
@@ -21,7 +22,7 @@ typedef struct leat_train_options {
     int64_t epochs;
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target, sample_weight;
-    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop;
+    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop, *weights;
     leat_strings no_decay, frozen;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
@@ -80,6 +81,7 @@ struct leat_trainer {
     leat_schedule *schedule;
     leat_decide decide;
     leat_average average;
+    leat_pretrained pretrained;
     bool whiten;                 /* a layer waits for its first weights, see trainer_whiten.c */
     bool still;                  /* steps leave the weights as they are: their rate is 0 */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
@@ -103,11 +105,12 @@ typedef struct leat_trainer_feed {
     uint64_t seed;     /* if train.seed is not given */
 } leat_trainer_feed;
 
-/* trainer_options.c: read `train` (*node), and two of its parts, which may be missing (NULL). */
+/* trainer_options.c: read `train` (*node), and three of its parts, which may be missing (NULL). */
 int leat_trainer_options(const leat_config *config, leat_train_options *out, const leat_node **node,
                          leat_error *err);
 int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_options *out,
                                     leat_error *err);
+int leat_trainer_options_weights(const leat_node *node, leat_weights_options *out, leat_error *err);
 int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err);
 
 /* leat_trainer_open() without a plan. device: NULL: checks config and shapes, and makes no net: then only

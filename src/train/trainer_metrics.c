@@ -106,8 +106,8 @@ int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int 
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_evaluate: trainer, loader and out must be given");
     leat_net_sums sums = { 0 };
-    int rc = take_sums(trainer, &sums, err);
-    if (rc < 0)
+    int rc = leat_pretrained_load(trainer, err);
+    if (rc < 0 || (rc = take_sums(trainer, &sums, err)) < 0)
         return rc;
     trainer->carried = add(trainer->carried, sums);
     if ((rc = swap_average(trainer, err)) < 0)

@@ -243,6 +243,8 @@ static int open_parts(leat_trainer *trainer, const leat_config *config, const le
         rc = open_run(trainer, config, node, o, feed, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_options_cuda(o->cuda, &trainer->cuda, err);
+    if (rc == LEAT_OK)
+        rc = leat_pretrained_init(&trainer->pretrained, o->weights, err);
     trainer->model.measure_plans = trainer->cuda.plans == 1;
     trainer->model.plan_cache = trainer->cuda.plan_cache.text;
     if (rc < 0 || !trainer->device)
@@ -299,6 +301,7 @@ void leat_trainer_close(leat_trainer **out)
     close_events(trainer);
     leat_schedule_close(&trainer->schedule);
     leat_model_fini(&trainer->model);
+    leat_pretrained_fini(&trainer->pretrained);
     free(trainer->settings);
     free(trainer->times);
     free(trainer);
@@ -491,6 +494,8 @@ int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
     if (rc < 0 || (rc = open_for_plan(config, plan, NULL, &trainer, err)) < 0)
         return rc;
     rc = check_known(trainer, plan, err);
+    if (rc == LEAT_OK)
+        rc = leat_pretrained_check(trainer, err);
     if (rc == LEAT_OK && eval && (rc = leat_trainer_check(trainer, eval, err)) < 0)
         leat_fail_in(err, rc, "eval: ");
     if (size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer_options.c: the rows of `train`, `train.checkpoint` and `train.cuda`. */
+ * trainer_options.c: the rows of `train`, `train.checkpoint`, `train.weights` and `train.cuda`. */
 #include "leat/checkpoint.h"
 #include "trainer.h"
 
@@ -40,6 +40,9 @@ static const leat_option train_table[] = {
                      "as {bias: 2, batch_norm.shift: 64, 'layer1.*': 0.1}"),
     LEAT_OPTION_STRINGS(leat_train_options, no_decay, "[]",
                         "parameters without weight decay, such as [bias, batch_norm.scale]"),
+    LEAT_OPTION_NODE(leat_train_options, weights, "",
+                     "file of weights that the run begins with, which may fit the model only in "
+                     "part; default: none"),
     LEAT_OPTION_STRINGS(leat_train_options, frozen, "[]",
                         "layers and parameters that stay as they are, by name or pattern, such as "
                         "[conv1, 'layer1.*']; a frozen batch_norm uses and keeps its running "
@@ -119,6 +122,23 @@ static const leat_option cuda_table[] = {
     LEAT_OPTION_END
 };
 
+static const leat_option weights_table[] = {
+    LEAT_OPTION_STRING(leat_weights_options, file, NULL,
+                       "weights (safetensors) of leat, or with the names of PyTorch's modules"),
+    LEAT_OPTION_STRINGS(
+        leat_weights_options, skip, "[]",
+        "layers and tensors, by name or pattern, such as [fc, 'layer4.*'], that are "
+        "not taken: of the model they keep their initial values; without it, "
+        "whatever is only in one of the two or has another shape is an error"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_weights_kind(size_t i)
+{
+    static const leat_kind kind = { "weights", "weights that a run begins with", weights_table };
+    return i == 0 ? &kind : NULL;
+}
+
 const leat_kind *leat_cuda_kind(size_t i)
 {
     static const leat_kind kind = { "cuda", "training on a GPU", cuda_table };
@@ -160,4 +180,9 @@ int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_optio
 int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err)
 {
     return leat_node_options(node, node, "train.cuda", cuda_table, out, err);
+}
+
+int leat_trainer_options_weights(const leat_node *node, leat_weights_options *out, leat_error *err)
+{
+    return leat_node_options(node, node, "train.weights", weights_table, out, err);
 }

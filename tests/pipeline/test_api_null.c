@@ -78,7 +78,7 @@ static void lists(void **state)
         leat_batch_op_kind, leat_stage_kind,    leat_source_kind,    leat_engine_kind,
         leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind, leat_train_kind,
         leat_preset_kind,   leat_schedule_kind, leat_average_kind,   leat_checkpoint_kind,
-        leat_cuda_kind,     leat_stop_kind
+        leat_cuda_kind,     leat_stop_kind,     leat_weights_kind
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));
@@ -325,6 +325,7 @@ static void trainers(void **state)
     assert_true(leat_trainer_rate(NULL) <= 0);
     REFUSED(leat_trainer_save(NULL, "x", &err));
     REFUSED(leat_trainer_restore(NULL, "x", &err));
+    REFUSED(leat_trainer_load(NULL, &err));
     leat_trainer_close(&trainer);
     leat_trainer_close(NULL);
     REFUSED(leat_compare(NULL, NULL, 0, NULL, &result, &err));
@@ -396,6 +397,7 @@ static void trained_models(void **state)
     leat_loader_state at = { 0 };
     leat_checkpoint_found found;
     leat_train_memory memory;
+    leat_loaded_info loaded;
     leat_layer_info layer;
     leat_score_class one;
     leat_score_info info;
@@ -410,6 +412,8 @@ static void trained_models(void **state)
     REFUSED(leat_checkpoint_resume(NULL, "x", &found, &err));
     assert_int_equal(leat_checkpoint_newest(NULL), -1);
     assert_int_equal(leat_trainer_layer(NULL, 0, &layer), LEAT_E_END);
+    assert_int_equal(leat_trainer_loaded(NULL, 0, &loaded), LEAT_E_END);
+    assert_string_equal(leat_loaded_name((leat_loaded)77), "?");
     REFUSED(leat_trainer_memory(NULL, &memory, &err));
     REFUSED(leat_trainer_predict(NULL, NULL, values, &err));
     assert_int_equal(leat_trainer_probabilities(NULL, values, 1), 0);

@@ -259,6 +259,54 @@ static void a_summary_counts_what_is_frozen(void **state)
     expect_in(out, "10,250 parameters (and 120 frozen)");
 }
 
+/* The table, the JSON, and runs that have other weights. */
+static void weights_that_fit_in_part_are_listed(void **state)
+{
+    const char *const model = "--set 'train.model=[flatten, dense: {name: a, units: 8}, relu, "
+                              "dense: {name: %s, units: 10}]'";
+    char old[160], new[160];
+    (void)state;
+    make_pipeline();
+    snprintf(old, sizeof old, model, "fc");
+    snprintf(new, sizeof new, model, "head");
+    expect_success(shell("$L train x.yaml --steps 1 --save old.st %s", old));
+    expect_success(shell("$L train x.yaml --steps 1 %s --set 'train.weights={file: old.st, skip: "
+                         "[fc, head]}' --save w.st --checkpoint ck",
+                         new));
+    expect_in(out, "weights: 2 tensors taken from the file, 4 not:\n"
+                   "  head.weight                -                  F32 [8, 10]        not in the "
+                   "file\n");
+    expect_in(out, "  fc.bias                    F32 [10]           -                  not in the "
+                   "model\n");
+    expect_success(shell("$L train x.yaml --steps 1 --json %s --set 'train.weights={file: old.st, "
+                         "skip: [fc, head]}'",
+                         new));
+    json_t *json = parse_out();
+    const json_t *const weights = json_object_get(json, "weights");
+    assert_int_equal(number(weights, "taken"), 2);
+    assert_int_equal(json_array_size(json_object_get(weights, "others")), 4);
+    const json_t *const first = json_array_get(json_object_get(weights, "others"), 0);
+    assert_string_equal(json_string_value(json_object_get(first, "state")), "not in the file");
+    assert_string_equal(json_string_value(json_object_get(first, "file")), "");
+    json_decref(json);
+    /* Neither reads the file, which is gone. */
+    expect_success(shell("rm old.st; $L train x.yaml --steps 1 %s --set train.weights=old.st "
+                         "--restore w.st",
+                         new));
+    assert_null(strstr(out, "weights: "));
+    expect_success(shell("$L train x.yaml --epochs 2 --steps 1 %s --set 'train.weights={file: "
+                         "old.st, skip: [fc, head]}' --checkpoint ck --resume",
+                         new));
+    assert_null(strstr(out, "weights: "));
+    expect_success(
+        shell("$L train x.yaml --steps 1 %s --set train.weights=old.st --device sim", new));
+    expect_success(shell("$L eval x.yaml --section train %s --set train.weights=old.st --weights "
+                         "w.st",
+                         new));
+    assert_true(shell("$L train x.yaml --steps 1 %s --set train.weights=old.st", new) != 0);
+    expect_in(err, "train.weights: old.st: ");
+}
+
 /* A relu on a simulated device: its input and output cross, and both gradients. */
 static void layers_on_another_device_are_told(void **state)
 {
@@ -385,6 +433,7 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_that_saves_nothing_says_so, clean),
         cmocka_unit_test_teardown(a_summary_adds_up, clean),
         cmocka_unit_test_teardown(a_summary_counts_what_is_frozen, clean),
+        cmocka_unit_test_teardown(weights_that_fit_in_part_are_listed, clean),
         cmocka_unit_test_teardown(layers_on_another_device_are_told, clean),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test_teardown(memory_of_model_and_loader_is_added, clean),

@@ -39,6 +39,7 @@ static const struct {
     { "train", leat_train_kind, 1 },
     { "cuda", leat_cuda_kind, 1 },
     { "stop", leat_stop_kind, 1 },
+    { "weights", leat_weights_kind, 1 },
     { "op", op_kind, 14 },
     { "batch op", leat_batch_op_kind, 2 },
     { "ready-made model", leat_preset_kind, 6 },

@@ -182,6 +182,27 @@ static const struct {
     { "s/^  epochs: 1/  multipliers: {b*.gain: 2}\\n  epochs: 1/",
       "train",
       { "c.yaml:13:", "train.multipliers: the model trains no 'b*.gain'", "weight, bias" } },
+    { "s/^  epochs: 1/  weights: gone.st\\n  epochs: 1/",
+      "train",
+      { "c.yaml:13:12: train.weights: gone.st: ", "No such file" } },
+    { "s/^  epochs: 1/  weights: {file: fit.st, skp: a}\\n  epochs: 1/",
+      "train",
+      { "c.yaml:13:", "did you mean 'skip'" } },
+    { "s/^  epochs: 1/  weights: {skip: a}\\n  epochs: 1/",
+      "train",
+      { "c.yaml:13:", "train.weights", "'file'" } },
+    { "s/units: 10/units: 12/; s/^  epochs: 1/  weights: fit.st\\n  epochs: 1/",
+      "train",
+      { "c.yaml:13:12: train.weights: fit.st does not fit the model",
+        "2 of another shape or type: '1.dense.weight'", "write `skip: [1.dense]`",
+        "name the layers as there" } },
+    { "s/units: 10/units: 12/; s/^  epochs: 1/  weights: fit.st\\n  epochs: 1/",
+      "plan",
+      { "c.yaml:13:12: train.weights: fit.st does not fit the model" } },
+    { "s/^  epochs: 1/  weights: {file: fit.st, skip: 1.dese}\\n  epochs: 1/",
+      "train",
+      { "c.yaml:13:12: train.weights: skip: neither the model nor fit.st has a tensor '1.dese'",
+        "did you mean '1.dense'?" } },
     { "s/units: 10/units: 1/", "train", { "has 1 class (", "as many units as there are classes" } },
     { "/^train:/,$d", "whatif", { "no `train` part with a model and a loss" } },
     { "/^train:/,$d", "doctor --devices cpu,sim", { "no `train` part with a model and a loss" } },
@@ -307,6 +328,7 @@ static void expect_words(int code, const char *const *words, const char *what)
 static void mistakes_in_configs_are_told(void **state)
 {
     (void)state;
+    expect_success(shell("$L train ok.yaml --steps 1 --save fit.st"));
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         const int code =
             shell("sed '%s' ok.yaml >c.yaml; $L %s c.yaml", configs[i].change, configs[i].command);

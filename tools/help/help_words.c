@@ -153,6 +153,7 @@ static const char *const examples[] = {
     "triangular: {peak: 0.23, start: 0.2, end: 0.07}",
     "ema: {decay: 0.999, warmup: true}",
     "checkpoint: {dir: runs/first, every_minutes: 10}",
+    "weights: {file: resnet18.safetensors, skip: [fc]}",
     "stop: {patience: 10, metric: accuracy}",
     "cuda: {plans: measure, plan_cache: plans}",
     "lookahead: {every: 5}",

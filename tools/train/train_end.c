@@ -9,6 +9,7 @@
 #include "print/terminal.h"
 #include "train_decide.h"
 #include "train_stop.h"
+#include "train_weights.h"
 
 /* Shares alone prove no cause, because any thread can be late when all cores are busy. */
 static void print_guess(const leat_train_run *t, const char *config)
@@ -90,6 +91,7 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_json_bool(json, "diverged", t->diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(t, call));
     leat_json_add(json, "input", input_json(t));
+    leat_json_add(json, "weights", leat_train_weights_json(t->trainer));
     leat_json_add(json, "resumed", *resumed ? leat_json_string(resumed) : json_null());
     leat_json_add(json, "checkpoint", *t->keep.path ? leat_json_string(t->keep.path) : json_null());
     leat_json_add(json, "saved", t->saved ? leat_json_string(t->save) : json_null());

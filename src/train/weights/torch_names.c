@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * torch_names.c: the functions of torch_names.h, which describes them. */
-#include "torch_names.h"
+#include "train/weights/torch_names.h"
 
 #include <string.h>
 
-#include "layers.h"
+#include "train/layers.h"
 
 /* leat names itself as the writer of all its files; PyTorch's `save_file` says nothing. Shapes cannot tell: those
  * of a square layer are the same in both. */
@@ -83,38 +83,21 @@ static void take_conv(const int64_t *d, const void *from, float *to)
                 to[(p * d[2] + i) * d[3] + o] = value_at(from, (o * d[2] + i) * window + p);
 }
 
-/* PyTorch's name and shape for a tensor. */
-static leat_safetensor torch_shape(const leat_safetensor *t, const char *name)
+void leat_torch_describe(const leat_model *model, const leat_param_file *to, size_t i,
+                         char name[LEAT_PARAM_NAME], leat_safetensor *out)
 {
-    leat_safetensor out = *t;
-    out.name = name;
+    const leat_safetensor *t = &to->tensors[i];
+    const leat_model_layer *l = &model->layers[to->rows[i].layer];
+    name_of(l, l->params[to->rows[i].param].part, name);
+    *out = *t;
+    out->name = name;
     if (t->n_dims == 2) {
-        out.shape[0] = t->shape[1];
-        out.shape[1] = t->shape[0];
+        out->shape[0] = t->shape[1];
+        out->shape[1] = t->shape[0];
     } else if (t->n_dims == 4) {
         const uint64_t dims[4] = { t->shape[3], t->shape[2], t->shape[0], t->shape[1] };
-        memcpy(out.shape, dims, sizeof dims);
+        memcpy(out->shape, dims, sizeof dims);
     }
-    return out;
-}
-
-int leat_torch_take(const leat_model *model, const leat_safetensors *file, const char *path,
-                    leat_param_file *to, size_t i, leat_error *err)
-{
-    const leat_param_tensor *row = &to->rows[i];
-    const leat_model_layer *l = &model->layers[row->layer];
-    char name[LEAT_PARAM_NAME];
-    name_of(l, l->params[row->param].part, name);
-    const leat_safetensor wanted = torch_shape(&to->tensors[i], name);
-    const leat_safetensor *found = leat_safetensors_find(file, name);
-    if (!found)
-        return leat_fail(
-            err, LEAT_E_DATA,
-            "%s: PyTorch's file has no tensor '%s', which the model needs; it has '%s' "
-            "and others: name the layers as there (`name: …`)",
-            path, name, leat_safetensors_count(file) ? leat_safetensors_at(file, 0)->name : "");
-    to->tensors[i].data = found->data;
-    return leat_param_file_check(&wanted, found, path, err);
 }
 
 void leat_torch_copy(const leat_model *model, const leat_param_tensor *row, const void *from,

@@ -6,7 +6,7 @@
 #define LEAT_PARAM_FILE_H
 
 #include "formats/safetensors.h"
-#include "trainer.h"
+#include "train/trainer.h"
 
 enum { LEAT_PARAM_NAME = 96, LEAT_PARAM_NOTES = 16 };
 
@@ -51,10 +51,12 @@ int leat_param_file_read_averaged(leat_param_file *file, leat_trainer *trainer, 
  * wanted. They stay there. Returns LEAT_OK, LEAT_E_DATA with both shapes. */
 int leat_param_file_take(leat_param_file *file, size_t i, const leat_safetensor *found,
                          const char *path, leat_error *err);
-/* The check alone. */
+/* The check alone; of type and shape alone; and both as text, "F32 [3, 3, 16]". */
 int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *found,
                           const char *path, leat_error *err);
-/* Writes the values that were taken to the trainer's device, through memory for the largest of them if `copy` is given
+bool leat_param_file_fits(const leat_safetensor *wanted, const leat_safetensor *found);
+const char *leat_param_file_text(const leat_safetensor *t, char text[96]);
+/* Writes the values that were taken, which need not be all, to the trainer's device, through memory for the largest of them if `copy` is given
  * or the file is not aligned. */
 int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, leat_param_copy *copy,
                           leat_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * param_file.c: the functions of param_file.h, which describes them. */
-#include "param_file.h"
+#include "train/weights/param_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -255,6 +255,8 @@ int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, le
         const leat_param_tensor *row = &file->rows[i];
         const leat_safetensor *const t = &file->tensors[i];
         const bool copied = is_copied(t, copy);
+        if (!t->data)
+            continue;
         if (copied)
             (copy ? copy : copy_as_it_is)(&trainer->model, row, t->data, room);
         rc = trainer->backend->write(trainer->net, row->layer, row->param, row->slot,
@@ -264,18 +266,17 @@ int leat_param_file_write(const leat_param_file *file, leat_trainer *trainer, le
     return rc;
 }
 
-static bool same_shape(const leat_safetensor *a, const leat_safetensor *b)
+bool leat_param_file_fits(const leat_safetensor *wanted, const leat_safetensor *found)
 {
-    bool same = a->dtype == b->dtype && a->n_dims == b->n_dims;
-    for (uint32_t i = 0; same && i < a->n_dims; i++)
-        same = a->shape[i] == b->shape[i];
+    bool same = wanted->dtype == found->dtype && wanted->n_dims == found->n_dims;
+    for (uint32_t i = 0; same && i < wanted->n_dims; i++)
+        same = wanted->shape[i] == found->shape[i];
     return same;
 }
 
-/* "[3, 3, 16]" */
-static const char *dims_text(const leat_safetensor *t, char text[96])
+const char *leat_param_file_text(const leat_safetensor *t, char text[96])
 {
-    size_t at = (size_t)snprintf(text, 96, "[");
+    size_t at = (size_t)snprintf(text, 96, "%s [", leat_safetensors_dtype_name(t->dtype));
     for (uint32_t i = 0; i < t->n_dims && at < 70; i++)
         at += (size_t)snprintf(text + at, 96 - at, "%s%llu", i ? ", " : "",
                                (unsigned long long)t->shape[i]);
@@ -290,10 +291,10 @@ int leat_param_file_check(const leat_safetensor *wanted, const leat_safetensor *
     if (!found)
         return leat_fail(err, LEAT_E_DATA, "%s: there is no tensor '%s', which the model needs",
                          path, wanted->name);
-    if (!same_shape(wanted, found))
-        return leat_fail(err, LEAT_E_DATA, "%s: tensor '%s' is %s %s, the model needs F32 %s", path,
-                         wanted->name, leat_safetensors_dtype_name(found->dtype),
-                         dims_text(found, b), dims_text(wanted, a));
+    if (!leat_param_file_fits(wanted, found))
+        return leat_fail(err, LEAT_E_DATA, "%s: tensor '%s' is %s, the model needs %s", path,
+                         wanted->name, leat_param_file_text(found, b),
+                         leat_param_file_text(wanted, a));
     if (!is_finite(found))
         return leat_fail(err, LEAT_E_DATA,
                          "%s: tensor '%s' holds a value that is not a finite number: the training "

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * weight_file.h: a file of weights, of leat or of PyTorch: which of its tensors is which parameter. weights.c and
+ * pretrained.c use it. */
+#ifndef LEAT_WEIGHT_FILE_H
+#define LEAT_WEIGHT_FILE_H
+
+#include "train/weights/param_file.h"
+
+typedef struct leat_weight_file {
+    const char *path;
+    leat_safetensors *file;
+    bool torch; /* names and layouts are PyTorch's */
+} leat_weight_file;
+
+/* Opens a file and checks its digest, if it has one. Returns LEAT_OK, LEAT_E_IO, LEAT_E_DATA; close in all cases */
+int leat_weight_file_open(leat_weight_file *out, const char *path, leat_error *err);
+void leat_weight_file_close(leat_weight_file *w);
+
+/* True for tensors that are weights: not a checkpoint's other values, and not PyTorch's counters. */
+bool leat_weight_file_is_weight(const char *name);
+/* Tensor i of `to` as it is in the file; NULL: the file lacks it. Where a checkpoint is of a run with an exponential
+ * average, its average: the run evaluates it.
+ * wanted   its name, type and shape there; the name is in `name` */
+const leat_safetensor *leat_weight_file_find(const leat_weight_file *w, const leat_model *model,
+                                             const leat_param_file *to, size_t i,
+                                             char name[LEAT_PARAM_NAME], leat_safetensor *wanted);
+/* Writes the tensors that have data, of this file, to the trainer. */
+int leat_weight_file_write(const leat_weight_file *w, const leat_param_file *from,
+                           leat_trainer *trainer, leat_error *err);
+
+#endif
