@@ -60,7 +60,7 @@ static int64_t time_writes(const leat_loader *loader, void (*write)(uint8_t *, s
     return leat_clock_ns() - start;
 }
 
-/* By turns; the fastest of some runs counts. */
+/* They alternate; the fastest of some runs counts. */
 static void measure_locked(const leat_loader *loader)
 {
     int64_t through = INT64_MAX, around = INT64_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * jpeg_loop.c: measures the Huffman loops on this processor, and chooses one. DESIGN: each loop decodes the same
- * blocks, by turns; the fastest of several runs of each counts, so that an interrupted run does not matter. The data
+ * blocks, alternating; the fastest of several runs of each counts, so that an interrupted run does not matter. The data
  * are random bits with the usual table for luma: as each code is as long as its symbol is rare, random bits give each
  * symbol as often as a picture for which the table is made. */
 #include "jpeg_loop.h"
