@@ -2,20 +2,18 @@
  *
  * compare.c: leat_compare() runs a config in several arms and reports the differences.
  *
- * DESIGN: clock rates, page cache and other processes drift slowly, so the arms alternate: each round runs
- * every arm once, forwards or backwards (ABBA), and arms are compared within rounds. Before and after each
- * run come two short ones, the loader alone and the step alone; the verdict compares these rates. Each run
- * reads the same batches from a new loader, so that every arm does the same work from the same state. Its
- * first steps only fill the pipeline. Plan, device, model and warm-up are paid before the first round. It
- * uses public headers only, so it measures what users get. */
+ * DESIGN: arms alternate (alternate.h). Before and after each run come two short ones, the loader alone and the step
+ * alone; the verdict compares these rates. Each run reads the same batches from a new loader, so that every arm does the
+ * same work from the same state. Its first steps only fill the pipeline. Plan, device, model and warm-up are paid before
+ * the first round. It uses public headers only, so it measures what users get. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "alternate.h"
 #include "arm.h"
 #include "bootstrap.h"
 #include "compare_words.h"
-#include "other_processes.h"
 #include "rounds.h"
 #include "vary.h"
 
@@ -84,21 +82,6 @@ static void report(struct study *study)
     if (study->options.progress)
         study->options.progress(study->options.user, study->n_done,
                                 result->n_arms * (RUNS_PER_ROUND * result->rounds + 1));
-}
-
-/* The arm's runs of one round; in odd rounds in reverse order. */
-static int run_arm(struct study *study, leat_arm *arm, int32_t round, leat_error *err)
-{
-    static int (*const runs[RUNS_PER_ROUND])(leat_arm *, int32_t,
-                                             leat_error *) = { leat_arm_run_loader, leat_arm_run,
-                                                               leat_arm_run_step };
-    int rc = LEAT_OK;
-    for (int i = 0; i < RUNS_PER_ROUND && rc == LEAT_OK; i++) {
-        rc = runs[round % 2 ? RUNS_PER_ROUND - 1 - i : i](arm, round, err);
-        if (rc == LEAT_OK)
-            report(study);
-    }
-    return rc;
 }
 
 static int warm_up(struct study *study, leat_arm *arm, leat_error *err)
@@ -188,8 +171,9 @@ static int prepare(struct study *study, const leat_config *config, leat_error *e
 }
 
 /* Whether more rounds would hardly change the result. The base counts only if it is the only arm. */
-static bool is_settled(const struct study *study, int32_t n_rounds)
+static bool is_settled(void *user, int32_t n_rounds)
 {
+    const struct study *const study = user;
     const int32_t n = study->result->n_arms;
     if (study->options.rounds || n_rounds < LEAST_ROUNDS)
         return false;
@@ -199,23 +183,32 @@ static bool is_settled(const struct study *study, int32_t n_rounds)
     return true;
 }
 
+/* A cell is an arm in one of its kinds of runs. */
+static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
+{
+    static int (*const runs[RUNS_PER_ROUND])(leat_arm *, int32_t,
+                                             leat_error *) = { leat_arm_run_loader, leat_arm_run,
+                                                               leat_arm_run_step };
+    struct study *const study = user;
+    const size_t arm = (size_t)cell / RUNS_PER_ROUND;
+    const int rc = runs[cell % RUNS_PER_ROUND](&study->arms[arm], round, err);
+    if (rc == LEAT_OK)
+        report(study);
+    return in_arm(study, arm, rc, err);
+}
+
 static int run_rounds(struct study *study, leat_error *err)
 {
-    const size_t n = (size_t)study->result->n_arms;
-    leat_other_processes before, after;
-    int rc = LEAT_OK;
-    leat_other_processes_look("", &before);
-    for (int32_t round = 0; round < study->result->rounds && rc == LEAT_OK; round++) {
-        for (size_t turn = 0; turn < n && rc == LEAT_OK; turn++) {
-            const size_t i = round % 2 ? n - 1 - turn : turn;
-            rc = in_arm(study, i, run_arm(study, &study->arms[i], round, err), err);
-        }
-        if (is_settled(study, round + 1))
-            study->result->rounds = round + 1;
-    }
-    leat_other_processes_look("", &after);
-    study->result->cores = after.n_cpus;
-    study->result->cores_taken = leat_other_processes_taken(&before, &after);
+    leat_compare_result *const result = study->result;
+    leat_alternate rounds = { .n_cells = result->n_arms * RUNS_PER_ROUND,
+                              .n_rounds = result->rounds,
+                              .run = run_cell,
+                              .enough = is_settled,
+                              .user = study };
+    const int rc = leat_alternate_run(&rounds, err);
+    result->rounds = rounds.n_done;
+    result->cores = rounds.cores;
+    result->cores_taken = rounds.taken;
     return rc;
 }
 

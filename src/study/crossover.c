@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alternate.h"
 #include "arm.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -210,36 +211,49 @@ static void report(struct study *study)
         study->options.progress(study->options.user, study->n_done, study->n_runs);
 }
 
-/* Runs n arms of each device once, forwards or backwards. */
-static int run_round(struct study *study, leat_arm (*arms)[LEAT_CROSSOVER_POINTS],
-                     const int64_t *sizes, size_t n, int32_t round, size_t n_rounds, double *ms,
-                     leat_error *err)
+/* Arms of both devices at some sizes, and the time of a step in each round, as in leat_crossover_times. */
+struct runs {
+    struct study *study;
+    leat_arm (*arms)[LEAT_CROSSOVER_POINTS]; /* by device and size */
+    leat_crossover_times times;
+    double *ms;
+};
+
+static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
 {
-    for (size_t turn = 0; turn < 2 * n; turn++) {
-        const size_t at = round % 2 ? 2 * n - 1 - turn : turn;
-        const int d = (int)(at % 2);
-        leat_arm *arm = &arms[d][at / 2];
-        const int rc = leat_arm_run_step(arm, round, err);
-        if (rc < 0)
-            return in_arm(study, d, sizes[at / 2], rc, err);
-        ms[((size_t)d * n + at / 2) * n_rounds + (size_t)round] =
-            (double)arm->step[round].step_p50_ns * 1e-6;
-        report(study);
-    }
+    const struct runs *const runs = user;
+    const size_t d = (size_t)cell % 2, i = (size_t)cell / 2, n = runs->times.n_sizes;
+    leat_arm *const arm = &runs->arms[d][i];
+    const int rc = leat_arm_run_step(arm, round, err);
+    if (rc < 0)
+        return in_arm(runs->study, (int)d, runs->times.batches[i], rc, err);
+    runs->ms[(d * n + i) * runs->times.n_rounds + (size_t)round] =
+        (double)arm->step[round].step_p50_ns * 1e-6;
+    report(runs->study);
     return LEAT_OK;
+}
+
+static int run_all(struct runs *runs, leat_error *err)
+{
+    leat_alternate rounds = { .n_cells = (int32_t)(2 * runs->times.n_sizes),
+                              .n_rounds = (int32_t)runs->times.n_rounds,
+                              .run = run_cell,
+                              .user = runs };
+    return leat_alternate_run(&rounds, err);
 }
 
 static int run_rounds(struct study *study, leat_error *err)
 {
     const size_t n = study->n_sizes, n_rounds = (size_t)study->options.rounds;
-    int rc = LEAT_OK;
     study->n_runs = (int)(2 * n * n_rounds) + 2 * 2 * CHECK_ROUNDS;
     study->ms = calloc(2 * n * n_rounds, sizeof *study->ms);
     if (!study->ms)
         return leat_fail(err, LEAT_E_NOMEM, "times of %zu runs", 2 * n * n_rounds);
-    for (size_t r = 0; r < n_rounds && rc == LEAT_OK; r++)
-        rc = run_round(study, study->arms, study->sizes, n, (int32_t)r, n_rounds, study->ms, err);
-    return rc;
+    return run_all(&(struct runs){ .study = study,
+                                   .arms = study->arms,
+                                   .times = { study->sizes, n, n_rounds, study->ms },
+                                   .ms = study->ms },
+                   err);
 }
 
 /* --- checks ---------------------------------------------------------------------------------- */
@@ -251,17 +265,15 @@ static int check(struct study *study, int64_t batch, leat_error *err)
     leat_arm(*arms)[LEAT_CROSSOVER_POINTS] = calloc(2, sizeof *arms);
     leat_compare_arm *outs = calloc(2, sizeof *outs);
     double ms[2 * CHECK_ROUNDS];
+    struct runs runs = { study, arms, { &batch, 1, CHECK_ROUNDS, ms }, ms };
     int rc = arms && outs ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "arms of a check");
     for (int d = 0; d < 2 && rc == LEAT_OK; d++)
         rc = open_arm(study, d, batch, CHECK_ROUNDS, &arms[d][0], &outs[d], err);
-    for (int32_t r = 0; r < CHECK_ROUNDS && rc == LEAT_OK; r++)
-        rc = run_round(study, arms, &batch, 1, r, CHECK_ROUNDS, ms, err);
-    if (rc == LEAT_OK) {
-        const leat_crossover_times times = { &batch, 1, CHECK_ROUNDS, ms };
+    if (rc == LEAT_OK && (rc = run_all(&runs, err)) == LEAT_OK) {
         const bool below = (double)batch < out->crossover.value;
         out->checks[out->n_checks++] =
             (leat_crossover_check){ batch, below ? out->faster_below : !out->faster_below,
-                                    leat_crossover_faster(&times, 0) };
+                                    leat_crossover_faster(&runs.times, 0) };
     }
     for (int d = 0; arms && d < 2; d++)
         leat_arm_close(&arms[d][0]);

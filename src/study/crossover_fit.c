@@ -9,12 +9,75 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "bootstrap.h"
-#include "line.h"
 #include "median.h"
 
-enum { BESIDE = 1 }; /* sizes on either side of the nearest two */
+enum {
+    BESIDE = 1,  /* sizes on either side of the nearest two */
+    PASSES = 12, /* of a fit, each with less weight for points far off */
+};
+
+/* --- lines ------------------------------------------------------------------------------------- */
+
+struct line {
+    double alpha, beta; /* y = alpha + beta * x */
+};
+
+static struct line weighted(const double *x, const double *y, const double *w, size_t n)
+{
+    double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
+    for (size_t i = 0; i < n; i++) {
+        sw += w[i];
+        sx += w[i] * x[i];
+        sy += w[i] * y[i];
+    }
+    const double mx = sx / sw, my = sy / sw;
+    for (size_t i = 0; i < n; i++) {
+        sxx += w[i] * (x[i] - mx) * (x[i] - mx);
+        sxy += w[i] * (x[i] - mx) * (y[i] - my);
+    }
+    const double beta = sxx > 0 ? sxy / sxx : 0;
+    return (struct line){ my - beta * mx, beta };
+}
+
+static double median_of_points(const double *values, size_t n)
+{
+    double sorted[LEAT_CROSSOVER_POINTS];
+    memcpy(sorted, values, n * sizeof *values);
+    return leat_median_of_real(sorted, n);
+}
+
+/* Errors count relative to y, so that small sizes decide alpha and large ones beta. A point far off the others counts
+ * little (Huber weights). n: 2 or more; y > 0. */
+static struct line fit_line(const double *x, const double *y, size_t n)
+{
+    double w[LEAT_CROSSOVER_POINTS], off[LEAT_CROSSOVER_POINTS];
+    struct line line = { 0, 0 };
+    for (size_t i = 0; i < n; i++)
+        w[i] = 1 / (y[i] * y[i]);
+    for (int pass = 0; pass < PASSES; pass++) {
+        line = weighted(x, y, w, n);
+        for (size_t i = 0; i < n; i++)
+            off[i] = fabs(line.alpha + line.beta * x[i] - y[i]) / y[i];
+        /* 1.5 standard deviations, from the median; at least 0.1 %, because exact points have none. */
+        const double usual = fmax(1.5 * 1.4826 * median_of_points(off, n), 1e-3);
+        for (size_t i = 0; i < n; i++)
+            w[i] = fmin(1, usual / fmax(off[i], 1e-12)) / (y[i] * y[i]);
+    }
+    return line;
+}
+
+/* x where both are equal; NaN if they are parallel. */
+static double crossing(struct line a, struct line b)
+{
+    const double slope = a.beta - b.beta;
+    const double scale = fmax(fabs(a.beta), fabs(b.beta));
+    return fabs(slope) <= 1e-9 * scale ? (double)NAN : (b.alpha - a.alpha) / slope;
+}
+
+/* --- windows ----------------------------------------------------------------------------------- */
 
 struct window {
     const leat_crossover_times *times;
@@ -33,14 +96,14 @@ static double median_of(const leat_crossover_times *t, int device, size_t size,
     return leat_median_of_real(values, n);
 }
 
-static leat_line line_of(const struct window *w, int device, const size_t *rounds, size_t n)
+static struct line line_of(const struct window *w, int device, const size_t *rounds, size_t n)
 {
     double x[LEAT_CROSSOVER_POINTS], y[LEAT_CROSSOVER_POINTS];
     for (size_t i = w->first; i < w->end; i++) {
         x[i - w->first] = (double)w->times->batches[i];
         y[i - w->first] = median_of(w->times, device, i, rounds, n);
     }
-    return leat_line_fit(x, y, w->end - w->first);
+    return fit_line(x, y, w->end - w->first);
 }
 
 /* --- statistics, as leat_bootstrap_interval() takes them ---------------------------------------- */
@@ -79,7 +142,7 @@ static double beta_of(const void *arg, const size_t *rounds, size_t n)
 static double crossing_of(const void *arg, const size_t *rounds, size_t n)
 {
     const struct window *w = arg;
-    const double at = leat_line_crossing(line_of(w, 0, rounds, n), line_of(w, 1, rounds, n));
+    const double at = crossing(line_of(w, 0, rounds, n), line_of(w, 1, rounds, n));
     return at > 0 ? at : (double)INFINITY;
 }
 

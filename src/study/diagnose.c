@@ -25,6 +25,8 @@ static const double LEAST_STEPS = 5;    /* measured, of all rounds */
 static const double ONE_TIME = 0.5;     /* of the whole job */
 static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
 
+static const double SURELY_WAITS = 0.02; /* CPU time of a stage divided by its time */
+
 struct severity {
     double moderate, high;
 };
@@ -85,6 +87,95 @@ static void say_unclear(const leat_facts *f, const char *unused, leat_diagnosis 
         LEAT_SEVERITY_MODERATE, why);
 }
 
+/* --- the slowest stage ---------------------------------------------------------------------- */
+
+/* CPUs that others leave to the workers. Competition may give them more, but when they use less than half of
+ * this, they do not want more. */
+static double worker_cores(const leat_facts *f)
+{
+    const double left = f->cores - f->taken, cores = left > 0.2 ? left : 0.2;
+    return f->threads > 0 && f->threads < cores ? f->threads : cores;
+}
+
+static const leat_stage_fact *slowest_stage(const leat_facts *f)
+{
+    const leat_stage_fact *slowest = NULL;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (!slowest || f->stages[i].wall_ns > slowest->wall_ns)
+            slowest = &f->stages[i];
+    return slowest;
+}
+
+/* Competition for cores slows all stages alike, so one that is on a CPU far less than the others waits for
+ * something else. */
+static bool waits_unlike_others(const leat_facts *f, const leat_stage_fact *stage)
+{
+    double wall = 0, cpu = 0;
+    for (int32_t i = 0; i < f->n_stages; i++)
+        if (&f->stages[i] != stage) {
+            wall += f->stages[i].wall_ns;
+            cpu += f->stages[i].cpu_ns;
+        }
+    return wall >= 0.1 * stage->wall_ns && stage->cpu_ns * wall < 0.2 * cpu * stage->wall_ns;
+}
+
+/* On a busy machine waiting for a core does not count: with their share of the cores, workers that compute
+ * would be on a CPU for at least half of that share. */
+static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
+{
+    const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
+    if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns || waits_unlike_others(f, stage))
+        return true; /* nobody waits so long for a core */
+    return stage->cpu_ns < 0.5 * stage->wall_ns &&
+           (f->loader_cores < 0.5 * cores ||
+            (stage->cpu_ns < 0.5 * share * stage->wall_ns && f->loader_cores < 0.9 * cores));
+}
+
+static leat_cause manner_of(const leat_facts *f, const leat_stage_fact *stage)
+{
+    if (waits_inside(f, stage))
+        return LEAT_CAUSE_LATENCY_BOUND;
+    if (f->threads < f->cores)
+        return LEAT_CAUSE_SERIAL;
+    return f->loader_cores >= 0.75 * worker_cores(f) || stage->cpu_ns >= 0.9 * stage->wall_ns
+               ? LEAT_CAUSE_CPU_SATURATED
+               : LEAT_CAUSE_NONE;
+}
+
+/* Sets the stage that limits the loader, and how. */
+static void name_stage(const leat_facts *f, leat_verdict *out)
+{
+    static const char *const names[] = {
+        [LEAT_DOES_READ] = "read",
+        [LEAT_DOES_PARSE] = "parse",
+        [LEAT_DOES_OPS] = "augment",
+        [LEAT_DOES_DECODE] = "decode",
+        [LEAT_DOES_DECODE_AND_OPS] = "decode",
+        [LEAT_DOES_CACHE] = "cache",
+    };
+    const leat_stage_fact *stage = slowest_stage(f);
+    out->where[0] = 0;
+    out->cause = LEAT_CAUSE_NONE;
+    if (!stage)
+        return;
+    const bool idle = f->asleep >= 0.5 && f->loader_cores < 0.5 * worker_cores(f);
+    if ((stage->does == LEAT_DOES_READ && waits_inside(f, stage)) ||
+        (idle && f->reads_in_flight >= 0.5)) {
+        out->cause = LEAT_CAUSE_STORAGE;
+    } else if (idle && f->threads > 1) {
+        out->cause = LEAT_CAUSE_ORDERING;
+    } else {
+        out->cause = manner_of(f, stage);
+        snprintf(out->where, sizeof out->where, "%s", names[stage->does]);
+    }
+}
+
+bool leat_diagnose_waits(const leat_facts *f)
+{
+    const leat_stage_fact *stage = slowest_stage(f);
+    return stage && waits_inside(f, stage);
+}
+
 /* --- input ----------------------------------------------------------------------------------- */
 
 /* Workers sleep because the memory of batches is still being copied. A copy from pageable memory takes a
@@ -133,7 +224,7 @@ static void say_input(const leat_facts *f, const char *why, leat_diagnosis *d)
     say(d, LEAT_VERDICT_INPUT_BOUND, LEAT_CAUSE_NOT_OVERLAPPED, severity_of(beyond_step(f), INPUT),
         why);
     if (f->overlaps)
-        leat_diagnose_stage(f, &d->verdict);
+        name_stage(f, &d->verdict);
 }
 
 /* --- the others ------------------------------------------------------------------------------ */

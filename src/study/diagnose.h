@@ -31,9 +31,6 @@ typedef struct leat_diagnosis {
 
 void leat_diagnose(const leat_facts *facts, leat_diagnosis *out);
 
-/* Sets the stage that limits the loader, and how. */
-void leat_diagnose_stage(const leat_facts *facts, leat_verdict *out);
-
 /* Whether workers wait inside the loader's slowest stage instead of computing. */
 bool leat_diagnose_waits(const leat_facts *facts);
 

@@ -11,6 +11,20 @@ static double per(double sum, double n)
     return n > 0 ? sum / n : 0;
 }
 
+leat_stage_does leat_facts_does(const char *name)
+{
+    const char *const colon = strstr(name, ": "), *const op = colon ? colon + 2 : name;
+    if (!strcmp(name, "read"))
+        return LEAT_DOES_READ;
+    if (!strcmp(name, "parse"))
+        return LEAT_DOES_PARSE;
+    if (!strcmp(name, "cache: hit") || !strcmp(name, "cache: fill"))
+        return LEAT_DOES_CACHE;
+    if (strncmp(op, "decode_", strlen("decode_")) != 0)
+        return LEAT_DOES_OPS;
+    return strstr(op, " to ") ? LEAT_DOES_DECODE_AND_OPS : LEAT_DOES_DECODE;
+}
+
 static void add_stages(const leat_arm_input *input, leat_facts *out)
 {
     for (int32_t i = 0; i < input->n_stages; i++) {
@@ -19,6 +33,7 @@ static void add_stages(const leat_arm_input *input, leat_facts *out)
             continue;
         leat_stage_fact *fact = &out->stages[out->n_stages++];
         fact->name = stage->name;
+        fact->does = leat_facts_does(stage->name);
         fact->wall_ns = (double)stage->busy_ns / (double)input->samples;
         fact->cpu_ns = (double)stage->cpu_ns / (double)input->samples;
         /* Few samples of a stage have their CPU time read, but that of the process is always known. */

@@ -10,9 +10,23 @@
 
 #include "arm.h"
 
+/* What a stage does with a sample. */
+typedef enum leat_stage_does {
+    LEAT_DOES_READ,
+    LEAT_DOES_PARSE,
+    LEAT_DOES_OPS,
+    LEAT_DOES_DECODE,
+    LEAT_DOES_DECODE_AND_OPS, /* as one, so that the time of decoding is not known apart */
+    LEAT_DOES_CACHE,
+} leat_stage_does;
+
+/* From its name in leat_stage_stats: "read", "image: decode_jpeg", "image: decode_jpeg to cast", "cache: hit". */
+leat_stage_does leat_facts_does(const char *name);
+
 /* A stage of the loader alone, per sample. */
 typedef struct leat_stage_fact {
     const char *name;
+    leat_stage_does does;
     double wall_ns, cpu_ns; /* wall time, CPU time */
 } leat_stage_fact;
 

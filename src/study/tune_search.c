@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alternate.h"
 #include "arm.h"
 #include "base/clock.h"
 #include "base/text.h"
@@ -47,6 +48,10 @@ struct study {
     leat_tune_settings of[LEAT_RACE_ARMS];
     leat_arm_room room; /* of the arms that are open */
     leat_race race;
+    double until;        /* a round that is not over then does not count, */
+    int32_t sure_rounds; /* but these take as long as they take */
+    bool is_last;        /* the last race goes through all its rounds */
+    bool is_late;        /* the time was over before the race */
 };
 
 /* --- settings -------------------------------------------------------------------------------- */
@@ -136,29 +141,43 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
     return LEAT_OK;
 }
 
-/* Every arm that is not out runs once. *in_time: 0 if the time was over before all had run. */
-static int run_round(struct study *study, double until, bool *in_time, leat_error *err)
+/* An arm that is out does not run. */
+static int run_cell(void *user, int32_t i, int32_t round, leat_error *err)
 {
-    leat_race *race = &study->race;
-    const size_t round = race->n_rounds;
-    for (size_t turn = 0; turn < race->n_arms; turn++) {
-        const size_t i = round % 2 ? race->n_arms - 1 - turn : turn;
-        *in_time = seconds(study) < until;
-        if (!*in_time)
-            return LEAT_OK;
-        if (race->out[i])
-            continue;
-        const int rc = run_arm(study, &study->arms[i], round, err);
-        if (rc < 0)
-            return rc;
-        race->rates[i][round] = study->arms[i].runs[round].samples_per_s;
-        if (study->options.progress)
-            study->options.progress(study->options.user, seconds(study), study->options.seconds);
-    }
+    struct study *const study = user;
+    leat_race *const race = &study->race;
+    study->is_late = round >= study->sure_rounds && seconds(study) >= study->until;
+    if (study->is_late)
+        return LEAT_E_END;
+    if (race->out[i])
+        return LEAT_OK;
+    const int rc = run_arm(study, &study->arms[i], (size_t)round, err);
+    if (rc < 0)
+        return rc;
+    race->rates[i][round] = study->arms[i].runs[round].samples_per_s;
+    if (study->options.progress)
+        study->options.progress(study->options.user, seconds(study), study->options.seconds);
+    return LEAT_OK;
+}
+
+static bool end_round(void *user, int32_t n_rounds)
+{
+    struct study *const study = user;
+    leat_race *const race = &study->race;
     for (size_t i = 0; i < race->n_arms; i++)
         race->done[i] += !race->out[i];
-    race->n_rounds++;
-    return LEAT_OK;
+    race->n_rounds = (size_t)n_rounds;
+    return !study->is_last && leat_race_settle(race);
+}
+
+static int run_rounds(struct study *study, int32_t n_rounds, leat_error *err)
+{
+    leat_alternate rounds = { .n_cells = (int32_t)study->race.n_arms,
+                              .n_rounds = n_rounds,
+                              .run = run_cell,
+                              .enough = end_round,
+                              .user = study };
+    return leat_alternate_run(&rounds, err);
 }
 
 static void note(struct study *study)
@@ -176,15 +195,11 @@ static void note(struct study *study)
 }
 
 /* Runs rounds until one arm has won, or the time is over. */
-static int run_race(struct study *study, double until, bool *in_time, leat_error *err)
+static int run_race(struct study *study, double until, leat_error *err)
 {
-    bool over = study->race.n_arms < 2;
-    int rc = LEAT_OK;
-    while (!over && *in_time && rc == LEAT_OK && study->race.n_rounds < OPTION_ROUNDS) {
-        rc = run_round(study, until, in_time, err);
-        if (rc == LEAT_OK && *in_time)
-            over = leat_race_settle(&study->race);
-    }
+    study->until = until;
+    study->is_late = false;
+    const int rc = study->race.n_arms < 2 ? LEAT_OK : run_rounds(study, OPTION_ROUNDS, err);
     note(study);
     return rc;
 }
@@ -196,7 +211,6 @@ static int try_option(struct study *study, size_t option, double until, bool *ch
     char values[LEAT_TUNE_VALUES][32];
     const size_t n =
         leat_tune_settings_others(&study->best, study->config, option, study->out->cores, values);
-    bool in_time = true;
     memset(&study->race, 0, sizeof study->race);
     int rc = enter(study, &study->best, err);
     for (size_t i = 0; i < n && study->race.n_arms < LEAT_RACE_ARMS && rc == LEAT_OK; i++) {
@@ -206,7 +220,7 @@ static int try_option(struct study *study, size_t option, double until, bool *ch
             rc = enter(study, &s, err);
     }
     if (rc == LEAT_OK)
-        rc = run_race(study, until, &in_time, err);
+        rc = run_race(study, until, err);
     *tried = n == 0 || study->race.n_rounds > 0 || seconds(study) < until;
     if (rc == LEAT_OK) {
         const size_t winner = leat_race_winner(&study->race);
@@ -261,16 +275,15 @@ static int search(struct study *study, leat_error *err)
 static int drop_idle_line(struct study *study, size_t option, leat_error *err)
 {
     leat_tune_settings without = study->best;
-    bool in_time = seconds(study) < study->options.seconds;
     int rc;
-    if (!in_time)
+    if (seconds(study) >= study->options.seconds)
         return LEAT_OK; /* a cache is not filled for nothing */
     without.values[option][0] = 0;
     memset(&study->race, 0, sizeof study->race);
     if ((rc = enter(study, &study->best, err)) == LEAT_OK &&
         (rc = enter(study, &without, err)) == LEAT_OK &&
-        (rc = run_race(study, study->options.seconds, &in_time, err)) == LEAT_OK &&
-        study->race.n_arms == 2 && in_time && leat_race_ratio(&study->race, 0, 1).low <= 1)
+        (rc = run_race(study, study->options.seconds, err)) == LEAT_OK && study->race.n_arms == 2 &&
+        !study->is_late && leat_race_ratio(&study->race, 0, 1).low <= 1)
         study->best = without;
     close_race(study);
     return rc;
@@ -304,8 +317,6 @@ static int last_race(struct study *study, leat_error *err)
 {
     const leat_tune_settings none = { { "" } };
     leat_tune_result *out = study->out;
-    bool in_time = true;
-    size_t rounds = 0;
     int rc;
     memset(&study->race, 0, sizeof study->race);
     if ((rc = enter(study, &none, err)) < 0)
@@ -313,13 +324,11 @@ static int last_race(struct study *study, leat_error *err)
     out->uncached = study->outs[0].uncached;
     if (!same(&none, &study->best) && (rc = enter(study, &study->best, err)) < 0)
         goto done;
-    for (; rounds < LAST_ROUNDS && rc == LEAT_OK; rounds++) {
-        /* The claim needs some rounds, even if they take longer than asked for. */
-        const double until = rounds < MIN_LAST_ROUNDS ? INFINITY : study->options.seconds;
-        rc = run_round(study, until, &in_time, err);
-        if (!in_time)
-            break;
-    }
+    study->is_last = true;
+    study->until = study->options.seconds;
+    study->sure_rounds =
+        MIN_LAST_ROUNDS; /* the claim needs some, even if they take longer than asked for */
+    rc = run_rounds(study, LAST_ROUNDS, err);
     out->baseline = out->samples_per_s = leat_race_rate(&study->race, 0);
     out->speedup = (leat_estimate){ 1, 1, 1 };
     if (rc < 0 || study->race.n_arms < 2)

@@ -94,6 +94,26 @@ static void a_bend_does_not_move_the_crossing(void **state)
     assert_true(fabs(out.crossover.value - 10) < 1);
 }
 
+static void one_size_far_off_changes_little(void **state)
+{
+    (void)state;
+    for (size_t bad = 0; bad < SIZES; bad++) {
+        double ms[2][SIZES][ROUNDS];
+        leat_crossover_result out = { .crosses = 1 };
+        for (size_t i = 0; i < SIZES; i++)
+            for (size_t r = 0; r < ROUNDS; r++) {
+                ms[0][i][r] = (2 + 0.05 * (double)sizes[i]) * (i == bad ? 3 : 1);
+                ms[1][i][r] = 0.1;
+            }
+        const leat_crossover_times times = { sizes, SIZES, ROUNDS, &ms[0][0][0] };
+        leat_crossover_conclude(&times, &out);
+        assert_int_equal(out.crosses, 0);
+        assert_true(fabs(out.devices[0].alpha_ms.value / 2 - 1) <= 0.15);
+        if (bad < SIZES - 1) /* nothing but the last tells the slope so well */
+            assert_true(fabs(out.devices[0].beta_ms_per_sample.value / 0.05 - 1) <= 0.1);
+    }
+}
+
 static void one_device_may_always_be_faster(void **state)
 {
     (void)state;
@@ -148,6 +168,7 @@ int main(void)
         cmocka_unit_test(the_formula_holds),
         cmocka_unit_test(intervals_hold_the_truth),
         cmocka_unit_test(a_bend_does_not_move_the_crossing),
+        cmocka_unit_test(one_size_far_off_changes_little),
         cmocka_unit_test(one_device_may_always_be_faster),
         cmocka_unit_test(one_size_makes_no_line),
         cmocka_unit_test(steps_pay_for_what_was_paid_once),

@@ -278,9 +278,9 @@ static void reading_is_no_augmenting(void **state)
     set_stage(&f, 0, "read", 900, 890);
     set_stage(&f, 1, "x: normalize", 100, 95);
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "read: cpu-saturated", LEAT_SEVERITY_HIGH);
-    f.stages[0].name = "parse";
+    f.stages[0].does = LEAT_DOES_PARSE;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "parse: cpu-saturated", LEAT_SEVERITY_HIGH);
-    f.stages[0].name = "cache: hit";
+    f.stages[0].does = LEAT_DOES_CACHE;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "cache: cpu-saturated", LEAT_SEVERITY_HIGH);
 }
 

@@ -2,9 +2,8 @@
  *
  * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
  *
- * DESIGN: the runs of a round are short and follow one another, forwards in even rounds and backwards in odd
- * ones, so that drift affects all of them equally: the loader alone, the whole, the step alone, the loader
- * with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
+ * DESIGN: the runs of a round are short and alternate (alternate.h): the loader alone, the whole, the step alone, the
+ * loader with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
  * Changes are tried in parts (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
 
@@ -13,12 +12,12 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "doctor_fill.h"
-#include "span_cost.h"
+#include "study/alternate.h"
 #include "study/bootstrap.h"
 #include "study/forecast.h"
 #include "study/median.h"
-#include "study/other_processes.h"
 #include "study/rounds.h"
 #include "study/suggest/suggest.h"
 #include "study/trial.h"
@@ -28,6 +27,8 @@ enum {
     STEPS_LIMIT = 60000,
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
+    SPANS = 1024, /* recorded in each of SPAN_ROUNDS */
+    SPAN_ROUNDS = 63,
     VERIFY_ROUNDS = 7, /* odd: one of them is the median */
 };
 static const double RIGHT_WITHIN = 0.15;
@@ -44,7 +45,7 @@ struct doctor {
     leat_facts facts;
     leat_diagnosis diagnosis;
     leat_doctor_loaders loaders;
-    leat_other_processes before, after;
+    leat_alternate rounds;
     double span_ns;
     int n_done, n_total;
 };
@@ -110,34 +111,40 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
-static int run_part(struct doctor *d, int part, int32_t round, leat_error *err)
+enum { PART_LOADER, PART_RUN, PART_STEP, PART_OTHER, PART_WAITLESS, N_PARTS };
+
+static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
 {
+    struct doctor *const d = user;
     switch (part) {
-    case 0:
+    case PART_LOADER:
         return leat_arm_run_loader(&d->arm, round, err);
-    case 1:
+    case PART_RUN:
         return leat_arm_run(&d->arm, round, err);
-    case 2:
+    case PART_STEP:
         return leat_arm_run_step(&d->arm, round, err);
-    case 3:
+    case PART_OTHER:
         return d->has_other ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
     default:
         return d->has_waitless ? leat_trial_round(&d->waitless, err) : LEAT_OK;
     }
 }
 
+static bool report_round(void *user, int32_t n_rounds)
+{
+    (void)n_rounds;
+    report(user, "measuring the parts");
+    return false;
+}
+
 static int run_rounds(struct doctor *d, leat_error *err)
 {
-    enum { N_PARTS = 5 };
-    int rc = LEAT_OK;
-    leat_other_processes_look("", &d->before);
-    for (int32_t round = 0; round < d->result->rounds && rc == LEAT_OK; round++) {
-        for (int i = 0; i < N_PARTS && rc == LEAT_OK; i++)
-            rc = run_part(d, round % 2 ? N_PARTS - 1 - i : i, round, err);
-        report(d, "measuring the parts");
-    }
-    leat_other_processes_look("", &d->after);
-    return rc;
+    d->rounds = (leat_alternate){ .n_cells = N_PARTS,
+                                  .n_rounds = d->result->rounds,
+                                  .run = run_part,
+                                  .enough = report_round,
+                                  .user = d };
+    return leat_alternate_run(&d->rounds, err);
 }
 
 /* --- the verdict ------------------------------------------------------------------------------- */
@@ -166,9 +173,9 @@ static void gather(struct doctor *d)
     leat_rounds_conclude(&rounds, d->arm.runs, (size_t)d->result->rounds, &d->out);
     leat_facts_of(&d->arm, f);
     f->span_ns = d->span_ns;
-    f->cores = d->after.n_cpus;
-    f->taken = leat_other_processes_taken(&d->before, &d->after);
-    f->throttled = leat_other_processes_throttled(&d->before, &d->after) / f->cores;
+    f->cores = d->rounds.cores;
+    f->taken = d->rounds.taken;
+    f->throttled = d->rounds.throttled / f->cores;
     leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
     f->one_time_ns = ms_total(d->result) * 1e6;
     f->steps_of_job =
@@ -198,24 +205,37 @@ static double ns_per_batch(const leat_arm *arm, int32_t round)
     return (double)arm->runs[round].wall_ns / arm->out->steps;
 }
 
+struct probe {
+    struct doctor *doctor;
+    double ns[2][PROBE_ROUNDS]; /* per batch, without and with the added work */
+};
+
+static int run_probe(void *user, int32_t added, int32_t round, leat_error *err)
+{
+    struct probe *const p = user;
+    leat_arm *const arm = &p->doctor->arm;
+    const int32_t last = p->doctor->result->rounds - 1;
+    arm->repeat_every = added ? PROBE_EVERY : 0;
+    const int rc = leat_arm_run(arm, last, err);
+    p->ns[added][round] = ns_per_batch(arm, last);
+    arm->repeat_every = 0;
+    return rc;
+}
+
 /* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. A run of fewer
  * batches shows nothing. */
 static int probe(struct doctor *d, leat_error *err)
 {
-    double plain[PROBE_ROUNDS], more[PROBE_ROUNDS];
-    const int32_t last = d->result->rounds - 1, twice = d->out.steps / PROBE_EVERY;
-    int rc = LEAT_OK;
-    for (int i = 0; i < 2 * PROBE_ROUNDS && rc == LEAT_OK && twice > 0; i++) {
-        const bool added = (i / 2 + i) % 2; /* plain, more, more, plain */
-        d->arm.repeat_every = added ? PROBE_EVERY : 0;
-        rc = leat_arm_run(&d->arm, last, err);
-        (added ? more : plain)[i / 2] = ns_per_batch(&d->arm, last);
-    }
-    d->arm.repeat_every = 0;
+    struct probe p = { .doctor = d };
+    const int32_t twice = d->out.steps / PROBE_EVERY;
     const double step = leat_forecast_of(&d->facts).step;
+    leat_alternate rounds = {
+        .n_cells = 2, .n_rounds = PROBE_ROUNDS, .run = run_probe, .user = &p
+    };
+    const int rc = twice > 0 ? leat_alternate_run(&rounds, err) : LEAT_OK;
     if (rc == LEAT_OK && step > 0 && twice > 0)
         d->result->probe =
-            leat_doctor_slope(plain, more, PROBE_ROUNDS, step * twice / d->out.steps);
+            leat_doctor_slope(p.ns[0], p.ns[1], PROBE_ROUNDS, step * twice / d->out.steps);
     report(d, "probing which part has slack");
     return rc;
 }
@@ -268,15 +288,28 @@ static double step_ms(const leat_meter *run)
     return (double)run->wall_ns / (double)run->n_steps * 1e-6;
 }
 
-/* Measures the unchanged job and the job with the change, alternately. */
-static int run_pair(struct doctor *d, leat_arm *changed, int32_t round, leat_meter *before,
-                    leat_error *err)
+struct verify {
+    struct doctor *doctor;
+    leat_trial trial; /* the job with the change */
+    leat_meter before[VERIFY_ROUNDS];
+};
+
+static int run_verify(void *user, int32_t changed, int32_t round, leat_error *err)
 {
-    const int32_t last = d->result->rounds - 1;
-    int rc = round % 2 ? leat_arm_run(changed, round, err) : LEAT_OK;
-    if (rc == LEAT_OK && (rc = leat_arm_run(&d->arm, last, err)) == LEAT_OK)
-        before[round] = d->arm.runs[last];
-    return rc == LEAT_OK && round % 2 == 0 ? leat_arm_run(changed, round, err) : rc;
+    struct verify *const v = user;
+    leat_arm *const job = &v->doctor->arm;
+    const int32_t last = v->doctor->result->rounds - 1;
+    const int rc = changed ? leat_arm_run(&v->trial.arm, round, err) : leat_arm_run(job, last, err);
+    if (!changed)
+        v->before[round] = job->runs[last];
+    return rc;
+}
+
+static bool report_verified(void *user, int32_t n_rounds)
+{
+    (void)n_rounds;
+    report(((struct verify *)user)->doctor, "verifying the first change");
+    return false;
 }
 
 static void judge(const struct doctor *d, const leat_meter *before, const leat_meter *after,
@@ -297,28 +330,25 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
 
 static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
 {
-    leat_meter before[VERIFY_ROUNDS];
     const leat_trial_how how = { .change = s, .rounds = VERIFY_ROUNDS };
-    leat_trial *trial = calloc(1, sizeof *trial);
-    leat_other_processes others_before, others_after;
-    int rc = trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
-    if (rc == LEAT_OK)
-        rc = leat_trial_open(trial, &d->arm, &how, err);
-    if (rc == LEAT_OK)
-        rc = leat_arm_warm_up(&trial->arm, d->options->steps, err);
-    leat_other_processes_look("", &others_before);
-    for (int32_t i = 0; i < VERIFY_ROUNDS && rc == LEAT_OK; i++) {
-        rc = run_pair(d, &trial->arm, i, before, err);
-        report(d, "verifying the first change");
+    struct verify *const v = calloc(1, sizeof *v);
+    leat_alternate rounds = { .n_cells = 2,
+                              .n_rounds = VERIFY_ROUNDS,
+                              .run = run_verify,
+                              .enough = report_verified,
+                              .user = v };
+    int rc;
+    if (!v)
+        return leat_fail(err, LEAT_E_NOMEM, "a trial");
+    v->doctor = d;
+    if ((rc = leat_trial_open(&v->trial, &d->arm, &how, err)) == LEAT_OK &&
+        (rc = leat_arm_warm_up(&v->trial.arm, d->options->steps, err)) == LEAT_OK &&
+        (rc = leat_alternate_run(&rounds, err)) == LEAT_OK) {
+        s->cores_taken = rounds.taken;
+        judge(d, v->before, v->trial.arm.runs, s);
     }
-    leat_other_processes_look("", &others_after);
-    if (rc == LEAT_OK) {
-        s->cores_taken = leat_other_processes_taken(&others_before, &others_after);
-        judge(d, before, trial->arm.runs, s);
-    }
-    if (trial)
-        leat_trial_close(trial);
-    free(trial);
+    leat_trial_close(&v->trial);
+    free(v);
     return rc;
 }
 
@@ -336,6 +366,35 @@ static int verify_first(struct doctor *d, leat_error *err)
         return leat_fail(err, rc, "%s", why.message);
     leat_text(s->not_verified, sizeof s->not_verified, "%s", why.message);
     return LEAT_OK;
+}
+
+/* --- spans -------------------------------------------------------------------------------------- */
+
+static int64_t record_all(leat_trace_ring *ring)
+{
+    const int64_t from = leat_clock_ns();
+    for (int i = 0; i < SPANS; i++)
+        leat_trace_put(ring, &(leat_trace_span){ .start_ns = from,
+                                                 .end_ns = from + i,
+                                                 .batch = i,
+                                                 .n = 1,
+                                                 .kind = LEAT_TRACE_ROWS });
+    return leat_clock_ns() - from;
+}
+
+/* What recording one span of a trace takes, ns; 0: no memory. The clock is read whether spans are recorded or not, so it
+ * is not part of the cost. */
+static double span_cost_ns(void)
+{
+    leat_trace_ring ring = { 0 };
+    int64_t times[SPAN_ROUNDS];
+    if (leat_trace_ring_open(&ring, SPANS, NULL) < 0)
+        return 0;
+    record_all(&ring); /* its pages are committed by the first round */
+    for (int i = 0; i < SPAN_ROUNDS; i++)
+        times[i] = record_all(&ring);
+    leat_trace_ring_close(&ring);
+    return leat_median_of(times, SPAN_ROUNDS) / SPANS;
 }
 
 /* --- the whole --------------------------------------------------------------------------------- */
@@ -387,7 +446,7 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     struct doctor *d = calloc(1, sizeof *d);
     if (!d)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *d);
-    d->span_ns = leat_span_cost_ns();
+    d->span_ns = span_cost_ns();
     d->options = options ? options : &defaults;
     d->result = out;
     if ((rc = check(d->options, err)) == LEAT_OK) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/text.h"
 #include "doctor_fill.h"
 #include "formats/figure.h"
@@ -18,9 +19,7 @@ static double ms_at(const leat_facts *f, double rate)
 static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *name, double value,
                                           const char *unit)
 {
-    static leat_doctor_evidence spare;
-    if (out->n_evidence == LEAT_DOCTOR_MAX_EVIDENCE)
-        return &spare;
+    leat_check(out->n_evidence < LEAT_DOCTOR_MAX_EVIDENCE);
     leat_doctor_evidence *e = &out->evidence[out->n_evidence++];
     snprintf(e->name, sizeof e->name, "%s", name);
     snprintf(e->unit, sizeof e->unit, "%s", unit);

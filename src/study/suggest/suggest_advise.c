@@ -12,21 +12,26 @@
 
 enum { MOST_CORES = 256 };
 
-/* Appends a change, and why it is not tried. It is listed after the measured ones. */
+/* Appends a change, and why it is not tried. It is listed after the measured ones. NULL: it gains too little, or there
+ * is no room. */
 static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, const char *not_tried,
                                       leat_doctor_result *out)
 {
-    static leat_doctor_suggestion spare;
     const double now = f->rows / f->run.value * 1e9;
     if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
         out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
-        return &spare;
+        return NULL;
     leat_doctor_suggestion *s = &out->suggestions[out->n_suggestions++];
     *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
                                    .predicted_samples_per_s = f->rows / step_ns * 1e9,
                                    .gain = now / step_ns - 1 };
     snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
     return s;
+}
+
+static bool decodes(const leat_stage_fact *stage)
+{
+    return stage->does == LEAT_DOES_DECODE || stage->does == LEAT_DOES_DECODE_AND_OPS;
 }
 
 double leat_suggest_without_decoding(const leat_facts *f, double share)
@@ -36,7 +41,7 @@ double leat_suggest_without_decoding(const leat_facts *f, double share)
     for (int32_t i = 0; i < f->n_stages; i++) {
         const leat_stage_fact *stage = &f->stages[i];
         all += stage->wall_ns;
-        decoding += strstr(stage->name, "decode") ? stage->wall_ns : 0;
+        decoding += decodes(stage) ? stage->wall_ns : 0;
     }
     const double rest = all > 0 ? 1 - share * decoding / all : 1,
                  before = leat_forecast_of(f).predicted;
@@ -78,7 +83,7 @@ static void say_memory(const leat_suggest_place *place, char *text, size_t size)
 static bool runs_with_others(const leat_facts *f)
 {
     for (int32_t i = 0; i < f->n_stages; i++)
-        if (strstr(f->stages[i].name, "decode") && strstr(f->stages[i].name, " to "))
+        if (f->stages[i].does == LEAT_DOES_DECODE_AND_OPS)
             return true;
     return false;
 }
@@ -118,6 +123,8 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
             : "a pass over the data takes long";
     leat_doctor_suggestion *s =
         advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
+    if (!s)
+        return;
     if (placed) {
         leat_suggest_cache_say(f, &place, s);
         return;
@@ -135,6 +142,8 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
     const double now = f->rows / f->run.value * 1e9;
     const double times = goal > 0 ? (now > m.loader ? now : m.loader) / goal : 0;
     leat_doctor_suggestion *s = advise(f, goal, "it needs another machine", out);
+    if (!s)
+        return;
     if (times * f->cores <= MOST_CORES)
         leat_text(s->title, sizeof s->title,
                   "Give the input about %.0f cores, or %.1f times less work",

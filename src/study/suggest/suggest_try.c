@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "study/alternate.h"
 #include "study/forecast.h"
 #include "study/median.h"
 #include "study/trial.h"
@@ -17,39 +18,46 @@ enum {
 /* Rates of the job and of its variant, measured alternately. On the CPU loader and step share the cores, so both run
  * together at their split; elsewhere each part runs alone. */
 struct pair {
+    const leat_suggest_about *about;
     leat_trial *trial;
     double before_rate[TRIAL_ROUNDS], after_rate[TRIAL_ROUNDS]; /* together, samples/s */
     double after_rows;                                          /* per step; 0: not run together */
     double loader[TRIAL_ROUNDS], step[TRIAL_ROUNDS];            /* of the job, samples/s */
 };
 
-static int run_together(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
-{
-    int rc = LEAT_OK;
-    for (int i = 0; i < 2 && rc == LEAT_OK; i++) {
-        const bool before = (i + round) % 2 == 0;
-        leat_arm *arm = before ? about->arm : &p->trial->arm;
-        rc = leat_arm_run(arm, 0, err);
-        if (rc < 0)
-            return rc;
-        const leat_meter *run = &arm->runs[0];
-        (before ? p->before_rate : p->after_rate)[round] = run->samples_per_s;
-        if (!before)
-            p->after_rows = run->samples_per_s * (double)run->wall_ns * 1e-9 / (double)run->n_steps;
-    }
-    return rc;
-}
+enum { JOB, VARIANT };
 
-static int run_parts(const leat_suggest_about *about, struct pair *p, int round, leat_error *err)
+static int run_together(struct pair *p, int32_t cell, int32_t round, leat_error *err)
 {
-    int rc = round % 2 ? leat_trial_round(p->trial, err) : LEAT_OK;
-    if (rc == LEAT_OK && (rc = leat_arm_run_loader(about->arm, 0, err)) == LEAT_OK)
-        rc = leat_arm_run_step(about->arm, 0, err);
+    leat_arm *const arm = cell == JOB ? p->about->arm : &p->trial->arm;
+    const int rc = leat_arm_run(arm, 0, err);
     if (rc < 0)
         return rc;
-    p->loader[round] = about->arm->loader[0].samples_per_s;
-    p->step[round] = about->arm->step[0].samples_per_s;
-    return round % 2 == 0 ? leat_trial_round(p->trial, err) : LEAT_OK;
+    const leat_meter *run = &arm->runs[0];
+    (cell == JOB ? p->before_rate : p->after_rate)[round] = run->samples_per_s;
+    if (cell == VARIANT)
+        p->after_rows = run->samples_per_s * (double)run->wall_ns * 1e-9 / (double)run->n_steps;
+    return LEAT_OK;
+}
+
+static int run_parts(struct pair *p, int32_t cell, int32_t round, leat_error *err)
+{
+    leat_arm *const job = p->about->arm;
+    int rc;
+    if (cell == VARIANT)
+        return leat_trial_round(p->trial, err);
+    if ((rc = leat_arm_run_loader(job, 0, err)) < 0 || (rc = leat_arm_run_step(job, 0, err)) < 0)
+        return rc;
+    p->loader[round] = job->loader[0].samples_per_s;
+    p->step[round] = job->step[0].samples_per_s;
+    return LEAT_OK;
+}
+
+static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
+{
+    struct pair *const p = user;
+    return p->trial->result.on_host && p->trial->result.overlaps ? run_together(p, cell, round, err)
+                                                                 : run_parts(p, cell, round, err);
 }
 
 /* A forecast from the rates of the parts in one round. */
@@ -92,25 +100,23 @@ static double faster_together(const struct pair *p, int n)
 }
 
 /* The speed-up by n rounds, and the facts of the variant that the prediction needs. */
-static double speed_up(const leat_suggest_about *about, const struct pair *p, int n,
-                       leat_facts *after)
+static double speed_up(const struct pair *p, int n, leat_facts *after)
 {
     if (p->after_rows > 0) {
         after->rows = p->after_rows;
         return faster_together(p, n);
     }
-    leat_trial_facts(p->trial, about->facts, after);
-    return faster_by_parts(about->facts, p, after, n);
+    leat_trial_facts(p->trial, p->about->facts, after);
+    return faster_by_parts(p->about->facts, p, after, n);
 }
 
 /* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. A change of the input alone
  * cannot make the job faster than its step. */
-static void predict(const leat_suggest_about *about, const struct pair *p, int n, bool input_only,
-                    leat_doctor_suggestion *s)
+static void predict(const struct pair *p, int n, bool input_only, leat_doctor_suggestion *s)
 {
-    const leat_facts *before = about->facts;
+    const leat_facts *before = p->about->facts;
     leat_facts after;
-    double faster = speed_up(about, p, n, &after);
+    double faster = speed_up(p, n, &after);
     if (input_only && faster * before->run.value > before->step.value)
         faster = before->step.value / before->run.value;
     if (p->after_rows == 0)
@@ -124,38 +130,33 @@ static void predict(const leat_suggest_about *about, const struct pair *p, int n
 }
 
 /* If two of three rounds gain too little, so does the median. */
-static bool gains_too_little(const leat_suggest_about *about, const struct pair *p, int n)
+static bool gains_too_little(void *user, int32_t n)
 {
     leat_facts after;
-    return n == 2 && speed_up(about, p, n, &after) < 1 + LEAT_SUGGEST_LEAST;
+    return n == 2 && speed_up(user, n, &after) < 1 + LEAT_SUGGEST_LEAST;
 }
 
 int leat_suggest_try(const leat_suggest_about *about, bool input_only, leat_doctor_suggestion *s,
                      leat_error *err)
 {
-    struct pair pair = { .trial = calloc(1, sizeof *pair.trial) };
-    int rc = pair.trial ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "a trial");
+    struct pair pair = { .about = about, .trial = calloc(1, sizeof *pair.trial) };
     const leat_trial_how how = { .change = s, .rounds = TRIAL_ROUNDS };
-    if (rc == LEAT_OK)
-        rc = leat_trial_open(pair.trial, about->arm, &how, err);
+    leat_alternate rounds = { .n_cells = 2,
+                              .n_rounds = TRIAL_ROUNDS,
+                              .run = run_cell,
+                              .enough = gains_too_little,
+                              .user = &pair };
+    if (!pair.trial)
+        return leat_fail(err, LEAT_E_NOMEM, "a trial");
+    int rc = leat_trial_open(pair.trial, about->arm, &how, err);
+    pair.trial->arm.warmup_ns = WARM_NS;
     /* A faster variant needs more steps to fill a run, and other caches. */
-    if (rc == LEAT_OK) {
-        pair.trial->arm.warmup_ns = WARM_NS;
-        rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err);
-    }
-    int n = 0;
-    while (rc == LEAT_OK && n < TRIAL_ROUNDS && !gains_too_little(about, &pair, n)) {
-        rc = pair.trial->result.on_host && pair.trial->result.overlaps
-                 ? run_together(about, &pair, n, err)
-                 : run_parts(about, &pair, n, err);
-        n++;
-    }
-    if (rc == LEAT_OK)
-        predict(about, &pair, n, input_only, s);
-    if (pair.trial && pair.trial->is_unfilled)
+    if (rc == LEAT_OK && (rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err)) == LEAT_OK &&
+        (rc = leat_alternate_run(&rounds, err)) == LEAT_OK)
+        predict(&pair, rounds.n_done, input_only, s);
+    if (pair.trial->is_unfilled)
         snprintf(s->not_tried, sizeof s->not_tried, "its cache is not filled in 5 s");
-    if (pair.trial)
-        leat_trial_close(pair.trial);
+    leat_trial_close(pair.trial);
     free(pair.trial);
     return rc;
 }

@@ -16,11 +16,11 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/arm.h"
+#include "study/alternate.h"
 #include "study/bootstrap.h"
+#include "study/facts.h"
 #include "study/median.h"
 #include "study/other_processes.h"
-#include "whatif_feed.h"
 #include "whatif_model.h"
 
 enum {
@@ -28,20 +28,123 @@ enum {
     MIN_ROUNDS = 3,
     STEP_ROUNDS = 3,
     MOST_STEPS = 2000,
+    FEED_NS = 150000000, /* a run of the loader */
+    MIN_BATCHES = 5,
     FEEDS = LEAT_WHATIF_THREADS * 2 + LEAT_WHATIF_TRIALS,
     MOST_WAITING = 64, /* largest number of threads to measure if they wait */
 };
 static const double WAITS = 0.3; /* CPU time of stages over their time: below it threads wait */
 static const double SATURATED = 0.85; /* of the cores, by this process and others */
 
+/* The loader with a number of threads, or with other options. */
+struct feed {
+    int32_t threads;
+    int trial; /* index in trials; -1: the config as it is */
+    leat_config *config;
+    leat_plan *plan;
+    double *rates;   /* by round */
+    double *per_cpu; /* samples per second of CPU time, by round */
+    double cores;    /* average number of busy cores of this process, last round */
+    double on_cpu;   /* share of the stages' time */
+    double decode;   /* share of the stages' time that goes to decoding; 0: not known */
+    double bytes_out;
+};
+
 struct study {
     const leat_config *config;
     leat_whatif_options options;
     leat_whatif_result *out;
-    leat_whatif_feed feeds[FEEDS];
+    struct feed feeds[FEEDS];
     size_t n_feeds;
     int n_done, n_runs;
 };
+
+/* --- a feed ----------------------------------------------------------------------------------- */
+
+/* Copies the config and sets its threads; the caller opens the plan. Close it also after an error. */
+static int open_feed(struct feed *feed, const leat_config *config, int32_t threads,
+                     int32_t n_rounds, leat_error *err)
+{
+    char text[64];
+    feed->threads = threads;
+    feed->rates = calloc(2 * (size_t)n_rounds, sizeof *feed->rates);
+    if (!feed->rates)
+        return leat_fail(err, LEAT_E_NOMEM, "rates of %d rounds", n_rounds);
+    feed->per_cpu = feed->rates + n_rounds;
+    leat_text(text, sizeof text, "engine.threads=%d", threads);
+    const int rc = leat_config_copy(config, &feed->config, err);
+    return rc < 0 ? rc : leat_config_set(feed->config, text, err);
+}
+
+static void close_feed(struct feed *feed)
+{
+    leat_plan_close(&feed->plan);
+    leat_config_close(&feed->config);
+    free(feed->rates);
+    memset(feed, 0, sizeof *feed);
+}
+
+/* Takes one batch and returns its time and rows. */
+static int take(leat_loader *loader, int64_t *ns, int64_t *rows, leat_error *err)
+{
+    leat_batch *batch;
+    const int rc = leat_loader_next(loader, &batch, err);
+    if (rc < 0)
+        return rc == LEAT_E_END ? leat_fail(err, LEAT_E_DATA, "the pipeline has no batch") : rc;
+    const leat_batch_info *info = leat_batch_get_info(batch);
+    *ns = info->got_ns;
+    *rows = info->rows;
+    leat_batch_release(batch);
+    return LEAT_OK;
+}
+
+static void note_stages(struct feed *feed, leat_loader *loader)
+{
+    leat_loader_stats_info stats;
+    double busy = 0, cpu = 0, decode = 0;
+    leat_loader_stats(loader, &stats);
+    for (int32_t i = 0; i < stats.n_stages; i++) {
+        const leat_stage_stats *s = &stats.stages[i];
+        busy += (double)s->busy_ns;
+        cpu += (double)(s->cpu_ns >= 0 ? s->cpu_ns : s->busy_ns);
+        if (leat_facts_does(s->name) == LEAT_DOES_DECODE)
+            decode += (double)s->busy_ns;
+    }
+    feed->on_cpu = busy > 0 ? cpu / busy : 1;
+    feed->decode = busy > 0 ? decode / busy : 0;
+    feed->bytes_out = stats.samples ? (double)stats.bytes_out / (double)stats.samples : 0;
+}
+
+/* A new loader settles, then runs for about 0.15 s. */
+static int measure_feed(struct feed *feed, int32_t round, leat_error *err)
+{
+    const leat_loader_options options = { .epochs = -1 };
+    const int64_t prefetch = leat_plan_get_info(feed->plan)->prefetch;
+    const int64_t settle = (prefetch < 1000 ? prefetch : 1000) + 3;
+    leat_loader *loader = NULL;
+    int64_t from = 0, to = 0, rows = 0, more;
+    leat_other_processes before, after;
+    int rc = leat_loader_open(feed->plan, &options, &loader, err);
+    for (int64_t i = 0; i < settle && rc == LEAT_OK; i++)
+        rc = take(loader, &from, &more, err);
+    leat_other_processes_look("", &before);
+    for (int64_t n = 0; rc == LEAT_OK && (n < MIN_BATCHES || to - from < FEED_NS); n++)
+        if ((rc = take(loader, &to, &more, err)) == LEAT_OK)
+            rows += more;
+    leat_other_processes_look("", &after);
+    if (rc == LEAT_OK) {
+        const double ns = (double)(to > from ? to - from : 1);
+        const double cpu_ns = fmax((double)(after.own_ns - before.own_ns), 1);
+        feed->rates[round] = (double)rows * 1e9 / ns;
+        feed->per_cpu[round] = (double)rows * 1e9 / cpu_ns;
+        feed->cores = cpu_ns / ns;
+        note_stages(feed, loader);
+    }
+    leat_loader_close(&loader);
+    return rc;
+}
+
+/* --- all feeds -------------------------------------------------------------------------------- */
 
 /* Other ways to decode that a config can choose. Add a row to try more. */
 static const struct {
@@ -52,24 +155,22 @@ static const struct {
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-/* --- feeds ------------------------------------------------------------------------------------ */
-
-static int add_feed(struct study *study, int32_t threads, int trial, leat_whatif_feed **out,
+static int add_feed(struct study *study, int32_t threads, int trial, struct feed **out,
                     leat_error *err)
 {
     *out = &study->feeds[study->n_feeds++];
     (*out)->trial = trial;
-    return leat_whatif_feed_open(*out, study->config, threads, study->options.rounds, err);
+    return open_feed(*out, study->config, threads, study->options.rounds, err);
 }
 
 static void drop_last_feed(struct study *study)
 {
-    leat_whatif_feed_close(&study->feeds[--study->n_feeds]);
+    close_feed(&study->feeds[--study->n_feeds]);
 }
 
 static int add_threads(struct study *study, int32_t threads, leat_error *err)
 {
-    leat_whatif_feed *feed;
+    struct feed *feed;
     for (size_t i = 0; i < study->n_feeds; i++)
         if (study->feeds[i].threads == threads)
             return LEAT_OK;
@@ -82,7 +183,7 @@ static int add_ways(struct study *study, leat_error *err)
 {
     leat_whatif_result *out = study->out;
     for (size_t w = 0; w < N_WAYS; w++) {
-        leat_whatif_feed *feed;
+        struct feed *feed;
         bool fits = true;
         char *set = out->trials[out->n_trials].set;
         const size_t size = sizeof out->trials->set;
@@ -112,20 +213,23 @@ static void report(struct study *study)
         study->options.progress(study->options.user, study->n_done, study->n_runs);
 }
 
+static int run_feed(void *user, int32_t feed, int32_t round, leat_error *err)
+{
+    struct study *const study = user;
+    const int rc = measure_feed(&study->feeds[feed], round, err);
+    report(study);
+    return rc;
+}
+
 static int run_rounds(struct study *study, leat_error *err)
 {
-    leat_other_processes before, after;
-    int rc = LEAT_OK;
+    leat_alternate rounds = { .n_cells = (int32_t)study->n_feeds,
+                              .n_rounds = study->options.rounds,
+                              .run = run_feed,
+                              .user = study };
     study->n_runs = (int)study->n_feeds * study->options.rounds + (int)study->options.n_devices;
-    leat_other_processes_look("", &before);
-    for (int32_t round = 0; round < study->options.rounds && rc == LEAT_OK; round++)
-        for (size_t turn = 0; turn < study->n_feeds && rc == LEAT_OK; turn++) {
-            rc = leat_whatif_feed_run(&study->feeds[round % 2 ? study->n_feeds - 1 - turn : turn],
-                                      round, err);
-            report(study);
-        }
-    leat_other_processes_look("", &after);
-    study->out->cores_taken = leat_other_processes_taken(&before, &after);
+    const int rc = leat_alternate_run(&rounds, err);
+    study->out->cores_taken = rounds.taken;
     return rc;
 }
 
@@ -139,8 +243,7 @@ static int choose_feeds(struct study *study, leat_error *err)
     int rc;
     leat_other_processes_look("", &now);
     out->cores = most = now.n_cpus;
-    if ((rc = add_threads(study, 1, err)) < 0 ||
-        (rc = leat_whatif_feed_run(&study->feeds[0], 0, err)) < 0)
+    if ((rc = add_threads(study, 1, err)) < 0 || (rc = measure_feed(&study->feeds[0], 0, err)) < 0)
         return rc;
     out->waits = study->feeds[0].on_cpu < WAITS;
     if (out->waits && most < MOST_WAITING)
@@ -243,7 +346,7 @@ static leat_estimate median_of(const struct study *study, const double *rates)
 static void collect(const struct study *study, leat_whatif_rates *rates)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
-        const leat_whatif_feed *feed = &study->feeds[i];
+        const struct feed *feed = &study->feeds[i];
         size_t at = rates->n;
         if (feed->trial >= 0)
             continue;
@@ -261,7 +364,7 @@ static void collect(const struct study *study, leat_whatif_rates *rates)
 static void predict_raw(struct study *study, leat_estimate now)
 {
     leat_whatif_result *out = study->out;
-    const leat_whatif_feed *one = &study->feeds[0];
+    const struct feed *one = &study->feeds[0];
     if (one->decode <= 0 || one->decode >= 0.99 || out->n_trials == LEAT_WHATIF_TRIALS)
         return;
     const double gain = 1 / (1 - one->decode);
@@ -278,7 +381,7 @@ static void predict_raw(struct study *study, leat_estimate now)
 static void conclude_trials(struct study *study, leat_estimate now)
 {
     for (size_t i = 0; i < study->n_feeds; i++) {
-        const leat_whatif_feed *feed = &study->feeds[i];
+        const struct feed *feed = &study->feeds[i];
         if (feed->trial < 0)
             continue;
         leat_whatif_trial *trial = &study->out->trials[feed->trial];
@@ -288,9 +391,9 @@ static void conclude_trials(struct study *study, leat_estimate now)
     predict_raw(study, now);
 }
 
-static const leat_whatif_feed *feed_of(const struct study *study, int32_t threads)
+static const struct feed *feed_of(const struct study *study, int32_t threads)
 {
-    const leat_whatif_feed *feed = study->feeds;
+    const struct feed *feed = study->feeds;
     while (feed->threads != threads || feed->trial >= 0)
         feed++;
     return feed;
@@ -305,7 +408,7 @@ static leat_estimate divided(leat_estimate rate, double by)
 static void conclude_threads(struct study *study, leat_whatif_rates *rates)
 {
     leat_whatif_result *out = study->out;
-    const leat_whatif_feed *one = feed_of(study, 1), *all = feed_of(study, out->cores);
+    const struct feed *one = feed_of(study, 1), *all = feed_of(study, out->cores);
     out->cpu_bound = !out->waits && all->cores + out->cores_taken >= SATURATED * out->cores;
     out->per_thread = median_of(study, out->cpu_bound ? one->per_cpu : one->rates);
     rates->per_thread = out->cpu_bound ? median_of(study, all->per_cpu)
