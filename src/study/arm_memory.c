@@ -89,7 +89,7 @@ int leat_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
     const int rc = leat_arm_open(arm, err);
     if (rc == LEAT_OK)
         return leat_arm_room_take(room, arm, err);
-    if (rc != LEAT_E_NOMEM || room->n == 0)
+    if (rc != LEAT_E_NOMEM || room->n == 0 || !err)
         return rc;
     snprintf(why, sizeof why, "%s", err->message);
     return leat_fail(err, rc, "%s; or compare fewer arms at a time (trainers that are open: %s)",

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 /* Before the headers, so that they declare the doubles. */
-#define leat_arm_open double_arm_open
-#define leat_arm_fill double_arm_fill
-#define leat_arm_run  double_arm_run
-#define leat_tune     double_tune
+#define leat_arm_room_open double_arm_room_open
+#define leat_arm_fill      double_arm_fill
+#define leat_arm_run       double_arm_run
+#define leat_tune          double_tune
 #include "study/tune_search.c"
 
 static bool reads_matter; /* the reader makes a difference */
@@ -27,8 +27,9 @@ static bool has(const leat_arm *arm, const char *path, const char *value)
     return !strcmp(text, value);
 }
 
-int double_arm_open(leat_arm *arm, leat_error *err)
+int double_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
 {
+    (void)room;
     (void)err;
     snprintf(arm->out->device, sizeof arm->out->device, "sim");
     arm->out->simulated = true;
