@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "convert/convert_images.h"
-#include "convert/convert_source.h"
-#include "convert/convert_tfrecord.h"
+#include "convert/convert.h"
 #include "convert/file_set.h"
 #include "host.h"
 #include "print/json.h"

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "command.h"
-#include "experiment/experiment_report.h"
 #include "experiment/experiment_rows.h"
 #include "files.h"
 #include "host.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "help/help.h"
-#include "help/help_find.h"
 
 struct help_options {
     const char *search;

@@ -6,7 +6,7 @@
 
 #include "command.h"
 #include "files.h"
-#include "plot/run_curves.h"
+#include "plot/run_rows.h"
 #include "print/json.h"
 #include "print/terminal.h"
 #include "signals.h"

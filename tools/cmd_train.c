@@ -13,9 +13,7 @@
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
-#include "train/train_end.h"
 #include "train/train_run.h"
-#include "train/train_stop.h"
 #include "train/train_summary_print.h"
 #include "train/train_weights.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fuzz_target.h"
-#include "plot/run_curves.h"
+#include "plot/run_rows.h"
 
 /* Of this process: event files are told by their names. */
 static char folder[64];

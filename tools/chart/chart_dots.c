@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "chart_dots.h"
+#include "charts.h"
 
 #include <math.h>
 

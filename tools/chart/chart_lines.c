@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "chart_lines.h"
+#include "charts.h"
 
 #include <math.h>
 #include <stdlib.h>

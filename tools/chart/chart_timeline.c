@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "chart_timeline.h"
+#include "charts.h"
 
 #include <math.h>
 #include <stdbool.h>

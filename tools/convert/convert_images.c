@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * convert_images.c: implements convert_images.h. cmd_convert.c calls it. shards.c writes the records; here are
+ * convert_images.c: implements convert.h. cmd_convert.c calls it. shards.c writes the records; here are
  * what surrounds them: order, label map, lock, final names, report. */
-#include "convert_images.h"
+#include "convert.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * convert_source.c: runs a plan of the source alone, and writes the rows of its batches. */
-#include "convert_source.h"
+#include "convert.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "convert_tfrecord.h"
+#include "convert.h"
 
 #include <stdio.h>
 #include <stdlib.h>

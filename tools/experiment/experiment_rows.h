@@ -6,6 +6,7 @@
 #ifndef LEAT_TOOLS_EXPERIMENT_H
 #define LEAT_TOOLS_EXPERIMENT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "leat/leat.h"
@@ -151,5 +152,12 @@ int leat_experiment_placement(leat_experiment_run *run, leat_error *err);
 int leat_experiment_creation(leat_experiment_run *run, leat_error *err);
 int leat_experiment_batch_crossing(leat_experiment_run *run, leat_error *err);
 int leat_experiment_resident(leat_experiment_run *run, leat_error *err);
+
+/* --- what a run shows --- */
+
+/* Prints figures, curves, findings and notes, in 80 columns. */
+void leat_experiment_print(const leat_experiment_run *run);
+/* A new object; keys: docs/json.md. */
+json_t *leat_experiment_json(const leat_experiment_run *run);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * help.h: help, man page, completion and reference, all made from the tables. */
+ * help.h: what `leat help` writes: pages, the reference, man pages, completion, and answers to a word. */
 #ifndef LEAT_HELP_H
 #define LEAT_HELP_H
+
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "command.h"
 
@@ -30,5 +33,34 @@ typedef struct leat_help_group {
 } leat_help_group;
 /* Ends with a NULL title. */
 extern const leat_help_group leat_help_groups[];
+
+/* --- words of reports --- */
+
+typedef struct leat_help_word {
+    const char *word; /* "input wait" */
+    const char *text;
+} leat_help_word;
+
+/* Ends with a NULL word. */
+extern const leat_help_word leat_help_words[];
+
+/* An example entry of a kind, "random_crop: {size: [32, 32], pad: 4}"; the bare name
+ * if it needs no options. */
+const char *leat_help_example(const char *part, const char *kind);
+
+/* --- what has a name --- */
+
+/* Prints everything with that name; '_', '-' and ' ' are the same, as are upper and lower case.
+ * False: none has. */
+bool leat_help_find(const char *word);
+
+/* Prints a line for each thing that has this text in its name or its explanation. False: none has. */
+bool leat_help_search(const char *text);
+
+/* A name near to this word, among all that leat_help_find() knows; NULL: none is near. */
+const char *leat_help_near(const char *word);
+
+/* All names that are one word, each once, with spaces between. */
+void leat_help_names(FILE *out);
 
 #endif

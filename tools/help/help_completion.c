@@ -5,7 +5,6 @@
 
 #include "cli.h"
 #include "help.h"
-#include "help_find.h"
 
 static void print_command_names(FILE *out)
 {

@@ -2,14 +2,12 @@
  *
  * help_find.c: finds and searches help texts. DESIGN: one walk visits everything that has a name: commands,
  * kinds of a config, their options, words of reports. Finding, searching and "did you mean" are visitors. */
-#include "help_find.h"
+#include "help.h"
 
 #include <ctype.h>
 #include <string.h>
 
 #include "cli.h"
-#include "help.h"
-#include "help_words.h"
 #include "print/terminal.h"
 
 /* A named thing; fields that do not apply are NULL. */

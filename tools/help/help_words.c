@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "help_words.h"
+#include "help.h"
 
 #include <stddef.h>
 #include <stdio.h>

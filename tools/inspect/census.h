@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * census.h: counts the contents of TFRecord files of examples: records, features, labels, images. */
+ * census.h: what TFRecord files hold: counts over all records, and one record. cmd_inspect.c calls it. */
 #ifndef LEAT_CENSUS_H
 #define LEAT_CENSUS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
+#include "convert/paths.h"
 #include "formats/image_format.h"
 #include "leat/error.h"
+#include "print/json.h"
 
 /* Smallest, largest and sum of n numbers. */
 typedef struct leat_census_range {
@@ -63,5 +66,19 @@ typedef struct leat_census {
 int leat_census_take(leat_census *out, char *const *files, size_t n_files, const char *label,
                      const char *text, leat_error *err);
 void leat_census_close(leat_census *census);
+
+/* The whole report of `leat inspect`. `label` is the name of the feature that holds the class. */
+json_t *leat_census_json(const leat_census *census, const leat_paths *paths, const char *label);
+
+/* Prints the same to standard output, with at most 50 classes. */
+void leat_census_print(const leat_census *census, const leat_paths *paths);
+
+/* --- one record --- */
+
+/* Finds record `number`, counted over all files, checks its CRCs, prints it to `out` (NULL: nowhere) and
+ * adds it to `json`. Returns LEAT_OK; LEAT_E_ARGUMENT: there are fewer records; LEAT_E_DATA,
+ * LEAT_E_IO with the place. */
+int leat_record_print(char *const *files, size_t n_files, uint64_t number, FILE *out, json_t *json,
+                      leat_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * census_print.c: what TFRecord files hold, as JSON and as text. */
-#include "census_print.h"
+#include "census.h"
 
 #include <math.h>
 #include <stdarg.h>

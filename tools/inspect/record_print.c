@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record_print.h"
+#include "census.h"
 
 #include <ctype.h>
 #include <fcntl.h>

@@ -8,8 +8,80 @@
 #include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
-#include "page_runs.h"
-#include "page_style.h"
+
+/* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#fcfcfb;--card:#f4f3ef;--ink:#141413;--soft:#55544f;"
+    "--rule:#e2e1dc;--link:#1f62b4;--good:#1a8577;--warn:#b87a00;--bad:#b3261e;--open:#7a7972}\n"
+    "@media (prefers-color-scheme:dark){:root{--page:#1a1a19;--card:#242422;--ink:#f5f4ef;"
+    "--soft:#c3c2b7;--rule:#3a3a37;--link:#8fc1ff;--good:#2fbf9f;--warn:#f2cb4f;--bad:#ff8f85;"
+    "--open:#a3a29a}}\n"
+    "*{box-sizing:border-box}\n"
+    "html{-webkit-text-size-adjust:100%}\n"
+    "body{margin:0;background:var(--page);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"
+    "'Segoe UI','DejaVu Sans',sans-serif;overflow-wrap:anywhere}\n"
+    "main{max-width:768px;margin:0 auto;padding:40px 24px 64px}\n"
+    "h1{font-size:34px;line-height:1.15;letter-spacing:-.015em;margin:4px 0 12px;"
+    "text-wrap:balance}\n"
+    "h2{font-size:22px;line-height:1.25;letter-spacing:-.01em;margin:40px 0 10px}\n"
+    "h3{font-size:17px;line-height:1.3;margin:0}\n"
+    "p{margin:0 0 10px;max-width:68ch}\n"
+    "a{color:var(--link)}\n"
+    "code,pre{font:14px/1.5 ui-monospace,'SF Mono','DejaVu Sans Mono',Menlo,monospace}\n"
+    "pre{margin:8px 0 0;padding:8px 12px;background:var(--page);border:1px solid var(--rule);"
+    "border-radius:6px;white-space:pre-wrap}\n"
+    ".answer{border-left:5px solid var(--open);padding-left:20px}\n"
+    ".answer.good{border-color:var(--good)}.answer.warn{border-color:var(--warn)}"
+    ".answer.bad{border-color:var(--bad)}.answer.plain{border-color:var(--rule)}\n"
+    ".answer h2{margin-top:24px}.answer>.from+h2{margin-top:2px}\n"
+    ".from{color:var(--soft);font-size:14px;margin:0}\n"
+    ".mock{border:1px solid var(--soft);border-radius:99px;padding:1px 8px;font-size:12px;"
+    "white-space:nowrap}\n"
+    ".lead{font-size:18px}\n"
+    ".facts{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;"
+    "margin:18px 0 0}\n"
+    ".facts div{max-width:340px;background:var(--card);border-radius:8px;padding:10px 14px}\n"
+    ".facts dt{font-size:13px;color:var(--soft)}.facts dd{margin:0;font-size:13px;"
+    "color:var(--soft);line-height:1.4}\n"
+    ".facts dd.value{font-size:24px;line-height:1.3;font-weight:600;color:var(--ink);"
+    "letter-spacing:-.01em;font-variant-numeric:tabular-nums}\n"
+    ".changes{margin:0;padding:0;list-style:none;counter-reset:n}\n"
+    ".changes li{counter-increment:n;position:relative;background:var(--card);border-radius:8px;"
+    "padding:12px 16px 14px 48px;margin:0 0 10px}\n"
+    ".changes li::before{content:counter(n);position:absolute;left:16px;top:12px;font-weight:600;"
+    "color:var(--soft)}\n"
+    ".changes p{margin:2px 0 0;color:var(--soft);font-size:15px}\n"
+    ".gain{display:block;font-size:15px;color:var(--good);font-weight:600}.gain.off{color:var(--"
+    "warn)}\n"
+    "nav{margin-top:40px;border-top:1px solid var(--rule)}nav h2{margin-top:16px;font-size:17px}\n"
+    "nav ul{margin:0;padding-left:20px}\n"
+    "section{border-top:1px solid var(--rule);margin-top:48px;padding-top:24px}"
+    "section>h2:first-child{margin-top:0}.answer+.fact{margin-top:14px}.soft{color:var(--soft)}\n"
+    ".fact+h3{margin-top:22px}section>ul{margin:6px 0 0;padding-left:20px}\n"
+    ".fact{margin:0;font-size:14px;color:var(--soft)}.fact b{color:var(--ink);font-weight:600}\n"
+    "figure{margin:36px 0 0}figcaption{margin-bottom:14px}"
+    "figcaption p{margin:3px 0 0;color:var(--soft);font-size:15px;line-height:1.45}\n"
+    "svg.chart{display:block;width:100%;height:auto}svg.phone{display:none}\n"
+    "details{margin-top:8px;font-size:14px}summary{cursor:pointer;color:var(--soft)}\n"
+    ".wide{overflow-x:auto}table{border-collapse:collapse;margin:8px 0;font-size:13px;"
+    "line-height:1.35;overflow-wrap:normal}\n"
+    "th{text-align:left;vertical-align:bottom;font-weight:600}"
+    "th,td{padding:4px 14px 4px 0;border-bottom:1px solid var(--rule)}\n"
+    "td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
+    ".findings{list-style:none;margin:0;padding:0}.findings li{padding:8px 0 8px 30px;"
+    "border-bottom:1px solid var(--rule);position:relative}\n"
+    ".findings b{position:absolute;left:2px}.findings .yes b{color:var(--good)}"
+    ".findings .no b{color:var(--bad)}.findings .open b{color:var(--open)}\n"
+    ".small{font-size:13px;color:var(--soft)}\n"
+    "footer{margin-top:56px;border-top:1px solid var(--rule);padding-top:14px;font-size:13px;"
+    "color:var(--soft)}\n"
+    "@media (max-width:600px){main{padding:20px 16px 48px}h1{font-size:27px}"
+    ".answer{padding-left:14px}.lead{font-size:17px}svg.big{display:none}svg.phone{display:block;"
+    "max-width:440px}"
+    ".facts{grid-template-columns:1fr 1fr;gap:8px}.facts div{padding:8px 12px}"
+    ".facts dd.value{font-size:20px}.changes li{padding-left:38px}"
+    ".changes li::before{left:14px}}\n"
+    "@media print{details{display:none}section,figure{break-inside:avoid}}\n";
 
 /* --- for page_*.c ----------------------------------------------------------------------------------*/
 
@@ -98,7 +170,7 @@ static void put_head(FILE *out, const char *title)
           out);
     leat_svg_escape(out, title);
     fputs("</title>\n<style>\n", out);
-    fputs(leat_page_style, out);
+    fputs(style, out);
     leat_chart_style(out);
     fputs("</style>\n</head>\n<body>\n<main>\n", out);
 }
@@ -211,4 +283,31 @@ void leat_page_close(leat_page *page)
     for (int i = 0; i < page->n_pictures; i++)
         free(page->pictures[i].text);
     *page = (leat_page){ 0 };
+}
+
+/* --- kinds of JSON -------------------------------------------------------------------------------*/
+
+static const leat_page_kind kinds[] = {
+#define LEAT_PAGE_KIND_ROW(name, needs)                                                            \
+    { #name, needs, leat_page_##name##_answer, leat_page_##name##_section },
+    LEAT_PAGE_KIND_LIST(LEAT_PAGE_KIND_ROW)
+#undef LEAT_PAGE_KIND_ROW
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+const leat_page_kind *leat_page_kind_of(const json_t *json)
+{
+    const char *const command = leat_fields_text_or(json, "command", "");
+    for (int i = 0; i < N_KINDS; i++)
+        if (!strcmp(kinds[i].command, command))
+            return &kinds[i];
+    return NULL;
+}
+
+const char *leat_page_kind_list(char *text, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < N_KINDS && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", kinds[i].command);
+    return text;
 }

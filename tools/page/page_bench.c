@@ -3,7 +3,7 @@
  * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
 #include <math.h>
 
-#include "chart/chart_bars.h"
+#include "chart/charts.h"
 #include "fields.h"
 #include "formats/figure.h"
 #include "leat/error.h"

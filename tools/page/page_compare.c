@@ -4,9 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/chart_arms.h"
-#include "chart/chart_dots.h"
-#include "chart/chart_waterfall.h"
+#include "chart/charts.h"
 #include "fields.h"
 #include "formats/figure.h"
 #include "leat/error.h"

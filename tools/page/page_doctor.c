@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/chart_bars.h"
-#include "chart/chart_waterfall.h"
+#include "chart/charts.h"
 #include "chart/svg.h"
 #include "fields.h"
 #include "formats/figure.h"

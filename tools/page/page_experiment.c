@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/chart_lines.h"
+#include "chart/charts.h"
 #include "chart/svg.h"
 #include "fields.h"
 #include "leat/error.h"

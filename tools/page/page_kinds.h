@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * page_kinds.h: what a report shows of each command's JSON. A command is one page_*.c and one row of the list. */
+ * page_kinds.h: what a report shows of each command's JSON, of traces and of logs. A command is one page_*.c and one
+ * row of the list. */
 #ifndef LEAT_PAGE_KINDS_H
 #define LEAT_PAGE_KINDS_H
 
@@ -47,5 +48,11 @@ int leat_page_arms(leat_page *page, const json_t *json);
 int leat_page_stages(leat_page *page, const json_t *json);
 /* An object with "devices" and "crossover_batch". */
 int leat_page_crossover(leat_page *page, const json_t *json);
+
+/* --- traces and logs --- */
+
+/* Nothing if there are none. Return LEAT_OK or LEAT_E_NOMEM. */
+int leat_page_traces(leat_page *page, const leat_input *inputs, int n);
+int leat_page_logs(leat_page *page, const leat_input *inputs, int n);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "page_runs.h"
+#include "page_kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "chart/chart_lines.h"
-#include "chart/chart_timeline.h"
+#include "chart/charts.h"
 #include "leat/error.h"
-#include "plot/run_curves.h"
+#include "plot/run_rows.h"
 
 int leat_page_traces(leat_page *page, const leat_input *inputs, int n)
 {

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/chart_arms.h"
-#include "chart/chart_lines.h"
+#include "chart/charts.h"
 #include "fields.h"
 #include "formats/figure.h"
 #include "leat/error.h"

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/chart_bars.h"
+#include "chart/charts.h"
 #include "fields.h"
 #include "formats/figure.h"
 #include "leat/error.h"

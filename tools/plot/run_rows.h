@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * run_rows.h: reads what a training run logged, for `leat plot`: log.jsonl of `leat train --log` (docs/json.md),
- * or TensorBoard's event files. */
+ * run_rows.h: reads what a training run logged, and picks the points of curves from it, for `leat plot` and `leat report`.
+ * Logs are log.jsonl of `leat train --log` (docs/json.md) and event files of TensorBoard. */
 #ifndef LEAT_RUN_ROWS_H
 #define LEAT_RUN_ROWS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
+#include "curves.h"
 #include "leat/error.h"
 
 /* Lists of objects with "step", "time_s" and the numbers logged at that moment, in order. What a resumed run
@@ -23,5 +25,17 @@ typedef struct leat_run_rows {
  * returns  LEAT_OK; LEAT_E_IO; LEAT_E_DATA: there is no log at all; LEAT_E_NOMEM. Close it in any case. */
 int leat_run_rows_read(const char *path, leat_run_rows *out, leat_error *err);
 void leat_run_rows_close(leat_run_rows *rows);
+
+/* --- curves --- */
+
+/* What the horizontal axis shows. */
+enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
+
+/* Fills x, y and n from the rows of steps that have the key, or else from those of epochs; "step/KEY" and
+ * "epoch/KEY" name one of them. n = 0: no row has both values. free() x and y. Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_run_curves_pick(const leat_run_rows *rows, const char *key, int32_t x, leat_curve *out);
+
+/* All keys of numbers, each once, as an object of nulls; free with json_decref(). */
+json_t *leat_run_curves_keys(const leat_run_rows *rows);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * train_epoch.c: an epoch of `leat train` as a line and as JSON. Figures not measured are missing in the
  * line and null in JSON. */
-#include "train_epoch.h"
+#include "train_run.h"
 
 #include <math.h>
 #include <stdio.h>

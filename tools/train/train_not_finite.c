@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_not_finite.h"
+#include "train_run.h"
 
 #include <math.h>
 #include <stdio.h>

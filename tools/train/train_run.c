@@ -11,9 +11,6 @@
 #include "formats/figure.h"
 #include "host.h"
 #include "signals.h"
-#include "train_decide.h"
-#include "train_epoch.h"
-#include "train_not_finite.h"
 
 enum {
     TIMES_MAX = 65536, /* times that a trainer keeps */

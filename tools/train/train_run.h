@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_run.h: the steps of `leat train`, and evaluation and saving after each epoch. */
+ * train_run.h: a run of `leat train`: its steps, evaluation and saving after each epoch, and what it says of an epoch
+ * and of the whole. */
 #ifndef LEAT_TRAIN_RUN_H
 #define LEAT_TRAIN_RUN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "command.h"
 #include "leat/leat.h"
 #include "print/bad_list.h"
 #include "print/json.h"
@@ -16,8 +19,30 @@
 #include "signals.h"
 #include "train_keep.h"
 #include "train_log.h"
-#include "train_rate.h"
-#include "train_record.h"
+#include "train_measure.h"
+
+/* --- an epoch --- */
+
+/* Results of an epoch. */
+typedef struct leat_train_epoch {
+    int64_t number, steps;
+    double seconds;
+    leat_metrics train, eval;
+    bool has_eval, has_meter, steady;
+    bool eval_stopped; /* by a signal, so that there is no has_eval */
+    leat_meter meter;
+    double flops_per_sample; /* of the model */
+    double rate;             /* of learning, at its end */
+    leat_train_decision decided;
+} leat_train_epoch;
+
+/* Owned by the caller. */
+json_t *leat_train_epoch_json(const leat_train_epoch *e);
+/* A table on standard output, 80 columns wide: its head, and a row per epoch. */
+void leat_train_epoch_head(bool has_eval, bool simulated);
+void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated);
+
+/* --- the run --- */
 
 typedef struct leat_train_run {
     /* Set before. */
@@ -69,5 +94,42 @@ typedef struct leat_train_run {
 
 /* Runs until the last epoch or step, or until leat_signals_caught(), and then saves the weights. */
 int leat_train_run_all(leat_train_run *t, leat_error *err);
+
+/* --- after an evaluation: keeps the best weights, lowers the learning rate, ends the run --- */
+
+/* Takes in the evaluation of a whole epoch, and saves the weights if they are the best. */
+int leat_train_decide(leat_train_run *t, leat_train_epoch *e, leat_error *err);
+/* A line about it, under the row of the epoch. */
+void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e);
+
+/* At the end: which epoch was the best, and where its weights are. */
+void leat_train_decide_end(const leat_train_run *t);
+/* The same: null, or an object. Owned by the caller. */
+json_t *leat_train_decide_json(const leat_train_run *t);
+
+/* --- a loss that is not finite: where it arose, and whether the data are the reason --- */
+
+/* Fails at an epoch's loss that is not finite: later steps and weights would be useless. */
+int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err);
+/* Returns rc, the error of a step on this batch. If it is about the loss, *err also says why, and which records were
+ * in the batch. */
+int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int rc,
+                            leat_error *err);
+
+/* --- at the end --- */
+
+/* log: the folder of --log, or NULL. */
+void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,
+                          double seconds);
+/* Takes the list of epochs. resumed: the checkpoint that the run went on from; "": none. Owned by the caller. */
+json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char *resumed,
+                            double seconds);
+
+/* --- when a signal stopped it: the position, what was saved, and the command that resumes --- */
+
+/* On standard error. */
+void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
+/* An object; null if the run was not stopped. Owned by the caller. */
+json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_rate.h: loss and rates of a stretch of training, for the log and the progress line. Never waits for
- * the device: what only a wait would tell is NaN. */
-#ifndef LEAT_TRAIN_RATE_H
-#define LEAT_TRAIN_RATE_H
+ * train_measure.h: what a run of `leat train` measures of itself. Rates of a stretch, for the log and the progress
+ * line, never wait for the device: what only a wait would tell is NaN. */
+#ifndef LEAT_TRAIN_MEASURE_H
+#define LEAT_TRAIN_MEASURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "leat/leat.h"
+
+/* --- loss and rates of a stretch of training --- */
 
 /* Counted by the loop. */
 typedef struct leat_train_counts {
@@ -37,5 +39,21 @@ typedef struct leat_train_rate {
 void leat_train_rate_begin(const leat_train_counts *counts, leat_train_mark *mark);
 /* Ends it and begins the next. */
 leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_mark *mark);
+
+/* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
+ * fails there costs little --- */
+
+typedef struct leat_train_record {
+    leat_recorded result; /* n_steps 0 until steps were recorded */
+    bool tried;
+    int64_t steps, left; /* of the recording that is under way; 0: none */
+} leat_train_record;
+
+/* Before the first step. */
+void leat_train_record_init(leat_train_record *record);
+/* After every step. made: steps of the run so far; left: steps that follow in this epoch. True: a recording ended with
+ * this step, and the pause for it is part of the next one. */
+bool leat_train_record_step(leat_train_record *record, leat_trainer *trainer, int64_t made,
+                            int64_t left);
 
 #endif

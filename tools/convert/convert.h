@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * convert.h: the three ways of `leat convert`: from image files, from a source of a config, from TFRecord files. */
+#ifndef LEAT_CONVERT_H
+#define LEAT_CONVERT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "formats/file_list.h"
+#include "leat/error.h"
+
+/* --- from image files --- */
+
+typedef struct leat_convert_images {
+    const char *folder; /* or list */
+    leat_file_list_options list;
+    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;   /* -1: 1 */
+    int32_t threads;    /* at least 1 */
+    bool is_shuffled;   /* by `seed`; false: by class, then by name */
+    uint64_t seed;
+    int32_t restart_mcus; /* 0: JPEG files are copied unchanged */
+    bool keep_metadata;   /* of rewritten JPEG files */
+    bool verify;          /* decode every image */
+    bool skip_bad;        /* leave out what is no image, and list it */
+    bool recursive;       /* also folders inside a class folder */
+    int32_t progress;     /* LEAT_PROGRESS_* */
+    const char *json;     /* --json */
+} leat_convert_images;
+
+/* Writes label map and shards under temporary names and renames them when all are complete and on disk; makes
+ * their indexes; reports the result. After an error or a signal nothing is left. The bytes do not depend on
+ * `threads`.
+ *
+ * returns  LEAT_OK; LEAT_E_DATA with the file that is no image; LEAT_E_ARGUMENT: more shards than files;
+ *          LEAT_E_UNSUPPORTED; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
+int leat_convert_images_run(const leat_convert_images *o, leat_error *err);
+
+/* --- from a source --- */
+
+typedef struct leat_convert_source {
+    const char *kind;             /* name of a source, or NULL: take that of a config */
+    const char *const *arguments; /* its files or options; or the path of the config */
+    int n_arguments;
+    const char *prefix;  /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;    /* -1: 1 */
+    int64_t threads;     /* -1: as the config says */
+    const char *shuffle; /* seed of the order; NULL: that of the source */
+    int32_t progress;    /* LEAT_PROGRESS_* */
+    const char *json;    /* --json */
+} leat_convert_source;
+
+/* Whether there is a source of that name that reads files. */
+int leat_convert_source_knows(const char *kind);
+/* Writes their names, each with ", " behind it. Returns text. */
+const char *leat_convert_source_names(char text[200]);
+
+/* Writes each record as a tf.train.Example with a feature for each tensor: uint8 as bytes (as numbers if it is
+ * a scalar), int32 and int64 as int64, float32 as float. After an error or a signal nothing is left.
+ *
+ * returns  LEAT_OK, the error of the plan or of a bad record; LEAT_E_ARGUMENT: more shards than records;
+ *          LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
+int leat_convert_source_run(const leat_convert_source *convert, leat_error *err);
+
+/* --- from TFRecord files --- */
+
+typedef struct leat_convert_tfrecord {
+    const char *const *arguments; /* names and patterns of files */
+    int n_arguments;
+    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;   /* -1: each file becomes one; otherwise of equal numbers of records */
+    int32_t progress;   /* LEAT_PROGRESS_* */
+    const char *json;   /* --json */
+} leat_convert_tfrecord;
+
+/* Writes all shards under temporary names and renames them when all are complete and on disk;
+ * makes their indexes; reports the result. After an error or a signal nothing is left. Records keep their
+ * order and their bytes; every CRC is checked.
+ *
+ * returns  LEAT_OK; LEAT_E_DATA with file, record and byte; LEAT_E_ARGUMENT: more shards than records, or a
+ *          shard would replace one of the files; LEAT_E_IO; LEAT_E_NOMEM; LEAT_E_CANCELED */
+int leat_convert_tfrecord_run(const leat_convert_tfrecord *convert, leat_error *err);
+
+#endif
