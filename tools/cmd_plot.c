@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat plot: draws curves of what training runs logged. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart/charts.h"
+#include "chart/svg.h"
 #include "command.h"
 #include "files.h"
 #include "plot/run_rows.h"
@@ -29,18 +32,30 @@ static const leat_option options[] = {
     LEAT_ROW_JSON(struct plot_options), LEAT_OPTION_END
 };
 
-enum { PANELS_MOST = 16, KEYS_TEXT = 512 };
+enum {
+    RUNS_MOST = LEAT_CHART_COLOURS,
+    PANELS_MOST = 16,
+    KEYS_MOST = LEAT_LINES_DASHES,
+    TEXT_MOST = 512
+};
+
+/* Keys over one axis: a colour per run, a pattern per key. */
+struct panel {
+    char title[2 * TEXT_MOST];
+    char text[TEXT_MOST]; /* of the keys */
+    const char *keys[KEYS_MOST];
+    int n_keys;
+    leat_lines lines;
+};
 
 struct plot {
     const struct plot_options *o;
     const leat_call *call;
-    leat_run_rows rows[LEAT_CURVES_RUNS_MOST];
+    leat_run_rows rows[RUNS_MOST];
     int n_rows;
-    char *names[LEAT_CURVES_RUNS_MOST];
-    char keys[PANELS_MOST][KEYS_TEXT]; /* of the panels */
-    leat_curve curves[PANELS_MOST][LEAT_CURVES_RUNS_MOST * LEAT_CURVES_KEYS_MOST];
-    leat_curves_panel panels[PANELS_MOST];
-    leat_curves_picture picture;
+    char *names[RUNS_MOST];
+    struct panel panels[PANELS_MOST];
+    int n_panels;
 };
 
 /* --- reading ---------------------------------------------------------------------------------------*/
@@ -72,8 +87,6 @@ static int read_runs(struct plot *p, leat_error *err)
         p->names[i] = name_of(path);
         if (!p->names[i])
             return leat_fail(err, LEAT_E_NOMEM, "%s: out of memory", path);
-        p->picture.runs[i] = p->names[i];
-        p->picture.n_runs++;
     }
     return LEAT_OK;
 }
@@ -107,97 +120,120 @@ static int fail_no_key(const struct plot *p, const char *key, leat_error *err)
                      p->o->x == LEAT_RUN_CURVES_STEP ? "" : x_words[p->o->x], list);
 }
 
-/* Curves of one key of all runs; *n counts them. */
-static int add_key(struct plot *p, leat_curves_panel *panel, const char *key, int *n,
-                   leat_error *err)
+/* A curve of run i, if it has the key. */
+static int add_curve(struct plot *p, struct panel *panel, int i, const char *key, leat_error *err)
 {
-    *n = 0;
-    for (int i = 0; i < p->n_rows; i++) {
-        leat_curve *const curve = &panel->curves[panel->n_curves];
-        if (leat_run_curves_pick(&p->rows[i], key, p->o->x, curve) < 0)
-            return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-        curve->run = i;
-        curve->key = panel->n_keys;
-        if (curve->n == 0) {
-            free(curve->x);
-            free(curve->y);
-            *curve = (leat_curve){ 0 };
-            continue;
-        }
-        panel->n_curves++;
-        ++*n;
+    char run[TEXT_MOST], name[TEXT_MOST + 64];
+    leat_curve curve = { 0 };
+    const int rc = leat_run_curves_pick(&p->rows[i], key, p->o->x, &curve);
+    leat_svg_fit(p->names[i], 400, run, sizeof run);
+    snprintf(name, sizeof name, "%s: %.60s", run, key);
+    leat_line *const line =
+        rc == LEAT_OK && curve.n > 0
+            ? leat_lines_take(&panel->lines, name, curve.x, curve.y, (int)curve.n)
+            : NULL;
+    if (line) {
+        line->colour = i;
+        line->dash = panel->n_keys;
+    } else {
+        free(curve.x);
+        free(curve.y);
     }
-    if (*n)
-        panel->keys[panel->n_keys++] = key;
-    return LEAT_OK;
+    return rc < 0 ? leat_fail(err, LEAT_E_NOMEM, "out of memory") : LEAT_OK;
 }
 
-/* A panel of keys with commas between. asked: each must be in some run. */
+/* The curves of a key. asked: some run must have it. */
+static int add_key(struct plot *p, struct panel *panel, const char *key, bool asked,
+                   leat_error *err)
+{
+    const int before = panel->lines.n;
+    int rc = LEAT_OK;
+    if (panel->n_keys == KEYS_MOST)
+        return leat_fail(err, LEAT_E_ARGUMENT, "--y %s: at most %d keys in a panel", panel->title,
+                         KEYS_MOST);
+    for (int i = 0; i < p->n_rows && rc == LEAT_OK; i++)
+        rc = add_curve(p, panel, i, key, err);
+    if (rc == LEAT_OK && asked && panel->lines.n == before)
+        return fail_no_key(p, key, err);
+    if (panel->lines.n > before)
+        panel->keys[panel->n_keys++] = key;
+    return rc;
+}
+
+/* A panel of keys with commas between. */
 static int add_panel(struct plot *p, const char *keys, bool asked, leat_error *err)
 {
-    const int i = p->picture.n_panels;
-    leat_curves_panel *const panel = &p->panels[i];
-    if (i == PANELS_MOST || strlen(keys) >= KEYS_TEXT)
+    struct panel *const panel = &p->panels[p->n_panels];
+    int rc = LEAT_OK;
+    if (p->n_panels == PANELS_MOST || strlen(keys) >= TEXT_MOST)
         return leat_fail(err, LEAT_E_ARGUMENT, "--y: at most %d panels, and %d bytes of keys each",
-                         PANELS_MOST, KEYS_TEXT - 1);
-    strcpy(p->keys[i], keys);
-    panel->curves = p->curves[i];
-    for (char *rest = p->keys[i], *key; (key = strsep(&rest, ","));) {
-        int n;
-        if (panel->n_keys == LEAT_CURVES_KEYS_MOST)
-            return leat_fail(err, LEAT_E_ARGUMENT, "--y %s: at most %d keys in a panel", keys,
-                             LEAT_CURVES_KEYS_MOST);
-        const int rc = add_key(p, panel, key, &n, err);
-        if (rc < 0)
-            return rc;
-        if (n == 0 && asked)
-            return fail_no_key(p, key, err);
-    }
-    p->picture.n_panels += panel->n_curves > 0;
-    return LEAT_OK;
+                         PANELS_MOST, TEXT_MOST - 1);
+    panel->lines = (leat_lines){ .id = "curves",
+                                 .title = panel->title,
+                                 .about = "A colour per run, a pattern per key.",
+                                 .steps = true,
+                                 .wall = NAN };
+    strcpy(panel->text, keys);
+    for (size_t i = 0, n = 0; keys[i] && n + 3 < sizeof panel->title; i++)
+        n += (size_t)snprintf(panel->title + n, sizeof panel->title - n, "%c%s", keys[i],
+                              keys[i] == ',' ? " " : "");
+    char *rest = panel->text;
+    for (char *key; rc == LEAT_OK && (key = strsep(&rest, ","));)
+        rc = add_key(p, panel, key, asked, err);
+    p->n_panels += rc == LEAT_OK && panel->lines.n > 0;
+    return rc;
 }
 
 static int add_panels(struct plot *p, leat_error *err)
 {
     int rc = LEAT_OK;
-    p->picture.panels = p->panels;
     for (int i = 0; i < p->o->y.n && rc == LEAT_OK; i++)
         rc = add_panel(p, p->o->y.values[i], true, err);
     if (p->o->y.n == 0) {
         rc = add_panel(p, "loss,eval_loss", false, err);
         if (rc == LEAT_OK)
             rc = add_panel(p, "accuracy,eval_accuracy", false, err);
-        if (rc == LEAT_OK && p->picture.n_panels == 0)
+        if (rc == LEAT_OK && p->n_panels == 0)
             rc = fail_no_key(p, "loss", err);
     }
     return rc;
 }
 
-/* Seconds as minutes or hours, where a run is long. */
-static void choose_unit(struct plot *p)
+/* The panels have one horizontal axis. Seconds are minutes or hours on it, where a run is long. */
+static void choose_axis(struct plot *p)
 {
     static const char *const names[] = { "steps", "epochs", "seconds", "minutes", "hours" };
-    double most = 0, unit;
-    for (int i = 0; i < p->picture.n_panels; i++)
-        for (int k = 0; k < p->panels[i].n_curves; k++) {
-            const leat_curve *const c = &p->panels[i].curves[k];
-            most = c->x[c->n - 1] > most ? c->x[c->n - 1] : most;
+    double low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < p->n_panels; i++)
+        for (int k = 0; k < p->panels[i].lines.n; k++) {
+            const leat_line *const line = &p->panels[i].lines.lines[k];
+            low = fmin(low, line->x[0]);
+            high = fmax(high, line->x[line->n - 1]);
         }
-    unit = p->o->x != LEAT_RUN_CURVES_TIME || most < 300 ? 1 : most < 10800 ? 60 : 3600;
-    p->picture.x_name = names[p->o->x + (unit > 1) + (unit > 60)];
-    for (int i = 0; unit > 1 && i < p->picture.n_panels; i++)
-        for (int k = 0; k < p->panels[i].n_curves; k++)
-            for (size_t j = 0; j < p->panels[i].curves[k].n; j++)
-                p->panels[i].curves[k].x[j] /= unit;
+    const double unit = p->o->x != LEAT_RUN_CURVES_TIME || high < 300 ? 1
+                        : high < 10800                                ? 60
+                                                                      : 3600;
+    for (int i = 0; i < p->n_panels; i++) {
+        leat_lines *const lines = &p->panels[i].lines;
+        lines->x_name = names[p->o->x + (unit > 1) + (unit > 60)];
+        lines->x_low = low / unit;
+        lines->x_high = high / unit;
+        for (int k = 0; k < lines->n; k++)
+            for (int j = 0; j < lines->lines[k].n; j++)
+                lines->lines[k].x[j] /= unit;
+    }
 }
 
 /* --- the command -----------------------------------------------------------------------------------*/
 
 static int write_picture(struct plot *p, leat_error *err)
 {
+    leat_chart charts[PANELS_MOST];
     size_t size;
     int rc = leat_files_check(p->o->output, &leat_files_svg, err);
-    char *const text = rc == LEAT_OK ? leat_curves_draw(&p->picture, &size) : NULL;
+    for (int i = 0; i < p->n_panels; i++)
+        charts[i] = leat_chart_lines(&p->panels[i].lines);
+    char *const text = rc == LEAT_OK ? leat_chart_file(charts, p->n_panels, &size) : NULL;
     if (text)
         rc = leat_files_write(p->o->output, text, size, err);
     else if (rc == LEAT_OK)
@@ -206,18 +242,18 @@ static int write_picture(struct plot *p, leat_error *err)
     return rc;
 }
 
-static json_t *curve_json(const struct plot *p, const leat_curves_panel *panel, const leat_curve *c)
+static json_t *curve_json(const struct plot *p, const struct panel *panel, const leat_line *line)
 {
-    double low = c->y[0], high = c->y[0];
+    double low = line->y[0], high = line->y[0];
     json_t *one = json_object();
-    for (size_t i = 1; i < c->n; i++) {
-        low = c->y[i] < low ? c->y[i] : low;
-        high = c->y[i] > high ? c->y[i] : high;
+    for (int i = 1; i < line->n; i++) {
+        low = fmin(low, line->y[i]);
+        high = fmax(high, line->y[i]);
     }
-    leat_json_text(one, "run", p->call->arguments[c->run]);
-    leat_json_text(one, "key", panel->keys[c->key]);
-    leat_json_int(one, "points", (int64_t)c->n);
-    leat_json_real(one, "last", c->y[c->n - 1]);
+    leat_json_text(one, "run", p->call->arguments[line->colour]);
+    leat_json_text(one, "key", panel->keys[line->dash]);
+    leat_json_int(one, "points", line->n);
+    leat_json_real(one, "last", line->y[line->n - 1]);
     leat_json_real(one, "min", low);
     leat_json_real(one, "max", high);
     return one;
@@ -227,9 +263,9 @@ static int write_json(const struct plot *p, leat_error *err)
 {
     json_t *json = leat_json_open("plot"), *list = json_array();
     int64_t n_damaged = 0;
-    for (int i = 0; i < p->picture.n_panels; i++)
-        for (int k = 0; k < p->panels[i].n_curves; k++)
-            json_array_append_new(list, curve_json(p, &p->panels[i], &p->panels[i].curves[k]));
+    for (int i = 0; i < p->n_panels; i++)
+        for (int k = 0; k < p->panels[i].lines.n; k++)
+            json_array_append_new(list, curve_json(p, &p->panels[i], &p->panels[i].lines.lines[k]));
     for (int i = 0; i < p->n_rows; i++)
         n_damaged += p->rows[i].n_damaged;
     if (!leat_json_to_stdout(p->o->json))
@@ -250,10 +286,7 @@ static void close_plot(struct plot *p)
         free(p->names[i]);
     }
     for (int i = 0; i < PANELS_MOST; i++)
-        for (int k = 0; k < LEAT_CURVES_RUNS_MOST * LEAT_CURVES_KEYS_MOST; k++) {
-            free(p->curves[i][k].x);
-            free(p->curves[i][k].y);
-        }
+        leat_lines_close(&p->panels[i].lines);
     free(p);
 }
 
@@ -277,7 +310,7 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK)
         rc = add_panels(p, &err);
     if (rc == LEAT_OK) {
-        choose_unit(p);
+        choose_axis(p);
         rc = write_picture(p, &err);
     }
     if (rc == LEAT_OK)
@@ -302,7 +335,7 @@ const leat_command leat_command_plot = {
     .example = "  leat plot runs/first runs/second -o curves.svg\n"
                "  leat plot runs/first -o time.svg --x time --y idle --y samples_per_s",
     .n_min = 1,
-    .n_max = LEAT_CURVES_RUNS_MOST,
+    .n_max = RUNS_MOST,
     .options_size = sizeof(struct plot_options),
     .options = options,
     .run = run,

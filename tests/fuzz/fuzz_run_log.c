@@ -2,11 +2,13 @@
  *
  * fuzz_run_log.c: any bytes as the log of a run, read and drawn. The first byte chooses: bit 0: an event file, else
  * lines of JSON; the other bits: what the horizontal axis shows. Coordinates are numbers, text is escaped. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chart/charts.h"
 #include "fuzz_target.h"
 #include "plot/run_rows.h"
 
@@ -38,17 +40,16 @@ static void check_paths(const char *text)
 {
     while ((text = strstr(text, " d=\"M"))) {
         text += strlen(" d=\"M");
-        EXPECT(text[strspn(text, "0123456789.- h")] == '"');
+        EXPECT(text[strspn(text, "0123456789.- MLhvlz")] == '"');
     }
 }
 
-/* All keys of the log, four in a panel, at most two panels. */
+/* All keys of the log, four in a chart, at most two charts. */
 static void draw(const leat_run_rows *rows, int32_t x)
 {
-    leat_curve curves[8] = { 0 };
-    leat_curves_panel panels[2] = { { .curves = curves }, { .curves = curves + 4 } };
-    leat_curves_picture picture = {
-        .x_name = "x", .runs = { "run" }, .n_runs = 1, .panels = panels, .n_panels = 2
+    leat_lines lines[2] = {
+        { .id = "a", .title = "a", .about = "", .x_name = "x", .steps = true, .wall = NAN },
+        { .id = "b", .title = "b", .about = "", .x_name = "x", .steps = true, .wall = NAN }
     };
     const char *key;
     json_t *ignored, *const keys = leat_run_curves_keys(rows);
@@ -56,24 +57,22 @@ static void draw(const leat_run_rows *rows, int32_t x)
     int n = 0;
     json_object_foreach(keys, key, ignored)
     {
-        leat_curves_panel *const panel = &panels[n / 4];
+        leat_curve curve = { 0 };
         if (n == 8)
             break;
-        EXPECT(leat_run_curves_pick(rows, key, x, &curves[n]) == LEAT_OK);
-        curves[n].key = n % 4;
-        panel->keys[panel->n_keys++] = key;
-        panel->n_curves++;
-        n++;
+        EXPECT(leat_run_curves_pick(rows, key, x, &curve) == LEAT_OK);
+        leat_line *const line = leat_lines_take(&lines[n / 4], key, curve.x, curve.y, (int)curve.n);
+        EXPECT(line);
+        line->dash = n++ % 4;
     }
-    char *const text = leat_curves_draw(&picture, &size);
+    const leat_chart charts[2] = { leat_chart_lines(&lines[0]), leat_chart_lines(&lines[1]) };
+    char *const text = leat_chart_file(charts, 2, &size);
     EXPECT(text && strlen(text) == size);
     check_paths(text);
     free(text);
     json_decref(keys);
-    for (int i = 0; i < 8; i++) {
-        free(curves[i].x);
-        free(curves[i].y);
-    }
+    for (int i = 0; i < 2; i++)
+        leat_lines_close(&lines[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

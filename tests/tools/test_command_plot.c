@@ -6,12 +6,14 @@
 
 #include "fixtures/command_pipeline.h"
 
-enum { POINTS_MOST = 8192, LEFT = 72, RIGHT = 840, PLOT = 220 };
+enum { POINTS_MOST = 8192, LEFT = 58, RIGHT = 720 - 24, PLOT = 260 };
 
 typedef struct points {
     double x[POINTS_MOST], y[POINTS_MOST];
     int n;
 } points;
+
+#define LINE "<path class=\"mark line r"
 
 /* The points of the n-th curve of a picture (0: the first). */
 static void read_curve(const char *picture, int n, points *curve)
@@ -19,14 +21,14 @@ static void read_curve(const char *picture, int n, points *curve)
     expect_success(shell("cat %s", picture));
     const char *at = out;
     curve->n = 0;
-    for (int i = 0; i <= n; i++) { /* legends are horizontal lines: they have an h */
-        at = strstr(at, " d=\"M ");
+    for (int i = 0; i <= n; i++) {
+        at = strstr(at, LINE);
         assert_non_null(at);
-        at += strlen(" d=\"M");
-        if (memchr(at, 'h', strcspn(at, "\"")))
-            i--;
+        at += strlen(LINE);
     }
-    for (int used; sscanf(at, " %lf %lf%n", &curve->x[curve->n], &curve->y[curve->n], &used) == 2;
+    at = strstr(at, " d=\"") + strlen(" d=\"");
+    for (int used;
+         sscanf(at, "%*[ML]%lf %lf%n", &curve->x[curve->n], &curve->y[curve->n], &used) == 2;
          at += used)
         assert_true(++curve->n < POINTS_MOST);
 }
@@ -34,8 +36,8 @@ static void read_curve(const char *picture, int n, points *curve)
 static int count_curves(void)
 {
     int n = 0;
-    for (const char *at = out; (at = strstr(at, " d=\"M ")); at++)
-        n += !memchr(at + 4, 'h', strcspn(at + 4, "\""));
+    for (const char *at = out; (at = strstr(at, LINE)); at++)
+        n++;
     return n;
 }
 
@@ -81,8 +83,8 @@ static void points_stand_where_they_must(void **state)
         assert_int_equal(count_curves(), 1);
         const double bottom = curve.y[0];
         for (int i = 0; i < 5; i++) {
-            assert_true(fabs(curve.x[i] - (LEFT + (RIGHT - LEFT) * i / 4.0)) < 0.11);
-            assert_true(fabs(curve.y[i] - (bottom - PLOT * (losses[i] - 1) / 2)) < 0.11);
+            assert_true(fabs(curve.x[i] - (LEFT + (RIGHT - LEFT) * (i + 1) / 5.0)) < 0.11);
+            assert_true(fabs(curve.y[i] - (bottom - PLOT * (losses[i] - 1) / 3)) < 0.11);
         }
     }
 }
@@ -106,13 +108,14 @@ static void runs_and_keys(void **state)
     fclose(file);
     expect_success(shell("$L plot xa/ 'xb & <c>/log.jsonl' -o x.svg && cat x.svg"));
     assert_int_equal(count_curves(), 3);
-    expect_in(out, "class=\"r0 k0\" d=\"M ");
-    expect_in(out, "class=\"r0 k1\" d=\"M ");
-    expect_in(out, "class=\"r1 k0\" d=\"M ");
-    expect_in(out, ">xb &amp; &lt;c&gt;/log.jsonl</text>");
-    expect_in(out, ">xa</text>");
-    expect_in(out, "prefers-color-scheme: dark");
-    assert_null(strstr(out, ">accuracy<"));
+    expect_in(out, LINE "0\" d=\"M");
+    expect_in(out, LINE "0\" stroke-dasharray=\"7 4\" d=\"M");
+    expect_in(out, LINE "1\" d=\"M");
+    expect_in(out, ">xb &amp; &lt;c&gt;/log.jsonl: loss</text>");
+    expect_in(out, ">xa: loss</text>");
+    expect_in(out, ">xa: eval_loss</text>");
+    expect_in(out, "prefers-color-scheme:dark");
+    assert_null(strstr(out, ">accuracy"));
     expect_success(
         shell("$L plot xa -o x.svg --y epoch/loss,step/loss --y eval_loss && cat x.svg"));
     assert_int_equal(count_curves(), 3);

@@ -86,7 +86,8 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
 {
     double x = 0, height = 22;
     for (int i = 0; i < n; i++) {
-        const double own = 18 + leat_svg_width(keys[i].name) + 16;
+        const double line = keys[i].dash ? 18 : 0;
+        const double own = 18 + line + leat_svg_width(keys[i].name) + 16;
         if (x > 0 && x + own - 16 > width) {
             x = 0;
             height += 20;
@@ -95,9 +96,12 @@ double leat_chart_keys(FILE *out, const leat_chart_key *keys, int n, double widt
             leat_chart_dot(out, keys[i].kind, keys[i].form, x + 6, height - 14);
         else
             leat_svg_rect(out, x, height - 20, 12, 12, keys[i].kind);
+        if (keys[i].dash) /* kind: "f3" is filled, "r3" a line of that colour */
+            fprintf(out, "<path class=\"line r%s\"%s d=\"M%.1f %.1fh18\"/>\n", keys[i].kind + 1,
+                    keys[i].dash, x + 12, height - 14);
         char text[400];
-        leat_svg_text(out, x + 18, height - 9.5, "", "start",
-                      leat_svg_fit(keys[i].name, width - 18, text, sizeof text));
+        leat_svg_text(out, x + 18 + line, height - 9.5, "", "start",
+                      leat_svg_fit(keys[i].name, width - 18 - line, text, sizeof text));
         x += own;
     }
     return height + 8;
@@ -195,35 +199,65 @@ int leat_chart_figure(FILE *out, const leat_chart *chart)
     return LEAT_OK;
 }
 
-char *leat_chart_file(const leat_chart *chart, size_t *size)
+enum { EDGE = 20, HEAD = 34 };
+
+/* A chart in a picture, below what is there already; *bottom is moved. Returns LEAT_OK or LEAT_E_NOMEM. */
+static int put_below(FILE *out, const leat_chart *chart, int *bottom)
 {
-    enum { EDGE = 20, HEAD = 34 };
-    char *text = NULL;
     double height = 0;
     char *const marks = draw(chart, LEAT_CHART_WIDE, &height);
-    FILE *const out = marks ? open_memstream(&text, size) : NULL;
+    if (!marks)
+        return LEAT_E_NOMEM;
+    fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"strong title\">", EDGE, *bottom + 14);
+    put_title(out, chart);
+    fprintf(out, "</text>\n<g transform=\"translate(%d %d)\">\n%s</g>\n", EDGE, *bottom + HEAD,
+            marks);
+    *bottom += (int)ceil(height) + HEAD;
+    free(marks);
+    return LEAT_OK;
+}
+
+/* The charts of a picture in new memory, and where they end. NULL: out of memory. */
+static char *draw_all(const leat_chart *charts, int n, int *bottom)
+{
+    char *text = NULL;
+    size_t size;
+    int rc = LEAT_OK;
+    FILE *const out = open_memstream(&text, &size);
+    for (int i = 0; out && rc == LEAT_OK && i < n; i++)
+        rc = put_below(out, &charts[i], bottom);
+    if (out && (fclose(out) != 0 || rc < 0)) {
+        free(text);
+        text = NULL;
+    }
+    return text;
+}
+
+char *leat_chart_file(const leat_chart *charts, int n, size_t *size)
+{
+    char *text = NULL;
+    int bottom = EDGE;
+    char *const all = draw_all(charts, n, &bottom);
+    FILE *const out = all ? open_memstream(&text, size) : NULL;
     if (out) {
-        const int wide = LEAT_CHART_WIDE + 2 * EDGE, high = (int)ceil(height) + HEAD + 2 * EDGE;
+        const int wide = LEAT_CHART_WIDE + 2 * EDGE, high = bottom + EDGE;
         fprintf(out,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" viewBox=\"0 0 %d %d\" "
                 "width=\"%d\" height=\"%d\" role=\"img\">",
                 wide, high, wide, high);
-        put_words(out, chart);
+        put_words(out, charts);
         fputs("<style>\n.page{fill:#fcfcfb}.chart .title{font-size:15px}\n"
               "@media (prefers-color-scheme:dark){.page{fill:#1a1a19}}\n",
               out);
         leat_chart_style(out);
-        fprintf(out, "</style>\n<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", wide,
-                high);
-        fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"strong title\">", EDGE, EDGE + 14);
-        put_title(out, chart);
-        fprintf(out, "</text>\n<g transform=\"translate(%d %d)\">\n%s</g>\n</svg>\n", EDGE,
-                EDGE + HEAD, marks);
+        fprintf(out,
+                "</style>\n<rect class=\"page\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n%s</svg>\n",
+                wide, high, all);
         if (fclose(out) != 0) {
             free(text);
             text = NULL;
         }
     }
-    free(marks);
+    free(all);
     return text;
 }

@@ -29,8 +29,8 @@ typedef struct leat_chart {
 /* Writes it as a figure of a page. Returns LEAT_OK or LEAT_E_NOMEM. */
 int leat_chart_figure(FILE *out, const leat_chart *chart);
 
-/* A picture that needs nothing else, in new memory; NULL: out of memory. */
-char *leat_chart_file(const leat_chart *chart, size_t *size);
+/* Charts below each other as a picture that needs nothing else, in new memory; NULL: out of memory. */
+char *leat_chart_file(const leat_chart *charts, int n, size_t *size);
 
 /* Writes the style that the elements of charts have. */
 void leat_chart_style(FILE *out);
@@ -43,6 +43,7 @@ typedef struct leat_chart_key {
     const char *name;
     const char *kind; /* class of a box of colour */
     int form;         /* 0: a box; 1 to 4: as leat_chart_dot() draws */
+    const char *dash; /* attribute of a line that is drawn beside the dot; NULL: none */
 } leat_chart_key;
 
 /* A dot in one of four forms, 1 to 4, for those who see few colours. */

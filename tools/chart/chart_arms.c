@@ -10,10 +10,10 @@
 enum { NAME_ROW = 18, ROW = 48, BAR = 20, GAP = 40, EDGE = 2, VALUES = 74 };
 
 static const leat_chart_key keys[LEAT_ARMS_PARTS] = {
-    { "busy", "busy", 0 },
-    { "input wait", "input_wait", 0 },
-    { "exposed copy", "exposed_copy", 0 },
-    { "other", "other_host", 0 },
+    { "busy", "busy", 0, NULL },
+    { "input wait", "input_wait", 0, NULL },
+    { "exposed copy", "exposed_copy", 0, NULL },
+    { "other", "other_host", 0, NULL },
 };
 
 bool leat_arms_check(leat_chart_arm *arm)

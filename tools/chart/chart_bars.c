@@ -118,7 +118,8 @@ static double height_of(const leat_bars *b, double top, bool above)
 
 static double put_parts(FILE *out, const leat_bars *b, double width)
 {
-    const leat_chart_key keys[] = { { b->part, "busy", 0 }, { b->rest, b->bars[0].kind, 0 } };
+    const leat_chart_key keys[] = { { b->part, "busy", 0, NULL },
+                                    { b->rest, b->bars[0].kind, 0, NULL } };
     return b->part ? leat_chart_keys(out, keys, 2, width) : 0;
 }
 

@@ -12,22 +12,29 @@ enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_
 
 /* --- data ------------------------------------------------------------------------------------------*/
 
+leat_chart_line *leat_lines_take(leat_lines *lines, const char *name, double *x, double *y, int n)
+{
+    if (lines->n == LEAT_LINES_MOST)
+        return NULL;
+    leat_chart_line *const line = &lines->lines[lines->n++];
+    *line = (leat_chart_line){ .x = x, .y = y, .n = n };
+    leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
+    return line;
+}
+
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                                 bool intervals)
 {
-    leat_chart_line *const line = &lines->lines[lines->n];
     const size_t bytes = (size_t)(n > 0 ? n : 1) * sizeof(double);
     if (lines->n == LEAT_LINES_MOST)
         return NULL;
-    *line = (leat_chart_line){ .x = malloc(bytes), .y = malloc(bytes) };
-    leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
+    leat_chart_line *const line = leat_lines_take(lines, name, malloc(bytes), malloc(bytes), 0);
     if (simulated && !strstr(name, "(simulated)"))
         strcat(line->name, " (simulated)");
     if (intervals) {
         line->low = malloc(bytes);
         line->high = malloc(bytes);
     }
-    lines->n++; /* is closed in any case */
     return line->x && line->y && (!intervals || (line->low && line->high)) ? line : NULL;
 }
 
@@ -100,6 +107,8 @@ static void axes_of(const leat_lines *l, double width, double top, leat_axis *x,
 {
     range xs = { INFINITY, -INFINITY }, ys = xs;
     bool whole = true;
+    if (l->x_low < l->x_high)
+        xs = (range){ l->x_low, l->x_high };
     for (int i = 0; i < l->n; i++) {
         const leat_chart_line *const line = &l->lines[i];
         extend(&xs, line->x, line->n);
@@ -149,11 +158,15 @@ static void put_wall(FILE *out, const leat_lines *l, const leat_axis *x, double 
                   text);
 }
 
+static const char *const dashes[LEAT_LINES_DASHES] = { "", " stroke-dasharray=\"7 4\"",
+                                                       " stroke-dasharray=\"2 3\"",
+                                                       " stroke-dasharray=\"9 3 2 3\"" };
+
 /* Marks differ in form, too, for colour-blind people. From the ninth line on, colours repeat with other marks. */
 static int form_of(const leat_lines *l, int i)
 {
     const int colour = l->lines[i].colour;
-    return (colour + i / LEAT_CHART_COLOURS) % 4 + 1;
+    return (colour + l->lines[i].dash + i / LEAT_CHART_COLOURS) % 4 + 1;
 }
 
 /* Points of one column of pixels become its lowest and its highest. Returns where the next column begins. */
@@ -194,7 +207,8 @@ static void put_line(FILE *out, const leat_lines *l, int n, const leat_axis *x, 
     const leat_chart_line *const line = &l->lines[n];
     char kind[24];
     if (line->n > 1 && !line->dots) {
-        fprintf(out, "<path class=\"%s r%d\" d=\"", line->fit ? "fit" : "mark line", line->colour);
+        fprintf(out, "<path class=\"%s r%d\"%s d=\"", line->fit ? "fit" : "mark line", line->colour,
+                dashes[line->dash]);
         for (int i = 0; i < line->n;)
             i = put_column(out, line, x, y, i);
         fputs("\"/>\n", out);
@@ -216,7 +230,8 @@ static double put_names(FILE *out, const leat_lines *l, double width)
     for (int i = 0; i < l->n; i++)
         if (!l->lines[i].fit) {
             snprintf(kinds[n], sizeof kinds[n], "f%d", l->lines[i].colour);
-            keys[n] = (leat_chart_key){ l->lines[i].name, kinds[n], form_of(l, i) };
+            keys[n] = (leat_chart_key){ l->lines[i].name, kinds[n], form_of(l, i),
+                                        l->lines[i].dash ? dashes[l->lines[i].dash] : NULL };
             n++;
         }
     return leat_chart_keys(out, keys, n, width);
@@ -228,7 +243,8 @@ static double draw(FILE *out, const void *data, double width)
     leat_axis x, y;
     const double top = put_names(out, l, width) + 26;
     axes_of(l, width, top, &x, &y);
-    leat_svg_text(out, 0, top - 14, "small", "start", l->y_name);
+    if (l->y_name)
+        leat_svg_text(out, 0, top - 14, "small", "start", l->y_name);
     put_y_axis(out, &y, width);
     leat_chart_axis(out, &x, top, top + HEIGHT, l->x_name);
     put_wall(out, l, &x, top);

@@ -11,9 +11,11 @@
 enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
 
 static const leat_chart_key keys[] = {
-    { "samples are made", "input_wait", 0 }, { "reads and copies are started", "launch", 0 },
-    { "reads in flight", "both", 0 },        { "a batch is copied", "exposed_copy", 0 },
-    { "training step", "busy", 0 },
+    { "samples are made", "input_wait", 0, NULL },
+    { "reads and copies are started", "launch", 0, NULL },
+    { "reads in flight", "both", 0, NULL },
+    { "a batch is copied", "exposed_copy", 0, NULL },
+    { "training step", "busy", 0, NULL },
 };
 
 /* Colour of a kind of span; NULL: it is not drawn. */

@@ -94,11 +94,12 @@ leat_chart leat_chart_dots(const leat_dots *data);
 
 /* --- series of points over one axis, with intervals; axes may be logarithmic --- */
 
-enum { LEAT_LINES_MOST = 2 * LEAT_CHART_COLOURS };
+enum { LEAT_LINES_MOST = 4 * LEAT_CHART_COLOURS, LEAT_LINES_DASHES = 4 };
 
 typedef struct leat_chart_line {
     char name[120];
     int colour;
+    int dash;  /* which pattern: 0, a plain line, to LEAT_LINES_DASHES - 1 */
     bool dots; /* points without a line between them */
     bool fit;  /* dashed, without points; not in the table or the list of names */
     double *x, *y;
@@ -110,6 +111,7 @@ typedef struct leat_lines {
     bool simulated; /* the title says so */
     const char *id, *title, *about;
     const char *x_name, *y_name; /* with units */
+    double x_low, x_high;        /* both are on the horizontal axis, unless they are the same */
     bool steps;                  /* x is steps or epochs: no axis is logarithmic */
     bool from_zero;              /* the vertical axis, where it is not logarithmic */
     leat_chart_line lines[LEAT_LINES_MOST];
@@ -122,7 +124,9 @@ typedef struct leat_lines {
 /* A line, called NAME or NAME (simulated), with room for this many points; NULL: out of memory, or there are
  * too many lines. */
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
-                          bool intervals);
+                                bool intervals);
+/* A line of n points in memory that the lines own from now on. NULL: there are too many lines; it stays the caller's. */
+leat_chart_line *leat_lines_take(leat_lines *lines, const char *name, double *x, double *y, int n);
 /* Adds a point if both values can be drawn. */
 void leat_line_point(leat_chart_line *line, double x, double y, double low, double high);
 void leat_lines_close(leat_lines *lines);

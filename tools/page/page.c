@@ -105,7 +105,7 @@ int leat_page_chart(leat_page *page, const leat_chart *chart)
     if (page->wants_pictures && page->n_pictures < LEAT_PAGE_PICTURES_MOST) {
         leat_page_picture *const picture = &page->pictures[page->n_pictures];
         name_picture(page, chart->id, picture->name);
-        picture->text = leat_chart_file(chart, &picture->size);
+        picture->text = leat_chart_file(chart, 1, &picture->size);
         if (!picture->text)
             return LEAT_E_NOMEM;
         page->n_pictures++;

@@ -65,18 +65,15 @@ static const struct {
 static int add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
 {
     leat_curve curve = { 0 };
-    int rc = leat_run_curves_pick(&input->rows, key, LEAT_RUN_CURVES_STEP, &curve);
-    if (rc == LEAT_OK && curve.n > 0 && lines->n < LEAT_LINES_MOST) {
-        char name[160];
-        snprintf(name, sizeof name, "%.80s: %s", input->title, key);
-        leat_chart_line *const line = leat_lines_add(lines, name, false, (int)curve.n, false);
-        if (line) {
-            line->colour = colour % LEAT_CHART_COLOURS;
-            for (size_t i = 0; i < curve.n; i++)
-                leat_line_point(line, curve.x[i], curve.y[i], 0, 0);
-        } else {
-            rc = LEAT_E_NOMEM;
-        }
+    const int rc = leat_run_curves_pick(&input->rows, key, LEAT_RUN_CURVES_STEP, &curve);
+    char name[160];
+    snprintf(name, sizeof name, "%.80s: %s", input->title, key);
+    leat_chart_line *const line = rc == LEAT_OK && curve.n > 0
+                                      ? leat_lines_take(lines, name, curve.x, curve.y, (int)curve.n)
+                                      : NULL;
+    if (line) {
+        line->colour = colour % LEAT_CHART_COLOURS;
+        return LEAT_OK;
     }
     free(curve.x);
     free(curve.y);

@@ -8,7 +8,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "curves.h"
 #include "leat/error.h"
 
 /* Lists of objects with "step", "time_s" and the numbers logged at that moment, in order. What a resumed run
@@ -31,7 +30,12 @@ void leat_run_rows_close(leat_run_rows *rows);
 /* What the horizontal axis shows. */
 enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
 
-/* Fills x, y and n from the rows of steps that have the key, or else from those of epochs; "step/KEY" and
+typedef struct leat_curve {
+    double *x, *y; /* below 1e300 in size */
+    size_t n;
+} leat_curve;
+
+/* Fills it from the rows of steps that have the key, or else from those of epochs; "step/KEY" and
  * "epoch/KEY" name one of them. n = 0: no row has both values. free() x and y. Returns LEAT_OK, LEAT_E_NOMEM. */
 int leat_run_curves_pick(const leat_run_rows *rows, const char *key, int32_t x, leat_curve *out);
 
