@@ -10,6 +10,7 @@
 #include "formats/figure.h"
 #include "host.h"
 #include "print/bad_list.h"
+#include "print/classes.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
@@ -72,7 +73,8 @@ static int open_all(struct eval *e, leat_error *err)
         (rc = leat_files_check(e->o->sheet, &leat_files_svg, err)) < 0)
         return leat_fail_in(err, rc, "--sheet: ");
     if (rc < 0 || (rc = leat_trained_open_config(&e->t, &how, err)) < 0 ||
-        (rc = leat_trained_open(&e->t, &how, err)) < 0)
+        (rc = leat_trained_open(&e->t, &how, err)) < 0 ||
+        (rc = leat_trainer_check(e->t.trainer, e->t.plan, err)) < 0)
         return rc;
     const leat_trainer_info *info = leat_trainer_get_info(e->t.trainer);
     const size_t rows = (size_t)leat_plan_get_info(e->t.plan)->batch_size;
@@ -168,17 +170,25 @@ static const char *share_text(double share, char text[16])
 
 static void print_classes(const struct eval *e)
 {
-    char name[24], a[16], b[16], c[16];
-    printf("\n%-20s %10s %10s %10s %10s\n", "class", "samples", "precision", "recall", "F1");
-    for (int64_t i = 0; i < e->info.n_classes; i++) {
+    char name[24], a[16], b[16], c[16], auc[16];
+    leat_classes_absent absent = { .n = 0 };
+    const bool has_auc = !isnan(e->info.auc);
+    printf("\n%-20s %10s %10s %10s %10s%s\n", "class", "samples", "precision", "recall", "F1",
+           has_auc ? "        AUC" : "");
+    for (int64_t i = 0; i < e->info.n_labels; i++) {
         leat_score_class one;
         leat_score_get_class(e->score, i, &one);
+        leat_classes_note(&absent, i, &one);
+        snprintf(auc, sizeof auc, isnan(one.auc) ? "-" : "%.4f", one.auc);
         if (one.samples + one.predicted > 0)
-            printf("%-20.20s %10s %10s %10s %10s\n",
+            printf("%-20.20s %10s %10s %10s %10s%s%s\n",
                    leat_terminal_name(leat_trained_class(&e->t, i, name)),
                    leat_figure_count(one.samples).text, share_text(one.precision, a),
-                   share_text(one.recall, b), share_text(one.f1, c));
+                   share_text(one.recall, b), share_text(one.f1, c), has_auc ? "     " : "",
+                   has_auc ? auc : "");
     }
+    if (leat_classes_absent_text(&absent))
+        leat_terminal_say(2, "%s", absent.text);
 }
 
 static void print_matrix(const struct eval *e)
@@ -198,6 +208,17 @@ static void print_matrix(const struct eval *e)
     }
 }
 
+static void print_means(const struct eval *e)
+{
+    char text[LEAT_CLASSES_TEXT];
+    const leat_metrics means = { .precision = e->info.precision,
+                                 .recall = e->info.recall,
+                                 .f1 = e->info.f1,
+                                 .auc = e->info.auc };
+    if (*leat_classes_text(&means, text))
+        printf("means over classes: %s\n", text);
+}
+
 static void print_all(const struct eval *e)
 {
     char text[16];
@@ -208,7 +229,8 @@ static void print_all(const struct eval *e)
     if (!isnan(e->info.top))
         printf(", top-%d %s", e->info.top_k, share_text(e->info.top, text));
     putchar('\n');
-    if (e->info.n_classes && e->info.n_classes <= CLASSES_MOST)
+    print_means(e);
+    if (e->info.n_labels && e->info.n_labels <= CLASSES_MOST)
         print_classes(e);
     if (e->info.n_classes && e->info.n_classes <= MATRIX_MOST)
         print_matrix(e);
@@ -220,20 +242,11 @@ static void print_all(const struct eval *e)
 static json_t *classes_json(const struct eval *e)
 {
     json_t *list = json_array();
-    for (int64_t i = 0; i < e->info.n_classes; i++) {
+    for (int64_t i = 0; i < e->info.n_labels; i++) {
         leat_score_class one;
-        json_t *json = json_object();
         leat_score_get_class(e->score, i, &one);
-        leat_json_int(json, "class", i);
-        leat_json_add(json, "name",
-                      i < e->t.n_classes ? leat_json_string(e->t.classes[i]) : json_null());
-        leat_json_int(json, "samples", (int64_t)one.samples);
-        leat_json_int(json, "predicted", (int64_t)one.predicted);
-        leat_json_int(json, "right", (int64_t)one.right);
-        leat_json_real(json, "precision", one.precision);
-        leat_json_real(json, "recall", one.recall);
-        leat_json_real(json, "f1", one.f1);
-        json_array_append_new(list, json);
+        json_array_append_new(
+            list, leat_classes_json(i, i < e->t.n_classes ? e->t.classes[i] : NULL, &one));
     }
     return list;
 }
@@ -286,6 +299,10 @@ static json_t *eval_json(const struct eval *e)
     leat_json_real(json, "accuracy", e->info.accuracy);
     leat_json_int(json, "top_k", e->info.top_k);
     leat_json_real(json, "top_accuracy", e->info.top);
+    leat_json_real(json, "precision", e->info.precision);
+    leat_json_real(json, "recall", e->info.recall);
+    leat_json_real(json, "f1", e->info.f1);
+    leat_json_real(json, "auc", e->info.auc);
     leat_json_add(json, "classes", classes_json(e));
     leat_json_add(json, "confusion", confusion_json(e));
     leat_json_add(json, "wrong", wrong_json(e));
@@ -331,9 +348,10 @@ const leat_command leat_command_eval = {
     .summary = "measure how good a trained model is",
     .arguments = "CONFIG",
     .text = "Runs the model of a config's `train` part, with trained weights, over the data of its "
-            "`eval` part, and prints loss, accuracy, top-k accuracy, precision and recall of each "
-            "class, and a confusion matrix. The data that the model was trained on are not "
-            "needed.\n\n"
+            "`eval` part, and prints loss, accuracy, top-k accuracy, precision, recall and F1 of "
+            "each class with their means, and a confusion matrix; with `--set "
+            "train.metrics=[auc]` also the area under each class's ROC curve. The data that the "
+            "model was trained on are not needed.\n\n"
             "--sheet draws the images that the model got wrong with the highest probability, each "
             "with its class and what was predicted. --json has them by record.",
     .example = "  leat eval examples/cifar10.yaml --weights cifar10.safetensors --sheet wrong.svg",

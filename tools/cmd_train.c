@@ -361,6 +361,8 @@ static int open_planned(struct train *t, leat_train_loaders *loaders, leat_error
         (rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
         (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
         return rc;
+    if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
+        return leat_fail_in(err, rc, "eval: ");
     return plan_loaders(t, loaders, err);
 }
 

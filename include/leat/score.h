@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * score.h: how good a model is: loss, accuracy, top-k accuracy, and a confusion matrix over classes. Computed
- * on the host from the outputs that leat_trainer_predict() gives, so it is the same on every device. */
+ * score.h: how good a model is: loss, accuracy, top-k accuracy, a confusion matrix, and precision, recall, F1 and AUC of
+ * every class. Computed on the host from the outputs that leat_trainer_predict() gives, so it is the same on every
+ * device. Weights of samples do not count, except in the loss.
+ *
+ * A class is one of softmax_cross_entropy (of soft targets the first with the largest weight); no or yes, 0 or 1, with one
+ * output of binary_cross_entropy; or with several of them each output alone, whose samples are those with a yes.
+ * For each class, with the counts of leat_score_class:
+ *   precision  right / predicted
+ *   recall     right / samples
+ *   F1         harmonic mean of both, 2 right / (samples + predicted)
+ *   AUC        area under the ROC curve of the class against all others: the share of pairs, a sample of the class and one
+ *              of another, in which the first has the higher probability; equal ones count half
+ * (scikit-learn's precision_score, recall_score, f1_score and roc_auc_score). Their means over classes are not weighted
+ * ("macro"): of the first three over the classes that have a sample, where a class that is never predicted counts as 0
+ * (zero_division=0); of AUC over the classes that have one. A class without a sample has neither recall, F1 nor AUC. */
 #ifndef LEAT_SCORE_H
 #define LEAT_SCORE_H
 
@@ -23,6 +36,8 @@ typedef struct leat_score_info {
      * there is no confusion matrix. */
     int64_t n_classes;
     const uint64_t *confusion; /* [class][predicted class]: samples */
+    int64_t n_labels; /* for leat_score_get_class(): n_classes, or several yes or no; 0: neither */
+    double precision, recall, f1, auc; /* means over classes; NaN: there is none */
 } leat_score_info;
 
 typedef struct leat_score_class {
@@ -30,9 +45,10 @@ typedef struct leat_score_class {
     double precision;                   /* right / predicted; NaN if never predicted */
     double recall;                      /* right / samples; NaN if there is no sample */
     double f1;                          /* harmonic mean of both; NaN if one of them is */
+    double auc; /* NaN if no sample is of the class, if all are, or if `auc` was not asked for */
 } leat_score_class;
 
-/* A score without samples.
+/* A score without samples. It has AUC if train.metrics or a decision asks for it; all outputs are kept for that.
  * trainer  borrowed until the score is closed
  * top_k    at least 1; more than there are outputs counts every sample
  * out      owned by the caller: leat_score_close()
@@ -45,14 +61,22 @@ LEAT_API void leat_score_close(leat_score **score);
 /* Adds the rows of a held batch with their outputs.
  * predicted  gets the class with the largest output of each row, -1 for a masked one; may be NULL
  * actual     gets the class of each row from its target, -1 for a masked one; may be NULL
- * returns    LEAT_OK; LEAT_E_DATA: a target that is impossible, with its row; LEAT_E_DEVICE, LEAT_E_NOMEM */
+ * returns    LEAT_OK; LEAT_E_DATA: a target that is impossible, with its row; LEAT_E_DEVICE; LEAT_E_NOMEM,
+ *            also where the outputs kept for AUC would take more memory than can be used */
 LEAT_API int leat_score_add(leat_score *score, const leat_batch *batch, const float *outputs,
                             int64_t *predicted, int64_t *actual, leat_error *err);
 
 /* Figures of all rows so far; valid until the score is closed. */
 LEAT_API void leat_score_get(const leat_score *score, leat_score_info *out);
-/* Of class i from 0; all zero and NaN past the end. */
+/* Of class (or label) i from 0; all zero and NaN past the end. */
 LEAT_API void leat_score_get_class(const leat_score *score, int64_t i, leat_score_class *out);
+
+/* The classes of the trainer's last evaluation; 0: no metric over classes was asked for (train.metrics, train.stop,
+ * train.checkpoint.best, schedule `plateau`), or there was no evaluation. */
+LEAT_API int64_t leat_score_evaluated(const leat_trainer *trainer);
+/* Of class i of that evaluation, as leat_score_get_class(). */
+LEAT_API void leat_score_evaluated_class(const leat_trainer *trainer, int64_t i,
+                                         leat_score_class *out);
 
 #ifdef __cplusplus
 }

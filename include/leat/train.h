@@ -53,10 +53,29 @@ typedef struct leat_trainer_info {
     const char *checkpoint_best; /* metric by which the best weights are kept; NULL: they are not */
 } leat_trainer_info;
 
+/* X(name, text, field): what evaluations measure; configs have the text. Only the loss is better when it is lower. Those
+ * from precision on are means over classes, see leat/score.h. */
+#define LEAT_METRIC_LIST(X)                                                                        \
+    X(LOSS, "loss", loss)                                                                          \
+    X(ACCURACY, "accuracy", accuracy)                                                              \
+    X(PRECISION, "precision", precision)                                                           \
+    X(RECALL, "recall", recall)                                                                    \
+    X(F1, "f1", f1)                                                                                \
+    X(AUC, "auc", auc)
+
+typedef enum leat_metric {
+#define LEAT_METRIC_ENUM(name, text, field) LEAT_METRIC_##name,
+    LEAT_METRIC_LIST(LEAT_METRIC_ENUM)
+#undef LEAT_METRIC_ENUM
+        LEAT_N_METRICS
+} leat_metric;
+
 typedef struct leat_metrics {
     uint64_t samples;
     double loss;     /* mean over samples, of weight × loss; NaN on a simulated device */
     double accuracy; /* share of correct predictions; NaN if the loss has none */
+    /* Of an evaluation for which one of them was asked; else NaN. auc: only if it was itself. */
+    double precision, recall, f1, auc;
 } leat_metrics;
 
 /* Builds the model of config's `train` part for the plan's tensors ("image" or the first tensor is
@@ -69,10 +88,11 @@ typedef struct leat_metrics {
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
 /* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch,
- * and classes that are known as leat_loader_check() says.
- * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA */
-LEAT_API int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan,
-                                leat_error *err);
+ * and classes that are known as leat_loader_check() says. Counts the outputs of the plan's samples that train.metrics
+ * keeps (leat_train_memory.metrics).
+ * Call it before an evaluation makes its first batch. Returns LEAT_OK, LEAT_E_CONFIG, LEAT_E_DATA; LEAT_E_NOMEM: those
+ * outputs are more than can be used beside the model */
+LEAT_API int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err);
 /* Finds the mistakes of `train`, and those of `eval` beside it, without a device and without allocating a model.
  * eval     the plan of the config's `eval` part; NULL: there is none
  * note     gets what leat_trainer_info.note would be; "": no remark; NULL if size is 0
@@ -119,7 +139,8 @@ typedef struct leat_train_memory {
     /* Packed weights, sums, scratch of threads, what crosses between devices; without the scratch of devices that do
      * not tell. */
     int64_t workspace;
-    int64_t total; /* the sum of the above */
+    int64_t metrics; /* outputs kept for AUC, of the largest plan that leat_trainer_check() took */
+    int64_t total;   /* the sum of the above */
     /* What could be used when the trainer was opened, and the rule that gave it ("physical memory"); 0: a device has
      * memory of its own. On the CPU, a trainer that needs more is refused, and so are layers there that do. */
     int64_t limit;

@@ -114,5 +114,8 @@ int leat_trainer_memory(const leat_trainer *trainer, leat_train_memory *out, lea
     if (!trainer || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_memory: trainer and out must be given");
-    return leat_net_memory(&trainer->model, trainer->backend, trainer->net, out, err);
+    const int rc = leat_net_memory(&trainer->model, trainer->backend, trainer->net, out, err);
+    out->metrics = trainer->metrics_bytes;
+    out->total += out->metrics;
+    return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "average.h"
 #include "base/machine.h"
+#include "classes/class_metrics.h"
 #include "decide/decide.h"
 #include "nn.h"
 #include "views.h"
@@ -23,7 +24,7 @@ typedef struct leat_train_options {
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target, sample_weight;
     const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop, *weights;
-    leat_strings no_decay, frozen;
+    leat_strings no_decay, frozen, metrics;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
     int32_t precision;    /* leat_precision */
@@ -46,7 +47,7 @@ typedef struct leat_checkpoint_options {
     leat_string dir;
     int64_t every_steps, keep;
     double every_minutes;
-    int32_t best; /* 0: none; 1 + leat_watched */
+    int32_t best; /* 0: none; 1 + leat_metric */
 } leat_checkpoint_options;
 
 /* One step that the device may still compute. */
@@ -78,6 +79,10 @@ struct leat_trainer {
     float clip;       /* leat_net_step.clip */
     leat_views views; /* of evaluation */
     leat_net_sums view_sums;
+    uint32_t asked;              /* 1 << leat_metric, of metrics over classes */
+    leat_class_metrics *classes; /* of the last evaluation; NULL: none is asked for */
+    bool evaluated;              /* there was one */
+    int64_t metrics_bytes;       /* leat_train_memory.metrics */
     leat_schedule *schedule;
     leat_decide decide;
     leat_average average;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer_metrics.c: losses and hits of training, and evaluation. */
+ * trainer_metrics.c: losses and hits of training, and evaluation.
+ *
+ * Loss and accuracy of an evaluation are sums that the backend keeps. Only for metrics over classes, and for views, the
+ * outputs of every batch come to host memory. */
 #include <math.h>
+#include <stdlib.h>
 
-#include "trainer.h"
+#include "classes/class_ask.h"
+#include "classes/host_rows.h"
 
 static leat_net_sums add(leat_net_sums a, leat_net_sums b)
 {
@@ -17,6 +22,10 @@ static leat_metrics means(const leat_trainer *trainer, leat_net_sums sums)
         .samples = sums.samples,
         .loss = sums.samples && !isnan(sums.loss) ? sums.loss / n : NAN, /* never -NaN */
         .accuracy = sums.samples && trainer->model.loss->accuracy ? sums.right / n : NAN,
+        .precision = NAN,
+        .recall = NAN,
+        .f1 = NAN,
+        .auc = NAN,
     };
 }
 
@@ -44,21 +53,60 @@ void leat_trainer_so_far(const leat_trainer *trainer, leat_metrics *out)
 {
     if (!out)
         return;
-    *out = (leat_metrics){ .loss = NAN, .accuracy = NAN };
-    if (!trainer)
+    if (!trainer) {
+        *out = (leat_metrics){
+            .loss = NAN, .accuracy = NAN, .precision = NAN, .recall = NAN, .f1 = NAN, .auc = NAN
+        };
         return;
+    }
     leat_net_sums sums = { 0, NAN, NAN };
     if (!trainer->stream && trainer->backend->sums(trainer->net, false, &sums, NULL) == LEAT_OK)
         sums = add(trainer->carried, sums);
     *out = means(trainer, sums);
 }
 
+/* --- evaluation ---------------------------------------------------------------------------------- */
+
+static int add_classes(leat_trainer *trainer, const leat_net_rows *rows, const float *outputs,
+                       leat_error *err)
+{
+    leat_host_rows host;
+    int rc = leat_trainer_sync(trainer, err);
+    if (rc < 0)
+        return rc;
+    if ((rc = leat_host_rows_init(&host, trainer, rows, err)) == LEAT_OK) {
+        const leat_loss_rows all = leat_host_rows_with(&host, trainer, outputs);
+        rc = leat_model_check_rows(&trainer->model, &all, err);
+        if (rc == LEAT_OK)
+            rc = leat_class_metrics_add(trainer->classes, &all, err);
+    }
+    leat_host_rows_fini(&host);
+    return rc;
+}
+
+/* Where the outputs of rows are needed: for metrics over classes, or the mean over views. */
+static int evaluate_outputs(leat_trainer *trainer, const leat_net_rows *rows, float *out,
+                            leat_error *err)
+{
+    const leat_net_step how = { .train = false, .logits = out };
+    leat_step_times times = { 0 };
+    const int rc =
+        trainer->views == LEAT_VIEWS_NONE
+            ? trainer->backend->step(trainer->net, trainer->stream, rows, &how, &times, err)
+            : leat_views_evaluate(&trainer->model, trainer->backend, trainer->net, trainer->views,
+                                  rows, out, &trainer->view_sums, err);
+    return rc == LEAT_OK && trainer->classes ? add_classes(trainer, rows, out, err) : rc;
+}
+
 static int evaluate_rows(leat_trainer *trainer, const leat_net_rows *rows, leat_error *err)
 {
-    if (trainer->views == LEAT_VIEWS_NONE || rows->n_valid == 0)
+    if (rows->n_valid == 0 || (trainer->views == LEAT_VIEWS_NONE && !trainer->classes))
         return leat_trainer_step_rows(trainer, rows, false, err);
-    return leat_views_evaluate(&trainer->model, trainer->backend, trainer->net, trainer->views,
-                               rows, &trainer->view_sums, err);
+    float *const out = malloc((size_t)(rows->rows * trainer->info.n_outputs) * sizeof *out);
+    const int rc = out ? evaluate_outputs(trainer, rows, out, err)
+                       : leat_fail(err, LEAT_E_NOMEM, "evaluation: no memory for outputs");
+    free(out);
+    return rc;
 }
 
 static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *err)
@@ -98,6 +146,18 @@ int leat_trainer_evaluate(leat_trainer *trainer, leat_loader *loader, leat_metri
     return leat_trainer_evaluate_until(trainer, loader, NULL, NULL, out, err);
 }
 
+/* A simulated device has no outputs. */
+static int begin_classes(leat_trainer *trainer, leat_error *err)
+{
+    trainer->evaluated = false;
+    if (!trainer->asked || trainer->info.simulated)
+        return LEAT_OK;
+    if (!trainer->classes)
+        return leat_class_ask_open(trainer, &trainer->classes, err);
+    leat_class_metrics_reset(trainer->classes);
+    return LEAT_OK;
+}
+
 /* Keeps the sums of training for the next leat_trainer_metrics(). */
 int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
                                 void *user, leat_metrics *out, leat_error *err)
@@ -110,7 +170,7 @@ int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int 
     if (rc < 0 || (rc = take_sums(trainer, &sums, err)) < 0)
         return rc;
     trainer->carried = add(trainer->carried, sums);
-    if ((rc = swap_average(trainer, err)) < 0)
+    if ((rc = begin_classes(trainer, err)) < 0 || (rc = swap_average(trainer, err)) < 0)
         return rc;
     trainer->view_sums = (leat_net_sums){ 0 };
     rc = evaluate_all(trainer, loader, stop, user, err);
@@ -118,6 +178,9 @@ int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int 
     if (trainer->views != LEAT_VIEWS_NONE)
         sums = trainer->view_sums;
     *out = means(trainer, sums);
+    if (trainer->classes)
+        leat_class_metrics_means(trainer->classes, out);
+    trainer->evaluated = trainer->classes != NULL;
     const int back = swap_average(trainer, rc == LEAT_OK && after == LEAT_OK ? err : NULL);
     after = after < 0 ? after : back;
     return rc < 0 ? rc : after;

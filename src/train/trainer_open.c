@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checkpoint_parts.h"
+#include "classes/class_ask.h"
 #include "layers.h"
 #include "rules.h"
 #include "split/net_split.h"
@@ -88,6 +89,8 @@ static int open_run(leat_trainer *trainer, const leat_config *config, const leat
                               &run, err);
     if (rc == LEAT_OK)
         rc = leat_average_init(&trainer->average, o->average, &run, err);
+    if (rc == LEAT_OK)
+        rc = leat_class_ask(trainer, node, &o->metrics, err);
     trainer->model.averaged = trainer->average.mode != LEAT_AVERAGE_NONE;
     return rc;
 }
@@ -166,7 +169,7 @@ static void name_simulated(leat_trainer *trainer, const leat_split_info *split)
 /* NULL: the best weights are not wanted. */
 static const char *best_metric(const leat_trainer *trainer)
 {
-    return trainer->checkpoint.best ? leat_watched_names[trainer->checkpoint.best - 1] : NULL;
+    return trainer->checkpoint.best ? leat_metric_names[trainer->checkpoint.best - 1] : NULL;
 }
 
 static void fill_info(leat_trainer *trainer, const leat_train_options *o)
@@ -300,6 +303,7 @@ void leat_trainer_close(leat_trainer **out)
         trainer->backend->close(trainer->net);
     close_events(trainer);
     leat_schedule_close(&trainer->schedule);
+    leat_class_metrics_close(&trainer->classes);
     leat_model_fini(&trainer->model);
     leat_pretrained_fini(&trainer->pretrained);
     free(trainer->settings);
@@ -419,7 +423,7 @@ static int check_known(const leat_trainer *trainer, const leat_plan *plan, leat_
     return leat_loader_check(plan, &expect, err);
 }
 
-int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_error *err)
+int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err)
 {
     if (!trainer || !plan)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -430,7 +434,11 @@ int leat_trainer_check(const leat_trainer *trainer, const leat_plan *plan, leat_
         rc = check_tensor(plan, trainer->target_at, &model->target, "target", err);
     if (rc == LEAT_OK && model->weighted)
         rc = check_weight(plan, trainer->weight_at, NULL, err);
-    return rc == LEAT_OK ? check_known(trainer, plan, err) : rc;
+    if (rc == LEAT_OK)
+        rc = check_known(trainer, plan, err);
+    const leat_plan_info *const info = leat_plan_get_info(plan);
+    return rc == LEAT_OK ? leat_class_ask_memory(trainer, info->n_batches * info->batch_size, err)
+                         : rc;
 }
 
 /* device: NULL: only checks, see leat_trainer_open_feed(). */

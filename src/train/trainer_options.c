@@ -33,6 +33,9 @@ static const leat_option train_table[] = {
                      "how the learning rate changes during the run; default: constant"),
     LEAT_OPTION_NODE(leat_train_options, stop, "",
                      "end the run when evaluations stop improving; default: after the last epoch"),
+    LEAT_OPTION_STRINGS(leat_train_options, metrics, "[]",
+                        "also measured at every evaluation, as means over classes and for each of "
+                        "them: precision, recall, f1, auc"),
     LEAT_OPTION_NODE(leat_train_options, average, "",
                      "averages of the weights over updates; default: none"),
     LEAT_OPTION_NODE(leat_train_options, multipliers, "",
@@ -90,7 +93,7 @@ static const leat_option train_table[] = {
 
 static const char *const bests[] = { "none",
 #define BEST(name, text, field) text,
-                                     LEAT_WATCHED_LIST(BEST) NULL
+                                     LEAT_METRIC_LIST(BEST) NULL
 #undef BEST
 };
 

@@ -86,13 +86,11 @@ int leat_views_outputs(const leat_model *model, const leat_backend *backend, lea
 }
 
 int leat_views_evaluate(const leat_model *model, const leat_backend *backend, leat_net *net,
-                        leat_views views, const leat_net_rows *rows, leat_net_sums *sums,
-                        leat_error *err)
+                        leat_views views, const leat_net_rows *rows, float *out,
+                        leat_net_sums *sums, leat_error *err)
 {
     const int64_t classes = model->layers[model->n_layers - 1].out.dims[0];
-    float *out = malloc((size_t)(rows->rows * classes) * sizeof *out);
-    const int rc = out ? leat_views_outputs(model, backend, net, views, rows, out, err)
-                       : leat_fail(err, LEAT_E_NOMEM, "evaluation: no memory for views");
+    const int rc = leat_views_outputs(model, backend, net, views, rows, out, err);
     if (rc == LEAT_OK) {
         const leat_loss_rows all = { .logits = out,
                                      .n = classes,
@@ -104,6 +102,5 @@ int leat_views_evaluate(const leat_model *model, const leat_backend *backend, le
         sums->samples += (uint64_t)rows->n_valid;
         model->loss->eval(model->loss_options, &all, &sums->loss, &sums->right);
     }
-    free(out);
     return rc;
 }

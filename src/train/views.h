@@ -21,11 +21,11 @@ typedef enum leat_views {
  * returns. */
 int leat_views_outputs(const leat_model *model, const leat_backend *backend, leat_net *net,
                        leat_views views, const leat_net_rows *rows, float *out, leat_error *err);
-/* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. rows: host memory. The sums that
- * the backend keeps count every view, so the caller drops them.
+/* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. rows: host memory. out gets these
+ * outputs, [rows, n]. The sums that the backend keeps count every view, so the caller drops them.
  * Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step() returns. */
 int leat_views_evaluate(const leat_model *model, const leat_backend *backend, leat_net *net,
-                        leat_views views, const leat_net_rows *rows, leat_net_sums *sums,
-                        leat_error *err);
+                        leat_views views, const leat_net_rows *rows, float *out,
+                        leat_net_sums *sums, leat_error *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "fixtures/command_pipeline.h"
+#include "leat/leat.h"
 
 static void train(void)
 {
@@ -67,6 +68,67 @@ static void eval_is_what_training_reports(void **state)
     expect_success(shell("cat x.svg"));
     expect_in(out, "<svg xmlns=");
     expect_in(out, "data:image/png;base64,iVBOR");
+}
+
+/* Every metric over classes: in the epochs of training, its log, its events, a plot and in eval, all the same. Two classes
+ * of twelve have no sample. */
+static void metrics_over_classes_are_everywhere(void **state)
+{
+    static const char *const names[] = {
+#define NAME(name, text, field) text,
+        LEAT_METRIC_LIST(NAME)
+#undef NAME
+    };
+    char command[200];
+    (void)state;
+    make_pipeline();
+    expect_success(shell("sed -i 's/dense: 10/dense: 12/; s/units: 10/units: 12/' x.yaml && "
+                         "$L train x.yaml --epochs 2 --save x.st -q --log xl --json=x.json --set "
+                         "train.metrics=[auc]"));
+    expect_in(out, "\n        precision ");
+    expect_in(out, "eval: 2 of 12 classes have no sample");
+    expect_in(out, "10, 11\n");
+    expect_success(shell("cat x.json"));
+    json_t *const trained = parse_out();
+    const json_t *last = json_array_get(json_object_get(trained, "epochs"), 1);
+    expect_success(shell("tail -n 1 xl/log.jsonl"));
+    json_t *const line = parse_out();
+    expect_success(shell("$L eval x.yaml --weights x.st --json --set train.metrics=[auc]"));
+    json_t *const eval = parse_out();
+    for (size_t i = 2; i < sizeof names / sizeof *names; i++) {
+        char key[32];
+        double sum = 0;
+        snprintf(key, sizeof key, "eval_%s", names[i]);
+        assert_true(real(last, key) > 0);
+        assert_true(fabs(real(last, key) - real(line, key)) < 1e-9);
+        assert_true(fabs(real(last, key) - real(eval, names[i])) < 1e-9);
+        for (size_t k = 0; k < 12; k++) {
+            const json_t *a = json_array_get(json_object_get(last, "eval_classes"), k);
+            const json_t *b = json_array_get(json_object_get(eval, "classes"), k);
+            const json_t *one = json_object_get(b, names[i]);
+            assert_true(json_equal(json_object_get(a, names[i]), one));
+            sum += k < 10 && json_is_number(one) ? json_number_value(one) : 0;
+        }
+        assert_true(fabs(sum / 10 - real(eval, names[i])) < 1e-9);
+        snprintf(command, sizeof command, "grep -c epoch/%s xl/*tfevents*", key);
+        expect_success(shell(command));
+        snprintf(command, sizeof command, "$L plot xl -o x%s.svg --y %s", names[i], key);
+        expect_success(shell(command));
+    }
+    json_decref(trained);
+    json_decref(line);
+    json_decref(eval);
+    expect_success(shell("$L eval x.yaml --weights x.st"));
+    expect_in(out, "\nmeans over classes: precision ");
+    expect_in(out, "2 of 12 classes have no sample");
+    assert_null(strstr(out, "AUC 0"));
+    expect_success(shell("$L train x.yaml --device sim --set train.metrics=[auc] --epochs 1 -q "
+                         "--json"));
+    json_t *const simulated = parse_out();
+    last = json_array_get(json_object_get(simulated, "epochs"), 0);
+    assert_true(json_is_null(json_object_get(last, "eval_auc")));
+    assert_true(json_is_null(json_object_get(last, "eval_classes")));
+    json_decref(simulated);
 }
 
 static void eval_prints_tables(void **state)
@@ -265,6 +327,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(eval_is_what_training_reports, clean),
+        cmocka_unit_test_teardown(metrics_over_classes_are_everywhere, clean),
         cmocka_unit_test_teardown(eval_prints_tables, clean),
         cmocka_unit_test_teardown(predict_agrees_with_eval, clean),
         cmocka_unit_test_teardown(predict_names_bad_files, clean),

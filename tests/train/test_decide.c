@@ -20,7 +20,7 @@ static leat_trainer_feed feed(int64_t batches)
 
 static leat_train_decision decide(fixture *f, double loss, double accuracy)
 {
-    const leat_metrics metrics = { 10, loss, accuracy };
+    const leat_metrics metrics = { .samples = 10, .loss = loss, .accuracy = accuracy };
     leat_train_decision out;
     assert_int_equal(leat_trainer_decide(f->trainer, &metrics, &out, &f->err), LEAT_OK);
     return out;
@@ -152,7 +152,7 @@ static void the_state_survives_as_text(void **state)
         "5\nstop loss inf 5 0 0\n",
         "-2\n",
     };
-    leat_decide d = { .best = { .on = true, .metric = LEAT_WATCHED_ACCURACY },
+    leat_decide d = { .best = { .on = true, .metric = LEAT_METRIC_ACCURACY },
                       .stop = { .on = true, .patience = 3 },
                       .at = 15 };
     leat_decide read = { .best = d.best, .stop = d.stop };
@@ -160,15 +160,18 @@ static void the_state_survives_as_text(void **state)
     (void)state;
     leat_patience_reset(&d.best);
     leat_patience_reset(&d.stop);
-    leat_patience_take(&d.best, &(leat_metrics){ 1, 0.3, 1.0 / 3 }, 10);
-    leat_patience_take(&d.stop, &(leat_metrics){ 1, 0.3, 1.0 / 3 }, 10);
-    leat_patience_take(&d.stop, &(leat_metrics){ 1, 0.4, 1.0 / 3 }, 15);
+    leat_patience_take(&d.best, &(leat_metrics){ .samples = 1, .loss = 0.3, .accuracy = 1.0 / 3 },
+                       10);
+    leat_patience_take(&d.stop, &(leat_metrics){ .samples = 1, .loss = 0.3, .accuracy = 1.0 / 3 },
+                       10);
+    leat_patience_take(&d.stop, &(leat_metrics){ .samples = 1, .loss = 0.4, .accuracy = 1.0 / 3 },
+                       15);
     leat_decide_text(&d, text);
     assert_true(leat_decide_read(&read, text));
     assert_true(read.best.best == 1.0 / 3 && read.stop.waited == 1 && read.stop.best_at == 10);
     leat_decide_text(&read, again);
     assert_string_equal(text, again);
-    read.stop.metric = LEAT_WATCHED_ACCURACY;
+    read.stop.metric = LEAT_METRIC_ACCURACY;
     assert_true(leat_decide_read(&read, text));
     assert_int_equal(read.stop.best_at, -1);
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {

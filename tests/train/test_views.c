@@ -66,6 +66,7 @@ static void check_views(const char *views, double whole, double moved)
     float *x = random_floats(3, ROWS * N), *other = random_floats(4, ROWS * N);
     int64_t *labels = random_labels(5, ROWS, CLASSES);
     double wanted[ROWS * CLASSES] = { 0 };
+    float outputs[ROWS * CLASSES];
     leat_net_sums sums = { 0 };
     for (int64_t move = -1; move <= 1; move++)
         for (int mirrored = 0; mirrored < 2; mirrored++) {
@@ -77,9 +78,11 @@ static void check_views(const char *views, double whole, double moved)
                                  .rows = ROWS,
                                  .n_valid = ROWS };
     assert_int_equal(leat_views_evaluate(&f.trainer->model, f.trainer->backend, f.trainer->net,
-                                         f.trainer->views, &rows, &sums, &f.err),
+                                         f.trainer->views, &rows, outputs, &sums, &f.err),
                      LEAT_OK);
     assert_int_equal(sums.samples, ROWS);
+    for (int i = 0; i < ROWS * CLASSES; i++)
+        assert_true(fabs((double)outputs[i] - wanted[i]) < 1e-4);
     assert_true(fabs(sums.loss - loss_of(wanted, labels)) < 1e-5 * ROWS);
     free(x);
     free(other);

@@ -8,13 +8,32 @@
 #include <stdio.h>
 
 #include "formats/figure.h"
+#include "print/classes.h"
 #include "print/speed.h"
+#include "print/terminal.h"
 
 static void add_metrics(json_t *one, const char *loss, const char *accuracy,
                         const leat_metrics *metrics, bool known)
 {
     leat_json_real(one, loss, known ? metrics->loss : NAN);
     leat_json_real(one, accuracy, known ? metrics->accuracy : NAN);
+}
+
+/* Of the evaluation; null where nobody asked. */
+static void add_classes(json_t *one, const leat_train_epoch *e)
+{
+    const int64_t n = e->has_eval ? leat_score_evaluated(e->trainer) : 0;
+    json_t *const list = n > 0 ? json_array() : json_null();
+    leat_json_real(one, "eval_precision", n > 0 ? e->eval.precision : NAN);
+    leat_json_real(one, "eval_recall", n > 0 ? e->eval.recall : NAN);
+    leat_json_real(one, "eval_f1", n > 0 ? e->eval.f1 : NAN);
+    leat_json_real(one, "eval_auc", n > 0 ? e->eval.auc : NAN);
+    for (int64_t i = 0; i < n; i++) {
+        leat_score_class class;
+        leat_score_evaluated_class(e->trainer, i, &class);
+        json_array_append_new(list, leat_classes_json(i, NULL, &class));
+    }
+    leat_json_add(one, "eval_classes", list);
 }
 
 json_t *leat_train_epoch_json(const leat_train_epoch *e)
@@ -28,6 +47,7 @@ json_t *leat_train_epoch_json(const leat_train_epoch *e)
     leat_json_real(one, "seconds", e->seconds);
     add_metrics(one, "loss", "accuracy", &e->train, true);
     add_metrics(one, "eval_loss", "eval_accuracy", &e->eval, e->has_eval);
+    add_classes(one, e);
     leat_json_real(one, "learning_rate", e->rate);
     leat_json_bool(one, "best", e->decided.better);
     leat_json_bool(one, "lowered", e->decided.lowered);
@@ -84,6 +104,24 @@ static void print_meter(const leat_train_epoch *e)
         print_real(5, 1, e->has_meter ? shares[i] * 100 : NAN);
 }
 
+/* A line below the epoch's, if metrics over classes were asked for. */
+static void print_classes(const leat_train_epoch *e)
+{
+    const int64_t n = e->has_eval ? leat_score_evaluated(e->trainer) : 0;
+    leat_classes_absent absent = { .n = 0 };
+    char text[LEAT_CLASSES_TEXT];
+    if (n == 0)
+        return;
+    printf("%7s %s\n", "", leat_classes_text(&e->eval, text));
+    for (int64_t i = 0; i < n && e->first; i++) {
+        leat_score_class class;
+        leat_score_evaluated_class(e->trainer, i, &class);
+        leat_classes_note(&absent, i, &class);
+    }
+    if (leat_classes_absent_text(&absent))
+        leat_terminal_say(9, "        eval: %s", absent.text);
+}
+
 void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool simulated)
 {
     char number[48];
@@ -95,6 +133,7 @@ void leat_train_epoch_print(const leat_train_epoch *e, int64_t n_epochs, bool si
                       simulated);
     print_meter(e);
     printf(" %7.1f\n", e->seconds);
+    print_classes(e);
     if (!e->has_meter)
         printf("%7s (too few steps to measure)\n", "");
     else if (!e->steady)

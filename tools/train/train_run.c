@@ -152,6 +152,8 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
 {
     leat_train_epoch e = { .number = number,
                            .steps = t->epoch_steps,
+                           .trainer = t->trainer,
+                           .first = json_array_size(t->list) == 0,
                            .flops_per_sample =
                                leat_trainer_get_info(t->trainer)->flops_per_sample };
     int rc = leat_trainer_metrics(t->trainer, &e.train, err);

@@ -34,6 +34,8 @@ typedef struct leat_train_epoch {
     double flops_per_sample; /* of the model */
     double rate;             /* of learning, at its end */
     leat_train_decision decided;
+    const leat_trainer *trainer; /* has the classes of its evaluation; NULL: none */
+    bool first;                  /* of the run: says which classes have no sample */
 } leat_train_epoch;
 
 /* Owned by the caller. */

@@ -82,6 +82,9 @@ static void print_memory(const leat_train_memory *m, const leat_train_loaders *l
                       leat_figure_bytes((double)m->gradients).text,
                       leat_figure_bytes((double)m->activations).text,
                       leat_figure_bytes((double)m->workspace).text);
+    if (m->metrics)
+        leat_terminal_say(2, "memory of outputs kept for AUC: %s, part of the model's",
+                          leat_figure_bytes((double)m->metrics).text);
     if (loaders->batch_size) {
         printf("memory of the loader: not known without data; batches of %lld\n",
                (long long)loaders->batch_size);
@@ -179,6 +182,7 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_lo
     leat_json_int(json, "crossings", leat_trainer_get_info(trainer)->crossings);
     leat_json_int(json, "crossed_bytes", leat_trainer_get_info(trainer)->crossed_bytes);
     leat_json_int(json, "memory_bytes", m.total);
+    leat_json_int(json, "metrics_bytes", m.metrics);
     leat_json_int(json, "weights_bytes", m.weights);
     leat_json_int(json, "states_bytes", m.states);
     leat_json_int(json, "average_bytes", m.average);

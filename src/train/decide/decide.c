@@ -10,7 +10,7 @@
 static const leat_option stop_table[] = {
     LEAT_OPTION_I64(leat_stop_options, patience, NULL, 1, 1e9,
                     "epochs in a row without a better evaluation, after which the run ends"),
-    LEAT_OPTION_ENUM(leat_stop_options, metric, "loss", leat_watched_names,
+    LEAT_OPTION_ENUM(leat_stop_options, metric, "loss", leat_metric_names,
                      "what of the evaluation has to improve"),
     LEAT_OPTION_F64(leat_stop_options, min_delta, "0", 0, 1e9, "it must improve by more than this"),
     LEAT_OPTION_END
@@ -23,6 +23,21 @@ const leat_kind *leat_stop_kind(size_t i)
 }
 
 /* --- opening --------------------------------------------------------------------------------- */
+
+bool leat_decide_is_of_classes(int32_t metric)
+{
+    return metric != LEAT_METRIC_LOSS && metric != LEAT_METRIC_ACCURACY;
+}
+
+uint32_t leat_decide_metrics(const leat_decide *decide)
+{
+    const leat_patience *const all[] = { &decide->best, &decide->stop, decide->plateau };
+    uint32_t out = 0;
+    for (int i = 0; i < 3; i++)
+        if (all[i] && all[i]->on && leat_decide_is_of_classes(all[i]->metric))
+            out |= 1u << all[i]->metric;
+    return out;
+}
 
 static int check(const leat_patience *p, const char *what, const leat_node *node,
                  const leat_decide_nodes *nodes, const leat_loss *loss, int64_t batches,
@@ -40,10 +55,15 @@ static int check(const leat_patience *p, const char *what, const leat_node *node
                               "%s needs an evaluation after each epoch, but the pipeline repeats "
                               "without end: leave out `repeat` and set train.epochs",
                               what);
-    if (p->metric == LEAT_WATCHED_ACCURACY && !loss->accuracy)
+    if (p->metric == LEAT_METRIC_ACCURACY && !loss->accuracy)
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "%s: the loss %s has no accuracy: write `loss` instead", what,
                               loss->kind.name);
+    if (leat_decide_is_of_classes(p->metric) && !loss->classes)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "%s: the loss %s has no classes, so there is no %s: write `loss` "
+                              "instead",
+                              what, loss->kind.name, leat_metric_names[p->metric]);
     return LEAT_OK;
 }
 
@@ -153,7 +173,7 @@ static void describe(const leat_patience *p, const char *name, char text[LEAT_PA
 {
     if (p && p->on)
         leat_text(text, LEAT_PATIENCE_TEXT, "%s by %s, patience %" PRId64 ", min_delta %g\n", name,
-                  leat_watched_names[p->metric], p->patience, p->min_delta);
+                  leat_metric_names[p->metric], p->patience, p->min_delta);
     else
         snprintf(text, LEAT_PATIENCE_TEXT, "%s none\n", name);
 }

@@ -28,13 +28,18 @@ typedef struct leat_stop_options {
 /* The parts of a config that ask for decisions. */
 typedef struct leat_decide_nodes {
     const leat_node *root, *stop, *checkpoint, *schedule; /* all but the root may be NULL */
-    int32_t best; /* train.checkpoint.best: 0: none; 1 + leat_watched */
+    int32_t best; /* train.checkpoint.best: 0: none; 1 + leat_metric */
 } leat_decide_nodes;
 
 /* schedule: of the trainer, borrowed. Returns LEAT_OK, LEAT_E_CONFIG: no `eval` part, no end of an epoch, or a loss
  * without that metric. */
 int leat_decide_open(leat_decide *decide, const leat_decide_nodes *nodes, const leat_loss *loss,
                      leat_schedule *schedule, const leat_run_length *run, leat_error *err);
+
+/* False: loss and accuracy, which every evaluation measures. */
+bool leat_decide_is_of_classes(int32_t metric);
+/* Metrics over classes that decisions need: bits 1 << leat_metric. */
+uint32_t leat_decide_metrics(const leat_decide *decide);
 
 /* The state as text for a checkpoint; and what was asked for, as lines. */
 void leat_decide_text(const leat_decide *decide, char text[LEAT_DECIDE_TEXT]);

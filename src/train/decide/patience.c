@@ -7,20 +7,22 @@
 
 #include "base/text.h"
 
-const char *const leat_watched_names[] = {
-#define WATCHED_NAME(name, text, field) text,
-    LEAT_WATCHED_LIST(WATCHED_NAME) NULL
-#undef WATCHED_NAME
+const char *const leat_metric_names[] = {
+#define METRIC_NAME(name, text, field) text,
+    LEAT_METRIC_LIST(METRIC_NAME) NULL
+#undef METRIC_NAME
 };
 
-double leat_watched_value(int32_t metric, const leat_metrics *metrics)
+double leat_metric_value(int32_t metric, const leat_metrics *metrics)
 {
-    switch ((leat_watched)metric) {
-#define WATCHED_VALUE(name, text, field)                                                           \
-    case LEAT_WATCHED_##name:                                                                      \
+    switch ((leat_metric)metric) {
+#define METRIC_VALUE(name, text, field)                                                            \
+    case LEAT_METRIC_##name:                                                                       \
         return metrics->field;
-        LEAT_WATCHED_LIST(WATCHED_VALUE)
-#undef WATCHED_VALUE
+        LEAT_METRIC_LIST(METRIC_VALUE)
+    case LEAT_N_METRICS:
+        break;
+#undef METRIC_VALUE
     }
     return NAN;
 }
@@ -36,13 +38,13 @@ static bool is_better(const leat_patience *p, double value)
 {
     if (!isfinite(value) || p->best_at < 0)
         return isfinite(value);
-    return p->metric == LEAT_WATCHED_LOSS ? value < p->best - p->min_delta
-                                          : value > p->best + p->min_delta;
+    return p->metric == LEAT_METRIC_LOSS ? value < p->best - p->min_delta
+                                         : value > p->best + p->min_delta;
 }
 
 bool leat_patience_take(leat_patience *p, const leat_metrics *metrics, int64_t at)
 {
-    const double value = leat_watched_value(p->metric, metrics);
+    const double value = leat_metric_value(p->metric, metrics);
     const bool better = is_better(p, value);
     if (better) {
         p->best = value;
@@ -72,7 +74,7 @@ void leat_patience_text(const leat_patience *p, const char *name, char text[LEAT
     *text = 0;
     if (p->on)
         leat_text(text, LEAT_PATIENCE_TEXT, "%s %s %a %" PRId64 " %" PRId64 " %" PRId64 "\n", name,
-                  leat_watched_names[p->metric], p->best, p->best_at, p->waited, p->again);
+                  leat_metric_names[p->metric], p->best, p->best_at, p->waited, p->again);
 }
 
 /* The line that begins with the name; NULL: none. */
@@ -103,7 +105,7 @@ bool leat_patience_read(leat_patience *p, const char *name, const char *text)
     read.best = leat_text_f64(best);
     if (!isfinite(read.best))
         return false;
-    if (p->on && !strcmp(metric, leat_watched_names[p->metric]))
+    if (p->on && !strcmp(metric, leat_metric_names[p->metric]))
         *p = read;
     return true;
 }

@@ -15,18 +15,9 @@
 
 enum { LEAT_PATIENCE_TEXT = 160 };
 
-/* X(name, text, field): metrics of an evaluation; the text is written in configs. Only the loss is better when lower. */
-#define LEAT_WATCHED_LIST(X) X(LOSS, "loss", loss) X(ACCURACY, "accuracy", accuracy)
-
-typedef enum leat_watched {
-#define LEAT_WATCHED_ENUM(name, text, field) LEAT_WATCHED_##name,
-    LEAT_WATCHED_LIST(LEAT_WATCHED_ENUM)
-#undef LEAT_WATCHED_ENUM
-} leat_watched;
-
 typedef struct leat_patience {
     bool on;          /* false: nothing is watched */
-    int32_t metric;   /* leat_watched */
+    int32_t metric;   /* leat_metric */
     int64_t patience; /* evaluations; 0: it never runs out */
     double min_delta;
     /* State, which checkpoints hold. */
@@ -36,9 +27,9 @@ typedef struct leat_patience {
     int64_t again;   /* calls of leat_patience_again() */
 } leat_patience;
 
-/* Words of an option table, in the order of leat_watched. */
-extern const char *const leat_watched_names[];
-double leat_watched_value(int32_t metric, const leat_metrics *metrics);
+/* Words of an option table, in the order of leat_metric. */
+extern const char *const leat_metric_names[];
+double leat_metric_value(int32_t metric, const leat_metrics *metrics);
 
 /* The state before the first evaluation. */
 void leat_patience_reset(leat_patience *p);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "classes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *leat_classes_text(const leat_metrics *metrics, char text[LEAT_CLASSES_TEXT])
+{
+    const struct {
+        const char *name;
+        double value;
+    } shares[] = { { "precision", metrics->precision },
+                   { "recall", metrics->recall },
+                   { "F1", metrics->f1 } };
+    int n = 0;
+    *text = 0;
+    for (int i = 0; i < 3; i++)
+        if (!isnan(shares[i].value))
+            n += snprintf(text + n, (size_t)(LEAT_CLASSES_TEXT - n), "%s%s %.2f %%", n ? ", " : "",
+                          shares[i].name, shares[i].value * 100);
+    if (!isnan(metrics->auc))
+        snprintf(text + n, (size_t)(LEAT_CLASSES_TEXT - n), "%sAUC %.4f", n ? ", " : "",
+                 metrics->auc);
+    return text;
+}
+
+json_t *leat_classes_json(int64_t i, const char *name, const leat_score_class *class)
+{
+    json_t *json = json_object();
+    leat_json_int(json, "class", i);
+    leat_json_add(json, "name", name ? leat_json_string(name) : json_null());
+    leat_json_int(json, "samples", (int64_t) class->samples);
+    leat_json_int(json, "predicted", (int64_t) class->predicted);
+    leat_json_int(json, "right", (int64_t) class->right);
+    leat_json_real(json, "precision", class->precision);
+    leat_json_real(json, "recall", class->recall);
+    leat_json_real(json, "f1", class->f1);
+    leat_json_real(json, "auc", class->auc);
+    return json;
+}
+
+void leat_classes_note(leat_classes_absent *absent, int64_t i, const leat_score_class *class)
+{
+    const size_t length = strlen(absent->list);
+    absent->all++;
+    if (class->samples > 0)
+        return;
+    if (absent->n < 8)
+        snprintf(absent->list + length, sizeof absent->list - length, "%s%lld", length ? ", " : "",
+                 (long long)i);
+    else if (absent->n == 8)
+        snprintf(absent->list + length, sizeof absent->list - length, " …");
+    absent->n++;
+}
+
+const char *leat_classes_absent_text(leat_classes_absent *absent)
+{
+    if (absent->n == 0)
+        return NULL;
+    snprintf(absent->text, sizeof absent->text,
+             "%lld of %lld classes %s no sample, so no recall, F1 or AUC, and no part in the "
+             "means: %s",
+             (long long)absent->n, (long long)absent->all, absent->n == 1 ? "has" : "have",
+             absent->list);
+    return absent->text;
+}
