@@ -128,7 +128,7 @@ static int add_curve(struct plot *p, struct panel *panel, int i, const char *key
     const int rc = leat_run_curves_pick(&p->rows[i], key, p->o->x, &curve);
     leat_svg_fit(p->names[i], 400, run, sizeof run);
     snprintf(name, sizeof name, "%s: %.60s", run, key);
-    leat_line *const line =
+    leat_chart_line *const line =
         rc == LEAT_OK && curve.n > 0
             ? leat_lines_take(&panel->lines, name, curve.x, curve.y, (int)curve.n)
             : NULL;
@@ -206,7 +206,7 @@ static void choose_axis(struct plot *p)
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < p->n_panels; i++)
         for (int k = 0; k < p->panels[i].lines.n; k++) {
-            const leat_line *const line = &p->panels[i].lines.lines[k];
+            const leat_chart_line *const line = &p->panels[i].lines.lines[k];
             low = fmin(low, line->x[0]);
             high = fmax(high, line->x[line->n - 1]);
         }
@@ -242,7 +242,8 @@ static int write_picture(struct plot *p, leat_error *err)
     return rc;
 }
 
-static json_t *curve_json(const struct plot *p, const struct panel *panel, const leat_line *line)
+static json_t *curve_json(const struct plot *p, const struct panel *panel,
+                          const leat_chart_line *line)
 {
     double low = line->y[0], high = line->y[0];
     json_t *one = json_object();

@@ -168,7 +168,7 @@ static const leat_option plateau_table[] = {
     LEAT_OPTION_F64(plateau_options, factor, "0.1", 0, 1, "what the rate is multiplied by"),
     LEAT_OPTION_F64(plateau_options, min, "0", 0, 1,
                     "smallest rate, as a factor of the optimizer's"),
-    LEAT_OPTION_ENUM(plateau_options, metric, "loss", leat_metric_names,
+    LEAT_OPTION_ENUM(plateau_options, metric, "loss", leat_patience_metrics,
                      "what of the evaluation has to improve"),
     LEAT_OPTION_F64(plateau_options, min_delta, "0", 0, 1e9, "it must improve by more than this"),
     COMMON(plateau_options)

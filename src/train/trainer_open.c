@@ -169,7 +169,7 @@ static void name_simulated(leat_trainer *trainer, const leat_split_info *split)
 /* NULL: the best weights are not wanted. */
 static const char *best_metric(const leat_trainer *trainer)
 {
-    return trainer->checkpoint.best ? leat_metric_names[trainer->checkpoint.best - 1] : NULL;
+    return trainer->checkpoint.best ? leat_patience_metrics[trainer->checkpoint.best - 1] : NULL;
 }
 
 static void fill_info(leat_trainer *trainer, const leat_train_options *o)

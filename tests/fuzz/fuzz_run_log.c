@@ -61,7 +61,8 @@ static void draw(const leat_run_rows *rows, int32_t x)
         if (n == 8)
             break;
         EXPECT(leat_run_curves_pick(rows, key, x, &curve) == LEAT_OK);
-        leat_line *const line = leat_lines_take(&lines[n / 4], key, curve.x, curve.y, (int)curve.n);
+        leat_chart_line *const line =
+            leat_lines_take(&lines[n / 4], key, curve.x, curve.y, (int)curve.n);
         EXPECT(line);
         line->dash = n++ % 4;
     }

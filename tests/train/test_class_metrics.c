@@ -338,7 +338,7 @@ static void every_metric_decides(void **state)
         snprintf(text, sizeof text,
                  "train: {loss: softmax_cross_entropy, model: [dense: 3], stop: {patience: 1, "
                  "metric: %s}, checkpoint: {dir: x, best: %s}}\neval: {source: x}",
-                 leat_metric_names[i], leat_metric_names[i]);
+                 leat_patience_metrics[i], leat_patience_metrics[i]);
         fixture_must_open(&f, text, &feed);
         for (int k = 0; k < 3; k++)
             assert_int_equal(leat_trainer_decide(f.trainer, &m[k], &d[k], &f.err), LEAT_OK);

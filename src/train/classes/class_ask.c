@@ -9,9 +9,9 @@ static int ask(leat_trainer *trainer, const leat_node *place, const char *text, 
     leat_nearest_word near = leat_nearest_init(text);
     leat_words known = { .length = 0 };
     for (int32_t i = 0; i < LEAT_N_METRICS; i++) {
-        leat_nearest_offer(&near, leat_metric_names[i]);
-        leat_nearest_add_word(&known, leat_metric_names[i]);
-        if (strcmp(leat_metric_names[i], text) != 0)
+        leat_nearest_offer(&near, leat_patience_metrics[i]);
+        leat_nearest_add_word(&known, leat_patience_metrics[i]);
+        if (strcmp(leat_patience_metrics[i], text) != 0)
             continue;
         trainer->asked |= leat_decide_is_of_classes(i) ? 1u << i : 0;
         return LEAT_OK;

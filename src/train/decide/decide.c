@@ -10,7 +10,7 @@
 static const leat_option stop_table[] = {
     LEAT_OPTION_I64(leat_stop_options, patience, NULL, 1, 1e9,
                     "epochs in a row without a better evaluation, after which the run ends"),
-    LEAT_OPTION_ENUM(leat_stop_options, metric, "loss", leat_metric_names,
+    LEAT_OPTION_ENUM(leat_stop_options, metric, "loss", leat_patience_metrics,
                      "what of the evaluation has to improve"),
     LEAT_OPTION_F64(leat_stop_options, min_delta, "0", 0, 1e9, "it must improve by more than this"),
     LEAT_OPTION_END
@@ -63,7 +63,7 @@ static int check(const leat_patience *p, const char *what, const leat_node *node
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "%s: the loss %s has no classes, so there is no %s: write `loss` "
                               "instead",
-                              what, loss->kind.name, leat_metric_names[p->metric]);
+                              what, loss->kind.name, leat_patience_metrics[p->metric]);
     return LEAT_OK;
 }
 
@@ -173,7 +173,7 @@ static void describe(const leat_patience *p, const char *name, char text[LEAT_PA
 {
     if (p && p->on)
         leat_text(text, LEAT_PATIENCE_TEXT, "%s by %s, patience %" PRId64 ", min_delta %g\n", name,
-                  leat_metric_names[p->metric], p->patience, p->min_delta);
+                  leat_patience_metrics[p->metric], p->patience, p->min_delta);
     else
         snprintf(text, LEAT_PATIENCE_TEXT, "%s none\n", name);
 }

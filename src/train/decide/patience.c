@@ -7,13 +7,13 @@
 
 #include "base/text.h"
 
-const char *const leat_metric_names[] = {
+const char *const leat_patience_metrics[] = {
 #define METRIC_NAME(name, text, field) text,
     LEAT_METRIC_LIST(METRIC_NAME) NULL
 #undef METRIC_NAME
 };
 
-double leat_metric_value(int32_t metric, const leat_metrics *metrics)
+double leat_patience_metric(int32_t metric, const leat_metrics *metrics)
 {
     switch ((leat_metric)metric) {
 #define METRIC_VALUE(name, text, field)                                                            \
@@ -44,7 +44,7 @@ static bool is_better(const leat_patience *p, double value)
 
 bool leat_patience_take(leat_patience *p, const leat_metrics *metrics, int64_t at)
 {
-    const double value = leat_metric_value(p->metric, metrics);
+    const double value = leat_patience_metric(p->metric, metrics);
     const bool better = is_better(p, value);
     if (better) {
         p->best = value;
@@ -74,7 +74,7 @@ void leat_patience_text(const leat_patience *p, const char *name, char text[LEAT
     *text = 0;
     if (p->on)
         leat_text(text, LEAT_PATIENCE_TEXT, "%s %s %a %" PRId64 " %" PRId64 " %" PRId64 "\n", name,
-                  leat_metric_names[p->metric], p->best, p->best_at, p->waited, p->again);
+                  leat_patience_metrics[p->metric], p->best, p->best_at, p->waited, p->again);
 }
 
 /* The line that begins with the name; NULL: none. */
@@ -105,7 +105,7 @@ bool leat_patience_read(leat_patience *p, const char *name, const char *text)
     read.best = leat_text_f64(best);
     if (!isfinite(read.best))
         return false;
-    if (p->on && !strcmp(metric, leat_metric_names[p->metric]))
+    if (p->on && !strcmp(metric, leat_patience_metrics[p->metric]))
         *p = read;
     return true;
 }
