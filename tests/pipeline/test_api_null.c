@@ -427,6 +427,10 @@ static void trained_models(void **state)
     assert_int_equal(info.samples, 0);
     leat_score_get_class(NULL, 0, &one);
     assert_int_equal(one.samples, 0);
+    assert_int_equal(leat_score_evaluated(NULL), 0);
+    leat_score_evaluated_class(NULL, 0, &one);
+    assert_int_equal(one.samples, 0);
+    leat_score_evaluated_class(NULL, 0, NULL);
     leat_score_close(&score);
     leat_score_close(NULL);
 }

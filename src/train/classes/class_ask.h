@@ -12,7 +12,7 @@ int leat_class_ask(leat_trainer *trainer, const leat_node *node, const leat_stri
                    leat_error *err);
 /* What counts the classes of an evaluation. Returns LEAT_OK, LEAT_E_NOMEM. */
 int leat_class_ask_open(const leat_trainer *trainer, leat_class_metrics **out, leat_error *err);
-/* Takes down the memory of so many samples, if outputs are kept. Returns LEAT_OK, LEAT_E_NOMEM: more than can be used. */
+/* Takes down the memory of this many samples, if outputs are kept. Returns LEAT_OK, LEAT_E_NOMEM: more than can be used. */
 int leat_class_ask_memory(leat_trainer *trainer, int64_t samples, leat_error *err);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct leat_class_metrics leat_class_metrics;
 /* Classes of a model: outputs of softmax_cross_entropy; 2 for one output of binary_cross_entropy, and for several of it
  * the number of outputs, each of which is a yes or no; 0: the loss has none. */
 int64_t leat_class_metrics_classes(const leat_model *model);
-/* What kept outputs of so many samples take, for AUC. */
+/* What kept outputs of this many samples take, for AUC. */
 int64_t leat_class_metrics_bytes(const leat_model *model, int64_t samples);
 
 /* Of kept outputs. */
@@ -26,7 +26,7 @@ typedef struct leat_class_room {
     const char *why; /* the reason for no more; borrowed */
 } leat_class_room;
 
-/* LEAT_OK, or LEAT_E_NOMEM if the outputs of so many samples take more. */
+/* LEAT_OK, or LEAT_E_NOMEM if the outputs of this many samples take more. */
 int leat_class_metrics_fits(const leat_model *model, const leat_class_room *room, int64_t samples,
                             leat_error *err);
 /* model: borrowed; it has classes. Returns LEAT_OK, LEAT_E_NOMEM. */
