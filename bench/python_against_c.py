@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Samples/s of a Python loop over leat_data, by turns with `leat bench`, whose consumer is a C loop that does nothing.
+"""Samples/s of a Python loop over leat_data, alternating with `leat bench`, whose consumer is a C loop that does nothing.
 
 Each round runs both for about SECONDS; the ratio is of the same round. Prints the median and the range of the rounds.
 Usage: python_against_c.py LEAT CONFIG TO ROUNDS SECONDS [PATH=VALUE]...     (PYTHONPATH has leat_data; TO: numpy, torch)

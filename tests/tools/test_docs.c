@@ -137,8 +137,8 @@ static leat_plan *open_plan(const leat_config *config, const char *section, cons
 }
 
 /* Plans of both sections, the model, and one step. */
-/* Weights that a config begins with are a file of the reader's: its line becomes a comment. Any other mistake of the
- * line is found first, when the file is looked for. */
+/* Weights that a config begins with are a file of the reader's: its line becomes a comment, when it is clear that the
+ * file is all that it lacks. */
 static void leave_out_weights(char *text, const char *where)
 {
     leat_config *config;
@@ -153,8 +153,10 @@ static void leave_out_weights(char *text, const char *where)
     use_images(config, "", where);
     plan = open_plan(config, NULL, where);
     assert_int_equal(leat_device_open("cpu", &device, &err), LEAT_OK);
-    assert_true(leat_trainer_open(config, plan, device, &trainer, &err) < 0);
+    assert_int_equal(leat_trainer_open(config, plan, device, &trainer, &err), LEAT_OK);
+    assert_true(leat_trainer_load(trainer, &err) < 0);
     assert_non_null(strstr(err.message, "No such file"));
+    leat_trainer_close(&trainer);
     leat_device_close(&device);
     leat_plan_close(&plan);
     leat_config_close(&config);

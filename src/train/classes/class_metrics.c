@@ -136,7 +136,7 @@ static bool grow(void *block, size_t bytes)
     return larger != NULL;
 }
 
-/* Memory for so many rows. It doubles, as long as the limit allows that. */
+/* Memory for this many rows. It doubles, as long as the limit allows that. */
 static int make_room(leat_class_metrics *m, int64_t rows, leat_error *err)
 {
     if (rows <= m->room)
