@@ -8,4 +8,7 @@ set_target_properties(leat_python PROPERTIES OUTPUT_NAME _leat PREFIX "" INSTALL
 target_compile_definitions(leat_python PRIVATE _GNU_SOURCE)
 target_compile_options(leat_python PRIVATE -Wall -Wextra -Wshadow -Wconversion)
 target_link_libraries(leat_python PRIVATE leat)
+# A wheel has no links, and would have the library once for each of its names.
+get_target_property(leat_soversion leat SOVERSION)
+set_target_properties(leat PROPERTIES VERSION ${leat_soversion})
 install(TARGETS leat_python leat LIBRARY DESTINATION leat_data NAMELINK_SKIP COMPONENT python EXCLUDE_FROM_ALL)
