@@ -111,9 +111,9 @@ static void metrics_over_classes_are_everywhere(void **state)
         }
         assert_true(fabs(sum / 10 - real(eval, names[i])) < 1e-9);
         snprintf(command, sizeof command, "grep -c epoch/%s xl/*tfevents*", key);
-        expect_success(shell(command));
+        expect_success(shell("%s", command));
         snprintf(command, sizeof command, "$L plot xl -o x%s.svg --y %s", names[i], key);
-        expect_success(shell(command));
+        expect_success(shell("%s", command));
     }
     json_decref(trained);
     json_decref(line);

@@ -200,7 +200,7 @@ static leat_metrics evaluate(fixture *f, const leat_plan *plan)
 {
     const leat_loader_options once = { .epochs = 1, .device = f->device };
     leat_loader *loader = NULL;
-    leat_metrics out;
+    leat_metrics out = { 0 };
     if (leat_loader_open(plan, &once, &loader, &f->err) < 0 ||
         leat_trainer_evaluate(f->trainer, loader, &out, &f->err) < 0)
         fail_msg("%s", f->err.message);

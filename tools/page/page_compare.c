@@ -226,9 +226,9 @@ static int put_rates(leat_page *page, const arm_list *arms)
                            "long.",
                        .axis = "samples per second",
                        .names = "arm",
-                       .keys = { { "loader alone", "input_wait", 2 },
-                                 { "step alone", "busy", 4 },
-                                 { "both together", "both", 1 } },
+                       .keys = { { .name = "loader alone", .kind = "input_wait", .form = 2 },
+                                 { .name = "step alone", .kind = "busy", .form = 4 },
+                                 { .name = "both together", .kind = "both", .form = 1 } },
                        .n_keys = 3 };
     for (int i = 0; i < arms->n; i++) {
         struct leat_dots_row *const row = &data.rows[data.n];
