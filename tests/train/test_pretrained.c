@@ -205,7 +205,8 @@ static leat_safetensor tensor(const char *name, uint32_t n_dims, const uint64_t 
     leat_safetensor t = {
         .name = name, .dtype = LEAT_SAFETENSORS_F32, .n_dims = n_dims, .data = ones
     };
-    memcpy(t.shape, shape, n_dims * sizeof *shape);
+    if (n_dims)
+        memcpy(t.shape, shape, n_dims * sizeof *shape);
     return t;
 }
 
