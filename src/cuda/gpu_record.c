@@ -28,7 +28,6 @@ enum { OURS = CUPTI_API_VERSION, MAJOR = 10000 };
     X(cuptiActivityRegisterCallbacks)                                                              \
     X(cuptiActivityEnable)                                                                         \
     X(cuptiActivityDisable)                                                                        \
-    X(cuptiActivityEnableRuntimeApi)                                                               \
     X(cuptiActivityFlushAll)                                                                       \
     X(cuptiActivityGetNextRecord)                                                                  \
     X(cuptiActivityGetNumDroppedRecords)                                                           \
@@ -139,6 +138,21 @@ static void take_copy_locked(const CUpti_ActivityMemcpy6 *copy)
                                     .call = copy->correlationId });
 }
 
+/* Whether a call of the runtime enqueues work: others are not kept. */
+static bool enqueues(CUpti_CallbackId call)
+{
+    switch (call) {
+    case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemsetAsync_v3020:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void take_locked(const CUpti_Activity *record)
 {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
@@ -157,10 +171,11 @@ static void take_locked(const CUpti_Activity *record)
                                         .call = set->correlationId });
     } else if (record->kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
         const CUpti_ActivityAPI *const call = (const void *)record;
-        add_locked(&(leat_device_span){ .start_ns = (int64_t)call->start,
-                                        .end_ns = (int64_t)call->end,
-                                        .kind = LEAT_SPAN_CALL,
-                                        .call = call->correlationId });
+        if (enqueues(call->cbid))
+            add_locked(&(leat_device_span){ .start_ns = (int64_t)call->start,
+                                            .end_ns = (int64_t)call->end,
+                                            .kind = LEAT_SPAN_CALL,
+                                            .call = call->correlationId });
     }
 }
 
@@ -203,18 +218,12 @@ static uint64_t CUPTIAPI host_clock(void)
 
 /* --- start and stop ------------------------------------------------------------------------------ */
 
+/* RUNTIME records every call of the runtime. Choosing some by cuptiActivityEnableRuntimeApi() alone gave no record of any
+ * with the CUPTI of CUDA 13.0.1 and driver 580. */
 static const CUpti_ActivityKind kinds[] = { CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-                                            CUPTI_ACTIVITY_KIND_MEMCPY,
-                                            CUPTI_ACTIVITY_KIND_MEMSET };
+                                            CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+                                            CUPTI_ACTIVITY_KIND_RUNTIME };
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
-
-/* Only the calls that enqueue work, because each record takes time. */
-static const CUpti_CallbackId calls[] = {
-    CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000,
-    CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020,
-};
-enum { N_CALLS = sizeof calls / sizeof *calls };
 
 static int prepare(leat_error *err)
 {
@@ -239,8 +248,6 @@ static void disable(void)
 {
     for (int i = 0; i < N_KINDS; i++)
         cupti.cuptiActivityDisable_fn(kinds[i]);
-    for (int i = 0; i < N_CALLS; i++)
-        cupti.cuptiActivityEnableRuntimeApi_fn(calls[i], 0);
 }
 
 int leat_gpu_record_start(leat_device *device, leat_error *err)
@@ -255,8 +262,6 @@ int leat_gpu_record_start(leat_device *device, leat_error *err)
         return rc;
     for (int i = 0; i < N_KINDS && rc == LEAT_OK; i++)
         rc = check(cupti.cuptiActivityEnable_fn(kinds[i]), "enabling a kind of record", err);
-    for (int i = 0; i < N_CALLS && rc == LEAT_OK; i++)
-        rc = check(cupti.cuptiActivityEnableRuntimeApi_fn(calls[i], 1), "enabling a call", err);
     if (rc < 0) {
         disable();
         return rc;

@@ -71,6 +71,15 @@ static leat_net_call ingest_call(const leat_net *net, const leat_net_program *p,
                                    .to_type = (int32_t)p->program->tensors[p->input_tensor].type,
                                    .channels = p->padded ? (int32_t)net->model->input.dims[2] : 0,
                                    .step = numbers_of(net, rows, how) };
+    if (how->view) {
+        const int64_t *const size = net->model->input.dims;
+        a->height = (int32_t)size[0];
+        a->width = (int32_t)size[1];
+        a->depth = (int32_t)size[2];
+        a->mirrored = how->view->mirrored;
+        a->dy = how->view->dy;
+        a->dx = how->view->dx;
+    }
     const int64_t together = a->channels ? a->channels : LEAT_EIGHT;
     a->n = (a->x_n + together - 1) / together;
     a->n = a->n > a->y_bytes ? a->n : a->y_bytes;
@@ -320,6 +329,7 @@ static int cuda_open(const leat_model *model, leat_device *device, leat_net **ou
 
 static const leat_backend backend = {
     .kind = "cuda",
+    .views = true,
     .open = cuda_open,
     .close = leat_net_close,
     .step = cuda_step,

@@ -336,6 +336,20 @@ typedef struct leat_net_rows {
 /* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */
 typedef enum leat_net_phase { LEAT_NET_WHOLE, LEAT_NET_FORWARD, LEAT_NET_BACKWARD } leat_net_phase;
 
+/* A view of an image: it is mirrored, then pixel (y, x) is taken from (y + dy, x + dx); beyond the edge it reflects, so
+ * -1 is 1. */
+typedef struct leat_net_view {
+    int32_t mirrored, dy, dx; /* dy, dx: less than the image's height, width */
+} leat_net_view;
+
+/* Pixel i of n, reflected at the edges. */
+static inline int64_t leat_net_reflect(int64_t i, int64_t n)
+{
+    if (n == 1)
+        return 0;
+    return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+}
+
 /* What a step does with them. */
 typedef struct leat_net_step {
     bool train; /* false: forward only, as in evaluation */
@@ -347,6 +361,8 @@ typedef struct leat_net_step {
     float clip;          /* largest Euclidean norm of the whole gradient; 0: no limit */
     double rate;         /* learning rate of this step, after the schedule */
     float *logits;       /* [rows, n], host memory, for the model's output; NULL: not wanted */
+    const leat_net_view
+        *view; /* of each image, in evaluation by a backend with `views`; NULL: as it is */
     /* Of a part of a model, memory of the device, [rows, n]; NULL: not wanted, and simulated devices use none. */
     float *output;            /* gets the output of its last layer, unless BACKWARD */
     const float *output_grad; /* BACKWARD: the gradient of that */
@@ -363,6 +379,7 @@ typedef enum leat_param_slot {
 
 typedef struct leat_backend {
     const char *kind; /* of the devices it runs on: leat_device_table.kind */
+    bool views;       /* step() takes leat_net_step.view; false: whoever wants views makes images */
     int (*open)(const leat_model *model, leat_device *device, leat_net **out, leat_error *err);
     void (*close)(leat_net *net);
     /* One step over a batch. Rows that do not count give nothing to loss, sums, gradients and the

@@ -18,8 +18,7 @@ static int forward(leat_trainer *trainer, const leat_net_rows *rows, float *out,
     trainer->carried.loss += sums.loss;
     trainer->carried.right += sums.right;
     rc = trainer->views != LEAT_VIEWS_NONE
-             ? leat_views_outputs(&trainer->model, trainer->backend, trainer->net, trainer->views,
-                                  rows, out, err)
+             ? leat_views_outputs(trainer, rows, out, err)
              : trainer->backend->step(trainer->net, trainer->stream, rows, &how, &times, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_sync(trainer, err);

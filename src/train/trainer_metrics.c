@@ -93,8 +93,7 @@ static int evaluate_outputs(leat_trainer *trainer, const leat_net_rows *rows, fl
     const int rc =
         trainer->views == LEAT_VIEWS_NONE
             ? trainer->backend->step(trainer->net, trainer->stream, rows, &how, &times, err)
-            : leat_views_evaluate(&trainer->model, trainer->backend, trainer->net, trainer->views,
-                                  rows, out, &trainer->view_sums, err);
+            : leat_views_evaluate(trainer, rows, out, &trainer->view_sums, err);
     return rc == LEAT_OK && trainer->classes ? add_classes(trainer, rows, out, err) : rc;
 }
 

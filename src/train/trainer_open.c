@@ -62,11 +62,6 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     trainer->views = (leat_views)o->views;
     if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
-    if (trainer->views != LEAT_VIEWS_NONE && trainer->device &&
-        !trainer->device->table->host_memory)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "train.views works on the CPU; leave it out on %s",
-                         trainer->device->info.name);
     const int rc = leat_model_init(model, &nodes, err);
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
 }
@@ -141,6 +136,11 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     const bool split = leat_split_wanted(&trainer->model);
     if (split)
         trainer->backend = &leat_backend_split;
+    if (trainer->views != LEAT_VIEWS_NONE && !trainer->backend->views &&
+        !trainer->device->table->host_memory)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "train.views works on the CPU and on one GPU; leave it out on %s%s",
+                         trainer->device->info.name, split ? ", or let all layers run there" : "");
     if (split && trainer->clip > 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.clip needs the norm of the whole gradient, which no device has "

@@ -78,7 +78,7 @@ static const leat_option train_table[] = {
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches per update; their gradients are averaged"),
     LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
-                     "views of each image whose outputs are averaged in evaluation (CPU); mirror: "
+                     "views of each image whose outputs are averaged in evaluation; mirror: "
                      "also its mirror image; mirror_shift: also both shifted by a pixel, six "
                      "views in all"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,

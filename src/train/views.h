@@ -17,15 +17,15 @@ typedef enum leat_views {
 #undef LEAT_VIEWS_ENUM
 } leat_views;
 
-/* The averaged outputs, [rows, n]. rows: host memory. Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step()
- * returns. */
-int leat_views_outputs(const leat_model *model, const leat_backend *backend, leat_net *net,
-                       leat_views views, const leat_net_rows *rows, float *out, leat_error *err);
-/* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. rows: host memory. out gets these
- * outputs, [rows, n]. The sums that the backend keeps count every view, so the caller drops them.
- * Returns LEAT_OK, LEAT_E_NOMEM, or what backend->step() returns. */
-int leat_views_evaluate(const leat_model *model, const leat_backend *backend, leat_net *net,
-                        leat_views views, const leat_net_rows *rows, float *out,
+struct leat_trainer;
+
+/* The averaged outputs of the trainer's model, [rows, n]; done on return. rows: as for leat_backend.step. Returns
+ * LEAT_OK, LEAT_E_NOMEM, or what the backend returns. */
+int leat_views_outputs(struct leat_trainer *trainer, const leat_net_rows *rows, float *out,
+                       leat_error *err);
+/* Adds the rows' losses and right predictions, of the averaged outputs, to *sums. out gets these outputs. The sums that
+ * the backend keeps count every view, so the caller drops them. */
+int leat_views_evaluate(struct leat_trainer *trainer, const leat_net_rows *rows, float *out,
                         leat_net_sums *sums, leat_error *err);
 
 #endif

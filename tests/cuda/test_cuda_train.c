@@ -4,6 +4,7 @@
  * loss and optimiser gives what the CPU gives, in any order of streams; weights and logits go to and fro. */
 #include "fixtures/cuda_train_fixture.h"
 #include "train/program.h"
+#include "train/views.h"
 
 static const cuda_fake_table *fake;
 
@@ -232,6 +233,49 @@ static void logits_come_to_the_host(void **state)
     check_fake(fake);
 }
 
+/* Outputs averaged over views, and their loss, of more rows than a batch of training has: the GPU takes each view of the
+ * batch that it has, the CPU makes six images. */
+static void must_see_the_same(const gpu_model *m, const char *how, double allowed)
+{
+    enum { ROWS = 37, MOST = 16 };
+    const leat_trainer_feed feed = gpu_feed(m);
+    static float out[2][ROWS * MOST];
+    leat_net_sums sums[2] = { { 0 }, { 0 } };
+    fixture gpu, cpu;
+    char text[1200];
+    snprintf(text, sizeof text, "views: mirror_shift, %s", how);
+    open_gpu_net(&gpu, m, text, &feed);
+    snprintf(text, sizeof text, "train: {views: mirror_shift, %s}", m->text);
+    fixture_must_open(&cpu, text, &feed);
+    assert_in_range(cpu.trainer->info.n_outputs, 1, MOST);
+    gpu_batch b = gpu_batch_draw(&feed, 1, ROWS, false);
+    leat_net_rows rows = rows_on_host(&feed, &b);
+    assert_int_equal(leat_views_evaluate(cpu.trainer, &rows, out[1], &sums[1], &cpu.err), LEAT_OK);
+    rows = rows_on_gpu(&gpu, &feed, &b);
+    assert_int_equal(leat_views_evaluate(gpu.trainer, &rows, out[0], &sums[0], &gpu.err), LEAT_OK);
+    free_rows(&gpu, &rows);
+    for (int64_t i = 0; i < ROWS * cpu.trainer->info.n_outputs; i++)
+        assert_float_equal(out[0][i], out[1][i], allowed);
+    assert_int_equal(sums[0].samples, ROWS);
+    assert_float_equal(sums[0].loss, sums[1].loss, allowed * ROWS);
+    gpu_batch_drop(&b);
+    fixture_close(&gpu);
+    fixture_close(&cpu);
+    check_fake(fake);
+}
+
+static void images_are_seen_in_views(void **state)
+{
+    (void)state;
+    for (const gpu_model *m = gpu_whole_models; m->name; m++) {
+        if (!m->dims[2])
+            continue;
+        fake->reset(7);
+        must_see_the_same(m, "", 1e-5);
+        must_see_the_same(m, "precision: bf16, ", 0.05); /* its pixels have eight channels */
+    }
+}
+
 /* Fewer rows can be divided into more chunks: 323 rows of this many channels are 19, but 320 are 20. */
 static void sums_of_short_batches_have_room(void **state)
 {
@@ -268,6 +312,7 @@ int main(void)
         cmocka_unit_test(averages_and_whitened_weights),
         cmocka_unit_test(values_move_to_another_net),
         cmocka_unit_test(logits_come_to_the_host),
+        cmocka_unit_test(images_are_seen_in_views),
         cmocka_unit_test(sums_of_short_batches_have_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 #include "leat/api.h"
 
-enum { N_KINDS = 64, N_CALLS = 1024 };
+enum { N_KINDS = 64 };
 
 /* As large as any record. */
 typedef union record {
@@ -28,7 +28,7 @@ static struct {
     CUpti_TimestampCallbackFunc clock;
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
-    bool kinds[N_KINDS], calls[N_CALLS], zeroed;
+    bool kinds[N_KINDS], zeroed;
     int fail;
     uint8_t *buffer; /* being filled */
     size_t size, at;
@@ -133,17 +133,6 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
     return enable(kind, false);
 }
-LEAT_API CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, uint8_t on);
-CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, uint8_t on)
-{
-    if (call >= N_CALLS)
-        return CUPTI_ERROR_INVALID_PARAMETER;
-    pthread_mutex_lock(&fake.lock);
-    fake.calls[call] = on != 0;
-    pthread_mutex_unlock(&fake.lock);
-    return on ? answer() : CUPTI_SUCCESS;
-}
-
 /* Gives the buffer back as it is. */
 static void deliver(void)
 {
@@ -191,7 +180,6 @@ static void fake_reset(void)
     if (fake.buffer)
         violate("records that nobody collected");
     memset(fake.kinds, 0, sizeof fake.kinds);
-    memset(fake.calls, 0, sizeof fake.calls);
     fake.fail = 0;
     fake.dropped = 0;
     fake.violation[0] = 0;
@@ -253,9 +241,7 @@ static void fake_work(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32
                                       .correlationId = call };
     }
     pthread_mutex_lock(&fake.lock);
-    const bool on = r.any.kind == CUPTI_ACTIVITY_KIND_RUNTIME ? fake.calls[r.call.cbid]
-                                                              : fake.kinds[r.any.kind];
-    if (on)
+    if (fake.kinds[r.any.kind])
         put(&r);
     pthread_mutex_unlock(&fake.lock);
 }
@@ -277,8 +263,6 @@ static int fake_enabled(void)
     int n = 0;
     for (int i = 0; i < N_KINDS; i++)
         n += fake.kinds[i];
-    for (int i = 0; i < N_CALLS; i++)
-        n += fake.calls[i];
     return n;
 }
 static const char *fake_violation(void)

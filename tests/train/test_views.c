@@ -77,9 +77,7 @@ static void check_views(const char *views, double whole, double moved)
                                  .y = batch_view(&feed.target, ROWS, labels),
                                  .rows = ROWS,
                                  .n_valid = ROWS };
-    assert_int_equal(leat_views_evaluate(&f.trainer->model, f.trainer->backend, f.trainer->net,
-                                         f.trainer->views, &rows, outputs, &sums, &f.err),
-                     LEAT_OK);
+    assert_int_equal(leat_views_evaluate(f.trainer, &rows, outputs, &sums, &f.err), LEAT_OK);
     assert_int_equal(sums.samples, ROWS);
     for (int i = 0; i < ROWS * CLASSES; i++)
         assert_true(fabs((double)outputs[i] - wanted[i]) < 1e-4);

@@ -23,6 +23,8 @@ typedef struct leat_train_ingest_args {
     int32_t x_type, to_type;
     /* Of pixels that become eight values, the others 0; 0: values stay side by side. */
     int32_t channels;
+    /* Images are seen through a view (leat_net_view in train/nn.h), where depth is not 0. */
+    int32_t depth, height, width, mirrored, dy, dx;
     leat_train_step step;
 } leat_train_ingest_args;
 
@@ -36,15 +38,34 @@ LEAT_HOST_DEVICE void leat_train_ingest_step(const leat_train_ingest_args *a)
     *a->to_step = step;
 }
 
+LEAT_HOST_DEVICE int64_t leat_train_reflect(int64_t i, int64_t n)
+{
+    if (n == 1)
+        return 0;
+    return i < 0 ? -i : i >= n ? 2 * (n - 1) - i : i;
+}
+
+/* Where value i of what the net sees lies in the batch. */
+LEAT_HOST_DEVICE int64_t leat_train_seen(const leat_train_ingest_args *a, int64_t i)
+{
+    const int64_t pixel = i / a->depth, line = pixel / a->width, height = a->height;
+    const int64_t y = leat_train_reflect(line % height + a->dy, height);
+    const int64_t x = leat_train_reflect(pixel % a->width + a->dx, a->width);
+    const int64_t from = a->mirrored ? a->width - 1 - x : x;
+    return ((line / height * height + y) * a->width + from) * a->depth + i % a->depth;
+}
+
 /* As leat_train_load, from memory of others: the rows of a part of a batch may begin anywhere. */
 LEAT_HOST_DEVICE void leat_train_ingest_load(const leat_train_ingest_args *a, int64_t at, int32_t n,
                                              float x[LEAT_EIGHT])
 {
-    if ((uintptr_t)a->x % sizeof(leat_train_16) == 0)
+    if ((uintptr_t)a->x % sizeof(leat_train_16) == 0 && !a->depth)
         leat_train_load(a->x, a->x_type, at, n, x);
     else
         for (int k = 0; k < LEAT_EIGHT; k++)
-            x[k] = k < n ? leat_train_get(a->x, a->x_type, at + k) : 0.0f;
+            x[k] = k >= n ? 0.0f
+                          : leat_train_get(a->x, a->x_type,
+                                           a->depth ? leat_train_seen(a, at + k) : at + k);
 }
 
 LEAT_HOST_DEVICE void leat_train_ingest_each(const leat_train_ingest_args *a, int64_t i)
