@@ -30,6 +30,7 @@
     X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, 7) \
     X(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, 8) \
     X(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 2) \
+    X(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 2) \
     X(CUBLASLT_EPILOGUE_DEFAULT, 1) \
     X(CUBLASLT_EPILOGUE_RELU, 2) \
     X(CUBLASLT_EPILOGUE_BIAS, 4) \
@@ -64,6 +65,8 @@ typedef struct leat_cublaslt_choice {
     X(cublasLtMatmulPreferenceSetAttribute, int, (void *preference, int name, const void *value, size_t bytes)) \
     X(cublasLtMatmulAlgoGetHeuristic, int, (void *handle, void *desc, void *a, void *b, void *c, void *d, \
                                             void *preference, int room, leat_cublaslt_choice *out, int *n)) \
+    X(cublasLtMatmulAlgoConfigGetAttribute, int, (const leat_cublaslt_algo *algo, int name, void *value, \
+                                                  size_t bytes, size_t *written)) \
     X(cublasLtMatmul, int, (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, \
                             const void *b, void *b_layout, const void *beta, const void *c, void *c_layout, \
                             void *d, void *d_layout, const leat_cublaslt_algo *algo, void *workspace, \

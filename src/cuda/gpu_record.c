@@ -160,7 +160,8 @@ static void take_locked(const CUpti_Activity *record)
         add_locked(&(leat_device_span){ .start_ns = (int64_t)kernel->start,
                                         .end_ns = (int64_t)kernel->end,
                                         .kind = LEAT_SPAN_KERNEL,
-                                        .call = kernel->correlationId });
+                                        .call = kernel->correlationId,
+                                        .name = kernel->name });
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
         take_copy_locked((const void *)record);
     } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET) {

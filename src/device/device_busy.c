@@ -4,6 +4,7 @@
 #include "device_busy.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LONG_GAP_NS 50000
 
@@ -79,4 +80,44 @@ leat_device_shares leat_device_shares_of(const leat_device_record *record, int64
     }
     out.unknown_ns += to_ns > reached ? to_ns - reached : 0;
     return out;
+}
+
+/* --- kernels by name ---------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const leat_device_kernel *)a)->name, ((const leat_device_kernel *)b)->name);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t x = ((const leat_device_kernel *)a)->ns, y = ((const leat_device_kernel *)b)->ns;
+    return x != y ? (x < y) - (x > y) : by_name(a, b);
+}
+
+int32_t leat_device_kernels_of(const leat_device_record *record, leat_device_kernel *out,
+                               int32_t most)
+{
+    size_t n = 0, kept = 0;
+    leat_device_kernel *const all = malloc((record->n + 1) * sizeof *all);
+    if (!all)
+        return -1;
+    for (size_t i = 0; i < record->n; i++) {
+        const leat_device_span *const s = &record->spans[i];
+        if (s->kind == LEAT_SPAN_KERNEL)
+            all[n++] = (leat_device_kernel){ s->name ? s->name : "?", 1, s->end_ns - s->start_ns };
+    }
+    qsort(all, n, sizeof *all, by_name);
+    for (size_t i = 0; i < n; i++)
+        if (kept && !strcmp(all[kept - 1].name, all[i].name)) {
+            all[kept - 1].n++;
+            all[kept - 1].ns += all[i].ns;
+        } else {
+            all[kept++] = all[i];
+        }
+    qsort(all, kept, sizeof *all, by_time);
+    kept = kept < (size_t)most ? kept : (size_t)most;
+    memcpy(out, all, kept * sizeof *all);
+    free(all);
+    return (int32_t)kept;
 }

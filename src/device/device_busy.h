@@ -23,7 +23,8 @@ typedef struct leat_device_span {
     int64_t start_ns, end_ns;
     uint64_t bytes; /* of copies */
     uint32_t kind;
-    uint32_t call; /* number of the host call that enqueued it; 0: unknown */
+    uint32_t call;    /* number of the host call that enqueued it; 0: unknown */
+    const char *name; /* of a kernel, in memory that stays; NULL: unknown */
 } leat_device_span;
 
 typedef struct leat_device_record {
@@ -50,5 +51,14 @@ typedef struct leat_device_shares {
 } leat_device_shares;
 leat_device_shares leat_device_shares_of(const leat_device_record *record, int64_t from_ns,
                                          int64_t to_ns);
+
+/* All runs of a kernel. */
+typedef struct leat_device_kernel {
+    const char *name;
+    int64_t n, ns;
+} leat_device_kernel;
+/* The kernels of a record by their time, the longest first, at most `most`. Returns how many; -1: no memory. */
+int32_t leat_device_kernels_of(const leat_device_record *record, leat_device_kernel *out,
+                               int32_t most);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cuda/cudnn_build.h"
 #include "cuda/gpu_libs.h"
+#include "device/device_busy.h"
 #include "gpu_train.h"
 #include "leat/leat.h"
 
@@ -97,6 +98,41 @@ static int time_steps(gpu_net *net, const leat_net_rows *rows, int64_t most_ns, 
     return rc;
 }
 
+/* Prints which kernels a step spends its time in. A device that keeps no records: nothing. */
+static void note_kernels(gpu_net *net, const leat_net_rows *rows)
+{
+    enum { STEPS = 8, MOST = 40 };
+    const leat_device_table *const t = net->device->table;
+    leat_device_record record;
+    leat_device_kernel kernels[MOST];
+    leat_error err;
+    if (!t->record_start || t->record_start(net->device, &err) < 0)
+        return;
+    int rc = steps(net, rows, STEPS, &err);
+    if (rc == LEAT_OK)
+        rc = t->stream_sync(net->trainer->stream, &err);
+    if (t->record_stop(net->device, &record, &err) < 0)
+        return;
+    const int32_t n = rc == LEAT_OK ? leat_device_kernels_of(&record, kernels, MOST) : 0;
+    int64_t from = INT64_MAX, to = 0, count = 0;
+    for (size_t i = 0; i < record.n; i++) {
+        const leat_device_span *const s = &record.spans[i];
+        if (s->kind != LEAT_SPAN_KERNEL)
+            continue;
+        from = s->start_ns < from ? s->start_ns : from;
+        to = s->end_ns > to ? s->end_ns : to;
+        count++;
+    }
+    if (count)
+        gpu_note("  busy %.1f of %.1f us a step, %.1f kernels",
+                 (double)leat_device_union_ns(&record, LEAT_SPAN_BUSY, from, to) / 1e3 / STEPS,
+                 (double)(to - from) / 1e3 / STEPS, (double)count / STEPS);
+    for (int32_t i = 0; i < n; i++)
+        gpu_note("  %9.1f us a step in %5.1f runs: %.110s", (double)kernels[i].ns / 1e3 / STEPS,
+                 (double)kernels[i].n / STEPS, kernels[i].name);
+    leat_device_record_fini(&record);
+}
+
 static int measure(gpu_run *run, const bench *b, const char *how, speed *out, leat_error *err)
 {
     const gpu_model m = { .name = b->name,
@@ -125,6 +161,8 @@ static int measure(gpu_run *run, const bench *b, const char *how, speed *out, le
         out->samples = (double)b->batch * 1e6 / out->step_us;
         out->flops = out->samples * leat_trainer_get_info(net.trainer)->flops_per_sample;
     }
+    if (rc == LEAT_OK && run->effort >= 50)
+        note_kernels(&net, &rows);
     if (net.trainer)
         drop_batch(&net, &rows);
     gpu_net_close(&net);
@@ -200,9 +238,10 @@ gpu_verdict gpu_bench_train_small(gpu_run *run)
                                  10 };
     static const arm arms[] = { { "mlp_graph", "graph: auto", &mlp },
                                 { "mlp_no_graph", "graph: false", &mlp },
+                                { "mlp_measured", "cuda: {plans: measure}", &mlp },
                                 { "cifar_fp32", "precision: fp32", &cifar },
                                 { "cifar_bf16", "precision: bf16", &cifar } };
-    return measure_all(run, arms, run->effort < 50 ? 2 : 4); /* the rest takes a real GPU */
+    return measure_all(run, arms, run->effort < 50 ? 2 : 5); /* the rest takes a real GPU */
 }
 
 /* Prints how cuDNN describes the device: test_cuda_plans builds plans from such a text. */
@@ -237,28 +276,63 @@ static void drop_folder(const char *folder)
     rmdir(folder);
 }
 
-/* The plans that r32_bf16 keeps are those that r32_bf16_no_graph reads. */
-gpu_verdict gpu_bench_train_resnet(gpu_run *run)
+enum { MOST_ARMS = 4 };
+
+/* Arms of ResNet-50 with one folder of plans, so that each batch norm is compiled once: LEAT_GPU_PLANS, which several lines
+ * can share and which is kept, or one that is removed. ways: what each arm says beside the folder. */
+static gpu_verdict measure_resnet(gpu_run *run, const bench *what, const arm *ways, int n)
 {
-    static const bench small = { "r32", "{resnet50: {classes: 10, stem: large}}",
-                                 3,     { 32, 32, 3 },
-                                 128,   10 };
-    static const bench large = { "r224", "{resnet50: {classes: 1000}}", 3, { 224, 224, 3 }, 256,
-                                 1000 };
-    char folder[] = "/tmp/leat-gpu-plans-XXXXXX", keeps[120], reads[140];
-    const arm arms[] = { { "r224_bf16", "precision: bf16", &large },
-                         { "r32_bf16", keeps, &small },
-                         { "r32_bf16_no_graph", reads, &small },
-                         { "r32_fp32", "precision: fp32", &small },
-                         { "r32_tf32", "precision: tf32", &small } };
+    const char *const named = getenv("LEAT_GPU_PLANS");
+    char own[] = "/tmp/leat-gpu-plans-XXXXXX", hows[MOST_ARMS][600];
+    arm arms[MOST_ARMS];
     if (run->effort < 50)
         return gpu_say(run, GPU_NOT_RUN, "only with all effort");
-    if (!mkdtemp(folder))
-        return gpu_say(run, GPU_FAILED, "no folder %s", folder);
-    snprintf(keeps, sizeof keeps, "precision: bf16, cuda: {plan_cache: %s}", folder);
-    snprintf(reads, sizeof reads, "%s, graph: false", keeps);
-    note_device();
-    const gpu_verdict verdict = measure_all(run, arms, 5);
-    drop_folder(folder);
+    const bool keep_them = named && *named;
+    const char *const folder = keep_them ? named : mkdtemp(own);
+    if (!folder)
+        return gpu_say(run, GPU_FAILED, "no folder %s", own);
+    for (int i = 0; i < n; i++) {
+        arms[i] = (arm){ ways[i].name, hows[i], what };
+        snprintf(hows[i], sizeof hows[i], ways[i].how, folder);
+    }
+    const gpu_verdict verdict = measure_all(run, arms, n);
+    if (!keep_them)
+        drop_folder(folder);
     return verdict;
+}
+
+#define RESNET_WAYS(name, precision)                                                               \
+    { name, "precision: " precision ", cuda: {plan_cache: '%.400s'}", NULL },                      \
+    {                                                                                              \
+        name "_measured",                                                                          \
+            "precision: " precision ", cuda: {plans: measure, plan_cache: '%.400s'}", NULL         \
+    }
+
+gpu_verdict gpu_bench_train_r224(gpu_run *run)
+{
+    static const bench large = { "r224", "{resnet50: {classes: 1000}}", 3, { 224, 224, 3 }, 256,
+                                 1000 };
+    static const arm ways[] = { RESNET_WAYS("r224_bf16", "bf16") };
+    if (run->effort >= 50)
+        note_device();
+    return measure_resnet(run, &large, ways, 2);
+}
+
+static const bench r32 = { "r32", "{resnet50: {classes: 10, stem: large}}", 3, { 32, 32, 3 }, 128,
+                           10 };
+
+gpu_verdict gpu_bench_train_r32(gpu_run *run)
+{
+    static const arm ways[] = {
+        RESNET_WAYS("r32_bf16", "bf16"),
+        { "r32_bf16_no_graph",
+          "precision: bf16, graph: false, cuda: {plans: measure, plan_cache: '%.400s'}", NULL }
+    };
+    return measure_resnet(run, &r32, ways, 3);
+}
+
+gpu_verdict gpu_bench_train_r32_fp32(gpu_run *run)
+{
+    static const arm ways[] = { RESNET_WAYS("r32_fp32", "fp32"), RESNET_WAYS("r32_tf32", "tf32") };
+    return measure_resnet(run, &r32, ways, 4);
 }

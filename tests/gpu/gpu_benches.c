@@ -371,7 +371,10 @@ static gpu_verdict map_rates(gpu_run *run)
 const gpu_case gpu_benches[] = {
     { "train primitives", "cuDNN and cuBLASLt against sums in double", gpu_bench_prims },
     { "train small", "small models, their batch on the device", gpu_bench_train_small },
-    { "train resnet", "ResNet-50, its batch on the device", gpu_bench_train_resnet },
+    { "train r224", "ResNet-50 on 224 x 224 in bf16, its batch on the device",
+      gpu_bench_train_r224 },
+    { "train r32", "ResNet-50 on 32 x 32 in bf16", gpu_bench_train_r32 },
+    { "train r32 fp32", "ResNet-50 on 32 x 32 in fp32 and tf32", gpu_bench_train_r32_fp32 },
     { "copy rates", "plain copies, pinned and pageable, by size", copy_rates },
     { "ship rate", "the loader's copies against plain ones", ship_rate },
     { "overlap", "idle time with and without prefetch, against arithmetic", overlap },

@@ -322,10 +322,11 @@ static int run_named(const check_options *o, const char *name, const answer *dev
 static int run_all(const check_options *o, const answer *device, line *lines, int *n)
 {
     static const char *const first[] = {
-        "memory",      "train primitives", "train layers", "ops",          "loader",
-        "train graph", "train bf16",       "train small",  "train resnet", "train curves",
-        "overlap",     "idle meter",       "copies",       "order",        "clock",
-        "copy rates",  "ship rate",
+        "memory",    "train primitives", "train layers",   "ops",
+        "loader",    "train graph",      "train bf16",     "train r224",
+        "train r32", "train small",      "train r32 fp32", "train curves",
+        "overlap",   "idle meter",       "copies",         "order",
+        "clock",     "copy rates",       "ship rate",
     };
     int rc = 0;
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)

@@ -69,6 +69,8 @@ gpu_verdict gpu_case_train_curves(gpu_run *run);
 gpu_verdict gpu_case_train_graph(gpu_run *run);
 gpu_verdict gpu_case_train_leaks(gpu_run *run);
 gpu_verdict gpu_bench_train_small(gpu_run *run);
-gpu_verdict gpu_bench_train_resnet(gpu_run *run);
+gpu_verdict gpu_bench_train_r224(gpu_run *run);
+gpu_verdict gpu_bench_train_r32(gpu_run *run);
+gpu_verdict gpu_bench_train_r32_fp32(gpu_run *run);
 
 #endif
