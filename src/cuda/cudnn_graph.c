@@ -338,7 +338,8 @@ static int no_engine(const search *s, leat_error *err)
 int leat_cudnn_plans(const leat_cudnn_target *target, const leat_gpu_lib_spec *spec, int most,
                      leat_cudnn_plan **out, int *n, leat_error *err)
 {
-    static const int modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK };
+    static const int modes[] = { CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK };
+    enum { MODES = sizeof modes / sizeof *modes };
     search s = { .target = target,
                  .spec = spec,
                  .build = { .api = target->api },
@@ -351,9 +352,12 @@ int leat_cudnn_plans(const leat_cudnn_target *target, const leat_gpu_lib_spec *s
         make_graph(&s);
     if (!s.build.status && most == 1 && (out[0] = cached_plan(&s)) != NULL)
         *n = 1;
-    for (int i = 0; i < 4 && *n == 0 && !s.build.status && !s.no_driver; i++) {
-        s.largest_workspace = i < 2 ? LARGEST_WORKSPACE : SIZE_MAX;
-        try_mode(&s, modes[i % 2]);
+    for (int i = 0; i < 2 * MODES && !s.build.status && !s.no_driver; i++) {
+        if (*n > 0 && (most == 1 || i >= MODES)) /* to choose among, ask all modes */
+            break;
+        s.largest_workspace = i < MODES ? LARGEST_WORKSPACE : SIZE_MAX;
+        s.most = most == 1 ? 1 : most * (i % MODES + 1) / MODES; /* room for the next modes' */
+        try_mode(&s, modes[i % MODES]);
     }
     leat_cudnn_close(&s.build);
     if (*n == 0)

@@ -49,6 +49,7 @@ typedef struct leat_net_call {
         leat_train_args train;
         leat_train_update_args update;
         leat_train_ingest_args ingest;
+        leat_train_running_args *running; /* owned by the call; a pointer, as it is large */
     } args;
     leat_gpu_lib_op *op; /* NULL: a kernel */
     leat_gpu_lib_args lib;
@@ -68,6 +69,9 @@ typedef struct leat_net_plan {
     int32_t n_forward; /* calls before those of LOSS */
     uint64_t last_use;
     leat_net_calls calls;
+    /* While it is compiled: batch norms of the libraries whose running statistics no call renews yet; NULL: none. */
+    leat_train_running_args *running;
+    int32_t n_running;
 } leat_net_plan;
 
 /* EVEN: the variant of evaluation, which ends with no update; see leat_net_variant. */
@@ -199,6 +203,11 @@ void leat_net_fuse(leat_program *program);
 int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,
                       leat_net_plan **out, leat_error *err);
 unsigned leat_net_blocks(int64_t n);
+
+/* --- net_make_layers.c ------------------------------------------------------------------------- */
+
+/* Appends the call that renews the running statistics of plan->running. */
+int leat_net_make_running(leat_net_plan *plan, leat_error *err);
 
 /* --- net_make.c -------------------------------------------------------------------------------- */
 

@@ -27,7 +27,8 @@ int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, 
     }
     if (c->blocks[0] == 0)
         return LEAT_OK;
-    void *all[] = { (void *)(uintptr_t)&c->args };
+    void *all[] = { c->kernel == LEAT_NET_norm_running ? (void *)c->args.running
+                                                       : (void *)(uintptr_t)&c->args };
     const void *function;
     memcpy(&function, &net->kernels[c->kernel], sizeof function);
     const dim3 grid = { c->blocks[0], c->blocks[1], 1 }, block = { LEAT_TRAIN_THREADS, 1, 1 };

@@ -4,6 +4,8 @@
  * where those cannot. See net_make.h. */
 #include "net_make.h"
 
+#include <stdlib.h>
+
 /* --- the libraries --------------------------------------------------------------------------- */
 
 static leat_gpu_lib_spec leat_net_make_spec_of(const leat_net_maker *m, leat_gpu_lib_kind kind)
@@ -240,6 +242,37 @@ static int norm_then_sum(const leat_net_maker *m)
     return rc < 0 ? rc : leat_net_prim_sum.make(&part);
 }
 
+int leat_net_make_running(leat_net_plan *plan, leat_error *err)
+{
+    if (!plan->running)
+        return LEAT_OK;
+    leat_net_call *const c = leat_net_add(&plan->calls, LEAT_NET_norm_running, err);
+    if (!c)
+        return LEAT_E_NOMEM;
+    c->args.running = plan->running;
+    c->blocks[0] = (unsigned)plan->n_running;
+    plan->running = NULL;
+    plan->n_running = 0;
+    return LEAT_OK;
+}
+
+/* One launch renews the running statistics of many norms. */
+static int add_running(const leat_net_maker *m, const leat_train_args *a)
+{
+    leat_net_plan *const plan = m->plan;
+    if (!plan->running && !(plan->running = calloc(1, sizeof *plan->running)))
+        return leat_gpu_fail(m->err, LEAT_E_NOMEM, "training: no memory for a plan");
+    plan->running->norms[plan->n_running++] =
+        (leat_train_running){ .mean = a->mean,
+                              .inverse = a->inverse,
+                              .running_mean = a->running_mean,
+                              .running_variance = a->running_variance,
+                              .epsilon = a->epsilon,
+                              .momentum = a->momentum,
+                              .channels = a->channels };
+    return plan->n_running == LEAT_RUNNING_MOST ? leat_net_make_running(plan, m->err) : LEAT_OK;
+}
+
 static int make_norm(const leat_net_maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
@@ -247,7 +280,7 @@ static int make_norm(const leat_net_maker *m)
         return LEAT_E_NOMEM;
     const int own = lib_norm(m, &args);
     if (own != LEAT_E_UNSUPPORTED)
-        return own < 0 ? own : apply(m, LEAT_NET_norm_running, &args, args.channels);
+        return own < 0 ? own : add_running(m, &args);
     if (m->op->in[1] >= 0)
         return norm_then_sum(m);
     const int rc = leat_net_make_add_sums(m, &args, LEAT_SUMS_STATISTICS);

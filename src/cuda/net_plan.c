@@ -30,9 +30,13 @@ leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_
 
 void leat_net_calls_close(leat_net_calls *calls)
 {
-    for (int32_t i = 0; i < calls->n; i++)
-        if (calls->list[i].op && !calls->list[i].shared)
-            leat_gpu_lib_functions.op_close(&calls->list[i].op);
+    for (int32_t i = 0; i < calls->n; i++) {
+        leat_net_call *const c = &calls->list[i];
+        if (c->op && !c->shared)
+            leat_gpu_lib_functions.op_close(&c->op);
+        else if (!c->op && c->kernel == LEAT_NET_norm_running)
+            free(c->args.running);
+    }
     free(calls->list);
     *calls = (leat_net_calls){ .list = NULL };
 }
@@ -122,6 +126,8 @@ static int compile(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat
     for (int32_t i = 0; i < p->program->n_ops && rc == LEAT_OK; i++) {
         if (i != p->skipped)
             rc = make(&m, &p->program->ops[i]);
+        if (rc == LEAT_OK && i + 1 == p->program->n_forward)
+            rc = leat_net_make_running(plan, err);
         plan->n_forward = i < p->program->n_forward ? plan->calls.n : plan->n_forward;
     }
     if (rc == LEAT_OK && !p->program->training && leat_model_ends(net->model)) {
@@ -174,6 +180,9 @@ int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool mas
     oldest->last_use = ++net->uses;
     if ((rc = compile(net, p, oldest, err)) < 0) {
         leat_net_calls_close(&oldest->calls);
+        free(oldest->running);
+        oldest->running = NULL;
+        oldest->n_running = 0;
         oldest->rows = 0;
     }
     *out = oldest;

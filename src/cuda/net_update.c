@@ -26,23 +26,34 @@ static int32_t list_ranges(leat_train_range *to, int32_t of, int64_t from, int64
 
 typedef int32_t list_fn(const leat_net *net, leat_train_range *to);
 
-static int32_t list_packs(const leat_net *net, leat_train_range *to)
+/* A range for each tile of a copy in KRSC. */
+static int32_t list_tiles(leat_train_range *to, int32_t of, const leat_train_pack *p)
 {
-    const leat_train_range plain = { 0 };
-    int32_t n = 0;
-    for (int32_t i = 0; i < net->n_packs; i++)
-        n += list_ranges(to ? to + n : NULL, i, 0, net->packs[i].n, &plain);
+    const int32_t n = (int32_t)leat_train_n_tiles(p);
+    for (int32_t i = 0; to && i < n; i++)
+        to[i] = (leat_train_range){ .from = i, .of = of };
     return n;
 }
 
-static int32_t list_gradients(const leat_net *net, leat_train_range *to)
+static int32_t list_packs(const leat_net *net, leat_train_range *to)
 {
     const leat_train_range plain = { 0 };
     int32_t n = 0;
     for (int32_t i = 0; i < net->n_packs; i++) {
         const leat_train_pack *const p = &net->packs[i];
+        leat_train_range *const next = to ? to + n : NULL;
+        n += p->krsc ? list_tiles(next, i, p) : list_ranges(next, i, 0, p->n, &plain);
+    }
+    return n;
+}
+
+static int32_t list_gradients(const leat_net *net, leat_train_range *to)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < net->n_packs; i++) {
+        const leat_train_pack *const p = &net->packs[i];
         if (p->krsc && p->plain < (int64_t)net->model->n_trained_floats)
-            n += list_ranges(to ? to + n : NULL, i, 0, p->taps * p->channels * p->filters, &plain);
+            n += list_tiles(to ? to + n : NULL, i, p);
     }
     return n;
 }

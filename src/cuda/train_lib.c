@@ -11,7 +11,7 @@
 #include "gpu.h"
 #include "gpu_libs.h"
 
-enum { MEASURED = 5, TIMED_RUNS = 10, TIMINGS = 3, RANDOM_BYTES = 1 << 20 };
+enum { MEASURED = 15, TIMED_RUNS = 10, TIMINGS = 3, RANDOM_BYTES = 1 << 20 };
 
 struct leat_gpu_lib {
     const leat_gpu_libs *libs;

@@ -44,7 +44,7 @@ typedef struct cuda_fake_table {
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */
-enum { CUDA_FAKE_POINTERS = 24 };
+enum { CUDA_FAKE_POINTERS = 256 };
 typedef struct cuda_fake_kernel {
     const char *name;
     size_t args_bytes;

@@ -57,7 +57,7 @@ static int op_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
     return N;
 }
 
-/* Pointers of the two kinds of arguments, by the type's name. */
+/* Pointers of each kind of arguments, by the type's name. */
 static int leat_train_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
 {
     const leat_train_args *const a = all;
@@ -83,6 +83,19 @@ static int leat_train_ingest_args_pointers(const void *all, const void *out[CUDA
                                      a->to_y, a->to_weights, a->to_valid, a->to_step };
     memcpy(out, pointers, sizeof pointers);
     return sizeof pointers / sizeof *pointers;
+}
+
+static int leat_train_running_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])
+{
+    const leat_train_running_args *const a = all;
+    int n = 0;
+    for (int i = 0; i < LEAT_RUNNING_MOST; i++) {
+        out[n++] = a->norms[i].mean;
+        out[n++] = a->norms[i].inverse;
+        out[n++] = a->norms[i].running_mean;
+        out[n++] = a->norms[i].running_variance;
+    }
+    return n;
 }
 
 static int leat_train_update_args_pointers(const void *all, const void *out[CUDA_FAKE_POINTERS])

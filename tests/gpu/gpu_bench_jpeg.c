@@ -16,7 +16,7 @@ typedef struct scale {
     int pictures, least_px, most_px, batch, size;
     int64_t warm_ns, measure_ns; /* of an arm, once */
 } scale;
-static const scale scales[] = { { 512, 330, 550, 256, 224, 700000000, 2000000000 },
+static const scale scales[] = { { 512, 330, 550, 256, 224, 400000000, 1200000000 },
                                 { 32, 40, 60, 8, 24, 5000000, 20000000 } };
 #define NORMALIZE                                                                                  \
     "random_flip, {normalize: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}}"

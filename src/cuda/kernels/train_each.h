@@ -119,8 +119,16 @@ LEAT_HOST_DEVICE void leat_train_each_eight(const leat_train_args *a, int64_t i)
     leat_train_load(a->in[0], a->in_type, at, n, x);
     if (a->in[1])
         leat_train_load(a->in[1], a->in_type, at, n, y);
-    for (int k = 0; k < LEAT_EIGHT; k++)
-        x[k] = leat_train_one(a, x[k], a->in[1] ? y[k] : 0.0f);
+    /* What residual networks do most is written out, so that no value asks what to do. */
+    if (a->mode == LEAT_EACH_SUM && a->act == LEAT_ACT_NONE)
+        for (int k = 0; k < LEAT_EIGHT; k++)
+            x[k] += y[k];
+    else if (a->mode == LEAT_EACH_ACT_GRAD && a->act == LEAT_ACT_relu)
+        for (int k = 0; k < LEAT_EIGHT; k++)
+            x[k] = y[k] > 0 ? x[k] : 0.0f;
+    else
+        for (int k = 0; k < LEAT_EIGHT; k++)
+            x[k] = leat_train_one(a, x[k], a->in[1] ? y[k] : 0.0f);
     leat_train_store(a->out[0], a->out_type, at, n, x);
 }
 

@@ -193,13 +193,31 @@ LEAT_HOST_DEVICE void leat_train_norm_fix_one(const leat_train_args *a, int64_t 
     a->inverse[i] = (float)(1 / sqrt((double)a->running_variance[i] + a->epsilon));
 }
 
-/* Running statistics from mean and inverse that a library has computed; one channel. */
-LEAT_HOST_DEVICE void leat_train_norm_running_one(const leat_train_args *a, int64_t i)
+/* Batch norms whose mean and inverse a library has computed. */
+enum { LEAT_RUNNING_MOST = 64 };
+typedef struct leat_train_running {
+    const float *mean, *inverse;
+    float *running_mean, *running_variance;
+    double epsilon;
+    float momentum;
+    int32_t channels;
+} leat_train_running;
+typedef struct leat_train_running_args {
+    leat_train_running norms[LEAT_RUNNING_MOST];
+} leat_train_running_args;
+
+/* Block x: the running statistics of norm x. */
+LEAT_HOST_DEVICE void leat_train_norm_running_block(const leat_train_running_args *a,
+                                                    const leat_train_place *at)
 {
-    const double inverse = (double)a->inverse[i], variance = 1 / (inverse * inverse) - a->epsilon;
-    a->running_mean[i] = a->momentum * a->running_mean[i] + (1 - a->momentum) * a->mean[i];
-    a->running_variance[i] = a->momentum * a->running_variance[i] +
-                             (1 - a->momentum) * (float)(variance > 0 ? variance : 0);
+    const leat_train_running *const n = &a->norms[at->block_x];
+    for (int32_t i = at->thread; i < n->channels; i += LEAT_TRAIN_THREADS) {
+        const double inverse = (double)n->inverse[i];
+        const double variance = 1 / (inverse * inverse) - n->epsilon;
+        n->running_mean[i] = n->momentum * n->running_mean[i] + (1 - n->momentum) * n->mean[i];
+        n->running_variance[i] = n->momentum * n->running_variance[i] +
+                                 (1 - n->momentum) * (float)(variance > 0 ? variance : 0);
+    }
 }
 
 /* Numbers of the channels of eight values, the first of channel c: one after the other, with the first channel behind
@@ -324,7 +342,7 @@ LEAT_TRAIN_BLOCKS(channel_sums, leat_train_args, LEAT_SUMS_PHASES, leat_train_su
 LEAT_TRAIN_BLOCKS(channel_finish, leat_train_args, LEAT_SUMS_FINISH_PHASES,
                   leat_train_sums_finish_block)
 LEAT_TRAIN_KERNEL(norm_fix, leat_train_args, leat_train_norm_fix_one)
-LEAT_TRAIN_KERNEL(norm_running, leat_train_args, leat_train_norm_running_one)
+LEAT_TRAIN_BLOCKS(norm_running, leat_train_running_args, 1, leat_train_norm_running_block)
 LEAT_TRAIN_KERNEL(norm, leat_train_args, leat_train_norm_eight)
 LEAT_TRAIN_KERNEL(norm_grad, leat_train_args, leat_train_norm_grad_eight)
 LEAT_TRAIN_KERNEL(layer_norm, leat_train_args, leat_train_layer_norm_pixel)

@@ -17,6 +17,16 @@ typedef struct leat_train_pixel {
 LEAT_HOST_DEVICE leat_train_pixel leat_train_pixel_of(int64_t i, const int32_t size[2], int32_t n)
 {
     leat_train_pixel p;
+    if (i >> 32 == 0) { /* a GPU divides 64 bits slowly */
+        uint32_t j = (uint32_t)i;
+        p.c = (int32_t)(j % (uint32_t)n);
+        j /= (uint32_t)n;
+        p.x = (int32_t)(j % (uint32_t)size[1]);
+        j /= (uint32_t)size[1];
+        p.y = (int32_t)(j % (uint32_t)size[0]);
+        p.row = j / (uint32_t)size[0];
+        return p;
+    }
     p.c = (int32_t)(i % n);
     i /= n;
     p.x = (int32_t)(i % size[1]);

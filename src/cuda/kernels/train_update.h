@@ -53,45 +53,102 @@ typedef struct leat_train_update_args {
 
 /* --- packed copies ------------------------------------------------------------------------------ */
 
-/* Element i of a copy: where it lies in the plain layout; -1: padding. */
-LEAT_HOST_DEVICE int64_t leat_train_plain_of(const leat_train_pack *p, int64_t i)
+/* A copy in KRSC is the plain matrix of a tap, [channels][filters], transposed. Blocks do that in tiles, through shared
+ * memory, so that both sides are read and written line by line. */
+enum { LEAT_TILE_CHANNELS = 32, LEAT_TILE_FILTERS = LEAT_TRAIN_RANGE / LEAT_TILE_CHANNELS };
+
+typedef struct leat_train_tile {
+    int64_t tap, c, k; /* c, k: the first channel and filter */
+} leat_train_tile;
+
+LEAT_HOST_DEVICE int64_t leat_train_n_tiles(const leat_train_pack *p)
 {
-    if (!p->krsc)
-        return i;
-    const int64_t c = i % p->padded, tap = i / p->padded % p->taps, k = i / (p->padded * p->taps);
-    return c < p->channels ? (tap * p->channels + c) * p->filters + k : -1;
+    return p->taps * ((p->padded + LEAT_TILE_CHANNELS - 1) / LEAT_TILE_CHANNELS) *
+           ((p->filters + LEAT_TILE_FILTERS - 1) / LEAT_TILE_FILTERS);
 }
 
-/* Element i of the plain layout: where it lies in the copy. */
-LEAT_HOST_DEVICE int64_t leat_train_packed_of(const leat_train_pack *p, int64_t i)
+LEAT_HOST_DEVICE leat_train_tile leat_train_tile_of(const leat_train_pack *p, int64_t number)
 {
-    if (!p->krsc)
-        return i;
-    const int64_t k = i % p->filters, c = i / p->filters % p->channels;
-    return (k * p->taps + i / (p->filters * p->channels)) * p->padded + c;
+    const int64_t filters = (p->filters + LEAT_TILE_FILTERS - 1) / LEAT_TILE_FILTERS;
+    const int64_t channels = (p->padded + LEAT_TILE_CHANNELS - 1) / LEAT_TILE_CHANNELS;
+    leat_train_tile t;
+    t.k = number % filters * LEAT_TILE_FILTERS;
+    t.c = number / filters % channels * LEAT_TILE_CHANNELS;
+    t.tap = number / filters / channels;
+    return t;
 }
 
-/* Block x: range x of elements of copies. */
+/* Where value (c, k) of a tile waits; a column more keeps the lines in different banks. */
+LEAT_HOST_DEVICE float *leat_train_in_tile(const leat_train_place *at, int32_t c, int32_t k)
+{
+    return (float *)at->shared + c * (LEAT_TILE_FILTERS + 1) + k;
+}
+
+/* The tile's values, from or to the plain layout: neighbouring threads have neighbouring filters. */
+LEAT_HOST_DEVICE void leat_train_tile_plain(const leat_train_pack *p, const leat_train_tile *t,
+                                            const leat_train_place *at, float *arena, int32_t store)
+{
+    for (int32_t e = at->thread; e < LEAT_TRAIN_RANGE; e += LEAT_TRAIN_THREADS) {
+        const int32_t c = e / LEAT_TILE_FILTERS, k = e % LEAT_TILE_FILTERS;
+        const bool inside = t->c + c < p->channels && t->k + k < p->filters;
+        float *const here = leat_train_in_tile(at, c, k), *const there =
+                                                              arena + p->plain +
+                                                              (t->tap * p->channels + t->c + c) *
+                                                                  p->filters +
+                                                              t->k + k;
+        if (!store)
+            *here = inside ? *there : 0.0f;
+        else if (inside)
+            *there = *here;
+    }
+}
+
+/* The same of the copy: neighbouring threads have neighbouring channels. */
+LEAT_HOST_DEVICE void leat_train_tile_copy(const leat_train_pack *p, const leat_train_tile *t,
+                                           const leat_train_place *at, uint8_t *copies,
+                                           int32_t store)
+{
+    for (int32_t e = at->thread; e < LEAT_TRAIN_RANGE; e += LEAT_TRAIN_THREADS) {
+        const int32_t c = e % LEAT_TILE_CHANNELS, k = e / LEAT_TILE_CHANNELS;
+        const int64_t i = ((t->k + k) * p->taps + t->tap) * p->padded + t->c + c;
+        if (t->c + c >= p->padded || t->k + k >= p->filters)
+            continue;
+        if (store)
+            leat_train_put(copies + p->at, p->type, i, *leat_train_in_tile(at, c, k));
+        else
+            *leat_train_in_tile(at, c, k) = leat_train_get(copies + p->at, p->type, i);
+    }
+}
+
+/* Block x: tile r->from of a copy in KRSC, or range x of another. */
 LEAT_HOST_DEVICE void leat_train_pack_block(const leat_train_update_args *a,
                                             const leat_train_place *at)
 {
     const leat_train_range *const r = &a->ranges[at->block_x];
     const leat_train_pack *const p = &a->packs[r->of];
-    for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS) {
-        const int64_t from = leat_train_plain_of(p, i);
-        leat_train_put(a->copies + p->at, p->type, i, from < 0 ? 0.0f : a->weight[p->plain + from]);
+    if (p->krsc) {
+        const leat_train_tile t = leat_train_tile_of(p, r->from);
+        if (at->phase == 0)
+            leat_train_tile_plain(p, &t, at, a->weight, 0);
+        else
+            leat_train_tile_copy(p, &t, at, a->copies, 1);
+    } else if (at->phase == 0) {
+        for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
+            leat_train_put(a->copies + p->at, p->type, i, a->weight[p->plain + i]);
     }
 }
 
-/* Block x: range x of elements of plain gradients. */
+/* Block x: a tile of a gradient in KRSC goes to the plain layout. */
 LEAT_HOST_DEVICE void leat_train_unpack_block(const leat_train_update_args *a,
                                               const leat_train_place *at)
 {
     const leat_train_range *const r = &a->ranges[at->block_x];
     const leat_train_pack *const p = &a->packs[r->of];
-    for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
-        a->grad[p->plain + i] =
-            leat_train_get(a->copies + p->at, p->type, leat_train_packed_of(p, i));
+    const leat_train_tile t = leat_train_tile_of(p, r->from);
+    if (at->phase == 0)
+        leat_train_tile_copy(p, &t, at, a->copies, 0);
+    else
+        leat_train_tile_plain(p, &t, at, a->grad, 1);
 }
 
 /* --- over whole arenas, eight floats at a time --------------------------------------------------- */
@@ -167,18 +224,33 @@ LEAT_HOST_DEVICE void leat_train_clip_block(const leat_train_update_args *a,
 
 /* --- optimisers: the formulas of src/train/optimizers ------------------------------------------- */
 
+/* Values `first`, `first` + LEAT_TRAIN_THREADS … below `end`: all are loaded before one is stored, so that the loads overlap;
+ * the compiler may not do that, as it does not know that the arenas are apart. */
 LEAT_HOST_DEVICE void leat_train_sgd(const leat_train_update_args *a, const leat_train_range *r,
-                                     int64_t i)
+                                     int64_t first, int64_t end)
 {
-    const float rate = (float)(a->step->rate * (double)r->rate);
+    enum { AT_ONCE = LEAT_TRAIN_RANGE / LEAT_TRAIN_THREADS };
+    const float rate = (float)(a->step->rate * (double)r->rate), scale = a->step->grad_scale;
     const float decay = a->decoupled ? 0.0f : r->decay;
     const float kept = a->decoupled ? 1.0f - rate * r->decay : 1.0f;
     const float of_grad = a->nesterov ? rate : 0.0f;
     const float of_velocity = a->nesterov ? rate * a->momentum : rate;
-    const float g = a->grad[i] * a->step->grad_scale + decay * a->weight[i];
-    const float v = a->momentum * a->states[0][i] + g;
-    a->states[0][i] = v;
-    a->weight[i] = kept * a->weight[i] - (of_grad * g + of_velocity * v);
+    float grad[AT_ONCE], weight[AT_ONCE], velocity[AT_ONCE];
+    for (int k = 0; k < AT_ONCE; k++) {
+        const int64_t i = first + k * LEAT_TRAIN_THREADS;
+        grad[k] = i < end ? a->grad[i] : 0.0f;
+        weight[k] = i < end ? a->weight[i] : 0.0f;
+        velocity[k] = i < end ? a->states[0][i] : 0.0f;
+    }
+    for (int k = 0; k < AT_ONCE; k++) {
+        const int64_t i = first + k * LEAT_TRAIN_THREADS;
+        const float g = grad[k] * scale + decay * weight[k];
+        const float v = a->momentum * velocity[k] + g;
+        if (i >= end)
+            break;
+        a->states[0][i] = v;
+        a->weight[i] = kept * weight[k] - (of_grad * g + of_velocity * v);
+    }
 }
 
 /* adam, adamw and the vectors of muon */
@@ -245,10 +317,12 @@ LEAT_HOST_DEVICE void leat_train_update_block(const leat_train_update_args *a,
         leat_train_tree(sums + at->thread + LEAT_TRAIN_THREADS, at);
     } else {
         const double squares[2] = { sums[0], sums[LEAT_TRAIN_THREADS] };
+        if (a->optimizer == LEAT_OPTIM_SGD) {
+            leat_train_sgd(a, r, r->from + at->thread, r->from + r->n);
+            return;
+        }
         for (int64_t i = r->from + at->thread; i < r->from + r->n; i += LEAT_TRAIN_THREADS)
-            if (a->optimizer == LEAT_OPTIM_SGD)
-                leat_train_sgd(a, r, i);
-            else if (a->optimizer == LEAT_OPTIM_LARS)
+            if (a->optimizer == LEAT_OPTIM_LARS)
                 leat_train_lars(a, r, squares, i);
             else if (a->optimizer == LEAT_OPTIM_MUON && r->matrix)
                 leat_train_muon(a, r, i);
@@ -313,8 +387,8 @@ LEAT_HOST_DEVICE void leat_train_mix_one(const leat_train_update_args *a, int64_
 
 #endif
 
-LEAT_TRAIN_BLOCKS(pack_all, leat_train_update_args, 1, leat_train_pack_block)
-LEAT_TRAIN_BLOCKS(unpack_all, leat_train_update_args, 1, leat_train_unpack_block)
+LEAT_TRAIN_BLOCKS(pack_all, leat_train_update_args, 2, leat_train_pack_block)
+LEAT_TRAIN_BLOCKS(unpack_all, leat_train_update_args, 2, leat_train_unpack_block)
 LEAT_TRAIN_KERNEL(arena, leat_train_update_args, leat_train_arena_eight)
 LEAT_TRAIN_BLOCKS(squares, leat_train_update_args, LEAT_TREE_PHASES, leat_train_squares_block)
 LEAT_TRAIN_BLOCKS(clip, leat_train_update_args, LEAT_TREE_PHASES, leat_train_clip_block)
