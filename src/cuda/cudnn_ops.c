@@ -133,7 +133,7 @@ typedef struct conv_names {
 
 static void add_conv(const maker *m, const conv_names *n, void *first, void *second, void *third)
 {
-    const float alpha = 1, beta = 0;
+    const float alpha = 1, beta = m->spec->add ? 1 : 0;
     void *const d = window(m);
     void *const op = leat_cudnn_make(m->b, n->kind);
     leat_cudnn_set_desc(m->b, op, n->window, d);

@@ -66,6 +66,7 @@ typedef struct leat_net_calls {
 typedef struct leat_net_plan {
     int64_t rows;      /* 0: none */
     bool own_norm;     /* all kernels of batch_norm are ours, so that masked rows may be left out */
+    bool own_masks;    /* a mask of a sum's relu was written by a kernel of ours */
     int32_t n_forward; /* calls before those of LOSS */
     uint64_t last_use;
     leat_net_calls calls;
@@ -197,7 +198,8 @@ int leat_net_workspace(leat_net *net, size_t bytes, leat_error *err);
 /* Appends a call with zeroed arguments; NULL and an error. */
 leat_net_call *leat_net_add(leat_net_calls *calls, leat_net_kernel kernel, leat_error *err);
 void leat_net_calls_close(leat_net_calls *calls);
-/* Where relu(batch_norm + other) ends a residual block, NORM takes sum and relu. Before the program is placed. */
+/* Where relu(batch_norm + other) ends a residual block, NORM takes sum and relu, and NORM_GRAD the gradient of relu; a
+ * convolution's gradient is added to the other one of its input. Before the program is placed. */
 void leat_net_fuse(leat_program *program);
 /* The plan for a number of rows, of which some may not count; a new one replaces the one unused for longest. */
 int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool masked,

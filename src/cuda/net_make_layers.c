@@ -79,10 +79,21 @@ static int make_dense(const leat_net_maker *m)
 
 static int grad_data(const leat_net_maker *m, leat_gpu_lib_kind kind)
 {
-    const leat_gpu_lib_spec spec = leat_net_make_spec_of(m, kind);
+    leat_gpu_lib_spec spec = leat_net_make_spec_of(m, kind);
     const leat_gpu_lib_args args = { .dy = leat_net_make_address(m, m->op->in[0]),
                                      .w = leat_net_make_copy_of(m, LEAT_WEIGHT),
                                      .dx = leat_net_make_address(m, m->op->out[0]) };
+    spec.add = kind == LEAT_GPU_LIB_CONV_GRAD_DATA && m->op->in[1] >= 0;
+    if (spec.add && leat_net_make_address(m, m->op->in[1]) != args.dx) {
+        const int64_t n = leat_net_make_elements(m, m->op->out[0]);
+        leat_net_call *const c = leat_net_make_add(m, LEAT_NET_each, leat_net_make_eights(n));
+        if (!c)
+            return LEAT_E_NOMEM;
+        c->args.train.in[0] = c->args.train.in[1];
+        c->args.train.in[1] = NULL;
+        c->args.train.mode = LEAT_EACH_COPY;
+        c->args.train.row_n = n;
+    }
     return leat_net_make_add_lib(m, &spec, &args);
 }
 
@@ -178,7 +189,9 @@ static leat_gpu_lib_spec norm_spec(const leat_net_maker *m, leat_gpu_lib_kind ki
     for (int k = 0; k < 2; k++)
         spec.in[k] = spec.out[k] = in->rank == 3 ? in->dims[k] : 1;
     spec.relu = m->op->act == LEAT_ACT_relu;
-    spec.add = kind == LEAT_GPU_LIB_NORM && m->op->in[1] >= 0;
+    const bool forward = kind == LEAT_GPU_LIB_NORM;
+    spec.add = forward ? m->op->in[1] >= 0 : m->op->out[1] >= 0;
+    spec.mask = forward && m->op->out[1] >= 0;
     spec.epsilon = (double)((const leat_batch_norm_options *)m->layer->options)->epsilon;
     return spec;
 }
@@ -202,15 +215,17 @@ static int lib_norm(const leat_net_maker *m, const leat_train_args *a)
                                      .shift = a->shift,
                                      .y = a->out[0],
                                      .mean = a->mean,
-                                     .inverse = a->inverse };
+                                     .inverse = a->inverse,
+                                     .mask = a->out[1] };
     const int rc = leat_net_make_add_lib(m, &spec, &args);
     m->net->lib_norm |= rc == LEAT_OK;
     return rc;
 }
 
+/* A mask is for whoever wrote it. */
 static int lib_norm_grad(const leat_net_maker *m, const leat_train_args *a)
 {
-    if (!may_use_lib_norm(m) || !a->dscale || !a->dshift)
+    if (!may_use_lib_norm(m) || !a->dscale || !a->dshift || (a->out[1] && m->plan->own_masks))
         return LEAT_E_UNSUPPORTED;
     const leat_gpu_lib_spec spec = norm_spec(m, LEAT_GPU_LIB_NORM_GRAD);
     const leat_gpu_lib_args args = { .dy = a->in[0],
@@ -221,25 +236,50 @@ static int lib_norm_grad(const leat_net_maker *m, const leat_train_args *a)
                                      .inverse = a->inverse,
                                      .dx = a->out[0],
                                      .dscale = a->dscale,
-                                     .dshift = a->dshift };
+                                     .dshift = a->dshift,
+                                     .mask = a->out[1] ? (void *)(uintptr_t)a->in[2] : NULL,
+                                     .dadd = a->out[1] };
     const int rc = leat_net_make_add_lib(m, &spec, &args);
     m->net->lib_norm |= rc == LEAT_OK;
     return rc;
 }
 
-/* As two ops: without the sum, which follows in place. */
+/* Where the mask is made or read by kernels of ours. */
+static int mask(const leat_net_maker *m, int32_t mode, const void *from, const void *bytes,
+                void *to)
+{
+    const int64_t n = leat_net_make_elements(m, m->op->out[0]);
+    leat_net_call *const c = leat_net_make_add(m, LEAT_NET_each, leat_net_make_eights(n));
+    if (!c)
+        return LEAT_E_NOMEM;
+    c->args.train.in[0] = from;
+    c->args.train.in[1] = NULL;
+    c->args.train.in[2] = bytes;
+    c->args.train.out[0] = to;
+    c->args.train.mode = mode;
+    c->args.train.row_n = n;
+    return LEAT_OK;
+}
+
+/* As two ops: without the sum, which follows in place. And the mask, if one is wanted. */
 static int norm_then_sum(const leat_net_maker *m)
 {
     leat_prim_op norm = *m->op, sum = *m->op;
     leat_net_maker part = *m;
-    norm.in[1] = -1;
+    norm.in[1] = norm.out[1] = sum.out[1] = -1;
     norm.act = LEAT_ACT_NONE;
     sum.prim = LEAT_PRIM_SUM;
     sum.in[0] = sum.out[0];
     part.op = &norm;
-    const int rc = leat_net_prim_norm.make(&part);
+    int rc = leat_net_prim_norm.make(&part);
     part.op = &sum;
-    return rc < 0 ? rc : leat_net_prim_sum.make(&part);
+    if (rc == LEAT_OK)
+        rc = leat_net_prim_sum.make(&part);
+    if (rc < 0 || m->op->out[1] < 0)
+        return rc;
+    m->plan->own_masks = true;
+    return mask(m, LEAT_EACH_MASK, leat_net_make_address(m, m->op->out[0]), NULL,
+                leat_net_make_address(m, m->op->out[1]));
 }
 
 int leat_net_make_running(leat_net_plan *plan, leat_error *err)
@@ -299,6 +339,19 @@ static int make_norm_fixed(const leat_net_maker *m)
                   : apply(m, LEAT_NET_norm, &args, leat_net_make_eights(args.rows * args.row_n));
 }
 
+/* As two ops: relu's gradient, then that of the norm alone. */
+static int mask_then_norm_grad(const leat_net_maker *m, const leat_train_args *a)
+{
+    leat_prim_op norm = *m->op;
+    leat_net_maker part = *m;
+    const int rc = mask(m, LEAT_EACH_MASK_GRAD, a->in[0], a->in[2], a->out[1]);
+    norm.in[0] = m->op->out[1];
+    norm.in[2] = norm.out[1] = -1;
+    norm.act = LEAT_ACT_NONE;
+    part.op = &norm;
+    return rc < 0 ? rc : leat_net_prim_norm_grad.make(&part);
+}
+
 static int make_norm_grad(const leat_net_maker *m)
 {
     const leat_train_args args = batch_norm_args(m, saved_of(m));
@@ -307,6 +360,8 @@ static int make_norm_grad(const leat_net_maker *m)
     const int own = lib_norm_grad(m, &args);
     if (own != LEAT_E_UNSUPPORTED)
         return own;
+    if (m->op->out[1] >= 0)
+        return mask_then_norm_grad(m, &args);
     const int rc = leat_net_make_add_sums(m, &args, LEAT_SUMS_GRAD);
     return rc < 0
                ? rc

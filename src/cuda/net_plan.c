@@ -86,6 +86,102 @@ static void fuse(leat_program *p, int32_t norm, int32_t sum)
             p->ops[i].in[2] = -1;
 }
 
+static void remove_op(leat_program *p, int32_t i)
+{
+    p->n_ops--;
+    memmove(&p->ops[i], &p->ops[i + 1], (size_t)(p->n_ops - i) * sizeof *p->ops);
+}
+
+static bool reads(const leat_prim_op *op, int32_t t)
+{
+    for (int k = 0; k < LEAT_PRIM_MAX_IN; k++)
+        if (op->in[k] == t)
+            return true;
+    return false;
+}
+
+/* A tensor of bytes with the shape of t; -1: no memory. The program frees its list as libleat made it. */
+static int32_t new_mask(leat_program *p, int32_t t)
+{
+    leat_program_tensor *const list =
+        realloc(p->tensors, (size_t)(p->n_tensors + 1) * sizeof *p->tensors);
+    if (!list)
+        return -1;
+    p->tensors = list;
+    list[p->n_tensors] = list[t];
+    list[p->n_tensors].type = LEAT_PRIM_U8;
+    list[p->n_tensors].first = list[p->n_tensors].last = -1;
+    return p->n_tensors++;
+}
+
+/* The op that applies relu's gradient to the gradient of tensor y, if nobody else asks for it first; -1: none. */
+static int32_t relu_grad_of(const leat_program *p, int32_t y)
+{
+    for (int32_t i = p->n_forward; i < p->n_ops; i++)
+        if (p->ops[i].prim == LEAT_PRIM_ACT_GRAD && p->ops[i].act == LEAT_ACT_relu &&
+            p->ops[i].in[1] == y)
+            return i;
+    return -1;
+}
+
+/* NORM_GRAD of a NORM that took a sum and its relu also takes the relu's gradient, which is the one of both summands. It
+ * must be the first that reads it. */
+static void fuse_grad(leat_program *p, leat_prim_op *norm)
+{
+    const int32_t relu = relu_grad_of(p, norm->out[0]);
+    if (relu < 0)
+        return;
+    const int32_t dy = p->ops[relu].in[0], masked = p->ops[relu].out[0];
+    int32_t grad = relu + 1;
+    while (grad < p->n_ops && !reads(&p->ops[grad], masked))
+        grad++;
+    leat_prim_op *const g = &p->ops[grad];
+    if (grad == p->n_ops || g->prim != LEAT_PRIM_NORM_GRAD || g->saved != norm->saved ||
+        g->in[0] != masked || g->act != LEAT_ACT_NONE)
+        return;
+    const int32_t mask = new_mask(p, norm->out[0]);
+    if (mask < 0)
+        return; /* it works as it is */
+    norm->out[1] = g->in[2] = mask;
+    g->in[0] = dy;
+    g->out[1] = masked;
+    g->act = LEAT_ACT_relu;
+    remove_op(p, relu);
+}
+
+/* The convolution whose gradient, tensor t, only op `sum` reads; -1: none. */
+static int32_t conv_for(const leat_program *p, int32_t t, int32_t sum)
+{
+    int32_t conv = -1;
+    for (int32_t i = p->n_forward; i < p->n_ops; i++)
+        if (p->ops[i].prim == LEAT_PRIM_CONV_GRAD_DATA && p->ops[i].out[0] == t &&
+            p->ops[i].in[1] < 0)
+            conv = i;
+        else if (i != sum && reads(&p->ops[i], t))
+            return -1;
+    return t == p->input_grad ? -1 : conv;
+}
+
+/* A SUM of two gradients becomes part of the convolution that gives one of them, if the other is there by then. */
+static bool fuse_sum(leat_program *p, int32_t sum)
+{
+    for (int k = 0; k < 2; k++) {
+        const leat_prim_op op = p->ops[sum];
+        const int32_t conv = conv_for(p, op.in[k], sum), other = op.in[1 - k];
+        int32_t written = -1;
+        for (int32_t i = 0; i < p->n_ops; i++)
+            if (p->ops[i].out[0] == other || p->ops[i].out[1] == other)
+                written = i;
+        if (conv < 0 || written < 0 || written > conv || op.in[0] == op.in[1])
+            continue;
+        p->ops[conv].in[1] = other;
+        p->ops[conv].out[0] = op.out[0];
+        remove_op(p, sum);
+        return true;
+    }
+    return false;
+}
+
 void leat_net_fuse(leat_program *p)
 {
     for (int32_t i = 0; i < p->n_forward; i++) {
@@ -97,6 +193,12 @@ void leat_net_fuse(leat_program *p)
         if (norm >= 0)
             fuse(p, norm, i--);
     }
+    for (int32_t i = 0; i < p->n_forward; i++)
+        if (p->ops[i].prim == LEAT_PRIM_NORM && p->ops[i].in[1] >= 0)
+            fuse_grad(p, &p->ops[i]);
+    for (int32_t i = p->n_forward; i < p->n_ops; i++)
+        if (p->ops[i].prim == LEAT_PRIM_SUM && p->ops[i].act == LEAT_ACT_NONE && fuse_sum(p, i))
+            i--;
 }
 
 /* --- the table ------------------------------------------------------------------------------- */
@@ -177,6 +279,7 @@ int leat_net_plan_for(leat_net *net, leat_net_program *p, int64_t rows, bool mas
     oldest->rows = rows;
     oldest->n_forward = 0;
     oldest->own_norm = own_norm;
+    oldest->own_masks = false;
     oldest->last_use = ++net->uses;
     if ((rc = compile(net, p, oldest, err)) < 0) {
         leat_net_calls_close(&oldest->calls);

@@ -11,7 +11,7 @@
  *
  * Memory: T is float32, or bfloat16 where the spec's `type` is BF16. Tensors are dense. Every pointer is
  * device memory, aligned to 64 bytes (not to 256). Outputs never overlap inputs or the workspace. Outputs
- * are written as a whole, and what was there before does not matter, NaN included.
+ * are written as a whole, and what was there before does not matter, NaN included (but see CONV_GRAD_DATA).
  *
  * Arithmetic: sums are float32. LEAT_PRECISION_FP32 is strict: no TF32, no reduced-precision reduction.
  * TF32 is float32 memory with TF32 products. With `deterministic`, only engines whose results are the same
@@ -32,7 +32,8 @@ typedef struct leat_gpu_lib_op leat_gpu_lib_op; /* one primitive, ready to run *
  * only if the spec says so.
  *
  * CONV               x, w, [bias] -> y              y = conv(x, w) [+ bias] [relu]
- * CONV_GRAD_DATA     dy, w -> dx                    gradient of x, from that of conv's result
+ * CONV_GRAD_DATA     dy, w, [dx] -> dx              gradient of x, from that of conv's result; with `add` it is added to
+ *                                                   what dx holds
  * CONV_GRAD_WEIGHTS  dy, x -> dw
  *     x, dx: T [rows, in[0], in[1], in[2]]. y, dy: T [rows, out[0], out[1], out[2]]. bias: T [out[2]].
  *     w, dw: T [out[2], size[0], size[1], in[2] / groups], channels innermost (KRSC). Cross-correlation.
@@ -70,7 +71,7 @@ typedef struct leat_gpu_lib_spec {
     leat_gpu_lib_kind kind;
     leat_precision type; /* BF16: T is bfloat16; FP32, TF32: T is float32 */
     bool deterministic;
-    bool bias, relu, add; /* add: NORM, NORM_GRAD */
+    bool bias, relu, add; /* add: NORM, NORM_GRAD, CONV_GRAD_DATA */
     bool mask;            /* NORM with relu and add: for NORM_GRAD with both */
     int64_t rows;
     int64_t in[3], out[3]; /* height, width, channels */

@@ -22,18 +22,22 @@
  *
  * CONVERT            out[0] = in[0] in the type of out[0]. in[0]: uint8, float32 or bfloat16.
  * CONV               out[0] = act(conv(in[0], weight) + bias). `window`, `groups`, `dilation` as in layers.h.
- * CONV_GRAD_DATA     out[0] = gradient of CONV's in[0], from in[0] = gradient of the output before act.
+ * CONV_GRAD_DATA     out[0] = gradient of CONV's in[0], from in[0] = gradient of the output before act. in[1]: a tensor that
+ *                    is added; -1: none. Layers leave it at -1. A backend that can add it joins a SUM with the
+ *                    gradient that only the SUM reads; out[0] may then be in[1].
  * CONV_GRAD_WEIGHTS  gradients of weight and bias, from in[0] = the same, in[1] = CONV's in[0].
  * DENSE, DENSE_GRAD_DATA, DENSE_GRAD_WEIGHTS   the same for in[0] [rows, n] × weight [n, units] + bias.
  * NORM               batch_norm in training: out[0] = act((in[0] - mean) / sqrt(variance + epsilon) * scale
  *                    + shift), statistics per channel over all rows that count of the whole batch. Stores
  *                    in `saved` what NORM_GRAD needs and updates the running statistics. in[1]: a tensor that
  *                    is added before act; -1: none. Layers leave it at -1. A backend that can add it joins a SUM
- *                    with its NORM: in[1] is then the other summand, and out[0] and act are the SUM's.
+ *                    with its NORM: in[1] is then the other summand, and out[0] and act are the SUM's. out[1]: a byte per
+ *                    value of out[0], 1 where relu let it pass; -1: not wanted. Layers leave it at -1.
  * NORM_FIXED         batch_norm in evaluation, and with frozen statistics: the same with the running ones.
  * NORM_GRAD          out[0] = gradient of NORM's in[0], from in[0] = gradient of NORM's out[0], in[1] =
  *                    NORM's in[0], in[2] = NORM's out[0]; gradients of scale and shift. Rows that do not
- *                    count get 0.
+ *                    count get 0. Of a NORM with out[1], in[2] is that, and out[1] = in[0] where in[2] is 1, else 0: the
+ *                    gradient of both summands.
  * NORM_FIXED_GRAD    out[0] = gradient of NORM_FIXED's in[0]; -1: not wanted; from in[0] = gradient of its output before
  *                    act, in[1] = its in[0]; -1: neither scale nor shift is trained; gradients of those that are.
  *                    `saved` is scratch memory.

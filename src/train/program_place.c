@@ -46,6 +46,14 @@ static size_t bytes_of(const leat_program_tensor *t, int64_t rows)
     return ((size_t)(t->n * rows) * leat_prim_type_bytes(t->type) + 63) / 64 * 64;
 }
 
+/* The tensor whose memory the op's first result may take; -1: none. */
+static int32_t given_up(const leat_program *p, const leat_prim_op *op)
+{
+    if (op->prim == LEAT_PRIM_CONV_GRAD_DATA) /* it still reads in[0] while it writes */
+        return op->in[1] != op->in[0] ? op->in[1] : -1;
+    return in_place(p, op->prim) ? op->in[0] : -1;
+}
+
 /* Pieces of all tensors; of[t] is tensor t's. */
 static int32_t find_pieces(const leat_program *p, int64_t rows, piece *pieces, int32_t *of)
 {
@@ -55,13 +63,13 @@ static int32_t find_pieces(const leat_program *p, int64_t rows, piece *pieces, i
     for (int32_t i = 0; i < p->n_ops; i++)
         for (int k = 0; k < LEAT_PRIM_MAX_OUT; k++) {
             const leat_prim_op *op = &p->ops[i];
-            const int32_t t = op->out[k], from = op->in[0];
+            const int32_t t = op->out[k], from = given_up(p, op);
             if (t < 0 || of[t] >= 0)
                 continue;
             const leat_program_tensor *to = &p->tensors[t];
             const size_t bytes = bytes_of(to, rows);
-            if (k == 0 && in_place(p, op->prim) && from >= 0 && of[from] >= 0 &&
-                p->tensors[from].last == i && pieces[of[from]].bytes == bytes) {
+            if (k == 0 && from >= 0 && of[from] >= 0 && p->tensors[from].last == i &&
+                pieces[of[from]].bytes == bytes) {
                 of[t] = of[from];
                 pieces[of[t]].last = to->last;
             } else {

@@ -42,9 +42,8 @@ static void two_references_agree(void **state)
     (void)state;
     if (gpu_bench_prims(&run) != GPU_PASSED)
         fail_msg("%s", run.text);
-    assert_int_equal(run.n_figures, 33);
-    assert_int_equal(n_missing,
-                     6); /* the plain filling has no masks, and no gradient that uses one */
+    assert_int_equal(run.n_figures, 36);
+    assert_int_equal(n_missing, 0);
 }
 
 int main(void)

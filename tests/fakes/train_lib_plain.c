@@ -138,6 +138,8 @@ static void norm_channel(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a,
         const float added = s->add ? leat_train_get(a->add, type_of(s), p * n + c) : 0;
         const float y = (x - a->mean[c]) * a->inverse[c] * a->scale[c] + a->shift[c] + added;
         leat_train_put(a->y, type_of(s), p * n + c, s->relu && y < 0 ? 0 : y);
+        if (s->mask)
+            ((uint8_t *)a->mask)[p * n + c] = y > 0;
     }
 }
 
@@ -150,8 +152,12 @@ static void norm_grad_channel(const leat_gpu_lib_spec *s, const leat_gpu_lib_arg
             const float x = leat_train_get(a->x, type_of(s), p * n + c);
             const float z = (x - a->mean[c]) * a->inverse[c];
             float dy = leat_train_get(a->dy, type_of(s), p * n + c);
-            if (s->relu && !(z * a->scale[c] + a->shift[c] > 0))
+            if (s->add && s->relu) {
+                dy = ((const uint8_t *)a->mask)[p * n + c] ? dy : 0;
+                leat_train_put(a->dadd, type_of(s), p * n + c, dy);
+            } else if (s->relu && !(z * a->scale[c] + a->shift[c] > 0)) {
                 dy = 0;
+            }
             if (pass == 0) {
                 sum += (double)dy;
                 dot += (double)dy * (double)z;
@@ -216,6 +222,8 @@ static void work(void *arg)
         (conv ? all_windows : dense)(s, a, to_y, sums);
         put_y(s, a, sums, c.y);
     } else if (s->kind == LEAT_GPU_LIB_CONV_GRAD_DATA || s->kind == LEAT_GPU_LIB_DENSE_GRAD_DATA) {
+        for (int64_t i = 0; s->add && i < c.x; i++)
+            sums[i] = (double)leat_train_get(a->dx, type_of(s), i);
         (conv ? all_windows : dense)(s, a, to_dx, sums);
         put_all(a->dx, type_of(s), sums, c.x);
     } else if (s->kind < LEAT_GPU_LIB_NORM) {
@@ -238,7 +246,7 @@ typedef struct piece {
     bool written;
 } piece;
 
-enum { PIECES = 10 };
+enum { PIECES = 12 };
 
 static int list_norm(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a, int64_t bytes,
                      piece to[PIECES])
@@ -252,8 +260,12 @@ static int list_norm(const leat_gpu_lib_spec *s, const leat_gpu_lib_args *a, int
     to[n++] = (piece){ "mean", a->mean, vector, forward };
     to[n++] = (piece){ "inverse", a->inverse, vector, forward };
     to[n++] = forward ? (piece){ "y", a->y, bytes, true } : (piece){ "dx", a->dx, bytes, true };
-    if (s->add)
+    if (s->add && forward)
         to[n++] = (piece){ "add", a->add, bytes, false };
+    if (s->add && !forward)
+        to[n++] = (piece){ "dadd", a->dadd, bytes, true };
+    if (s->mask || (s->add && !forward))
+        to[n++] = (piece){ "mask", a->mask, s->rows * s->in[0] * s->in[1] * s->in[2], forward };
     if (!forward) {
         to[n++] = (piece){ "dy", a->dy, bytes, false };
         to[n++] = (piece){ "dscale", a->dscale, vector, true };
@@ -361,9 +373,8 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
 {
     (void)stream;
     *out = NULL;
-    /* As cuDNN does, so that tests see both ways. Masks are not here. */
-    const bool sum = spec->kind == LEAT_GPU_LIB_NORM && spec->relu && !spec->mask;
-    if (spec->kind >= LEAT_GPU_LIB_NORM && ((spec->add && !sum) || spec->in[2] % 8)) {
+    /* As cuDNN does, so that tests see both ways. */
+    if (spec->kind >= LEAT_GPU_LIB_NORM && ((spec->add && !spec->relu) || spec->in[2] % 8)) {
         snprintf(err->message, sizeof err->message, "%lld channels are no multiple of 8",
                  (long long)spec->in[2]);
         return err->code = LEAT_E_UNSUPPORTED;
@@ -373,6 +384,8 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
     one->spec = *spec;
     lib->n_ops++;
     *bytes = (leat_gpu_lib_op_bytes){ .workspace = WORKSPACE };
+    if (spec->mask || (spec->kind == LEAT_GPU_LIB_NORM_GRAD && spec->add))
+        bytes->mask = (size_t)(spec->rows * spec->in[0] * spec->in[1] * spec->in[2]);
     *out = one;
     return LEAT_OK;
 }

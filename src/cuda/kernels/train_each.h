@@ -92,7 +92,16 @@ LEAT_HOST_DEVICE void leat_train_ingest_each(const leat_train_ingest_args *a, in
 
 /* --- elements ---------------------------------------------------------------------------------- */
 
-enum { LEAT_EACH_COPY, LEAT_EACH_ACT, LEAT_EACH_ACT_GRAD, LEAT_EACH_SUM, LEAT_EACH_SCALE };
+/* MASK: bytes, 1 where in[0] is positive. MASK_GRAD: in[0] where the byte of in[2] is 1, else 0. */
+enum {
+    LEAT_EACH_COPY,
+    LEAT_EACH_ACT,
+    LEAT_EACH_ACT_GRAD,
+    LEAT_EACH_SUM,
+    LEAT_EACH_SCALE,
+    LEAT_EACH_MASK,
+    LEAT_EACH_MASK_GRAD
+};
 
 LEAT_HOST_DEVICE float leat_train_one(const leat_train_args *a, float x, float y)
 {
@@ -119,6 +128,14 @@ LEAT_HOST_DEVICE void leat_train_each_eight(const leat_train_args *a, int64_t i)
     leat_train_load(a->in[0], a->in_type, at, n, x);
     if (a->in[1])
         leat_train_load(a->in[1], a->in_type, at, n, y);
+    if (a->mode == LEAT_EACH_MASK) {
+        for (int32_t k = 0; k < n; k++)
+            ((uint8_t *)a->out[0])[at + k] = x[k] > 0;
+        return;
+    }
+    if (a->mode == LEAT_EACH_MASK_GRAD)
+        for (int32_t k = 0; k < n; k++)
+            x[k] = ((const uint8_t *)a->in[2])[at + k] ? x[k] : 0.0f;
     /* What residual networks do most is written out, so that no value asks what to do. */
     if (a->mode == LEAT_EACH_SUM && a->act == LEAT_ACT_NONE)
         for (int k = 0; k < LEAT_EIGHT; k++)
