@@ -11,7 +11,7 @@
 #include "gpu.h"
 #include "gpu_libs.h"
 
-enum { MEASURED = 15, TIMED_RUNS = 10, TIMINGS = 3, RANDOM_BYTES = 1 << 20 };
+enum { MEASURED = 9, TIMED_RUNS = 10, TIMINGS = 3, RANDOM_BYTES = 1 << 20 };
 
 struct leat_gpu_lib {
     const leat_gpu_libs *libs;
@@ -235,9 +235,9 @@ static int record_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_a
     return rc;
 }
 
-/* The shortest of a few timings. */
-static int time_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_args *args, float *ms,
-                     leat_error *err)
+/* The shortest of a few timings; one that is far above `least`, the best so far, is not repeated. */
+static int time_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_args *args,
+                     float least, float *ms, leat_error *err)
 {
     cudaGraphExec_t exec = NULL;
     int rc = op_run(op, b->stream, args, err); /* loads what it needs */
@@ -255,7 +255,9 @@ static int time_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_arg
             rc = check(cudaEventSynchronize(b->to), "timing a plan", err);
         if (rc == LEAT_OK)
             rc = check(cudaEventElapsedTime(&now, b->from, b->to), "timing a plan", err);
-        *ms = i > 0 && now < *ms ? now : *ms;
+        *ms = now < *ms ? now : *ms;
+        if (*ms > 1.5f * least)
+            break;
     }
     if (exec)
         cudaGraphExecDestroy(exec);
@@ -263,7 +265,7 @@ static int time_runs(leat_gpu_lib_op *op, const bench *b, const leat_gpu_lib_arg
 }
 
 /* Milliseconds of some runs of the op as it stands; a plan that fails takes for ever. */
-static int time_op(leat_gpu_lib_op *op, const bench *b, float *ms, leat_error *err)
+static int time_op(leat_gpu_lib_op *op, const bench *b, float least, float *ms, leat_error *err)
 {
     leat_gpu_lib_args args;
     void *memory = NULL;
@@ -274,7 +276,7 @@ static int time_op(leat_gpu_lib_op *op, const bench *b, float *ms, leat_error *e
         return rc;
     leat_gpu_lib_lay_out(&op->spec, &b->bytes, memory, &args);
     rc = fill(memory, size, b->stream, err);
-    if (rc == LEAT_OK && time_runs(op, b, &args, ms, err) < 0)
+    if (rc == LEAT_OK && time_runs(op, b, &args, least, ms, err) < 0)
         *ms = 3e38f;
     if (rc == LEAT_OK)
         rc = check(cudaStreamSynchronize(b->stream), "timing a plan", err);
@@ -334,14 +336,14 @@ static int fastest_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_cudnn_pla
                         leat_error *err)
 {
     bench b;
-    float least = 0, ms;
+    float least = 3e38f, ms;
     int best = 0, rc = open_bench(&b, stream, err);
     b.bytes.mask = mask_bytes(&op->spec);
     for (int i = 0; i < n && rc == LEAT_OK; i++) {
         op->plan = plans[i];
         b.bytes.workspace = leat_cudnn_plan_workspace(plans[i]);
-        rc = time_op(op, &b, &ms, err);
-        if (i == 0 || (rc == LEAT_OK && ms < least)) {
+        rc = time_op(op, &b, least, &ms, err);
+        if (rc == LEAT_OK && ms < least) {
             best = i;
             least = ms;
         }
@@ -401,12 +403,12 @@ static int fastest_way(leat_gpu_lib_op *op, cudaStream_t stream, const leat_cubl
                        int n, leat_error *err)
 {
     bench b;
-    float least = 0, ms;
+    float least = 3e38f, ms;
     int best = 0, rc = open_bench(&b, stream, err);
     for (int i = 0; i < n && rc == LEAT_OK; i++) {
         b.bytes.workspace = leat_cublaslt_take(op->matmul, &ways[i]);
-        rc = time_op(op, &b, &ms, err);
-        if (i == 0 || (rc == LEAT_OK && ms < least)) {
+        rc = time_op(op, &b, least, &ms, err);
+        if (rc == LEAT_OK && ms < least) {
             best = i;
             least = ms;
         }
