@@ -17,7 +17,8 @@ endif()
 message(STATUS "CUDA plugin: ${LEAT_HAVE_CUDA} (LEAT_CUDA=${LEAT_CUDA})")
 
 if(LEAT_HAVE_CUDA)
-    file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/*.c)
+    file(GLOB cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/cuda/*.c
+        ${CMAKE_SOURCE_DIR}/src/cuda/*/*.c)
     # The kernels become bytes in the plugin, so that no C++ is linked. No contraction of a * b + c,
     # so that kernels give the bytes that the plain C gives. Code for compute capability 8.0 and 9.0,
     # and PTX that a driver compiles for what comes later.

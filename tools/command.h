@@ -66,6 +66,7 @@ struct leat_command {
     X(plot)                                                                                        \
     X(compare)                                                                                     \
     X(doctor)                                                                                      \
+    X(watch)                                                                                       \
     X(whatif)                                                                                      \
     X(experiment)                                                                                  \
     X(report)                                                                                      \

@@ -27,6 +27,7 @@
 #include "leat/train.h"
 #include "leat/tune.h"
 #include "leat/verdict.h"
+#include "leat/watch.h"
 #include "leat/whatif.h"
 
 #endif

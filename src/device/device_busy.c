@@ -3,6 +3,7 @@
  * device_busy.c: sweeps once over intervals sorted by start. */
 #include "device_busy.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,22 +36,77 @@ int64_t leat_device_union_ns(const leat_device_record *record, uint32_t kinds, i
     return sum;
 }
 
-/* Returns the time of the host call that enqueued a span; 0: not recorded. A call starts before its
- * work, so the search goes backwards. */
-static int64_t call_of(const leat_device_record *record, size_t i)
+/* --- causes of gaps ----------------------------------------------------------------------------- */
+
+/* The host's side of a record: calls by their number, waits by their start. */
+typedef struct host_side {
+    leat_device_span *calls, *waits;
+    size_t n_calls, n_waits;
+    size_t past; /* waits that began before the gap that is looked at */
+} host_side;
+
+static int by_call(const void *a, const void *b)
 {
-    const uint32_t call = record->spans[i].call;
-    for (size_t k = i; call && k-- > 0;)
-        if (record->spans[k].kind == LEAT_SPAN_CALL && record->spans[k].call == call)
-            return record->spans[k].start_ns;
-    return 0;
+    const leat_device_span *const x = a, *const y = b;
+    return x->call != y->call ? (x->call > y->call) - (x->call < y->call)
+                              : leat_device_span_order(a, b);
 }
 
-/* Adds the gap [from, to) before span i to its causes. */
-static void add_gap(const leat_device_record *record, size_t i, int64_t from, int64_t to,
+static bool find_host_side(const leat_device_record *record, host_side *h)
+{
+    *h = (host_side){ .calls = malloc((record->n + 1) * sizeof *h->calls),
+                      .waits = malloc((record->n + 1) * sizeof *h->waits) };
+    if (!h->calls || !h->waits) {
+        free(h->calls);
+        free(h->waits);
+        return false;
+    }
+    for (size_t i = 0; i < record->n; i++)
+        if (record->spans[i].kind == LEAT_SPAN_CALL && record->spans[i].call)
+            h->calls[h->n_calls++] = record->spans[i];
+        else if (record->spans[i].kind == LEAT_SPAN_WAIT)
+            h->waits[h->n_waits++] = record->spans[i];
+    qsort(h->calls, h->n_calls, sizeof *h->calls, by_call);
+    return true;
+}
+
+/* Returns the time of the host call that enqueued a span, the last one before it; 0: not recorded. */
+static int64_t call_of(const host_side *h, const leat_device_span *span)
+{
+    size_t low = 0, high = h->n_calls;
+    while (low < high) { /* the first that comes after */
+        const size_t middle = low + (high - low) / 2;
+        const leat_device_span *const c = &h->calls[middle];
+        if (c->call < span->call || (c->call == span->call && c->start_ns <= span->start_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return span->call && low > 0 && h->calls[low - 1].call == span->call
+               ? h->calls[low - 1].start_ns
+               : 0;
+}
+
+/* Whether a wait of the host began before `from` and ended between there and `to`. Gaps come in order. */
+static bool waited(host_side *h, int64_t from, int64_t to)
+{
+    enum {
+        LOOK_BACK = 64,
+        CLOSE_NS = 2000
+    }; /* threads that may wait at a time; between two clocks */
+    while (h->past < h->n_waits && h->waits[h->past].start_ns < from)
+        h->past++;
+    for (size_t i = h->past; i-- > 0 && i + LOOK_BACK >= h->past;)
+        if (h->waits[i].end_ns >= from - CLOSE_NS && h->waits[i].end_ns <= to)
+            return true;
+    return false;
+}
+
+/* Adds the gap [from, to) before a span to its causes. */
+static void add_gap(host_side *h, const leat_device_span *span, int64_t from, int64_t to,
                     leat_device_shares *out)
 {
-    const int64_t call = call_of(record, i);
+    const int64_t call = call_of(h, span);
     const int64_t host = call ? clip(call, from, to) - from : 0;
     if (!call) {
         out->unknown_ns += to - from;
@@ -60,25 +116,36 @@ static void add_gap(const leat_device_record *record, size_t i, int64_t from, in
     out->launch_ns += to - from - host;
     out->longest_host_ns = host > out->longest_host_ns ? host : out->longest_host_ns;
     out->n_host += host > LONG_GAP_NS;
+    if (host > 0 && waited(h, from, from + host))
+        out->wait_ns += host;
+    else if (host <= LONG_GAP_NS)
+        out->short_ns += host;
 }
 
 leat_device_shares leat_device_shares_of(const leat_device_record *record, int64_t from_ns,
                                          int64_t to_ns)
 {
     const uint32_t all = LEAT_SPAN_BUSY | LEAT_SPAN_COPY;
-    leat_device_shares out = { .busy_ns =
-                                   leat_device_union_ns(record, LEAT_SPAN_BUSY, from_ns, to_ns) };
+    leat_device_shares out = { 0 };
+    host_side h;
     int64_t reached = from_ns;
+    if (!find_host_side(record, &h)) {
+        out.unknown_ns = to_ns - from_ns;
+        return out;
+    }
+    out.busy_ns = leat_device_union_ns(record, LEAT_SPAN_BUSY, from_ns, to_ns);
     out.exposed_copy_ns = leat_device_union_ns(record, all, from_ns, to_ns) - out.busy_ns;
     for (size_t i = 0; i < record->n && reached < to_ns; i++) {
         const leat_device_span *const span = &record->spans[i];
         if (!(span->kind & all) || span->end_ns <= reached)
             continue;
         if (span->start_ns > reached)
-            add_gap(record, i, reached, clip(span->start_ns, reached, to_ns), &out);
+            add_gap(&h, span, reached, clip(span->start_ns, reached, to_ns), &out);
         reached = clip(span->end_ns, reached, to_ns);
     }
     out.unknown_ns += to_ns > reached ? to_ns - reached : 0;
+    free(h.calls);
+    free(h.waits);
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include "device_plugin.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 static struct {
     pthread_once_t once;
     const leat_device_table *table; /* NULL: not loaded, see `reason` */
+    char path[4096];
     char reason[512];
 } plugin = { .once = PTHREAD_ONCE_INIT };
 
@@ -73,6 +75,20 @@ static void load(void)
             abi(), LEAT_CUDA_ABI);
     else
         plugin.table = table();
+    Dl_info info;
+    if (plugin.table && dladdr((void *)(uintptr_t)table, &info) && info.dli_fname)
+        snprintf(plugin.path, sizeof plugin.path, "%s", info.dli_fname);
+}
+
+int leat_device_plugin_path(char *path, size_t size, leat_error *err)
+{
+    pthread_once(&plugin.once, load);
+    char whole[PATH_MAX]; /* a watched program may change its folder */
+    if (!plugin.table || !realpath(plugin.path, whole) || strlen(whole) >= size)
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "%s",
+                         *plugin.reason ? plugin.reason : "the CUDA plugin's file is not known");
+    memcpy(path, whole, strlen(whole) + 1);
+    return LEAT_OK;
 }
 
 static int cuda_open(const char *spec, leat_device **out, leat_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * device_plugin.h: the interface between libleat and its CUDA plugin. The plugin is the file
- * LEAT_CUDA_PLUGIN; it exports only the two functions below. */
+ * LEAT_CUDA_PLUGIN; it exports the first two functions below, and the one that `leat watch` needs (watch_wire.h). */
 #ifndef LEAT_DEVICE_PLUGIN_H
 #define LEAT_DEVICE_PLUGIN_H
 
@@ -18,5 +18,8 @@
 LEAT_API int leat_cuda_abi(void);
 /* Returns the complete table of the plugin. Without a driver or GPU, its open and list report that. */
 LEAT_API const leat_device_table *leat_cuda_device_table(void);
+
+/* The plugin's file. Returns LEAT_OK, or LEAT_E_UNSUPPORTED: there is none, with the reason. */
+int leat_device_plugin_path(char *path, size_t size, leat_error *err);
 
 #endif

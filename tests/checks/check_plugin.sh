@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # check_plugin.sh: the CUDA plugin needs nothing but libc, so that it opens on a machine without CUDA,
-# and exports the two functions that libleat looks up.
+# and exports the two functions that libleat looks up and the one that a watched program calls.
 # Usage: check_plugin.sh LIBRARY
 set -eu
 needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -e '^libc\.so\.6$' \
@@ -13,7 +13,7 @@ if [ -n "$needed" ]; then
     echo "$1 needs more than libc:" $needed
     bad=1
 fi
-if [ "$exported" != "leat_cuda_abi leat_cuda_device_table " ]; then
+if [ "$exported" != "InitializeInjection leat_cuda_abi leat_cuda_device_table " ]; then
     echo "$1 exports: $exported"
     bad=1
 fi

@@ -16,6 +16,7 @@ typedef enum cupti_fake_kind {
     CUPTI_FAKE_INSIDE,
     CUPTI_FAKE_SET,
     CUPTI_FAKE_LAUNCH, /* a call of the host that launches a kernel */
+    CUPTI_FAKE_WAIT,   /* the host waits for the device */
     CUPTI_FAKE_OTHER_CALL
 } cupti_fake_kind;
 

@@ -361,6 +361,7 @@ static void studies(void **state)
     static leat_tune_result tune;
     static leat_whatif_result whatif;
     static leat_crossover_result crossover;
+    static leat_watch_result watch;
     const char *const devices[2] = { "cpu", NULL };
     const leat_sweep_options sweep = { 0 };
     leat_work *work = NULL;
@@ -378,6 +379,7 @@ static void studies(void **state)
     REFUSED(leat_tune_apply(NULL, NULL, &err));
     assert_null(leat_tune_option_at(SIZE_MAX));
     REFUSED(leat_whatif(NULL, NULL, &whatif, &err));
+    REFUSED(leat_watch(NULL, NULL, &watch, &err));
     REFUSED(leat_crossover(NULL, devices, NULL, &crossover, &err));
     REFUSED(leat_work_open(NULL, NULL, &work, &err));
     REFUSED(leat_work_run(NULL, &ns, &err));

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat watch: how busy any CUDA program keeps its GPU. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "formats/figure.h"
+#include "leat/watch.h"
+#include "print/json.h"
+#include "print/terminal.h"
+#include "setup.h"
+
+struct watch_options {
+    double every;
+    const char *json;
+    int32_t overhead, driver;
+};
+
+static const leat_option options[] = {
+    LEAT_OPTION_F64(struct watch_options, every, "0", 0, 1e6,
+                    "seconds between two lines while the program runs; 0: none"),
+    LEAT_OPTION_BOOL(
+        struct watch_options, overhead, "false",
+        "first run the program once without watching, and say how much longer it takes with it"),
+    LEAT_ROW_JSON(struct watch_options), LEAT_OPTION_END
+};
+
+enum { LINE = 400, MOST_LINES = 5 };
+
+/* --- JSON -------------------------------------------------------------------------------------- */
+
+static json_t *kernel_json(const leat_watch_kernel *k)
+{
+    json_t *const one = json_object();
+    leat_json_text(one, "name", k->name);
+    leat_json_int(one, "n", k->n);
+    leat_json_real(one, "seconds", k->seconds);
+    return one;
+}
+
+static json_t *process_json(const leat_watch_process *p)
+{
+    json_t *const one = json_object(), *const shares = json_object(), *const list = json_array();
+    leat_json_int(one, "pid", p->pid);
+    leat_json_text(one, "program", p->program);
+    leat_json_text(one, "trouble", p->trouble);
+    leat_json_int(one, "cupti", p->cupti);
+    leat_json_real(one, "seconds", p->seconds);
+    for (int i = 0; i < LEAT_N_SHARES; i++)
+        leat_json_real(shares, leat_verdict_share((leat_share)i)->word, p->shares[i]);
+    leat_json_add(one, "shares", shares);
+    leat_json_text(one, "verdict", p->verdict ? leat_verdict_about(p->verdict)->name : NULL);
+    leat_json_int(one, "kernels", p->kernels);
+    leat_json_int(one, "copies", p->copies);
+    leat_json_int(one, "launches", p->launches);
+    leat_json_real(one, "copied_bytes", p->copied_bytes);
+    leat_json_real(one, "kernel_us", p->kernel_us);
+    leat_json_real(one, "launch_us", p->launch_us);
+    leat_json_int(one, "lost", p->lost);
+    for (int32_t i = 0; i < p->n_largest; i++)
+        json_array_append_new(list, kernel_json(&p->largest[i]));
+    leat_json_add(one, "largest", list);
+    return one;
+}
+
+/* alone_s: without watching; NAN: not measured. */
+static json_t *result_json(const leat_watch_result *r, const leat_call *call, double alone_s)
+{
+    json_t *const json = leat_json_open("watch"), *const words = json_array(),
+                  *const list = json_array();
+    for (int i = 0; i < call->n_arguments; i++)
+        json_array_append_new(words, leat_json_string(call->arguments[i]));
+    for (int32_t i = 0; i < r->n_processes; i++)
+        json_array_append_new(list, process_json(&r->processes[i]));
+    leat_json_add(json, "program", words);
+    leat_json_int(json, "exit_code", r->exit_code);
+    leat_json_int(json, "signal", r->signal);
+    leat_json_real(json, "seconds", r->seconds);
+    leat_json_real(json, "seconds_alone", alone_s);
+    leat_json_real(json, "cpu_seconds", r->cpu_seconds);
+    leat_json_int(json, "more_processes", r->n_more);
+    leat_json_add(json, "processes", list);
+    return json;
+}
+
+/* --- text -------------------------------------------------------------------------------------- */
+
+static void say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The program has standard output, so what is said goes to standard error. */
+static void say(int indent, const char *format, ...)
+{
+    char text[1200];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    fprintf(stderr, "%*s", indent, "");
+    leat_terminal_wrap(stderr, text, indent, indent);
+}
+
+/* "busy 61.0 %; idle: host is late 30.2, launch 5.1, …", of what is not 0. */
+static void shares_text(const leat_watch_process *p, char *text, size_t size)
+{
+    size_t n = (size_t)snprintf(text, size, "busy %.1f %%", 100 * p->shares[LEAT_SHARE_BUSY]);
+    const char *between = "; idle: ";
+    for (int i = 0; i < LEAT_N_SHARES && n < size; i++) {
+        if (i == LEAT_SHARE_BUSY || p->shares[i] < 0.0005)
+            continue;
+        n += (size_t)snprintf(text + n, size - n, "%s%s %.1f", between,
+                              leat_verdict_share((leat_share)i)->name, 100 * p->shares[i]);
+        between = ", ";
+    }
+}
+
+static const char *advice(const leat_watch_process *p)
+{
+    switch (p->verdict) {
+    case LEAT_VERDICT_COMPUTE_BOUND:
+        return "compute-bound: the device works nearly all the time; only faster kernels help";
+    case LEAT_VERDICT_TRANSFER_BOUND:
+        return "transfer-bound: the device waits for copies that nothing overlaps: copy from "
+               "pinned "
+               "memory, in a stream of its own, one batch ahead";
+    case LEAT_VERDICT_LAUNCH_BOUND:
+        return "launch-bound: the host issues work all the time, and the device is done with it "
+               "sooner: use CUDA graphs (torch.compile with mode='reduce-overhead', jax.jit), or "
+               "larger batches";
+    case LEAT_VERDICT_SYNC_BOUND:
+        return "sync-bound: the host waits for a result, and only then issues the next work: read "
+               "losses and metrics less often (.item(), .cpu(), print), not in each step";
+    case LEAT_VERDICT_INCONCLUSIVE:
+        return p->shares[LEAT_SHARE_UNKNOWN] > 0.1
+                   ? "inconclusive: who launched the work is not known: try --driver"
+                   : "inconclusive: too little work was recorded to tell";
+    default:
+        return "the host is late: the device is done with its work, and the program does something "
+               "else before it issues more: input (data loader), logging, Python. `py-spy` or "
+               "`perf` "
+               "shows what; leat's own loader can be compared by `leat bench`";
+    }
+}
+
+static void print_process(const leat_watch_process *p)
+{
+    char shares[LINE];
+    fputc('\n', stderr);
+    if (*p->trouble) {
+        say(2, "%s (process %lld) used CUDA, but there are no records: %s",
+            leat_terminal_name(p->program), (long long)p->pid, p->trouble);
+        return;
+    }
+    if (!p->kernels && !p->copies) {
+        say(2, "%s (process %lld): nothing ran on the device", leat_terminal_name(p->program),
+            (long long)p->pid);
+        return;
+    }
+    shares_text(p, shares, sizeof shares);
+    say(2, "%s (process %lld): %.3g s from the first work on the device to the last: %s",
+        leat_terminal_name(p->program), (long long)p->pid, p->seconds, shares);
+    say(2, "%s", advice(p));
+    say(2,
+        "%s kernels/s, %.1f us in the median; %s launches/s by the host, %.1f us apart in the "
+        "median; %lld copies, %s",
+        leat_figure_rate((double)p->kernels / p->seconds).text, p->kernel_us,
+        leat_figure_rate((double)p->launches / p->seconds).text, p->launch_us, (long long)p->copies,
+        leat_figure_bytes(p->copied_bytes).text);
+    if (p->lost)
+        say(2, "%lld records were lost: the device was busier than that", (long long)p->lost);
+    for (int32_t i = 0; i < p->n_largest && i < MOST_LINES; i++)
+        fprintf(stderr, "  %5.1f %% of the time in %lld of %.48s\n",
+                100 * p->largest[i].seconds / p->seconds, (long long)p->largest[i].n,
+                leat_terminal_name(p->largest[i].name));
+}
+
+static void print_result(const leat_watch_result *r, double alone_s)
+{
+    fputc('\n', stderr);
+    if (r->signal)
+        say(0,
+            "leat watch: the program was ended by signal %d (%s) after %.3g s; records of its "
+            "last moments may be missing",
+            r->signal, strsignal(r->signal), r->seconds);
+    else
+        say(0, "leat watch: the program ran for %.3g s and kept %.1f CPU cores busy%s", r->seconds,
+            r->seconds > 0 ? r->cpu_seconds / r->seconds : 0,
+            r->exit_code ? "; it ended with an error" : "");
+    if (!r->n_processes)
+        say(2, "no CUDA was used");
+    for (int32_t i = 0; i < r->n_processes; i++)
+        print_process(&r->processes[i]);
+    if (r->n_more)
+        say(2, "%d more processes used CUDA", r->n_more);
+    if (isfinite(alone_s) && alone_s > 0)
+        say(0, "\nwatching took %+.1f %%: %.3g s without it, once each",
+            100 * (r->seconds / alone_s - 1), alone_s);
+}
+
+/* A line for each process. */
+static void show(void *user, const leat_watch_result *so_far)
+{
+    (void)user;
+    for (int32_t i = 0; i < so_far->n_processes; i++) {
+        const leat_watch_process *const p = &so_far->processes[i];
+        char shares[LINE];
+        if (p->seconds <= 0)
+            continue;
+        shares_text(p, shares, sizeof shares);
+        fprintf(stderr, "leat watch: %.0f s, %.20s: %s\n", so_far->seconds,
+                leat_terminal_name(p->program), shares);
+    }
+}
+
+static int watch(const leat_call *call, leat_watch_result *result, leat_error *err)
+{
+    const struct watch_options *o = call->options;
+    double alone_s = NAN;
+    int rc = leat_json_check(o->json, err);
+    if (rc == LEAT_OK && o->overhead) {
+        const leat_watch_options plain = { .unwatched = 1 };
+        rc = leat_watch(call->arguments, &plain, result, err);
+        alone_s = result->seconds;
+    }
+    const leat_watch_options how = { .every_s = o->every, .progress = show, .driver = o->driver };
+    if (rc == LEAT_OK)
+        rc = leat_watch(call->arguments, &how, result, err);
+    if (rc < 0)
+        return rc;
+    print_result(result, alone_s);
+    return leat_json_write(result_json(result, call, alone_s), o->json, err);
+}
+
+/* The program's exit code, as `time` has it. */
+static int run(const leat_call *call)
+{
+    leat_error err = { 0 };
+    leat_watch_result *const result = calloc(1, sizeof *result);
+    const int rc =
+        result ? watch(call, result, &err) : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    const int code = rc < 0 ? leat_command_fail("watch", &err)
+                            : (result->signal ? 128 + result->signal : result->exit_code);
+    free(result);
+    return code;
+}
+
+const leat_command leat_command_watch = {
+    .name = "watch",
+    .summary = "tell how busy any CUDA program keeps its GPU, and what the GPU waits for",
+    .arguments = "-- COMMAND...",
+    .text =
+        "Runs a program as it is, in any language or framework, and records what it and its "
+        "children "
+        "do on NVIDIA GPUs, through the library that CUDA's driver loads for profilers. At the end "
+        "it "
+        "prints on standard error how long the device was busy, by exact intervals, and where the "
+        "idle time went: copies that nothing overlapped; launches (the host issued work all the "
+        "time, "
+        "or the device waited after a launch); waits (the host waited for a result before it went "
+        "on); the host was late for another reason, such as input; or unknown. The exit code is "
+        "the "
+        "program's.\n\n"
+        "It needs CUPTI, which comes with the CUDA toolkit and with the packages of PyTorch and "
+        "JAX; "
+        "where it is not found, name its file in LEAT_CUPTI. Only one profiler can watch a process "
+        "at a "
+        "time.",
+    .example = "  leat watch -- python3 train.py --epochs 1\n"
+               "  leat watch --every 10 --json=watch.json -- python3 train.py\n"
+               "  leat watch --overhead -- ./my_cuda_program",
+    .n_min = 1,
+    .n_max = -1,
+    .options_size = sizeof(struct watch_options),
+    .options = options,
+    .run = run,
+};
