@@ -33,9 +33,9 @@ fi
 
 # What a machine with a GPU can check is there, and says why where it cannot be run.
 if [ -x bin/leat-gpu-check ]; then
-    LEAT_GPU_JSON=$tmp/gpu.json sh bin/gpu_check >"$tmp/gpu.txt"
+    sh bin/gpu_check --out "$tmp/gpu" >"$tmp/gpu.txt"
     grep -Eq '^[0-9]+ passed, 0 failed, [0-9]+ not run$' "$tmp/gpu.txt"
-    [ -s "$tmp/gpu.json" ]
+    [ -s "$tmp/gpu/tests.json" ]
 fi
 [ -f share/doc/leat/docs/config.md ] && [ -f share/doc/leat/examples/demo.yaml ]
 [ -f share/doc/leat/LICENSE ] && [ -d share/doc/leat/licences ]

@@ -65,66 +65,86 @@ has "$json" '"name": "host gap"'
 CUDA_FAKE_AT=2:lose run 0 --only order
 has "$out" '^order +not run .*illegal memory access'
 
+# A line that is killed at its limit keeps the figures that it had.
+CUDA_FAKE_AT=800:hang run 1 --only 'copy rates' --limit 2
+has "$out" '^copy rates .*no answer within 2 s; its figures until then are kept$'
+has "$json" '"pinned_4_kib"'
+
 # tools/dev/gpu_check: a little of everything, with compute-sanitizers that say this and that.
 mkdir "$tmp/bin" "$tmp/path"
 cp "$script" "$tmp/bin/gpu_check"
 printf '#!/bin/sh\nexec "%s" "$@" --effort 1 --only order\n' "$check" >"$tmp/bin/leat-gpu-check"
+printf '#!/bin/sh\necho "leat $*"\n' >"$tmp/bin/leat"
 : >"$tmp/libleat-cuda.so"
-chmod +x "$tmp/bin/leat-gpu-check"
+chmod +x "$tmp/bin/leat-gpu-check" "$tmp/bin/leat"
+res=$tmp/results
+# gpu CODE ARGUMENTS
+gpu() {
+    want=$1
+    shift
+    code=0
+    PATH=$tmp/path:$PATH sh "$tmp/bin/gpu_check" --out "$res" "$@" >"$out" 2>&1 || code=$?
+    if [ $code -ne "$want" ]; then
+        cat "$out"
+        echo "exit code $code, not $want: gpu_check $*"
+        exit 1
+    fi
+}
+
+gpu 0
+has "$out" '^1 passed, 0 failed, 0 not run$'
+has "$out" "^results: $res$"
+[ -s "$res/tests.json" ] && [ -d "$res/plans" ] && [ ! -e "$res/part" ] && ! grep -q memcheck "$out"
+# A line that fails is run once more, with the libraries' logs.
+CUDA_FAKE_AT=150:abort gpu 1
+has "$out" '^again: order: exit code 1, see '
+[ -s "$res/again-order.json" ]
+gpu 2 --what
+gpu 2 --seconds
+[ ! -f /dev/nvidia0 ] # the device's file is opened, never made
+
 sanitized() {
     printf '#!/bin/sh\nwhile [ ! -x "$1" ]; do shift; done\n%s\n' "$1" >"$tmp/path/compute-sanitizer"
     chmod +x "$tmp/path/compute-sanitizer"
-    code=0
-    PATH=$tmp/path:$PATH LEAT_GPU_JSON=$json sh "$tmp/bin/gpu_check" >"$out" 2>&1 || code=$?
-    has "$out" "^memcheck +$2"
-    has "$out" "^racecheck +$2"
-    has "$out" "^initcheck +$2"
-    has "$out" "^train_racecheck +$2"
-    has "$out" "^train_memcheck +$2"
-    if [ $code -ne "$3" ]; then
-        cat "$out"
-        echo "exit code $code, not $3"
-        exit 1
-    fi
+    gpu "$3" follow-up
+    for name in memcheck racecheck initcheck train_racecheck train_memcheck; do
+        has "$out" "^$name +$2"
+    done
+    has "$out" '^cifar10 +not run: --data names no folder$'
 }
 sanitized 'exec "$@"' 'passed$' 0
 sanitized '"$@"; echo "Error: Device not supported"; exit 1' 'not run: .*does not support' 0
 sanitized '"$@"; exit 9' 'failed: see ' 1
 sanitized 'LEAT_CUDA_PLUGIN=/nowhere "$@"' 'not run: order: not run: ' 0
 sanitized 'exit 0' 'failed: see ' 1
+[ -s "$res/follow-up.log" ] && [ ! -e "$res/part" ]
+has "$out" '^leat compare .*resnet50.yaml .*prefetch.batches=0,2 --device cuda:0'
+has "$out" '^prefetch +passed$'
 
-[ -s "$json" ] && [ -s "$json.log" ] && [ ! -e "$json.part" ]
-
-LEAT_GPU_ONLY=order LEAT_GPU_JSON=$tmp/one.json sh "$tmp/bin/gpu_check" >"$out" 2>&1
-has "$out" '^1 passed, 0 failed, 0 not run$'
-[ -s "$tmp/one.json" ] && [ ! -e "$tmp/one.json.log" ] && ! grep -q memcheck "$out"
-
-[ ! -f /dev/nvidia0 ] # the device's file is opened, never made
-
-# What has not begun when the time for all is over is not run, and is no failure.
-LEAT_GPU_ALL=4 sanitized 'exec sleep 60' 'not run: (it did not end within|the time for all is over)' 0
-has "$out" '^train_memcheck +not run: the time for all is over$'
-[ -s "$json" ]
+# What has not begun when the time for the call is over is not run, and is no failure.
+printf '#!/bin/sh\nsleep 60\n' >"$tmp/path/compute-sanitizer"
+gpu 0 follow-up --seconds 5
+has "$out" '^memcheck +not run: (it did not end within|the time for the call is over)'
+has "$out" '^train_memcheck +not run: the time for the call is over$'
 
 # With data: the recipe, and idle time with prefetch off and on.
+printf '#!/bin/sh\nwhile [ ! -x "$1" ]; do shift; done\nexec "$@"\n' >"$tmp/path/compute-sanitizer"
 trained() {
-    printf '#!/bin/sh\necho "leat $*"\n%s\n' "$1" >"$tmp/bin/leat"
-    chmod +x "$tmp/bin/leat"
-    mkdir -p "$tmp/share/doc/leat/examples"
-    code=0
-    LEAT_GPU_DATA=$tmp LEAT_GPU_TOTAL=20 LEAT_GPU_JSON=$json sh "$tmp/bin/gpu_check" >"$out" 2>&1 || code=$?
+    printf '#!/bin/sh\necho "leat $*"\ncase "$*" in *cifar10*) %s ;; esac\n' "$1" >"$tmp/bin/leat"
+    gpu "$3" follow-up --data "$tmp"
     has "$out" "^cifar10 +$2"
     has "$out" "^cifar10_idle +$2"
-    if [ $code -ne "$3" ]; then
-        cat "$out"
-        echo "exit code $code, not $3"
-        exit 1
-    fi
 }
-printf '#!/bin/sh\nwhile [ ! -x "$1" ]; do shift; done\nexec "$@"\n' >"$tmp/path/compute-sanitizer"
-PATH=$tmp/path:$PATH
 trained 'exit 0' 'passed$' 0
 has "$out" '^leat train .*/cifar10-fast.yaml --device cuda:0 --json='
 has "$out" '^leat compare .*prefetch.batches=0,2 --rounds 2 --device cuda:0'
 has "$out" '^cifar10 +[0-9.]+ s, start of the process'
 trained 'exit 3' 'failed with exit code 3: see ' 1
+
+# PyTorch, where there is one: each arm, then a training under leat watch.
+printf '#!/bin/sh\n[ "$1" = - ] || echo "python $*"\n' >"$tmp/path/python3"
+chmod +x "$tmp/path/python3"
+gpu 0 torch
+has "$out" '^python .*gpu_torch.py .*/torch.json [0-9]+$'
+has "$out" '^leat watch --json=.*/watch.json -- python3 .*gpu_watch_torch.py$'
+has "$out" '^torch_profiled +passed$'

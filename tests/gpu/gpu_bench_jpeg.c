@@ -109,18 +109,18 @@ typedef struct arm {
     "]}\n"
 
 static const arm arms[] = {
+    /* what says most comes first */
     { "cpu_decode",
       "  - map: [decode_jpeg, " CROP "]\n  - map: {device: gpu, ops: [" NORMALIZE "]}\n", false },
     { "all_on_cpu", "  - map: {device: cpu, ops: [decode_jpeg, " CROP ", " NORMALIZE "]}\n",
       false },
-    { "share_25", SHARE("0.25"), false },
-    { "share_50", SHARE("0.5"), false },
-    { "share_75", SHARE("0.75"), false },
     { "nvjpeg", SHARE("1"), false },
+    { "share_50", SHARE("0.5"), false },
+    { "share_25", SHARE("0.25"), false },
+    { "share_75", SHARE("0.75"), false },
     { "nvjpeg_whole", SHARE("1"), true },
 };
-enum { CPU_DECODE, ALL_ON_CPU, SHARE_25, SHARE_50, SHARE_75, NVJPEG, WHOLE, N_ARMS };
-enum { ROUNDS = 2 };
+enum { CPU_DECODE, ALL_ON_CPU, NVJPEG, SHARE_50, SHARE_25, SHARE_75, WHOLE, N_ARMS };
 
 /* Switches off that only parts of pictures are decoded. */
 static int measure_arm(gpu_run *run, const char *path, const arm *a, rate *out, leat_error *err)
@@ -133,20 +133,6 @@ static int measure_arm(gpu_run *run, const char *path, const arm *a, rate *out, 
     return rc;
 }
 
-/* All arms, alternating: the faster of the rounds counts. *n: arms that could be run. */
-static int measure_all(gpu_run *run, const char *path, rate best[N_ARMS], leat_error *err)
-{
-    int rc = LEAT_OK;
-    for (int i = 0; i < ROUNDS && rc >= 0; i++)
-        for (int k = 0; k < N_ARMS && rc >= 0; k++) {
-            rate now;
-            rc = measure_arm(run, path, &arms[k], &now, err);
-            if (rc >= 0 && now.images_s > best[k].images_s)
-                best[k] = now;
-        }
-    return rc;
-}
-
 static void keep(gpu_run *run, const char *name, const rate *r)
 {
     char text[48];
@@ -154,6 +140,17 @@ static void keep(gpu_run *run, const char *name, const rate *r)
     gpu_keep(run, text, r->images_s, "images/s");
     snprintf(text, sizeof text, "%s_cpu_threads", name);
     gpu_keep(run, text, r->threads, "threads");
+    gpu_note("%-12s %9.0f images/s, %.1f CPU threads", name, r->images_s, r->threads);
+}
+
+/* Each arm is kept as it is measured. */
+static int measure_all(gpu_run *run, const char *path, rate rates[N_ARMS], leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (int k = 0; k < N_ARMS && rc >= 0; k++)
+        if ((rc = measure_arm(run, path, &arms[k], &rates[k], err)) >= 0)
+            keep(run, arms[k].name, &rates[k]);
+    return rc;
 }
 
 gpu_verdict gpu_bench_jpeg(gpu_run *run)
@@ -177,9 +174,6 @@ gpu_verdict gpu_bench_jpeg(gpu_run *run)
     if (rc >= 0)
         rc = measure_all(run, path, rates, &err);
     gpu_jpegs_remove(path);
-    for (int k = 0; k < N_ARMS; k++)
-        if (rates[k].images_s > 0)
-            keep(run, arms[k].name, &rates[k]);
     if (rc < 0)
         return gpu_say(run, rc == LEAT_E_UNSUPPORTED ? GPU_NOT_RUN : GPU_FAILED,
                        "decoded on the CPU: %.0f images/s with %.1f threads; %.250s",

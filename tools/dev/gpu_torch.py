@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """gpu_torch.py: the models of leat-gpu-check's training benchmarks in PyTorch, on the same GPU: eager, compiled and
 as a CUDA graph; the batch is on the GPU already. gpu_check runs it. Writes FILE anew after each line, so that a run
-that is cut short keeps what it measured. Usage: gpu_torch.py FILE"""
+that is cut short keeps what it measured; begins no line after SECONDS. Usage: gpu_torch.py FILE [SECONDS]"""
 import json
 import sys
 import time
@@ -120,15 +120,19 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("PyTorch sees no GPU")
     lines = []
-    plan = []
-    for mode in ("eager", "graph", "compile"):
-        plan.append(("r224_bf16", lambda: resnet50(1000), (256, 3, 224, 224), 1000, "bf16", mode))
-        for precision in ("fp32", "bf16"):
-            plan.append(("r32_" + precision, lambda: resnet50(10), (128, 3, 32, 32), 10, precision,
-                         mode))
-        plan.append(("mlp", mlp, (10, 100), 10, "fp32", mode))
-        plan.append(("cifar_bf16", cifar, (128, 3, 32, 32), 10, "bf16", mode))
+    r224 = lambda mode: ("r224_bf16", lambda: resnet50(1000), (256, 3, 224, 224), 1000, "bf16", mode)
+    r32 = lambda precision, mode: ("r32_" + precision, lambda: resnet50(10), (128, 3, 32, 32), 10, precision, mode)
+    small = lambda mode: ("mlp", mlp, (10, 100), 10, "fp32", mode)
+    # What says most comes first: compiling takes a minute for each of the large ones.
+    plan = [r224("eager"), r224("compile"), r224("graph"), small("eager"), small("graph"), r32("bf16", "graph"),
+            r32("bf16", "compile"), r32("bf16", "eager"), r32("fp32", "graph"), r32("tf32", "graph"),
+            ("cifar_bf16", cifar, (128, 3, 32, 32), 10, "bf16", "graph"), small("compile"), r32("fp32", "eager"),
+            r32("fp32", "compile"), ("cifar_bf16", cifar, (128, 3, 32, 32), 10, "bf16", "compile")]
+    until = time.time() + (float(sys.argv[2]) if len(sys.argv) > 2 else 1e9)
     for name, make, shape, classes, precision, mode in plan:
+        if time.time() > until:
+            print("torch %-10s %-8s not run: the time is over" % (name, mode))
+            continue
         line = {"name": name, "mode": mode, "torch": torch.__version__}
         try:
             line.update(measure(make, shape, classes, precision, mode))
