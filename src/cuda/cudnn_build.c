@@ -8,12 +8,13 @@
 
 void leat_cudnn_failed(leat_cudnn_build *b, int status, const char *what)
 {
-    char text[200] = "";
+    char text[800] = "";
     if (b->status)
         return;
     b->status = status ? status : -1;
     b->api->cudnnGetLastErrorString(text, sizeof text);
-    text[strcspn(text, "\n")] = 0;
+    for (char *end; (end = strchr(text, '\n')) != NULL;) /* one line of several */
+        *end = end[1] ? ' ' : 0;
     snprintf(b->what, sizeof b->what, "%s: %d %s", what, status,
              *text ? text : b->api->cudnnGetErrorString(status));
 }

@@ -52,7 +52,7 @@ typedef struct leat_cudnn_build {
     int n_ids;
     int64_t n_inside;
     int status;     /* of the first failure; 0: none */
-    char what[256]; /* that failure */
+    char what[900]; /* that failure, with all that the library says of it */
 } leat_cudnn_build;
 
 /* Returns an empty descriptor, or NULL after a failure. */

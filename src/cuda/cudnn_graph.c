@@ -48,7 +48,7 @@ typedef struct search {
     leat_cudnn_plan **out;
     int n_refused;  /* configs that the spec's arithmetic excludes */
     bool no_driver; /* nothing that is compiled can be loaded */
-    char trouble[256];
+    char trouble[900];
 } search;
 
 /* --- devices without a GPU --------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ typedef struct leat_gpu {
     cudaEvent_t spare[2];
     int64_t renew_ns;  /* when the next anchor is due */
     int64_t narrow_ns; /* largest width of a good anchor */
-    char trouble[256]; /* last failure, for leat_device_table.explain */
+    char trouble[700]; /* last failure, for leat_device_table.explain */
 } leat_gpu;
 
 typedef struct leat_gpu_stream {

@@ -125,6 +125,7 @@ struct leat_net {
     uint64_t uses;
     leat_net_issued issued; /* since the last step */
     bool packs_stale, no_graphs;
+    bool waits; /* LEAT_GPU_SYNC: for each call, so that what fails is named */
     int64_t updates;
     int32_t loss, optimizer; /* the device's numbers for them */
     bool lib_norm;           /* a plan has a batch_norm of the libraries, which know no masks */
@@ -186,6 +187,7 @@ int leat_net_put(leat_net *net, void *to, const void *from, size_t bytes, const 
                  leat_error *err);
 int leat_net_open_all(leat_net *net, leat_error *err);
 void leat_net_close(leat_net *net);
+const char *leat_net_kernel_name(leat_net_kernel kernel);
 /* The pack of a parameter, NULL: it has none. */
 const leat_train_pack *leat_net_pack_of(const leat_net *net, int32_t param);
 /* The arena of a slot, made at its first use. */

@@ -16,29 +16,57 @@ static void add_issued(leat_net *net, int64_t kernels)
     net->issued.kernels += kernels;
 }
 
-int leat_net_run(leat_net *net, const leat_net_call *call, cudaStream_t stream, leat_error *err)
+/* "0.conv2d: conv 3x3 … bf16" or "0.conv2d: kernel leat_train_each". */
+static void call_text(const leat_net *net, const leat_net_call *c, char *text, size_t size)
 {
-    const leat_net_call *const c = call;
-    if (c->op) {
-        leat_gpu_lib_args args = c->lib;
-        args.workspace = net->workspace;
-        add_issued(net, 1);
-        return leat_gpu_lib_functions.op_run(c->op, stream, &args, err);
-    }
-    if (c->blocks[0] == 0)
-        return LEAT_OK;
+    char op[256];
+    if (c->op)
+        leat_gpu_lib_functions.op_text(c->op, op, sizeof op);
+    else
+        snprintf(op, sizeof op, "kernel %s", leat_net_kernel_name(c->kernel));
+    snprintf(text, size, "%s: %s", name_of(net, c), op);
+}
+
+static int run_op(leat_net *net, const leat_net_call *c, cudaStream_t stream, leat_error *err)
+{
+    leat_gpu_lib_args args = c->lib;
+    char what[400];
+    args.workspace = net->workspace;
+    const int rc = leat_gpu_lib_functions.op_run(c->op, stream, &args, err);
+    if (rc == LEAT_OK || !err)
+        return rc;
+    const leat_error inner = *err;
+    call_text(net, c, what, sizeof what);
+    return leat_gpu_fail(err, rc, "%.330s: %.660s", what, inner.message);
+}
+
+static int run_kernel(leat_net *net, const leat_net_call *c, cudaStream_t stream, leat_error *err)
+{
     void *all[] = { c->kernel == LEAT_NET_norm_running ? (void *)c->args.running
                                                        : (void *)(uintptr_t)&c->args };
     const void *function;
+    char what[400];
     memcpy(&function, &net->kernels[c->kernel], sizeof function);
     const dim3 grid = { c->blocks[0], c->blocks[1], 1 }, block = { LEAT_TRAIN_THREADS, 1, 1 };
     const cudaError_t rc = cudaLaunchKernel(function, grid, block, all, 0, stream);
-    add_issued(net, 1);
     if (rc == cudaSuccess)
         return LEAT_OK;
-    char what[120];
-    snprintf(what, sizeof what, "%s: launching a kernel", name_of(net, c));
+    call_text(net, c, what, sizeof what);
     return leat_gpu_check(net->gpu, rc, what, err);
+}
+
+int leat_net_run(leat_net *net, const leat_net_call *c, cudaStream_t stream, leat_error *err)
+{
+    char what[420];
+    if (!c->op && c->blocks[0] == 0)
+        return LEAT_OK;
+    int rc = c->op ? run_op(net, c, stream, err) : run_kernel(net, c, stream, err);
+    add_issued(net, 1);
+    if (rc < 0 || !net->waits)
+        return rc;
+    const cudaError_t done = cudaStreamSynchronize(stream);
+    call_text(net, c, what, sizeof what);
+    return leat_gpu_check(net->gpu, done, what, err);
 }
 
 /* Calls [from, to) of a list. */

@@ -272,21 +272,27 @@ static int open_class_weights(leat_net *net, leat_error *err)
                                  "copying class weights", err);
 }
 
-static int find_kernels(leat_net *net, leat_error *err)
+const char *leat_net_kernel_name(leat_net_kernel kernel)
 {
     static const char *const names[] = {
 #define LEAT_TRAIN_KERNEL(name, type, call)           "leat_train_" #name,
 #define LEAT_TRAIN_BLOCKS(name, type, n_phases, call) "leat_train_" #name,
 #include "kernels/train_list.h"
     };
+    return names[kernel];
+}
+
+static int find_kernels(leat_net *net, leat_error *err)
+{
     int rc = leat_gpu_check(
         net->gpu, cudaLibraryLoadData(&net->library, leat_fatbin, NULL, NULL, 0, NULL, NULL, 0),
         "loading kernels", err);
     for (int i = 0; i < LEAT_N_NET_KERNELS && rc == LEAT_OK; i++) {
+        const char *const name = leat_net_kernel_name((leat_net_kernel)i);
         char what[80];
-        snprintf(what, sizeof what, "finding kernel %s", names[i]);
-        rc = leat_gpu_check(
-            net->gpu, cudaLibraryGetKernel(&net->kernels[i], net->library, names[i]), what, err);
+        snprintf(what, sizeof what, "finding kernel %s", name);
+        rc = leat_gpu_check(net->gpu, cudaLibraryGetKernel(&net->kernels[i], net->library, name),
+                            what, err);
     }
     return rc;
 }
@@ -358,7 +364,9 @@ int leat_net_open_all(leat_net *net, leat_error *err)
         (rc = leat_net_update_open(net, err)) < 0)
         return rc;
     net->packs_stale = true;
-    net->no_graphs = net->model->graph == LEAT_GRAPH_FALSE;
+    const char *const waits = getenv("LEAT_GPU_SYNC");
+    net->waits = waits && !strcmp(waits, "1");
+    net->no_graphs = net->model->graph == LEAT_GRAPH_FALSE || net->waits;
     return open_plans(net, err);
 }
 

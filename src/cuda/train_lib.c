@@ -511,6 +511,11 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
     return LEAT_OK;
 }
 
+static void op_text(const leat_gpu_lib_op *op, char *text, size_t size)
+{
+    leat_gpu_lib_spec_text(&op->spec, text, size);
+}
+
 const leat_gpu_lib_table leat_gpu_lib_functions = {
     .name = "cuDNN and cuBLASLt",
     .open = lib_open,
@@ -519,4 +524,5 @@ const leat_gpu_lib_table leat_gpu_lib_functions = {
     .op_open = op_open,
     .op_run = op_run,
     .op_close = op_close,
+    .op_text = op_text,
 };

@@ -123,6 +123,8 @@ typedef struct leat_gpu_lib_table {
     int (*op_run)(leat_gpu_lib_op *op, cudaStream_t stream, const leat_gpu_lib_args *args,
                   leat_error *err);
     void (*op_close)(leat_gpu_lib_op **op); /* after its work is done and its graphs are closed */
+    void (*op_text)(const leat_gpu_lib_op *op, char *text,
+                    size_t size); /* leat_gpu_lib_spec_text() */
 } leat_gpu_lib_table;
 
 /* The table of this plugin: defined once, in train_lib.c or, for tests, in train_lib_plain.c. */

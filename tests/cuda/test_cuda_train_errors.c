@@ -188,6 +188,44 @@ static void or_where_layers_are_on_the_cpu(void **state)
         "loss: softmax_cross_entropy, optimizer: adam}");
 }
 
+/* A fault of the device shows at the next wait: with one after each call, it names who caused it. */
+static void the_call_at_fault_is_named(void **state)
+{
+    static const char text[] = "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3, "
+                               "name: first}}, {tanh: {name: "
+                               "second}}, flatten, {dense: {units: 4, name: third}}], loss: "
+                               "softmax_cross_entropy, optimizer: sgd}";
+    static const char *const wanted[] = {
+        "first: conv 3x3 ",     "first: conv_grad_weights 3x3 ",  "second: kernel leat_train_each",
+        "third: dense of 4 x ", "step: kernel leat_train_ingest", "step: kernel leat_train_update"
+    };
+    enum { WANTED = sizeof wanted / sizeof *wanted };
+    const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ 5, 5, 2 }, 4);
+    bool seen[WANTED] = { false };
+    leat_error err;
+    (void)state;
+    setenv("LEAT_GPU_SYNC", "1", 1);
+    fake->reset(9);
+    check(try_steps(&feed, text, &err), &err);
+    assert_int_equal(fake->graphs(), 0);
+    const int64_t calls = (int64_t)fake->calls();
+    for (int64_t n = 0; n < calls; n++) {
+        fake->reset((uint64_t)n);
+        fake->fail_at(n, 719);
+        err.message[0] = 0;
+        if (try_steps(&feed, text, &err) == LEAT_OK)
+            continue;
+        for (int i = 0; i < WANTED; i++)
+            seen[i] |= strncmp(err.message, wanted[i], strlen(wanted[i])) == 0 &&
+                       strstr(err.message, "planted failure");
+    }
+    unsetenv("LEAT_GPU_SYNC");
+    fake->reset(9);
+    for (int i = 0; i < WANTED; i++)
+        if (!seen[i])
+            fail_msg("no failure was said to be of '%s'", wanted[i]);
+}
+
 int main(void)
 {
     fake = open_fake();
@@ -197,6 +235,7 @@ int main(void)
         cmocka_unit_test(options_reach_the_libraries),
         cmocka_unit_test(what_cannot_be_is_refused_at_open),
         cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(the_call_at_fault_is_named),
         cmocka_unit_test(or_where_layers_are_on_the_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

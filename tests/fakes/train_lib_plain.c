@@ -429,6 +429,11 @@ static void op_close(leat_gpu_lib_op **out)
     free(one);
 }
 
+static void op_text(const leat_gpu_lib_op *one, char *text, size_t size)
+{
+    leat_gpu_lib_spec_text(&one->spec, text, size);
+}
+
 const leat_gpu_lib_table leat_gpu_lib_functions = {
     .name = "plain C",
     .open = lib_open,
@@ -437,4 +442,5 @@ const leat_gpu_lib_table leat_gpu_lib_functions = {
     .op_open = op_open,
     .op_run = op_run,
     .op_close = op_close,
+    .op_text = op_text,
 };

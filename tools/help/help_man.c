@@ -116,6 +116,9 @@ void leat_help_man(FILE *out)
     fputs(".TP\n.B LEAT_CUDA_LIBS\n", out);
     print_roff(
         out, "folders of cuDNN, cuBLASLt and NVRTC, separated by colons; no others are searched.");
+    fputs(".TP\n.B LEAT_GPU_SYNC\n", out);
+    print_roff(out, "1: training on a GPU waits after each call, without CUDA graphs, so that an "
+                    "error names the layer and the kernel or the library's op that caused it.");
     fputs(".TP\n.B LEAT_NVJPEG_REGIONS\n", out);
     print_roff(out, "off: nvJPEG decodes whole pictures even if a crop needs only a part.");
 }
