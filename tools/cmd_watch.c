@@ -10,6 +10,7 @@
 #include "formats/figure.h"
 #include "leat/watch.h"
 #include "print/json.h"
+#include "print/speed.h"
 #include "print/terminal.h"
 #include "setup.h"
 
@@ -32,18 +33,9 @@ enum { LINE = 400, MOST_LINES = 5 };
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *kernel_json(const leat_watch_kernel *k)
-{
-    json_t *const one = json_object();
-    leat_json_text(one, "name", k->name);
-    leat_json_int(one, "n", k->n);
-    leat_json_real(one, "seconds", k->seconds);
-    return one;
-}
-
 static json_t *process_json(const leat_watch_process *p)
 {
-    json_t *const one = json_object(), *const shares = json_object(), *const list = json_array();
+    json_t *const one = json_object(), *const shares = json_object();
     leat_json_int(one, "pid", p->pid);
     leat_json_text(one, "program", p->program);
     leat_json_text(one, "trouble", p->trouble);
@@ -60,9 +52,7 @@ static json_t *process_json(const leat_watch_process *p)
     leat_json_real(one, "kernel_us", p->kernel_us);
     leat_json_real(one, "launch_us", p->launch_us);
     leat_json_int(one, "lost", p->lost);
-    for (int32_t i = 0; i < p->n_largest; i++)
-        json_array_append_new(list, kernel_json(&p->largest[i]));
-    leat_json_add(one, "largest", list);
+    leat_speed_json_kernels(one, p->largest, p->n_largest);
     return one;
 }
 

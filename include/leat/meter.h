@@ -68,6 +68,14 @@ LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size
 
 /* Steps during which the device recorded its own work, on a GPU by CUPTI. Times of events see a step as one piece;
  * records also see the gaps inside it. Recording slows steps a little. Shares are of the time of these steps. */
+/* All runs of a kernel of the device. */
+typedef struct leat_kernel_time {
+    char name[160]; /* as the device's records have it: C++ names are mangled */
+    int64_t n;
+    double seconds; /* summed */
+} leat_kernel_time;
+enum { LEAT_KERNEL_TIMES = 20 };
+
 typedef struct leat_recorded {
     int64_t n_steps; /* 0: not recorded, see why */
     double idle;     /* by records: it ran no kernel, and copied or set nothing within its memory */
@@ -80,6 +88,10 @@ typedef struct leat_recorded {
     int64_t step_p50_ns; /* between ends of consecutive steps */
     int64_t dropped;     /* records for which there was no room */
     char why[256];
+    /* The kernels that took most of all steps that were recorded, also of those that settle. */
+    double kernel_seconds; /* of all kernels */
+    int32_t n_largest;
+    leat_kernel_time largest[LEAT_KERNEL_TIMES];
 } leat_recorded;
 
 /* First steady step: the first (never before 10) from which on the running median of the last 10 step

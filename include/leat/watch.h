@@ -7,20 +7,14 @@
 #define LEAT_WATCH_H
 
 #include "leat/error.h"
+#include "leat/meter.h"
 #include "leat/verdict.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { LEAT_WATCH_PROCESSES = 16, LEAT_WATCH_KERNELS = 20 };
-
-/* All runs of a kernel. */
-typedef struct leat_watch_kernel {
-    char name[160];
-    int64_t n;
-    double seconds; /* summed */
-} leat_watch_kernel;
+enum { LEAT_WATCH_PROCESSES = 16 };
 
 /* A process that used CUDA. Its devices count as one. */
 typedef struct leat_watch_process {
@@ -38,7 +32,7 @@ typedef struct leat_watch_process {
     double launch_us; /* median time from one launch to the next; 0: fewer than two */
     int64_t lost;     /* records that found no room: then shares are lower bounds of busy */
     int32_t n_largest;
-    leat_watch_kernel largest[LEAT_WATCH_KERNELS]; /* by their time */
+    leat_kernel_time largest[LEAT_KERNEL_TIMES]; /* by their time */
 } leat_watch_process;
 
 typedef struct leat_watch_result {

@@ -11,9 +11,9 @@
 
 enum {
     LEAT_SPAN_KERNEL = 1,
-    LEAT_SPAN_SET = 2,  /* memory set by the device */
-    LEAT_SPAN_COPY = 4, /* between host and device */
-    LEAT_SPAN_MOVE = 8, /* inside the device */
+    LEAT_SPAN_SET = 2,   /* memory set by the device */
+    LEAT_SPAN_COPY = 4,  /* between host and device */
+    LEAT_SPAN_MOVE = 8,  /* inside the device */
     LEAT_SPAN_CALL = 16, /* on the host: the call that enqueued work with the same `call` */
     LEAT_SPAN_WAIT = 32  /* on the host: it waits for the device */
 };
@@ -59,7 +59,8 @@ typedef struct leat_device_shares {
     int64_t n_host;          /* number of such gaps above 50 µs */
     /* Parts of host_ns. Where waits were recorded: the host was waiting for the device when that ran out of work. */
     int64_t wait_ns;
-    int64_t short_ns; /* gaps of 50 µs or less that are no such waits: the host was issuing work all the time */
+    int64_t
+        short_ns; /* gaps of 50 µs or less that are no such waits: the host was issuing work all the time */
 } leat_device_shares;
 /* All of [from, to) is unknown if there is no memory. */
 leat_device_shares leat_device_shares_of(const leat_device_record *record, int64_t from_ns,

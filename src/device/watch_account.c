@@ -231,8 +231,8 @@ static void read_kernels(const leat_watch_account *a, leat_watch_process *out)
         if (a->kernels[i].n)
             list[n++] = &a->kernels[i];
     qsort(list, n, sizeof *list, by_time);
-    for (size_t i = 0; i < n && i < LEAT_WATCH_KERNELS; i++) {
-        leat_watch_kernel *const to = &out->largest[out->n_largest++];
+    for (size_t i = 0; i < n && i < LEAT_KERNEL_TIMES; i++) {
+        leat_kernel_time *const to = &out->largest[out->n_largest++];
         snprintf(to->name, sizeof to->name, "%s", list[i]->name ? list[i]->name : "(no name)");
         to->n = list[i]->n;
         to->seconds = (double)list[i]->ns / 1e9;

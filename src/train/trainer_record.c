@@ -63,6 +63,22 @@ static void account(const leat_step_times *steps, size_t settle, size_t n,
                             .dropped = (int64_t)record->dropped };
 }
 
+static void keep_kernels(const leat_device_record *record, leat_recorded *out)
+{
+    leat_device_kernel kernels[LEAT_KERNEL_TIMES];
+    for (size_t i = 0; i < record->n; i++)
+        if (record->spans[i].kind == LEAT_SPAN_KERNEL)
+            out->kernel_seconds +=
+                (double)(record->spans[i].end_ns - record->spans[i].start_ns) / 1e9;
+    const int32_t n = leat_device_kernels_of(record, kernels, LEAT_KERNEL_TIMES);
+    for (int32_t i = 0; i < n; i++) {
+        leat_kernel_time *const to = &out->largest[out->n_largest++];
+        snprintf(to->name, sizeof to->name, "%s", kernels[i].name);
+        to->n = kernels[i].n;
+        to->seconds = (double)kernels[i].ns / 1e9;
+    }
+}
+
 void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_recorded *out)
 {
     if (!out)
@@ -85,6 +101,8 @@ void leat_trainer_recorded(leat_trainer *trainer, int64_t settle, leat_recorded 
         snprintf(out->why, sizeof out->why, "%.250s", err.message);
     else
         account(steps, settle < 1 ? 1 : (size_t)settle, n, &record, out);
+    if (rc == LEAT_OK && out->n_steps)
+        keep_kernels(&record, out);
     free(steps);
     leat_device_record_fini(&record);
 }

@@ -2,6 +2,8 @@
  *
  * test_cuda_command.c: what `leat train` and `leat compare` report of a GPU: idle time by records and by events, and
  * the most that the device reaches. Over the stand-ins for CUDA and CUPTI. */
+#include <math.h>
+
 #include "fixtures/command_pipeline.h"
 
 /* Events see no gaps inside a step, so they tell of less idle time than records. */
@@ -12,6 +14,15 @@ static void expect_recorded_json(const json_t *object, int64_t steps)
     assert_int_equal(number(one, "steps"), steps);
     assert_true(by_events > -1e-9 && by_events < idle && idle < 1);
     assert_true(real(json_object_get(object, "ceiling"), "copied_bytes_per_s") > 0);
+    double kernels = 0;
+    size_t i;
+    json_t *kernel;
+    json_array_foreach(json_object_get(one, "largest"), i, kernel)
+    {
+        assert_true(number(kernel, "n") > 0);
+        kernels += real(kernel, "seconds");
+    }
+    assert_true(i > 0 && kernels > 0 && fabs(kernels - real(one, "kernel_seconds")) < 1e-9);
 }
 
 static void the_commands_print_both(void **state)
@@ -27,6 +38,7 @@ static void the_commands_print_both(void **state)
         shell("$L train x.yaml --set pipeline.batch.size=2 --device cuda:0 -q | tr -s '\\n ' ' '"));
     expect_in(out, " % by CUPTI (");
     expect_in(out, " % by events");
+    expect_in(out, "; most of the kernels' time: ");
     expect_success(shell("LEAT_CUPTI=off $L compare x.yaml --rounds 1 --steps 20 --device cuda:0 "
                          "-q | tr -s '\\n ' ' '"));
     expect_in(out, "no idle time by CUPTI: LEAT_CUPTI is off");

@@ -57,6 +57,9 @@ static void planted_idle_time_is_found(void **state)
         assert_int_equal(p->launches, jobs[i].launches);
         assert_true(p->seconds > 0.98 && p->seconds < 1.001);
         assert_int_equal(p->lost, 0);
+        assert_int_equal(p->n_largest, 1);
+        assert_string_equal(p->largest[0].name, i == 2 ? "short" : "long");
+        assert_int_equal(p->largest[0].n, p->kernels);
     }
 }
 

@@ -224,6 +224,7 @@ static void fake_work(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32
     memset(&r, 0, sizeof r);
     if (kind == CUPTI_FAKE_KERNEL) {
         r.kernel = (CUpti_ActivityKernel10){ .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                             .name = end - start < 1000000 ? "short" : "long",
                                              .start = start,
                                              .end = end,
                                              .correlationId = call };

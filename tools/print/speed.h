@@ -16,10 +16,13 @@ void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sa
 void leat_speed_add_device(json_t *object, const leat_ceiling *ceiling,
                            const leat_recorded *recorded);
 
+/* Adds `largest`, a list of kernels. */
+void leat_speed_json_kernels(json_t *object, const leat_kernel_time *kernels, int32_t n);
+
 /* Prints a sentence that begins with `name`. */
 void leat_speed_print(const char *name, const leat_meter *meter, double flops_per_sample,
                       const leat_ceiling *ceiling, bool simulated);
-/* Prints idle time by records beside that by events, or why there are no records. */
+/* Prints idle time by records beside that by events, and the kernels that took most, or why there are no records. */
 void leat_speed_print_recorded(const char *name, const leat_recorded *recorded,
                                const leat_meter *meter);
 
