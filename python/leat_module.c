@@ -9,11 +9,8 @@
  * leat_loader_next() runs without the GIL, in slices of SLICE_NS, so that signals are handled in between. Several
  * threads may be in it (beyond_hold). close() cancels, waits until they have left, and frees. `n_inside` is guarded by
  * the GIL. */
-#define Py_LIMITED_API 0x030b0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "leat_module.h"
 
-#include <leat/leat.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,8 +22,7 @@
 
 /* --- errors ------------------------------------------------------------------------------------- */
 
-/* Raises what leat_data._errors makes of it. Returns NULL. */
-static PyObject *raise_error(const leat_error *err)
+PyObject *leat_py_raise(const leat_error *err)
 {
     PyObject *const module = PyImport_ImportModule("leat_data._errors");
     PyObject *const error =
@@ -450,7 +446,7 @@ static int open_plan(loader *l, const char *path, const char *text, const char *
     }
     leat_config_close(&config);
     if (rc < 0 && !PyErr_Occurred())
-        raise_error(&err);
+        leat_py_raise(&err);
     return rc < 0 ? -1 : 0;
 }
 
@@ -516,7 +512,7 @@ static int open_arrays(loader *l, PyObject *arrays, PyObject *stages, long long 
     }
     int rc = LEAT_E_ARGUMENT;
     if (!PyErr_Occurred() && (rc = leat_builder_plan(builder, &l->plan, &err)) < 0)
-        raise_error(&err);
+        leat_py_raise(&err);
     leat_builder_close(&builder);
     return rc < 0 ? -1 : 0;
 }
@@ -557,7 +553,7 @@ static int open_loader(const leat_plan *plan, int hold, PyObject *state, long lo
         options.state = &at;
     int rc;
     Py_BEGIN_ALLOW_THREADS rc = leat_loader_open(plan, &options, out, &err);
-    Py_END_ALLOW_THREADS if (rc < 0) raise_error(&err);
+    Py_END_ALLOW_THREADS if (rc < 0) leat_py_raise(&err);
     return rc < 0 ? -1 : 0;
 }
 
@@ -603,7 +599,7 @@ static PyObject *loader_next(PyObject *self, PyObject *none)
         if (rc == LEAT_E_CANCELED || rc == LEAT_E_AGAIN)
             fail_closed();
         else
-            raise_error(&err);
+            leat_py_raise(&err);
     }
     return NULL;
 }
@@ -784,7 +780,7 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
     Py_BEGIN_ALLOW_THREADS rc = leat_loader_trace_write(l->loader, name, &err);
     Py_END_ALLOW_THREADS l->n_inside--;
     Py_DECREF(path);
-    return rc < 0 ? raise_error(&err) : Py_NewRef(Py_None);
+    return rc < 0 ? leat_py_raise(&err) : Py_NewRef(Py_None);
 }
 
 /* --- the module --------------------------------------------------------------------------------- */
@@ -863,7 +859,13 @@ static PyType_Slot loader_slots[] = { { Py_tp_new, (void *)loader_new },
 static PyType_Spec loader_spec = { "leat_data._leat.Loader", sizeof(loader), 0, Py_TPFLAGS_DEFAULT,
                                    loader_slots };
 
-static PyMethodDef functions[] = { { "stages", stages, METH_NOARGS, "" }, { NULL, NULL, 0, NULL } };
+static PyMethodDef functions[] = { { "stages", stages, METH_NOARGS, "" },
+                                   { "usage", leat_py_usage, METH_NOARGS, "" },
+                                   { "observe", leat_py_observe, METH_VARARGS, "" },
+                                   { "predict", leat_py_predict, METH_VARARGS, "" },
+                                   { "guess", leat_py_guess, METH_VARARGS, "" },
+                                   { "taken", leat_py_taken, METH_VARARGS, "" },
+                                   { NULL, NULL, 0, NULL } };
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_leat", NULL, -1, functions, NULL, NULL, NULL, NULL
 };

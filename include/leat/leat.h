@@ -16,6 +16,7 @@
 #include "leat/jpeg_probe.h"
 #include "leat/loader.h"
 #include "leat/meter.h"
+#include "leat/observe.h"
 #include "leat/op.h"
 #include "leat/option.h"
 #include "leat/plan.h"

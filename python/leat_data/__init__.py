@@ -16,12 +16,14 @@ import os as _os
 import threading as _threading
 
 from . import _leat
+from ._doctor import Change, Diagnosis, doctor
 from ._errors import ConfigError, DataError, Error, ForkedError, IoError, OutOfMemoryError
+from ._watch import watch
 
 __version__ = _leat.version
 __all__ = [
-    "Batch", "Builder", "ConfigError", "DataError", "Error", "ForkedError", "IoError", "Loader",
-    "OutOfMemoryError", "from_arrays",
+    "Batch", "Builder", "Change", "ConfigError", "DataError", "Diagnosis", "Error", "ForkedError", "IoError", "Loader",
+    "OutOfMemoryError", "doctor", "from_arrays", "watch",
 ]
 
 _STATE = ("version", "plan_digest", "n_records", "seed", "batch_size", "n_batches", "next_batch",

@@ -152,6 +152,7 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
         [LEAT_DOES_DECODE] = "decode",
         [LEAT_DOES_DECODE_AND_OPS] = "decode",
         [LEAT_DOES_CACHE] = "cache",
+        [LEAT_DOES_ALL] = "loader",
     };
     const leat_stage_fact *stage = slowest_stage(f);
     out->where[0] = 0;

@@ -18,6 +18,7 @@ typedef enum leat_stage_does {
     LEAT_DOES_DECODE,
     LEAT_DOES_DECODE_AND_OPS, /* as one, so that the time of decoding is not known apart */
     LEAT_DOES_CACHE,
+    LEAT_DOES_ALL, /* a loader of others: nothing is known inside */
 } leat_stage_does;
 
 /* From its name in leat_stage_stats: "read", "image: decode_jpeg", "image: decode_jpeg to cast", "cache: hit". */

@@ -3,9 +3,12 @@
  * other_processes.c: CPU time of other processes, from /proc/stat. compare.c calls it. */
 #include "other_processes.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +76,108 @@ void leat_other_processes_look(const char *root, leat_other_processes *out)
     out->at_ns = leat_clock_ns();
     out->throttled_ns = throttled_ns(root);
 }
+
+/* --- descendants ------------------------------------------------------------------------------- */
+
+/* ticks: its own and those of children that it has waited for */
+struct process {
+    long pid, parent;
+    long long own, waited;
+    bool is_ours;
+};
+
+struct processes {
+    struct process *items;
+    size_t n, room;
+};
+
+/* The name in parentheses may hold anything, so fields are counted from the last ')'. */
+static bool read_process(const char *path, struct process *out)
+{
+    char line[1024];
+    long long own[2], waited[2];
+    FILE *file = fopen(path, "re");
+    const size_t n = file ? fread(line, 1, sizeof line - 1, file) : 0;
+    if (file)
+        fclose(file);
+    line[n] = 0;
+    const char *const end = strrchr(line, ')');
+    if (!end || sscanf(line, "%ld", &out->pid) != 1 ||
+        sscanf(end + 1, " %*c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %lld %lld %lld %lld",
+               &out->parent, &own[0], &own[1], &waited[0], &waited[1]) != 5)
+        return false;
+    out->own = own[0] + own[1];
+    out->waited = waited[0] + waited[1];
+    return true;
+}
+
+static void list_processes(const char *root, struct processes *list)
+{
+    char path[512];
+    struct dirent *entry;
+    snprintf(path, sizeof path, "%s/proc", root);
+    DIR *const folder = opendir(path);
+    while (folder && (entry = readdir(folder))) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9')
+            continue;
+        if (list->n == list->room) {
+            const size_t room = list->room ? 2 * list->room : 256;
+            struct process *const more = realloc(list->items, room * sizeof *more);
+            if (!more)
+                break;
+            list->items = more;
+            list->room = room;
+        }
+        struct process one = { 0 };
+        snprintf(path, sizeof path, "%.200s/proc/%.32s/stat", root, entry->d_name);
+        if (read_process(path, &one))
+            list->items[list->n++] = one;
+    }
+    if (folder)
+        closedir(folder);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    const long one = ((const struct process *)a)->pid, other = ((const struct process *)b)->pid;
+    return one < other ? -1 : one > other;
+}
+
+static bool is_ours(const struct processes *list, long pid)
+{
+    const struct process key = { .pid = pid }, *const found = bsearch(&key, list->items, list->n,
+                                                                      sizeof key, by_pid);
+    return found && found->is_ours;
+}
+
+int64_t leat_other_processes_descendants_ns(const char *root)
+{
+    const int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+    struct processes list = { 0 };
+    long long ticks = 0;
+    bool found = true;
+    list_processes(root, &list);
+    if (list.n == 0)
+        return 0;
+    qsort(list.items, list.n, sizeof *list.items, by_pid);
+    for (size_t i = 0; i < list.n; i++)
+        if ((list.items[i].is_ours = list.items[i].pid == getpid()))
+            ticks += list.items[i].waited;
+    while (found) { /* a child may be listed before its parent */
+        found = false;
+        for (size_t i = 0; i < list.n; i++) {
+            struct process *const p = &list.items[i];
+            if (p->is_ours || !is_ours(&list, p->parent))
+                continue;
+            p->is_ours = found = true;
+            ticks += p->own + p->waited;
+        }
+    }
+    free(list.items);
+    return ticks * tick_ns;
+}
+
+/* --- between two looks ------------------------------------------------------------------------- */
 
 double leat_other_processes_throttled(const leat_other_processes *from,
                                       const leat_other_processes *to)

@@ -18,6 +18,10 @@ typedef struct leat_other_processes {
 /* Reads /proc/stat, usually in ticks of 10 ms. `root` is a prefix of /proc ("" except in tests). */
 void leat_other_processes_look(const char *root, leat_other_processes *out);
 
+/* CPU time of all processes that descend from this one: as the kernel counts, in ticks, those that live and those that
+ * were waited for. 0: there are none, or it is not known. */
+int64_t leat_other_processes_descendants_ns(const char *root);
+
 /* Average number of CPUs that other processes kept busy between two snapshots; 0: not known. */
 double leat_other_processes_taken(const leat_other_processes *from, const leat_other_processes *to);
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # check_python_package.sh: builds the extension of the Python package against the library of this build, and runs its
-# tests and the code of its page. LEAT_PYTHON names the interpreter (default: python3). Exit code 77: not run, and it
+# tests and the code of its pages. LEAT_PYTHON names the interpreter (default: python3). Exit code 77: not run, and it
 # says why. Usage: check_python_package.sh TREE BUILD CC
 set -eu
 tree=$1 build=$2 cc=$3
@@ -17,9 +17,12 @@ trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/leat_data"
 cp "$tree"/python/leat_data/*.py "$tmp/leat_data/"
 "$cc" -O2 -std=c11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wconversion -Werror -shared -fPIC -I "$tree/include" \
-    -isystem "$headers" "$tree/python/leat_module.c" -o "$tmp/leat_data/_leat.abi3.so" -L "$build" -lleat \
+    -isystem "$headers" "$tree"/python/*.c -o "$tmp/leat_data/_leat.abi3.so" -L "$build" -lleat \
     -Wl,-rpath,"$build"
 cd "$tmp"
-PYTHONPATH=$tmp LEAT_COMMAND=$build/leat "$python" -W ignore "$tree/tests/python/test_leat_data.py"
-PYTHONPATH=$tmp "$python" "$tree/tests/python/run_page.py" "$tree/docs/how-to/use-from-python.md" "$build/leat" ||
-    [ $? = 77 ]
+for test in "$tree"/tests/python/test_*.py; do
+    PYTHONPATH=$tmp LEAT_COMMAND=$build/leat "$python" -W ignore "$test"
+done
+for page in use-from-python slow-loop; do
+    PYTHONPATH=$tmp "$python" "$tree/tests/python/run_page.py" "$tree/docs/how-to/$page.md" "$build/leat" || [ $? = 77 ]
+done

@@ -24,9 +24,12 @@ with tempfile.TemporaryDirectory() as folder:
     names = {}
     for block in blocks:
         exec(compile(block, page, "exec"), names)
-    loader = names["loader"]
-    assert len(loader) == 31
-    right = 100 * names["right"] / names["n"]
-    print(f"{right:.0f} % of the training set in the last epoch")
-    assert right > 30, "the loop of the page learns nothing (10 % is chance)"
+    if "right" in names:
+        assert len(names["loader"]) == 31
+        right = 100 * names["right"] / names["n"]
+        print(f"{right:.0f} % of the training set in the last epoch")
+        assert right > 30, "the loop of the page learns nothing (10 % is chance)"
+    if "d" in names:
+        print(names["d"])
+        assert names["d"].verdict in ("input-bound", "environment"), names["d"]
     os.chdir("/")

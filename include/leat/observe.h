@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * observe.h: the verdict of leat_doctor() for a training loop whose loader and step are not leat's. The caller takes
+ * turns between three kinds of runs: the loop as it is (`whole`), its loader alone (`loader`: take batches and drop them),
+ * and its step alone on one batch that is kept (`step`). python/leat_data/_doctor.py is an example. */
+#ifndef LEAT_OBSERVE_H
+#define LEAT_OBSERVE_H
+
+#include "leat/doctor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counters at one moment, ns. */
+typedef struct leat_usage {
+    int32_t n_cpus; /* that this process may use */
+    int64_t at_ns;  /* CLOCK_MONOTONIC */
+    int64_t
+        own_ns; /* CPU time of this process and its descendants (those that have ended: if they were waited for) */
+    int64_t busy_ns,
+        all_ns; /* of these CPUs, as the kernel counts, in ticks of 10 ms; all_ns 0: not known */
+    int64_t throttled_ns; /* its control group was stopped by a CPU limit; 0: never, or not known */
+} leat_usage;
+
+/* Reads /proc; takes 0.1 to 10 ms, by the number of processes. Any thread. */
+LEAT_API void leat_usage_now(leat_usage *out);
+
+/* One run: steps in a row, between two looks at the counters. */
+typedef struct leat_observed_run {
+    int64_t wall_ns;
+    int64_t
+        wait_ns; /* part of it in which the loop waited for batches; of the loader and the step alone: not read */
+    int64_t steps; /* or batches, 1 or more */
+    double rows;   /* samples in them */
+    leat_usage from, to;
+} leat_observed_run;
+
+/* One run of each kind, one after the other, so that all see the same machine. */
+typedef struct leat_observed_round {
+    leat_observed_run whole, loader, step;
+} leat_observed_round;
+
+typedef struct leat_observed {
+    int32_t on_host; /* 1: the step computes on the CPUs that the loader uses too */
+    int32_t
+        overlaps; /* 1: batches are made during steps: by threads or processes, or by an operator that prefetches */
+    int32_t
+        workers; /* threads or processes that make batches; 0: the loop's own thread; -1: not known */
+    int32_t n_rounds; /* 1 … 1000 */
+    const leat_observed_round *rounds;
+} leat_observed;
+
+/* What limits such a loop.
+ * out      filled as by leat_doctor(), but for what only leat's own loader and trainer can tell: no stages, suggestions,
+ *          costs that are paid once, copies, nor probe. Where the step is not on the host, the device counts as busy
+ *          during all of a step alone.
+ * returns  LEAT_OK, LEAT_E_ARGUMENT (a run without steps, samples or time), LEAT_E_NOMEM
+ * threads  any */
+LEAT_API int leat_doctor_observed(const leat_observed *observed, leat_doctor_result *out,
+                                  leat_error *err);
+
+/* The step time, ns, if the loader alone made a batch in `loader_ns`, during the steps (overlaps 1) or not (0), with the
+ * step and the CPU time per sample as observed; by the rule of predicted_step_ms. 0: it cannot be told. Any thread. */
+LEAT_API double leat_observed_predict(const leat_observed *observed, double loader_ns,
+                                      int32_t overlaps);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

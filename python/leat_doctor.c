@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat_doctor.c: leat/observe.h for leat_data/_doctor.py and _watch.py. */
+#include "leat_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- observed runs ------------------------------------------------------------------------------ */
+
+/* (wall ns, wait ns, steps, rows, usage, usage) */
+static int parse_run(PyObject *given, leat_observed_run *out)
+{
+    long long wall, wait, steps;
+    const char *from, *to;
+    Py_ssize_t n_from, n_to;
+    if (!PyArg_ParseTuple(given, "LLLdy#y#", &wall, &wait, &steps, &out->rows, &from, &n_from, &to,
+                          &n_to))
+        return -1;
+    if (n_from != sizeof out->from || n_to != sizeof out->to) {
+        PyErr_SetString(PyExc_ValueError, "not what usage() gave");
+        return -1;
+    }
+    out->wall_ns = wall;
+    out->wait_ns = wait;
+    out->steps = steps;
+    memcpy(&out->from, from, sizeof out->from);
+    memcpy(&out->to, to, sizeof out->to);
+    return 0;
+}
+
+/* (on_host, overlaps, workers, [(whole, loader, step), …]). `rounds` is to be freed. */
+static int parse_observed(PyObject *given, leat_observed *out, leat_observed_round **rounds)
+{
+    int on_host, overlaps, workers;
+    PyObject *list;
+    if (!PyArg_ParseTuple(given, "ppiO", &on_host, &overlaps, &workers, &list))
+        return -1;
+    const Py_ssize_t n = PyList_Size(list);
+    if (n < 0)
+        return -1;
+    *rounds = calloc((size_t)n + 1, sizeof **rounds);
+    if (!*rounds) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        leat_observed_round *const r = &(*rounds)[i];
+        PyObject *whole, *loader, *step;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "OOO", &whole, &loader, &step) ||
+            parse_run(whole, &r->whole) < 0 || parse_run(loader, &r->loader) < 0 ||
+            parse_run(step, &r->step) < 0)
+            return -1;
+    }
+    *out = (leat_observed){ .on_host = on_host,
+                            .overlaps = overlaps,
+                            .workers = workers,
+                            .n_rounds = (int32_t)n,
+                            .rounds = *rounds };
+    return 0;
+}
+
+/* --- the result --------------------------------------------------------------------------------- */
+
+static PyObject *list_capacities(const leat_doctor_result *r)
+{
+    PyObject *const out = PyList_New(0);
+    for (int32_t i = 0; out && i < r->n_capacities; i++) {
+        const leat_doctor_capacity *const c = &r->capacities[i];
+        PyObject *const one = Py_BuildValue("{sssssdsd}", "part", leat_verdict_part(c->part)->word,
+                                            "text", leat_verdict_part(c->part)->text, "step_ms",
+                                            c->step_ms, "samples_per_s", c->samples_per_s.value);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+/* word: share, those that are not 0; and for each the text of the screen. */
+static PyObject *list_shares(const leat_doctor_result *r)
+{
+    PyObject *const out = PyList_New(0);
+    for (int i = 0; out && i < LEAT_N_SHARES; i++) {
+        const leat_share_row *const row = leat_verdict_share((leat_share)i);
+        PyObject *const one = Py_BuildValue("ssd", row->word, row->text, r->shares[i]);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *result_of(const leat_doctor_result *r)
+{
+    char label[LEAT_VERDICT_LABEL];
+    return Py_BuildValue(
+        "{sssssssssssdsdsdsdsdsssdsisdsdsNsN}", "verdict",
+        leat_verdict_about(r->verdict.kind)->name, "label", leat_verdict_label(&r->verdict, label),
+        "severity", leat_verdict_severity(r->verdict.severity), "also",
+        leat_verdict_about(r->verdict.also)->name, "sentence", r->sentence, "batch", r->batch,
+        "samples_per_s", r->samples_per_s.value, "measured_step_ms", r->measured_step_ms,
+        "predicted_step_ms", r->predicted_step_ms, "next_limit_step_ms", r->next_limit_step_ms,
+        "next_limit", leat_verdict_part(r->next_limit)->limit, "cores_taken", r->cores_taken,
+        "cores", (int)r->cores, "throttled", r->throttled, "run_busy", r->meter.busy, "capacities",
+        list_capacities(r), "shares", list_shares(r));
+}
+
+/* --- functions ---------------------------------------------------------------------------------- */
+
+PyObject *leat_py_usage(PyObject *self, PyObject *none)
+{
+    leat_usage now;
+    (void)self;
+    (void)none;
+    leat_usage_now(&now);
+    return PyBytes_FromStringAndSize((const char *)&now, sizeof now);
+}
+
+PyObject *leat_py_observe(PyObject *self, PyObject *args)
+{
+    leat_observed observed;
+    leat_observed_round *rounds = NULL;
+    leat_error err = { 0 };
+    PyObject *out = NULL;
+    (void)self;
+    leat_doctor_result *const result = malloc(sizeof *result);
+    if (!result)
+        return PyErr_NoMemory();
+    if (parse_observed(args, &observed, &rounds) == 0)
+        out = leat_doctor_observed(&observed, result, &err) < 0 ? leat_py_raise(&err)
+                                                                : result_of(result);
+    free(rounds);
+    free(result);
+    return out;
+}
+
+/* (observed, loader ns, overlaps): the step, ns; 0: it cannot be told. */
+PyObject *leat_py_predict(PyObject *self, PyObject *args)
+{
+    PyObject *given;
+    double loader_ns;
+    int overlaps;
+    leat_observed observed;
+    leat_observed_round *rounds = NULL;
+    double ns = -1;
+    (void)self;
+    if (PyArg_ParseTuple(args, "Odp", &given, &loader_ns, &overlaps) &&
+        parse_observed(given, &observed, &rounds) == 0)
+        ns = leat_observed_predict(&observed, loader_ns, overlaps);
+    free(rounds);
+    return ns < 0 ? NULL : PyFloat_FromDouble(ns);
+}
+
+/* (busy, input_wait, on_host): leat_doctor_guess(). */
+PyObject *leat_py_guess(PyObject *self, PyObject *args)
+{
+    leat_meter meter = { 0 };
+    int on_host;
+    char text[256];
+    (void)self;
+    if (!PyArg_ParseTuple(args, "ddp", &meter.busy, &meter.input_wait, &on_host))
+        return NULL;
+    meter.other = 1 - meter.busy - meter.input_wait;
+    return PyUnicode_FromString(leat_doctor_guess(&meter, on_host, text, sizeof text));
+}
+
+/* (usage, usage): seconds between them, CPUs of this process, of other processes, and that it may use. */
+PyObject *leat_py_taken(PyObject *self, PyObject *args)
+{
+    const char *a, *b;
+    Py_ssize_t n, m;
+    leat_usage from, to;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y#y#", &a, &n, &b, &m))
+        return NULL;
+    if (n != sizeof from || m != sizeof to) {
+        PyErr_SetString(PyExc_ValueError, "not what usage() gave");
+        return NULL;
+    }
+    memcpy(&from, a, sizeof from);
+    memcpy(&to, b, sizeof to);
+    const double wall = (double)(to.at_ns - from.at_ns), own = (double)(to.own_ns - from.own_ns);
+    const double all = (double)(to.all_ns - from.all_ns);
+    const double others = (double)(to.busy_ns - from.busy_ns) - own;
+    return Py_BuildValue("dddi", wall * 1e-9, wall > 0 ? own / wall : 0,
+                         all > 0 && others > 0 ? others / all * to.n_cpus : 0, (int)to.n_cpus);
+}

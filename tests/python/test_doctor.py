@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Tests of leat.watch() and leat.doctor(), over loaders that sleep. tests/checks/check_python_package.sh runs them."""
+
+import queue
+import sys
+import threading
+import time
+import types
+import unittest
+
+import numpy as np
+
+import leat_data as leat
+from leat_data import _doctor, _watch
+
+
+class Slow:
+    """Batches that take some ms each, made in the loop's thread."""
+
+    def __init__(self, n=50, ms=4.0, first_ms=0.0):
+        self.n, self.ms, self.first_ms = n, ms, first_ms
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        time.sleep(self.first_ms * 1e-3)
+        for i in range(self.n):
+            time.sleep(self.ms * 1e-3)
+            yield {"x": np.full((8, 2), i)}
+
+
+class Ahead(Slow):
+    """The same, made by a thread that is two ahead."""
+
+    def __iter__(self):
+        ready, stop = queue.Queue(2), threading.Event()
+
+        def work():
+            for batch in Slow.__iter__(self):
+                while not stop.is_set():
+                    try:
+                        ready.put(batch, timeout=0.05)
+                        break
+                    except queue.Full:
+                        pass
+                if stop.is_set():
+                    return
+            ready.put(None)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while (batch := ready.get()) is not None:
+                yield batch
+        finally:
+            stop.set()
+
+
+def sleeps(ms):
+    return lambda batch: time.sleep(ms * 1e-3)
+
+
+class Watch(unittest.TestCase):
+    def test_it_iterates_as_the_loader_does(self):
+        w = leat.watch(Slow(20, 0))
+        self.assertEqual(len(w), 20)
+        for _ in range(3):
+            self.assertEqual([int(b["x"][0, 0]) for b in w], list(range(20)))
+        self.assertEqual(len(w.starts), 3)
+        # 10 settle, and the first of each pass has a wait of its own kind
+        self.assertEqual(w.n_steps, 3 * 19 - _watch.SETTLE)
+
+    def test_shares(self):
+        with leat.watch(Slow(60, 4)) as w:
+            for _ in w:
+                time.sleep(0.001)
+        self.assertAlmostEqual(sum(w.shares.values()), 1)
+        self.assertGreater(w.shares["input_wait"], 0.6)
+        self.assertIn("input-bound", w.guess)
+        self.assertGreater(w.step_ms, 4)
+        for word in ("waits for a batch", "first batches", "CPUs", "leat.doctor"):
+            self.assertIn(word, w.report())
+        with leat.watch([0] * 60) as w:
+            for _ in w:
+                time.sleep(0.002)
+        self.assertLess(w.shares["input_wait"], 0.2)
+        self.assertIn("compute-bound", w.guess)
+
+    def test_the_first_batch_is_no_step(self):
+        w = leat.watch(Slow(15, 0, first_ms=50))
+        for _ in range(4):
+            for _ in w:
+                time.sleep(0.001)
+        self.assertLess(w.shares["input_wait"], 0.5)
+        self.assertGreaterEqual(min(w.starts), 0.05)
+
+    def test_a_loop_that_is_left(self):
+        w = leat.watch(Slow(50, 0))
+        for i in range(30):
+            for j, _ in enumerate(w):
+                if j == i:
+                    break
+        self.assertEqual(len(w.starts), 30)
+        with self.assertRaises(KeyError):
+            for _ in w:
+                raise KeyError("mine")
+        self.assertIn("too few", leat.watch([]).report())
+
+    def test_it_does_not_grow(self):
+        w = leat.watch(range(20000))
+        for _ in w:
+            pass
+        self.assertEqual(len(w._recent), 4096)
+        self.assertEqual(w.n_steps, 20000 - 1 - _watch.SETTLE)
+
+    def test_a_device_has_a_clock_of_its_own(self):
+        """A stand-in for torch.cuda: the device takes 6 ms a step, begins when asked or after the step before, and the host
+        takes no time, so that it runs far ahead; then each batch comes 10 ms later."""
+        host, device = [0.0], [0.0]
+
+        class Event:
+            def __init__(self, enable_timing=False):
+                assert enable_timing
+
+            def record(self):
+                device[0] = max(device[0], host[0])
+                self.at = device[0]
+
+            def query(self):
+                return True
+
+            def synchronize(self):
+                pass
+
+            def elapsed_time(self, other):
+                return other.at - self.at
+
+        cuda = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, Event=Event)
+        real = sys.modules.get("torch")
+        sys.modules["torch"] = types.SimpleNamespace(cuda=cuda)
+        try:
+            for every, idle in ((0, 0.0), (10, 0.4)):
+                with leat.watch(range(200)) as w:
+                    for _ in w:
+                        host[0] += every
+                        device[0] = max(device[0], host[0]) + 6  # the step is launched when its batch is there
+                # the step's own launch comes after its first event, so the wait is inside what the events see
+                self.assertEqual(w.n_steps, 199 - _watch.SETTLE)
+                if not every:
+                    self.assertAlmostEqual(w.shares["input_wait"], idle, 2)
+                self.assertIn("the device waits", w.report())
+        finally:
+            if real:
+                sys.modules["torch"] = real
+            else:
+                del sys.modules["torch"]
+        with self.assertRaises(ValueError):
+            leat.watch([], device="tpu")
+
+
+class Doctor(unittest.TestCase):
+    def check(self, loader, step, verdict, label, ms):
+        d = leat.doctor(loader, step, seconds=3, device="cpu")
+        if d.verdict == "environment" or d.figures["cores_taken"] > 0.2:
+            self.skipTest("other programs ran meanwhile")
+        self.assertEqual((d.verdict, d.label), (verdict, label), str(d))
+        self.assertLess(abs(d.predicted_step_ms / d.measured_step_ms - 1), 0.25, str(d))
+        self.assertGreater(d.measured_step_ms, ms * 0.9)
+        self.assertEqual(d.batch, 8)
+        self.assertIn(d.sentence, str(d))
+        return d
+
+    def test_nothing_overlaps(self):
+        d = self.check(Slow(40, 6), sleeps(4), "input-bound", "not-overlapped", 10)
+        self.assertIn("another thread or process", d.changes[0].text)
+        self.assertGreater(d.changes[0].gain, 0.4)
+        self.assertLess(d.changes[0].predicted_step_ms, 8)
+
+    def test_a_slow_loader_that_is_ahead(self):
+        d = self.check(Ahead(40, 8), sleeps(3), "input-bound", "", 8)
+        self.assertTrue(d._facts.overlaps)
+        self.assertIn("less work", d.changes[-1].text)
+
+    def test_a_slow_step(self):
+        d = self.check(Ahead(40, 1), sleeps(8), "compute-bound", "", 8)
+        self.assertEqual(d.changes, [])
+        self.assertIn("nothing to change in the loader", str(d))
+
+    def test_a_first_pass(self):
+        class Cached(Slow):
+            def __iter__(self):
+                yield from super().__iter__()
+                self.ms = 0.5
+
+        d = leat.doctor(Cached(30, 10), sleeps(4), seconds=6, device="cpu")
+        self.assertGreater(d.first_pass, 3)
+        self.assertIn("first pass", str(d))
+
+    def test_refusals(self):
+        for loader, step, word in ((iter([1, 2, 3]), sleeps(0), "iterated again"), ([], sleeps(0), "empty")):
+            with self.assertRaisesRegex(ValueError, word):
+                leat.doctor(loader, step, seconds=1)
+        with self.assertRaises(TypeError):
+            leat.doctor([1], 3)
+        for wrong in ({"seconds": 0}, {"device": "gpu"}):
+            with self.assertRaises(ValueError):
+                leat.doctor([1], sleeps(0), **wrong)
+
+        def fails(batch):
+            raise KeyError("mine")
+
+        with self.assertRaises(KeyError):
+            leat.doctor(Slow(), fails)
+
+    def test_rows(self):
+        x = np.zeros((5, 2))
+        for batch, n in ((x, 5), ({"a": x}, 5), ((x, x), 5), ([[x], 1], 5), ([1, 2, 3], 3), (np.float32(1), 1), (7, 1)):
+            self.assertEqual(_doctor._rows(batch), n, batch)
+
+    def test_leats_own_loader(self):
+        loader = leat.from_arrays({"x": np.zeros((512, 8), np.float32)}).batch(8).prefetch(2).loader("numpy")
+        d = self.check(loader, sleeps(5), "compute-bound", "", 5)
+        self.assertEqual(d._facts.kind, "leat")
+
+
+class DataLoaders(unittest.TestCase):
+    def setUp(self):
+        try:
+            import torch.utils.data
+        except ImportError:
+            self.skipTest("torch is not there")
+        self.torch = torch
+
+    def test_rebuilt_as_it_was(self):
+        data, torch = list(range(100)), self.torch
+        own = torch.utils.data.DataLoader(data, batch_size=7, shuffle=True, drop_last=True, collate_fn=list,
+                                          generator=torch.Generator().manual_seed(1))
+        other = _doctor._rebuilt(own, {"num_workers": 2, "prefetch_factor": 5})
+        self.assertEqual((other.num_workers, other.prefetch_factor, len(other)), (2, 5, 14))
+        self.assertIs(other.collate_fn, list)
+        self.assertEqual(sorted(len(b) for b in other), [7] * 14)
+        back = _doctor._rebuilt(other, {"num_workers": 0})
+        self.assertEqual((back.num_workers, back.prefetch_factor), (0, None))
+        single = _doctor._rebuilt(torch.utils.data.DataLoader(data, batch_size=None), {"num_workers": 1})
+        self.assertEqual([int(v) for v in single], data)
+
+        class Mine(torch.utils.data.DataLoader):
+            pass
+
+        self.assertIsNone(_doctor._rebuilt(Mine(data), {"num_workers": 1}))
+
+    def test_workers_are_suggested_and_tried(self):
+        class Sleepy(self.torch.utils.data.Dataset):
+            def __len__(self):
+                return 256
+
+            def __getitem__(self, i):
+                time.sleep(0.002)
+                return float(i)
+
+        loader = self.torch.utils.data.DataLoader(Sleepy(), batch_size=8)
+        d = leat.doctor(loader, sleeps(3), seconds=6, device="cpu")
+        self.assertEqual(d.verdict, "input-bound", str(d))
+        self.assertIn("num_workers", d.changes[0].text)
+        self.assertIsNotNone(d.changes[0].measured_step_ms)
+        self.assertGreater(d.changes[0].gain, 0.3, str(d))
+
+
+if __name__ == "__main__":
+    unittest.main()
