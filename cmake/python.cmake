@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # The extension of the Python package, for the limited API of 3.11 and so for every later version. The component `python`
-# is what a wheel has: the package, and libleat beside the extension (python/pyproject.toml).
+# is what a wheel has: the package, and libleat and the command beside the extension (pyproject.toml).
 find_package(Python 3.11 COMPONENTS Interpreter Development.SABIModule REQUIRED)
 Python_add_library(leat_python MODULE USE_SABI 3.11 WITH_SOABI python/leat_module.c python/leat_doctor.c)
 set_target_properties(leat_python PROPERTIES OUTPUT_NAME _leat PREFIX "" INSTALL_RPATH "$ORIGIN"
@@ -11,4 +11,6 @@ target_link_libraries(leat_python PRIVATE leat)
 # A wheel has no links, and would have the library once for each of its names.
 get_target_property(leat_soversion leat SOVERSION)
 set_target_properties(leat PROPERTIES VERSION ${leat_soversion})
-install(TARGETS leat_python leat LIBRARY DESTINATION leat_data NAMELINK_SKIP COMPONENT python EXCLUDE_FROM_ALL)
+set_target_properties(leat_command PROPERTIES INSTALL_RPATH "$ORIGIN")
+install(TARGETS leat_python leat leat_command LIBRARY DESTINATION leat_data NAMELINK_SKIP COMPONENT python
+    EXCLUDE_FROM_ALL RUNTIME DESTINATION leat_data COMPONENT python EXCLUDE_FROM_ALL)

@@ -11,7 +11,6 @@
 docs/how-to/use-from-python.md is the guide.
 """
 
-import json as _json
 import os as _os
 import threading as _threading
 
@@ -144,7 +143,7 @@ class Loader:
         if rank is not None or ranks is not None:
             settings.update({"engine.rank": rank or 0, "engine.ranks": 1 if ranks is None else ranks})
         if isinstance(config, dict):
-            path, text = None, _json.dumps(config)
+            path, text = None, _yaml(config)
         else:
             path, text = _os.fspath(config), None
         pairs = [f"{key}={_setting(value)}" for key, value in settings.items()]
@@ -248,8 +247,15 @@ class Loader:
         self.load_state_dict(saved["state"])
 
 
+def _yaml(value):
+    """JSON is YAML."""
+    import json  # half of the time of importing this package, where it is not needed
+
+    return json.dumps(value)
+
+
 def _setting(value):
-    return value if isinstance(value, str) else _json.dumps(value)
+    return value if isinstance(value, str) else _yaml(value)
 
 
 class Builder:
@@ -262,14 +268,14 @@ class Builder:
 
     def _add(self, name, value, options):
         given = value if not options else options
-        self._stages.append((name, None if given is None else _json.dumps(given)))
+        self._stages.append((name, None if given is None else _yaml(given)))
         return self
 
     def loader(self, to=None, *, hold=3):
         """Opens the loader. The arrays are not copied: do not change them while it lives."""
         out = Loader.__new__(Loader)
         out._setup(to, hold)
-        engine = None if self._engine is None else _json.dumps(self._engine)
+        engine = None if self._engine is None else _yaml(self._engine)
         out._recipe = (None, None, None, None, [], self._arrays, list(self._stages), self._seed, engine, hold)
         out._open()
         return out

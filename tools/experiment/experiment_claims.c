@@ -15,13 +15,19 @@ int32_t leat_experiment_holds(double low, double high, double least, double most
     return high < least || (most > 0 && low > most) ? 0 : -1;
 }
 
+/* hypot() of the C library is a newer symbol than any other that leat needs. */
+static double root_of_squares(double a, double b)
+{
+    return sqrt(a * a + b * b);
+}
+
 /* In logarithms the distances to the limits of two independent figures add up as squares (the MOVER interval of a
  * ratio). Arms that alternate share the machine's drift, so for them the interval is wider than needed. */
 leat_estimate leat_experiment_ratio(leat_estimate a, leat_estimate b)
 {
     const double value = a.value / b.value;
-    const double down = hypot(log(a.value / a.low), log(b.high / b.value));
-    const double up = hypot(log(a.high / a.value), log(b.value / b.low));
+    const double down = root_of_squares(log(a.value / a.low), log(b.high / b.value));
+    const double up = root_of_squares(log(a.high / a.value), log(b.value / b.low));
     return (leat_estimate){ value, value * exp(-down), value * exp(up) };
 }
 
