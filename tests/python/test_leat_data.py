@@ -458,6 +458,7 @@ class Processes(unittest.TestCase):
         """Ctrl-C ends a loop within 0.2 s, and the loader goes on afterwards."""
         out = run_python("""
             import os, signal, sys, threading, time, tempfile, leat_data as leat, numpy as np
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
             x = np.zeros((64, 256, 256), np.float32)
             loader = leat.from_arrays({"x": x}, engine={"threads": 1}).batch(64).loader("numpy")
             slow = [0.0]
