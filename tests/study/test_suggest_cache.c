@@ -42,6 +42,54 @@ static bool place_in(const char *stages, leat_suggest_place *out)
     return found;
 }
 
+/* One that is there moves behind all that each epoch does again; and what is random, or on a GPU, stays behind it. */
+static void a_cache_moves_behind_what_is_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *stages, *where, *lines; /* NULL: it stays */
+        int64_t bytes;
+    } cases[] = {
+        { "[cache, {shuffle: {seed: 3}}, {map: [decode_pnm, {resize: [8, 8]}, {random_crop: [4, "
+          "4]}]}, "
+          "{batch: 2}]",
+          "in the list `pipeline`, in place of its entries 1 to 3",
+          "- shuffle: {seed: 3}\n- map: [decode_pnm, {resize: [8, 8]}]\n- cache\n- map: "
+          "[{random_crop: [4, 4]}]",
+          8 * 8 * 3 + 8 },
+        { "[{map: [decode_pnm]}, {cache: {bytes: 1MB}}, {map: {ops: [{resize: [8, 8]}]}}, {map: "
+          "[normalize]}, {batch: 2}]",
+          "in the list `pipeline`, in place of its entries 2 to 4",
+          "- map: {ops: [{resize: [8, 8]}]}\n- map: [normalize]\n- cache: {bytes: 1MB}",
+          8 * 8 * 3 * 4 + 8 },
+        { "[{map: [decode_pnm, {resize: [9, 9]}]}, cache, {map: [{random_crop: [8, 8]}, "
+          "normalize]}, "
+          "{batch: 2}]",
+          NULL, NULL, 0 },
+        { "[{map: [decode_pnm, {resize: [9, 9]}]}, cache, {batch: 2}]", NULL, NULL, 0 },
+        { "[{map: [decode_pnm]}, {cache: {file: memory, bytes: 1MB}}, {map: [{resize: [8, 8]}, "
+          "random_flip]}, {batch: 2}]",
+          "in the list `pipeline`, in place of its entries 2 to 3",
+          "- map: [{resize: [8, 8]}]\n- cache: {bytes: 1MB, file: memory}\n- map: [random_flip]",
+          8 * 8 * 3 + 8 },
+        { "[{map: [decode_pnm]}, {cache: {file: ./x}}, {map: [{resize: [8, 8]}]}, {batch: 2}]",
+          NULL, NULL, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_suggest_place place;
+        const bool found = place_in(cases[i].stages, &place);
+        if (found != (cases[i].where != NULL))
+            fail_msg("%s: %s", cases[i].stages, found ? place.lines : "no place");
+        if (!found)
+            continue;
+        assert_string_equal(place.where, cases[i].where);
+        assert_string_equal(place.lines, cases[i].lines);
+        assert_true(place.moves);
+        assert_int_equal(place.n_samples, N);
+    }
+    unlink("x");
+}
+
 static void the_cache_stands_behind_the_decoder(void **state)
 {
     (void)state;
@@ -228,6 +276,45 @@ static void the_limit_of_memory_is_named(void **state)
     assert_null(strstr(s.why, "a part"));
 }
 
+/* By its own limit, and by the memory of the loader. */
+static void a_small_cache_gets_more_room(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cache, *memory, *first, *second;
+    } cases[] = {
+        { "{cache: {bytes: 1MB}}", "auto", "pipeline.cache.bytes=auto", "" },
+        { "cache", "auto", "", "" },
+        { "{cache: {bytes: 1MB}}", "64MiB", "pipeline.cache.bytes=auto", "engine.memory=" },
+        { "cache", "64MiB", "engine.memory=", "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024];
+        leat_doctor_suggestion s = { .n_set = 0 };
+        leat_compare_arm out = { .uncached = 0.5 };
+        leat_arm arm = { .out = &out };
+        leat_config *config;
+        leat_error err = { 0 };
+        snprintf(text, sizeof text,
+                 "engine: {memory: %s}\nsource: {images: {path: %s}}\npipeline: [{map: "
+                 "[decode_pnm, {resize: [8, 8]}]}, "
+                 "%s, {batch: 1}]\n",
+                 cases[i].memory, test_folder, cases[i].cache);
+        if (leat_config_parse(text, "x.yaml", &config, &err) < 0 ||
+            leat_plan_open(config, NULL, &arm.plan, &err) < 0)
+            fail_msg("%s: %s", text, err.message);
+        const leat_suggest_about about = { .config = config, .arm = &arm };
+        assert_int_equal(leat_suggest_cache_enlarge(&about, &s), *cases[i].first != 0);
+        assert_int_equal(s.n_set, (*cases[i].first != 0) + (*cases[i].second != 0));
+        assert_int_equal(strncmp(s.set[0], cases[i].first, strlen(cases[i].first)), 0);
+        assert_int_equal(strncmp(s.set[1], cases[i].second, strlen(cases[i].second)), 0);
+        for (int32_t k = 0; k < s.n_set; k++)
+            assert_int_equal(leat_config_set(config, s.set[k], &err), LEAT_OK);
+        leat_plan_close(&arm.plan);
+        leat_config_close(&config);
+    }
+}
+
 static void a_second_cache_has_no_place(void **state)
 {
     (void)state;
@@ -239,10 +326,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cache_stands_behind_the_decoder),
+        cmocka_unit_test(a_cache_moves_behind_what_is_the_same),
         cmocka_unit_test(a_cache_is_tried),
         cmocka_unit_test(changes_of_many_values_are_told_apart),
         cmocka_unit_test(only_samples_that_pass_are_counted),
         cmocka_unit_test(the_limit_of_memory_is_named),
+        cmocka_unit_test(a_small_cache_gets_more_room),
         cmocka_unit_test(a_second_cache_has_no_place),
     };
     return cmocka_run_group_tests(tests, prepare, remove_folder);

@@ -145,8 +145,8 @@ static void what_explains_is_printed(void **state)
     explain("spans", "recording spans costs 1 % of a step");
     const char *text = screen_of("x.yaml", NULL);
     assert_non_null(strstr(text,
-                           "\n  predicted: the slowest of loader 8, step 2 ms; 20 % less than "
-                           "measured, so\n  they do not explain all\n"));
+                           "\n  predicted: the slowest of loader 8, step 2 ms; the parts explain "
+                           "8.00 of 10.0\n  ms\n"));
     assert_non_null(strstr(text, "\n  * host is late: why\n"));
     assert_non_null(strstr(text, "\nrecording spans costs 1 % of a step\n"));
     r.n_evidence--;

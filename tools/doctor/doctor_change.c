@@ -25,7 +25,12 @@ const char *leat_doctor_ms_text(double ms, char text[32])
 /* "+31 %", or "2.5 times", as many samples per second. */
 static const char *gain_text(double gain, char text[32])
 {
-    snprintf(text, 32, gain < 1 ? "%+.0f %%" : "%.3g times", gain < 1 ? 100 * gain : 1 + gain);
+    if (gain < 1)
+        snprintf(text, 32, "%+.0f %%", 100 * gain);
+    else if (gain < 99)
+        snprintf(text, 32, "%.3g times", 1 + gain);
+    else
+        snprintf(text, 32, "%.20s times", leat_figure_rate(1 + gain).text);
     return text;
 }
 
@@ -62,14 +67,18 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     const double ms = s->is_verified ? r->measured_step_ms * s->verified_step_ms / s->before_step_ms
                                      : s->predicted_step_ms;
     const double batch = r->samples_per_s.value * (1 + gain) * ms * 1e-3;
-    char size[48] = "";
+    size_t n = 0;
+    leat_doctor_ms_text(r->measured_step_ms, from);
+    leat_doctor_ms_text(ms, into);
     if (fabs(batch / r->batch - 1) > 0.1) /* the change is of the batch */
-        snprintf(size, sizeof size, " (of %.0f, not %.0f samples)", batch, r->batch);
-    const size_t n = (size_t)snprintf(
-        line, sizeof line, "%s -> %s ms per step%s, %s -> %s samples/s",
-        leat_doctor_ms_text(r->measured_step_ms, from), leat_doctor_ms_text(ms, into), size,
-        leat_figure_rate(r->samples_per_s.value).text,
-        leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
+        n = (size_t)snprintf(line, sizeof line,
+                             "a step of %.0f samples takes %s ms, one of %.0f takes %s ms now",
+                             batch, into, r->batch, from);
+    else
+        n = (size_t)snprintf(line, sizeof line, "%s -> %s ms per step", from, into);
+    n += (size_t)snprintf(line + n, sizeof line - n, ", %s -> %s samples/s",
+                          leat_figure_rate(r->samples_per_s.value).text,
+                          leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);
@@ -152,7 +161,25 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
         n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "",
                               leat_setting_write(config, s->set[i], write, sizeof write));
-    print_indented(to, s->n_set ? line : "no line of the config does it");
+    if (s->n_set)
+        print_indented(to, line);
+}
+
+void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number,
+                                    const leat_config *config)
+{
+    const leat_doctor_suggestion *s = &r->suggestions[number - 1];
+    char gain[32], line[1024], write[512];
+    size_t n = (size_t)snprintf(line, sizeof line, "%d. ", number);
+    for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
+        n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "",
+                              leat_setting_write(config, s->set[i], write, sizeof write));
+    if (n < sizeof line)
+        snprintf(line + n, sizeof line - n, "%s: %s (%s)", s->n_set ? "" : s->title,
+                 gain_text(s->is_verified ? s->verified_gain : s->gain, gain),
+                 s->is_verified ? "measured" : "predicted");
+    fputs("  ", to);
+    leat_terminal_wrap(to, line, 2, INDENT);
 }
 
 void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t number, bool why,

@@ -80,7 +80,7 @@ static bool any_verified(const leat_doctor_result *r)
 
 static void print_without_gain(FILE *to, const leat_doctor_result *r)
 {
-    char line[64 + sizeof r->without_gain] = "tried, but gained less than 3 %: ";
+    char line[64 + sizeof r->without_gain] = "no gain (below 3 %) from: ";
     for (int32_t i = 0; i < r->n_without_gain; i++) {
         const size_t n = strlen(line);
         snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "", r->without_gain[i]);
@@ -143,7 +143,9 @@ static void print_suggestions(FILE *to, const struct screen *s)
                 : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
         leat_doctor_change_print(to, r, i, !s->brief, s->path, s->config);
-    if (r->n_suggestions > n)
+    for (int32_t i = n + 1; i <= r->n_suggestions && s->extras; i++)
+        leat_doctor_change_print_short(to, r, i, s->config);
+    if (r->n_suggestions > n && !s->extras)
         fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
     if (s->extras && r->n_without_gain)
         print_without_gain(to, r);

@@ -179,12 +179,16 @@ static void print_stage(FILE *to, const leat_doctor_result *r)
 /* By what rule the parts give the step, and how well. */
 static void print_check(FILE *to, const leat_doctor_result *r)
 {
-    char line[320], off[48];
+    char line[320], off[96], from[32], into[32];
     const double rest = r->predicted_step_ms / r->measured_step_ms - 1;
-    snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
-             100 * fabs(rest), rest < 0 ? "less" : "more");
-    snprintf(line, sizeof line, "%s; %s%s", leat_doctor_evidence_text(r, "rule"), off,
-             fabs(rest) > 0.15 ? ", so they do not explain all" : "");
+    if (rest < -0.15)
+        snprintf(off, sizeof off, "the parts explain %s of %s ms",
+                 leat_doctor_ms_text(r->predicted_step_ms, from),
+                 leat_doctor_ms_text(r->measured_step_ms, into));
+    else
+        snprintf(off, sizeof off, fabs(rest) < 0.005 ? "as measured" : "%.0f %% %s than measured",
+                 100 * fabs(rest), rest < 0 ? "less" : "more");
+    snprintf(line, sizeof line, "%s; %s", leat_doctor_evidence_text(r, "rule"), off);
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 2);
 }
@@ -205,8 +209,10 @@ static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
     if (explained)
         print_check(to, r);
     if (r->probe >= 0)
-        fprintf(to, "  probe: of time added to the training step, %.0f %% made the whole longer\n",
-                100 * r->probe);
+        fprintf(to, "  test: 1 ms more in the step made the whole %.2f ms longer%s\n", r->probe,
+                r->probe > 0.85   ? ", so the step has no slack"
+                : r->probe < 0.15 ? ", so the step is not the limit"
+                                  : "");
 }
 
 void leat_doctor_tables_print(FILE *to, const leat_doctor_result *r, bool explained)

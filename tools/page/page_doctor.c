@@ -130,7 +130,7 @@ static void facts(const json_t *json, leat_answer *out)
     else if (leat_fields_number(json, "tried") > 0)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {
-        snprintf(note, sizeof note, "per step without the first limit: %.80s",
+        snprintf(note, sizeof note, "per step after this change, limited by: %.80s",
                  leat_fields_text(wall, "name"));
         leat_answer_fact(out, "Next limit",
                          leat_figure_unit(leat_fields_number(wall, "step_ms"), "ms").text, note);

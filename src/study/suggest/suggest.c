@@ -66,12 +66,32 @@ static void set_prefetch(const leat_suggest_about *about, leat_doctor_suggestion
     leat_suggest_prefetch(about->arm->plan, 2, out);
 }
 
-/* Workers compute, and a part of that is decoding. */
+/* Workers compute, and a part of that is decoding, or stands behind a cache. */
 static bool decodes(const leat_suggest_about *about)
 {
     return (is(about, LEAT_VERDICT_INPUT_BOUND) ||
             about->diagnosis->verdict.kind == LEAT_VERDICT_SHARED_CORES) &&
-           !leat_diagnose_waits(about->facts) && leat_suggest_without_decoding(about->facts, 1) > 0;
+           !leat_diagnose_waits(about->facts) &&
+           (leat_suggest_without_decoding(about->facts, 1) > 0 ||
+            leat_arm_has_cache(about->arm->plan));
+}
+
+/* The loader is slower than the step, or (prefetch 0) its time is added to each step. */
+static bool is_input(const leat_suggest_about *about)
+{
+    const leat_facts *f = about->facts;
+    return !f->overlaps || f->loader.value < 1.05 * f->step.value;
+}
+
+static bool cache_is_small(const leat_suggest_about *about)
+{
+    return is_input(about) && leat_arm_has_cache(about->arm->plan) &&
+           about->arm->out->uncached > 0 && about->arm->out->uncached < 1;
+}
+
+static void set_cache_size(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    leat_suggest_cache_enlarge(about, out);
 }
 
 static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -90,13 +110,6 @@ static bool uneven(const leat_suggest_about *about)
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     add(out, "pipeline.prefetch.batches", 4 * about->prefetch);
-}
-
-/* The loader is slower than the step, or (prefetch 0) its time is added to each step. */
-static bool is_input(const leat_suggest_about *about)
-{
-    const leat_facts *f = about->facts;
-    return !f->overlaps || f->loader.value < 1.05 * f->step.value;
 }
 
 static bool idle_cores(const leat_suggest_about *about)
@@ -282,6 +295,9 @@ static const struct row rows[] = {
       direct_reads, set_buffered, true },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
       slow_reads, set_read_bytes, true },
+    { "Make the cache larger",
+      "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
+      set_cache_size, true },
     { "Decode once", "", decodes, set_cache, true },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",

@@ -93,13 +93,21 @@ void leat_suggest_cache_say(const leat_facts *f, const leat_suggest_place *place
 {
     char memory[320];
     say_memory(place, memory, sizeof memory);
-    snprintf(s->title, sizeof s->title, "Decode once: keep the decoded pictures in a cache");
-    leat_text(s->why, sizeof s->why,
-              "each epoch decodes anew; with a cache only the first one does%s; %s",
-              strchr(place->lines, '\n') && runs_with_others(f)
-                  ? " (the ops after it still run, so less is gained)"
-                  : "",
-              memory);
+    snprintf(s->title, sizeof s->title, "%s",
+             place->moves ? "Cache later, behind what each epoch does again"
+                          : "Decode once: keep the decoded pictures in a cache");
+    if (place->moves)
+        snprintf(s->why, sizeof s->why,
+                 "what is behind the cache runs in each epoch, and up to a random op it gives "
+                 "the same; %.300s",
+                 memory);
+    else
+        leat_text(s->why, sizeof s->why,
+                  "each epoch decodes anew; with a cache only the first one does%s; %s",
+                  strchr(place->lines, '\n') && runs_with_others(f)
+                      ? " (the ops after it still run, so less is gained)"
+                      : "",
+                  memory);
     memcpy(s->where, place->where, sizeof s->where);
     memcpy(s->lines, place->lines, sizeof s->lines);
     s->stage = place->stage;
@@ -121,8 +129,11 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         : leat_suggest_cache_fills(f, &place)
             ? out->no_trials ? "--quick tries no changes" : "it cannot be tried here"
             : "a pass over the data takes long";
+    /* Of a moved cache that was not tried nothing is known: which ops it saves is not timed apart. */
     leat_doctor_suggestion *s =
-        advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
+        placed && place.moves
+            ? NULL
+            : advise(f, leat_suggest_without_decoding(f, placed ? place.share : 1), why, out);
     if (!s)
         return;
     if (placed) {
@@ -149,7 +160,8 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
                   "Give the input about %.0f cores, or %.1f times less work",
                   times * f->cores + 0.5, times);
     else
-        leat_text(s->title, sizeof s->title, "Give the input %.0f times less work", times);
+        leat_text(s->title, sizeof s->title, "Without the input a step would take %s ms",
+                  leat_figure_ms(goal * 1e-6).text);
     snprintf(s->why, sizeof s->why,
              "all cores make batches already: only a machine with more cores helps, or work that "
              "is left out, such as smaller pictures; `leat whatif` tells what other machines do");

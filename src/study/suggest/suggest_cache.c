@@ -14,7 +14,7 @@
 #include "leat/op.h"
 #include "stage_lines.h"
 
-enum { TEXT = 4096, OPS_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
+enum { TEXT = 4096, OPS_MOST = 32, STAGES_MOST = 32, LOOKED_AT = 2 /* batches */, FILL_S = 5 };
 
 struct place {
     int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
@@ -40,15 +40,23 @@ static bool get(const leat_config *config, int32_t map, const char *key, char *t
     return leat_config_get(config, path, text, TEXT, NULL) == LEAT_OK && strlen(text) < TEXT - 1;
 }
 
-/* Reads the ops of a map. False: it does not decode. */
-static bool read_map(const leat_config *config, int32_t map, struct place *out)
+/* Reads the list of ops of a map. */
+static bool read_ops(const leat_config *config, int32_t map, struct place *out)
 {
-    char name[64];
     out->is_list = !get(config, map, ".ops", out->ops);
     if ((out->is_list && !get(config, map, "", out->ops)) || out->ops[0] != '[')
         return false;
     out->n_ops = leat_stage_lines_split(out->ops, out->op, OPS_MOST);
     out->decodes = out->n_cached = out->n_ops;
+    return true;
+}
+
+/* False: it does not decode. */
+static bool read_map(const leat_config *config, int32_t map, struct place *out)
+{
+    char name[64];
+    if (!read_ops(config, map, out))
+        return false;
     for (int i = 0; i < out->n_ops; i++) {
         name_of(out->op[i], name);
         const leat_op *const op = leat_op_find(name);
@@ -68,6 +76,112 @@ static bool find_map(const leat_suggest_about *about, struct place *out)
         if (!strcmp(stage->name, "map") && read_map(about->config, out->map++, out))
             return true;
     return false;
+}
+
+/* --- a cache that is there already ------------------------------------------------------------- */
+
+struct entries {
+    char list[TEXT];
+    char *entry[STAGES_MOST]; /* of `pipeline`, as flow YAML */
+    int n;
+};
+
+static bool is_named(const char *entry, const char *name)
+{
+    char own[64];
+    name_of(entry, own);
+    return !strcmp(own, name);
+}
+
+/* Of a map, reads how many ops come before the first random one. False: none, or they run on a GPU. */
+static bool has_fixed_ops(const leat_config *config, int32_t map, struct place *out)
+{
+    char name[64], device[TEXT] = "";
+    if (!read_ops(config, map, out) ||
+        (get(config, map, ".device", device) && strcmp(device, "cpu") != 0))
+        return false;
+    out->decodes = -1;
+    for (int i = out->n_ops - 1; i >= 0; i--) {
+        name_of(out->op[i], name);
+        const leat_op *const op = leat_op_find(name);
+        if (!op || op->flags & LEAT_OP_RANDOM)
+            out->n_cached = i;
+    }
+    return out->n_cached > 0;
+}
+
+/* Which entry is a cache in host memory; -1: none. (A trial would overwrite a file.) */
+static int find_cache(const struct entries *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (is_named(e->entry[i], "cache"))
+            return strstr(e->entry[i], "file:") && !strstr(e->entry[i], "file: memory") ? -1 : i;
+    return -1;
+}
+
+/* Behind a cache: up to where every epoch does the same again. The place is the last map there, or a part of it. */
+static bool find_later(const leat_config *config, const struct entries *e, int cache,
+                       struct place *out)
+{
+    static const char *const passes[] = { "shuffle", "take", "skip", "repeat" };
+    struct place *const one = calloc(1, sizeof *one);
+    bool found = false, goes_on = one != NULL;
+    int32_t map = 0;
+    for (int i = 0; i < e->n && goes_on; i++) {
+        const bool is_map = is_named(e->entry[i], "map");
+        map += is_map;
+        if (i <= cache)
+            continue;
+        goes_on = false;
+        for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
+            goes_on |= is_named(e->entry[i], passes[k]);
+        if (is_map && has_fixed_ops(config, map - 1, one)) {
+            memcpy(out, one, sizeof *out);
+            for (int k = 0; k < one->n_ops; k++) /* they point into the text */
+                out->op[k] = out->ops + (one->op[k] - one->ops);
+            out->stage = i;
+            out->map = map;
+            goes_on = one->n_cached == one->n_ops;
+            found = true;
+        }
+    }
+    free(one);
+    return found;
+}
+
+/* "shuffle: {seed: 1}" of "{shuffle: {seed: 1}}": a line of a list. */
+static size_t add_line(char *text, size_t used, size_t size, const char *entry)
+{
+    const bool braces = *entry == '{';
+    const int n = (int)strlen(entry) - 2 * braces;
+    const int wrote = snprintf(text + used, used < size ? size - used : 0, "%s- %.*s",
+                               used ? "\n" : "", n, entry + braces);
+    return used + (size_t)wrote;
+}
+
+/* The same entries with the cache behind the map, or inside of it. */
+static bool write_moved(const struct entries *e, int cache, const struct place *p,
+                        leat_suggest_place *out)
+{
+    size_t n = 0;
+    char map[TEXT + 16];
+    const bool divides = p->rest[0] != 0;
+    for (int i = cache + 1; i < p->stage + !divides; i++)
+        n = add_line(out->lines, n, sizeof out->lines, e->entry[i]);
+    for (int part = 0; divides && part < 2; part++) {
+        snprintf(map, sizeof map, "{map: %s}", part ? p->rest : p->first);
+        if (part)
+            n = add_line(out->lines, n, sizeof out->lines, e->entry[cache]);
+        n = add_line(out->lines, n, sizeof out->lines, map);
+    }
+    if (!divides)
+        n = add_line(out->lines, n, sizeof out->lines, e->entry[cache]);
+    snprintf(out->where, sizeof out->where,
+             "in the list `pipeline`, in place of its entries %d to %d", cache + 1, p->stage + 1);
+    out->stage = cache;
+    out->replaces = p->stage - cache + 1;
+    out->moves = true;
+    return n < sizeof out->lines;
 }
 
 /* The map's options with its ops from `from` up to `to`. */
@@ -93,6 +207,8 @@ static int64_t sample_bytes(const leat_plan *plan, const struct place *p)
 {
     char name[64];
     int64_t sum = 0;
+    if (p->decodes < 0) /* the whole of what is before may differ: it is measured */
+        return -1;
     name_of(p->op[p->decodes], name);
     for (int32_t t = 0; leat_plan_tensor(plan, t); t++) {
         leat_shape shape = leat_plan_tensor(plan, t)->shape;
@@ -192,14 +308,45 @@ static bool write_lines(const leat_suggest_about *about, const struct place *p,
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out)
 {
     struct place *const p = calloc(1, sizeof *p);
+    struct entries *const e = calloc(1, sizeof *e);
     *out = (leat_suggest_place){ .share = 1 };
-    bool good = p && find_map(about, p);
+    bool good = p && e &&
+                leat_config_get(about->config, "pipeline", e->list, TEXT, NULL) == LEAT_OK &&
+                strlen(e->list) < TEXT - 1;
+    if (good)
+        e->n = leat_stage_lines_split(e->list, e->entry, STAGES_MOST);
+    const int cache = good ? find_cache(e) : -1;
+    good = good && (cache < 0 ? find_map(about, p) : find_later(about->config, e, cache, p));
     if (good && p->n_cached < p->n_ops)
         good = part_of(about->config, p, 0, p->n_cached, p->first) &&
                part_of(about->config, p, p->n_cached, p->n_ops, p->rest);
-    good = good && write_lines(about, p, out) && look_at_memory(about, p, out);
+    good = good && (cache < 0 ? write_lines(about, p, out) : write_moved(e, cache, p, out)) &&
+           look_at_memory(about, p, out);
     free(p);
+    free(e);
     return good;
+}
+
+bool leat_suggest_cache_enlarge(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    char text[64] = "auto";
+    leat_budget *const budget = calloc(1, sizeof *budget);
+    const bool good = budget && leat_plan_budget(about->arm->plan, NULL, budget, NULL) == LEAT_OK;
+    const int64_t has = good ? budget->cache_bytes : 0;
+    const double held = 1 - about->arm->out->uncached;
+    free(budget);
+    leat_config_get(about->config, "pipeline.cache.bytes", text, sizeof text, NULL);
+    if (strcmp(text, "auto") != 0)
+        snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.cache.bytes=auto");
+    if (leat_config_get(about->config, "engine.memory", text, sizeof text, NULL) == LEAT_OK &&
+        strcmp(text, "auto") != 0 && has > 0 && held > 0.01) {
+        const double more = 1.1 * (double)has * (1 / held - 1);
+        const double limit = (double)about->arm->memory.loader + (double)about->arm->memory.cache;
+        const int64_t mib = (int64_t)((limit + more) / (1 << 20)) + 1;
+        snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.memory=%lldMiB",
+                 (long long)mib);
+    }
+    return out->n_set > 0;
 }
 
 bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place)

@@ -15,12 +15,17 @@ typedef struct leat_suggest_place {
     bool varies; /* it is the mean of some that were cached: pictures differ in size there */
     int64_t limit_bytes, left_bytes; /* engine.memory; what the other stages leave of it */
     bool is_auto;                    /* it is not set: a share of the memory that is free */
+    bool moves;                      /* the pipeline has a cache, which goes there */
     double share; /* of the samples that fit into the cache; 1 if their size is not known */
 } leat_suggest_place;
 
-/* The cache comes behind the map that decodes; a map with a random op behind the decoder is divided there. False:
- * nothing decodes, or the config cannot be changed so (it has a cache already). */
+/* The cache comes behind the map that decodes; a map with a random op behind the decoder is divided there. One that the
+ * config has moves behind all that each epoch does again, up to the first random op. False: nothing decodes, the cache
+ * is there already, or the config cannot be changed so. */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
+
+/* Sets what gives the config's cache room for all samples. False: it has what the machine allows. */
+bool leat_suggest_cache_enlarge(const leat_suggest_about *about, leat_doctor_suggestion *out);
 
 /* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
 bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
