@@ -12,7 +12,7 @@
 #include "study/forecast.h"
 #include "suggest_cache.h"
 
-enum { MOST_WORKERS = 64, MOST_LAYERS = 10000 };
+enum { MOST_WORKERS = 64, MOST_LAYERS = 10000, SMALL_BATCH = 32 };
 
 struct row {
     const char *title, *why;
@@ -20,6 +20,7 @@ struct row {
     /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
     bool input_only; /* the training step stays as it is, and so do its cores */
+    bool whole;      /* as in leat_suggest_try() */
 };
 
 static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
@@ -103,13 +104,21 @@ static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *o
 
 static bool uneven(const leat_suggest_about *about)
 {
+    const leat_facts *f = about->facts;
+    const bool slower_than_both = f->of_loader.value < 0.97 && f->of_step.value < 0.97;
     return about->prefetch > 0 &&
-           (has_cause(about, LEAT_CAUSE_ORDERING) || has_cause(about, LEAT_CAUSE_NOT_OVERLAPPED));
+           (has_cause(about, LEAT_CAUSE_ORDERING) || has_cause(about, LEAT_CAUSE_NOT_OVERLAPPED) ||
+            (f->meter.input_wait >= 0.05 && slower_than_both));
 }
 
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     add(out, "pipeline.prefetch.batches", 4 * about->prefetch);
+}
+
+static void set_many_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    add(out, "pipeline.prefetch.batches", 12 * about->prefetch);
 }
 
 static bool idle_cores(const leat_suggest_about *about)
@@ -210,9 +219,11 @@ static void set_own_device(const leat_suggest_about *about, leat_doctor_suggesti
     }
 }
 
-static bool launches(const leat_suggest_about *about)
+/* Of few samples, what a step costs besides its arithmetic is much of it, whatever the device. */
+static bool small_batches(const leat_suggest_about *about)
 {
-    return is(about, LEAT_VERDICT_LAUNCH_BOUND);
+    return is(about, LEAT_VERDICT_LAUNCH_BOUND) ||
+           (about->batch_size < SMALL_BATCH && !is(about, LEAT_VERDICT_INPUT_BOUND));
 }
 
 static bool launches_on_cuda(const leat_suggest_about *about)
@@ -230,7 +241,8 @@ static void set_graph(const leat_suggest_about *about, leat_doctor_suggestion *o
 
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    add(out, "pipeline.batch.size", 4 * about->batch_size);
+    const int64_t more = 4 * about->batch_size;
+    add(out, "pipeline.batch.size", more < SMALL_BATCH ? SMALL_BATCH : more);
 }
 
 static bool computes(const leat_suggest_about *about)
@@ -279,45 +291,48 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
 static const struct row rows[] = {
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
-      set_prefetch, true },
+      set_prefetch, true, false },
     { "Copy from pinned memory",
       "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
-      set_pinned, false },
+      set_pinned, false, false },
     { "Let all cores make batches", "there are fewer workers than cores", idle_cores, set_all_cores,
-      false },
+      false, false },
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
-      waiting_workers, set_many_workers, false },
+      waiting_workers, set_many_workers, false, false },
     { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
-      set_more_prefetch, true },
+      set_more_prefetch, true, true },
+    { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
+      set_many_prefetch, true, true },
     { "Read through the page cache",
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
-      direct_reads, set_buffered, true },
+      direct_reads, set_buffered, true, false },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
-      slow_reads, set_read_bytes, true },
+      slow_reads, set_read_bytes, true, false },
     { "Make the cache larger",
       "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
-      set_cache_size, true },
-    { "Decode once", "", decodes, set_cache, true },
+      set_cache_size, true, false },
+    { "Decode once", "", decodes, set_cache, true, false },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
-      waits_often, set_rare_sync, false },
+      waits_often, set_rare_sync, false, false },
     { "Compute these layers on the run's own device",
       "layers on other devices make it wait for them, and for the copies between them", is_placed,
-      set_own_device, false },
+      set_own_device, false, false },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
-      set_graph, false },
+      set_graph, false, false },
     { "Use larger batches",
-      "launching a step takes the same time for more samples; larger batches usually need another "
-      "learning rate",
-      launches, set_larger_batch, false },
+      "what a step costs besides its arithmetic is the same for more samples; larger batches "
+      "usually "
+      "need another learning rate",
+      small_batches, set_larger_batch, false, false },
     { "Divide the cores between input and training",
       "workers and threads of the training step together are more than the cores", shares_cores,
-      set_split, false },
+      set_split, false, false },
     { "Use one worker", "workers take the cores of the training step", many_workers, set_one_worker,
-      false },
+      false, false },
     { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
-      computes, set_bf16, false },
+      computes, set_bf16, false, false },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -390,7 +405,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     row->set(about, &s);
     if ((!s.n_set && !s.lines[0]) || leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
-    const int rc = leat_suggest_try(about, row->input_only, &s, &why);
+    const int rc = leat_suggest_try(about, row->input_only, row->whole, &s, &why);
     out->n_no_memory += rc == LEAT_E_NOMEM;
     out->n_not_filled += s.not_tried[0] != 0;
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||

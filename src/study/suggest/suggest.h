@@ -24,9 +24,9 @@ typedef struct leat_suggest_about {
 } leat_suggest_about;
 
 /* Measures the job with the values of `suggestion`, and fills its prediction and gain; input_only: the training
- * step stays as it is. Returns LEAT_OK or the first
- * error, also of values that cannot be set. */
-int leat_suggest_try(const leat_suggest_about *about, bool input_only,
+ * step stays as it is; whole: loader and step are measured together, as what is gained shows in no part alone. Returns
+ * LEAT_OK or the first error, also of values that cannot be set. */
+int leat_suggest_try(const leat_suggest_about *about, bool input_only, bool whole,
                      leat_doctor_suggestion *suggestion, leat_error *err);
 
 /* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */

@@ -20,6 +20,7 @@ enum {
 struct pair {
     const leat_suggest_about *about;
     leat_trial *trial;
+    bool whole;                                                 /* runs together in any case */
     double before_rate[TRIAL_ROUNDS], after_rate[TRIAL_ROUNDS]; /* together, samples/s */
     double after_rows;                                          /* per step; 0: not run together */
     double loader[TRIAL_ROUNDS], step[TRIAL_ROUNDS];            /* of the job, samples/s */
@@ -56,8 +57,9 @@ static int run_parts(struct pair *p, int32_t cell, int32_t round, leat_error *er
 static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
 {
     struct pair *const p = user;
-    return p->trial->result.on_host && p->trial->result.overlaps ? run_together(p, cell, round, err)
-                                                                 : run_parts(p, cell, round, err);
+    return p->whole || (p->trial->result.on_host && p->trial->result.overlaps)
+               ? run_together(p, cell, round, err)
+               : run_parts(p, cell, round, err);
 }
 
 /* A forecast from the rates of the parts in one round. */
@@ -136,10 +138,10 @@ static bool gains_too_little(void *user, int32_t n)
     return n == 2 && speed_up(user, n, &after) < 1 + LEAT_SUGGEST_LEAST;
 }
 
-int leat_suggest_try(const leat_suggest_about *about, bool input_only, leat_doctor_suggestion *s,
-                     leat_error *err)
+int leat_suggest_try(const leat_suggest_about *about, bool input_only, bool whole,
+                     leat_doctor_suggestion *s, leat_error *err)
 {
-    struct pair pair = { .about = about, .trial = calloc(1, sizeof *pair.trial) };
+    struct pair pair = { .about = about, .trial = calloc(1, sizeof *pair.trial), .whole = whole };
     const leat_trial_how how = { .change = s, .rounds = TRIAL_ROUNDS };
     leat_alternate rounds = { .n_cells = 2,
                               .n_rounds = TRIAL_ROUNDS,
