@@ -53,6 +53,9 @@ typedef void leat_reader_done(void *arg, leat_row_read *first, int result);
  * returns  0: the kernel has them all; > 0: so many are still queued because the kernel lacks resources, call
  *          again; -errno: the kernel refuses reads for good: drop what is queued and use pread */
 int leat_reader_submit(leat_reader *reader);
+/* Whether submitting blocked until reads were done, as FUSE's direct_io does, so that the kernel's own threads read since
+ * then. [token] */
+bool leat_reader_blocks(const leat_reader *reader);
 /* Calls done(first row, -errno) for each read that is still queued, and refuses all later ones. Reads
  * that the kernel or a thread has taken end as usual. [token and engine lock] */
 void leat_reader_drop(leat_reader *reader, leat_reader_done *done, void *arg);
@@ -75,6 +78,8 @@ typedef struct leat_reader_faults {
     int enter_error;          /* io_uring_enter fails with this errno */
     uint32_t enter_from;      /* from this call on; 0 or 1: the first, at open */
     uint32_t enter_times;     /* for this many calls; 0: for good */
+    int64_t blocks_ns;        /* io_uring_enter takes so long for each read */
+    uint32_t blocks_not;      /* bit i: but not its call i, from 0, which is the one at open */
     bool refuse_direct;       /* as file systems without O_DIRECT do */
     bool separate;            /* neighbours do not share a read, for measurements */
 } leat_reader_faults;

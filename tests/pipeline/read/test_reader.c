@@ -87,6 +87,7 @@ static void readers_threads_prefetch_and_faults_agree(void **state)
         { .short_every = 3 },
         { .error_every = 5 },
         { .short_every = 1 },
+        { .blocks_ns = 1200000, .short_every = 5 },
         { .refuse_registration = true, .short_every = 4, .error_every = 7 },
     };
     const uint64_t want = digest_with("pread", 0, 0);

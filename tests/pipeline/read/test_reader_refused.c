@@ -4,6 +4,7 @@
  * kernels and container filters give, loaders read with pread instead, give the same batches, end, and report
  * the reason. After a temporary error the ring stays in use. A watchdog ends a test that hangs. */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -104,6 +105,39 @@ static void every_error_from_any_call_on_is_survived(void **state)
                 expect_pread(&stats, errors[e]);
             }
     leat_reader_fault = (leat_reader_faults){ 0 };
+}
+
+static void take_length(void *sum, leat_row_read *first, int result)
+{
+    (void)first;
+    *(int64_t *)sum += result;
+}
+
+/* One slow call says nothing, as any thread can be stopped; three in a row do. */
+static void a_call_that_blocks_is_made_by_the_kernels_threads(void **state)
+{
+    leat_reader *reader;
+    leat_error err;
+    (void)state;
+    if (!has_ring)
+        skip();
+    const int fd = open(in_folder("a.tfrecord"), O_RDONLY | O_CLOEXEC);
+    /* the call at open and calls 3, 7 and later do not wait */
+    leat_reader_fault = (leat_reader_faults){ .blocks_ns = 5000000, .blocks_not = ~0x76U };
+    assert_int_equal(leat_reader_open(&reader, 1 << 16, false, &err), LEAT_OK);
+    for (int i = 1; i < 10; i++) {
+        leat_row_read row = { .fd = fd, .bytes = leat_reader_memory(reader), .length = 1000 };
+        int64_t sum = 0;
+        leat_reader_queue(reader, &row);
+        assert_int_equal(leat_reader_submit(reader), 0);
+        while (leat_reader_reap(reader, take_length, &sum) == 0)
+            leat_reader_wait(reader);
+        assert_int_equal(sum, 1000);
+        assert_int_equal(leat_reader_blocks(reader), i >= 6);
+    }
+    leat_reader_close(&reader);
+    leat_reader_fault = (leat_reader_faults){ 0 };
+    close(fd);
 }
 
 /* The same where a reader was asked for: refused at open it is an error, as a refused ring is; later it is
@@ -258,6 +292,7 @@ static void a_filter_of_system_calls_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_call_that_blocks_is_made_by_the_kernels_threads),
         cmocka_unit_test(every_error_from_any_call_on_is_survived),
         cmocka_unit_test(a_reader_that_was_asked_for_is_refused_at_open_only),
         cmocka_unit_test(errors_that_pass_leave_the_ring_in_use),
