@@ -785,14 +785,18 @@ static PyObject *loader_trace(PyObject *self, PyObject *args)
 
 /* --- the module --------------------------------------------------------------------------------- */
 
-/* Names and one-line helps of all stages. */
-static PyObject *stages(PyObject *self, PyObject *none)
+/* kinds("stage"), kinds("source"): (name, help, [(option, type, default or None, help), …]) of each. */
+static PyObject *kinds(PyObject *self, PyObject *args)
 {
-    PyObject *const out = PyList_New(0);
+    const char *which;
     const leat_kind *kind;
     (void)self;
-    (void)none;
-    for (size_t i = 0; out && (kind = leat_stage_kind(i)); i++) {
+    if (!PyArg_ParseTuple(args, "s", &which))
+        return NULL;
+    const leat_kind *(*const at)(size_t) =
+        strcmp(which, "stage") ? leat_source_kind : leat_stage_kind;
+    PyObject *const out = PyList_New(0);
+    for (size_t i = 0; out && (kind = at(i)); i++) {
         PyObject *const options = PyList_New(0);
         for (const leat_option *row = kind->options;
              options && row && row->type != LEAT_OPTION_TYPE_END; row++) {
@@ -859,7 +863,7 @@ static PyType_Slot loader_slots[] = { { Py_tp_new, (void *)loader_new },
 static PyType_Spec loader_spec = { "leat_data._leat.Loader", sizeof(loader), 0, Py_TPFLAGS_DEFAULT,
                                    loader_slots };
 
-static PyMethodDef functions[] = { { "stages", stages, METH_NOARGS, "" },
+static PyMethodDef functions[] = { { "kinds", kinds, METH_VARARGS, "" },
                                    { "usage", leat_py_usage, METH_NOARGS, "" },
                                    { "observe", leat_py_observe, METH_VARARGS, "" },
                                    { "predict", leat_py_predict, METH_VARARGS, "" },

@@ -259,40 +259,68 @@ def _setting(value):
 
 
 class Builder:
-    """A pipeline over arrays in memory, stage by stage. Its methods are the stages of a config, with tf.data's names:
-    shuffle, repeat, take, skip, batch, map, prefetch, …"""
+    """A pipeline, stage by stage. Its methods are the stages of a config, with tf.data's names: shuffle, repeat, take, skip,
+    batch, map, prefetch, … leat.from_arrays(), leat.from_images(), leat.from_tfrecord() and the like begin one."""
 
-    def __init__(self, arrays, seed=0, engine=None):
-        self._arrays, self._seed, self._engine = arrays, seed, engine
+    def __init__(self, arrays, seed=0, engine=None, source=None):
+        self._arrays, self._seed, self._engine, self._source = arrays, seed, engine, source
         self._stages = []
 
     def _add(self, name, value, options):
-        given = value if not options else options
-        self._stages.append((name, None if given is None else _yaml(given)))
+        self._stages.append((name, value if not options else options))
         return self
 
+    @property
+    def config(self):
+        """The same as a dict, as Loader takes it and as a YAML file has it; of arrays without their source."""
+        out = {"source": self._source} if self._source else {}
+        if self._engine:
+            out["engine"] = self._engine
+        if self._seed:
+            out["seed"] = self._seed
+        out["pipeline"] = [name if given is None else {name: given} for name, given in self._stages]
+        return out
+
     def loader(self, to=None, *, hold=3):
-        """Opens the loader. The arrays are not copied: do not change them while it lives."""
+        """Opens the loader. Arrays are not copied: do not change them while it lives."""
+        if self._source:
+            return Loader(self.config, to, hold=hold)
         out = Loader.__new__(Loader)
         out._setup(to, hold)
+        stages = [(name, None if given is None else _yaml(given)) for name, given in self._stages]
         engine = None if self._engine is None else _yaml(self._engine)
-        out._recipe = (None, None, None, None, [], self._arrays, list(self._stages), self._seed, engine, hold)
+        out._recipe = (None, None, None, None, [], self._arrays, stages, self._seed, engine, hold)
         out._open()
         return out
+
+
+def _document(function, name, help, options):
+    rows = "\n".join(f"    {option} ({kind}; {'required' if initial is None else f'default {initial}'}): {text}"
+                     for option, kind, initial, text in options)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{help}\n\n{rows}\n" if rows else help
+    return function
 
 
 def _stage_method(name, help, options):
     def method(self, value=None, **given):
         return self._add(name, value, given)
 
-    rows = "\n".join(f"    {option} ({kind}; default {initial}): {text}" for option, kind, initial, text in options)
-    method.__name__ = name
-    method.__doc__ = f"{help}\n\n{rows}\n" if rows else help
-    return method
+    return _document(method, name, help, options)
 
 
-for _name, _help, _options in _leat.stages():
+def _source_function(name, help, options):
+    def function(value=None, *, seed=0, engine=None, **given):
+        return Builder(None, seed, engine, {name: value if not given else given})
+
+    return _document(function, f"from_{name}", help, options)
+
+
+for _name, _help, _options in _leat.kinds("stage"):
     setattr(Builder, _name, _stage_method(_name, _help, _options))
+for _name, _help, _options in _leat.kinds("source"):
+    globals()[f"from_{_name}"] = _source_function(_name, _help, _options)
+    __all__.append(f"from_{_name}")
 
 
 def from_arrays(arrays, *, seed=0, engine=None):

@@ -480,10 +480,11 @@ class Processes(unittest.TestCase):
 
 class Builders(unittest.TestCase):
     def test_every_stage_has_a_method_with_a_text(self):
-        names = [name for name, _, _ in leat._leat.stages()]
-        self.assertIn("shuffle", names)
-        for name, help, options in leat._leat.stages():
-            text = getattr(leat.Builder, name).__doc__
+        stages, sources = leat._leat.kinds("stage"), leat._leat.kinds("source")
+        self.assertIn("shuffle", [name for name, _, _ in stages])
+        self.assertIn("images", [name for name, _, _ in sources])
+        for name, help, options in stages + sources:
+            text = (getattr(leat.Builder, name, None) or getattr(leat, f"from_{name}")).__doc__
             self.assertIn(help, text)
             for option, *_ in options:
                 self.assertIn(option, text)
@@ -491,6 +492,19 @@ class Builders(unittest.TestCase):
     def test_stages_do_what_those_of_a_config_do(self):
         loader = leat.from_arrays({"x": X}).skip(10).take(20).repeat(2).batch(size=7, drop_remainder=True).loader("numpy")
         self.assertEqual([b.rows for b in loader], [7] * 5)
+
+
+    def test_a_source_of_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files(folder)
+            built = leat.from_npy(files=os.path.join(folder, "x.npy"), name="x", engine={"digest": True}).shuffle(seed=1)
+            built = built.batch(BATCH).prefetch(2)
+            self.assertEqual(built.config["pipeline"], [{"shuffle": {"seed": 1}}, {"batch": BATCH}, {"prefetch": 2}])
+            self.assertEqual([b.info["digest"] for b in built.loader()],
+                             [b.info["digest"] for b in leat.Loader(files(folder))])
+            with self.assertRaises(leat.Error) as caught:
+                leat.from_images(folder, seed=7).batch(4).loader()
+            self.assertIn(folder, str(caught.exception))
 
 
 if __name__ == "__main__":
