@@ -72,8 +72,9 @@ static void add_python_folders(places *p)
 {
     char line[LEAT_GPU_LIBS_PATH], versioned[32];
     snprintf(versioned, sizeof versioned, "/nvidia/cu%d/lib", CUDA_MAJOR);
-    const char *const below[] = { "/nvidia/cudnn/lib", versioned, "/nvidia/cublas/lib",
-                                  "/nvidia/cuda_nvrtc/lib" };
+    const char *const below[] = { "/nvidia/cudnn/lib",      versioned,
+                                  "/nvidia/cublas/lib",     "/nvidia/cuda_nvrtc/lib",
+                                  "/nvidia/cuda_cupti/lib", "/nvidia/nvjpeg/lib" };
     p->asked_python = true;
     FILE *const out = popen("python3 -c \"import sys\nfor p in sys.path:\n"
                             "    if p.endswith('-packages'): print(p)\" 2>/dev/null",
@@ -135,6 +136,24 @@ static void *open_library(places *p, const char *name, char path[LEAT_GPU_LIBS_P
     path[0] = 0;
     if (library)
         path_of(library, name, path);
+    return library;
+}
+
+void *leat_gpu_libs_find(const char *name, bool in_packages, char path[LEAT_GPU_LIBS_PATH])
+{
+    const char *const named = getenv("LEAT_CUDA_LIBS");
+    places *const p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    add_list(p, named ? named : "");
+    add_own_folder(p);
+    add_folder(p, "", 0, "");
+    add_folder(p, "/usr/local/cuda/lib64", strlen("/usr/local/cuda/lib64"), "");
+    add_folder(p, "/usr/local/cuda/extras/CUPTI/lib64",
+               strlen("/usr/local/cuda/extras/CUPTI/lib64"), "");
+    p->asked_python = !in_packages;
+    void *const library = open_library(p, name, path);
+    free(p);
     return library;
 }
 

@@ -11,6 +11,8 @@
 #ifndef LEAT_GPU_LIBS_H
 #define LEAT_GPU_LIBS_H
 
+#include <stdbool.h>
+
 #include "cublaslt_api.h"
 #include "cudnn_api.h"
 #include "leat/error.h"
@@ -29,6 +31,10 @@ typedef struct leat_gpu_libs {
 /* Returns the libraries, or NULL and LEAT_E_UNSUPPORTED with what is missing, where it was looked for and what
  * to install. The next call looks again. Any thread. */
 const leat_gpu_libs *leat_gpu_libs_open(leat_error *err);
+/* Opens another of CUDA's libraries: from the folders of LEAT_CUDA_LIBS, those above, and CUPTI's own in the toolkit.
+ * in_packages  in those of `python3`, too, which starts it
+ * path         the file that was opened; "": none */
+void *leat_gpu_libs_find(const char *name, bool in_packages, char path[LEAT_GPU_LIBS_PATH]);
 /* One line: versions and paths. */
 void leat_gpu_libs_describe(const leat_gpu_libs *libs, char *text, size_t size);
 

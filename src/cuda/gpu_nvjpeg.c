@@ -20,39 +20,15 @@ static struct {
 static const char *const names[] = { "libnvjpeg.so.13", "libnvjpeg.so.12" };
 enum { N_NAMES = sizeof names / sizeof *names };
 
-static void *open_path(const char *folder, const char *name)
-{
-    char *const path = nvjpeg.api.path;
-    const size_t size = sizeof nvjpeg.api.path;
-    const int n = snprintf(path, size, "%s%s", folder, name);
-    return n > 0 && (size_t)n < size ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
-}
-
-/* The plugin's folder with its slash; "" if unknown. */
-static void own_folder(char *out, size_t size)
-{
-    Dl_info info;
-    out[0] = 0;
-    if (!dladdr(&nvjpeg, &info) || !info.dli_fname)
-        return;
-    const char *const slash = strrchr(info.dli_fname, '/');
-    const int n = slash ? (int)(slash - info.dli_fname) + 1 : 0;
-    if (n > 0 && (size_t)n < size)
-        snprintf(out, size, "%.*s", n, info.dli_fname);
-}
-
 static void *open_library(void)
 {
     const char *const named = getenv("LEAT_NVJPEG");
-    char own[sizeof nvjpeg.api.path];
     void *library = NULL;
-    own_folder(own, sizeof own);
-    const char *const folders[] = { own, "", "/usr/local/cuda/lib64/" };
+    snprintf(nvjpeg.api.path, sizeof nvjpeg.api.path, "%s", named ? named : "");
     if (named && *named)
-        return open_path("", named);
+        return dlopen(named, RTLD_NOW | RTLD_LOCAL);
     for (int i = 0; i < N_NAMES && !library; i++)
-        for (size_t k = own[0] ? 0 : 1; k < sizeof folders / sizeof *folders && !library; k++)
-            library = open_path(folders[k], names[i]);
+        library = leat_gpu_libs_find(names[i], true, nvjpeg.api.path);
     return library;
 }
 

@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
 
+#include "gpu_libs.h"
 #include "leat/error.h"
 
 /* Return values of nvJPEG. */
@@ -92,7 +93,7 @@ typedef struct leat_gpu_nvjpeg {
 #undef NVJPEG_DECLARE
     bool has_regions; /* all of NVJPEG_REGION_CALLS exist */
     int major, minor, patch;
-    char path[512]; /* of the library file */
+    char path[LEAT_GPU_LIBS_PATH]; /* of the library file */
 } leat_gpu_nvjpeg;
 
 /* Opens the library. If LEAT_NVJPEG names a file, only that one; else it looks beside the plugin, on the

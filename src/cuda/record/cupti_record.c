@@ -19,6 +19,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "cuda/gpu_libs.h"
 
 #define BUFFER_BYTES ((size_t)4 << 20)
 enum { MOST_IDLE_BUFFERS = 16 };
@@ -67,18 +68,12 @@ static int fail(leat_error *err, int code, const char *format, ...)
 
 static void *open_library(void)
 {
-    static const char *const names[] = {
-        "libcupti.so.13",
-        "/usr/local/cuda/lib64/libcupti.so.13",
-        "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
-    };
     const char *const named = getenv("LEAT_CUPTI");
-    void *library = NULL;
+    char path[LEAT_GPU_LIBS_PATH];
     if (named && *named)
         return dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
-        library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    return library;
+    /* Inside a program that is watched nothing is started. */
+    return leat_gpu_libs_find("libcupti.so.13", !getenv("CUDA_INJECTION64_PATH"), path);
 }
 
 static int load_locked(leat_error *err)
