@@ -51,6 +51,7 @@ static const struct {
     { "report", "--json", "report bench.json -o r.html --json=%s", 0 },
     { "compare", "--json", "compare x.yaml -q --json=%s", SLOW },
     { "doctor", "--json", "doctor x.yaml -q --json=%s", SLOW },
+    { "watch", "--json", "watch --json=%s -- sleep 30", SLOW },
     { "whatif", "--json", "whatif x.yaml -q --json=%s", SLOW },
     { "experiment", "--results", "experiment mlp-1000x100-b10 --data data -q --results %s",
       SLOW | FOLDER },
@@ -119,7 +120,8 @@ static void missing_folders_are_made(void **state)
     (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
         clear("d");
-        if (rows[i].flags & SLOW) { /* it checks its outputs before it measures */
+        if (rows[i].flags &
+            SLOW) { /* it checks its outputs before it measures, or fails without CUDA */
             shell("$L %s & p=$!; for n in $(seq 300); do test -d d/e && break; sleep 0.1; done; "
                   "kill $p; wait $p",
                   line_of(i, "d/e/f"));
