@@ -6,7 +6,8 @@
 
 static const char *const samples[] = { "doctor.json", "compare.json",   "tune.json",
                                        "whatif.json", "crossover.json", "train.json",
-                                       "bench.json",  "trace.json",     "experiment.json" };
+                                       "bench.json",  "trace.json",     "experiment.json",
+                                       "watch.json" };
 enum { N_SAMPLES = sizeof samples / sizeof *samples };
 
 /* --- what every page has ---------------------------------------------------------------------------*/
@@ -36,7 +37,7 @@ static void check_figures(const char *text)
 
 static void every_chart_has_marks_and_a_table(void **state)
 {
-    static const int charts[N_SAMPLES] = { 4, 3, 1, 1, 1, 3, 1, 1, 2 };
+    static const int charts[N_SAMPLES] = { 4, 3, 1, 1, 1, 3, 1, 1, 2, 2 };
     (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char *const text = page_of_sample(samples[i]);

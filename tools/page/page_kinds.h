@@ -27,6 +27,7 @@ typedef struct leat_page_kind {
     X(crossover, "devices")                                                                        \
     X(experiment, "findings")                                                                      \
     X(train, "epochs")                                                                             \
+    X(watch, "processes")                                                                          \
     X(bench, "stages")
 
 #define LEAT_PAGE_KIND_DECLARE(name, needs)                                                        \
@@ -46,6 +47,8 @@ const char *leat_page_kind_list(char *text, size_t size);
 int leat_page_arms(leat_page *page, const json_t *json);
 /* "stages" of a bench, and of "input" of a train. */
 int leat_page_stages(leat_page *page, const json_t *json);
+/* "largest" of a process of a watch, and of "recorded" of a train. */
+int leat_page_kernels(leat_page *page, const json_t *json);
 /* An object with "devices" and "crossover_batch". */
 int leat_page_crossover(leat_page *page, const json_t *json);
 

@@ -141,5 +141,7 @@ int leat_page_train_section(leat_page *page, const json_t *json)
     int rc = put_shares(page, json);
     if (rc == LEAT_OK)
         rc = put_losses(page, json);
+    if (rc == LEAT_OK)
+        rc = leat_page_kernels(page, json_object_get(json, "recorded"));
     return rc == LEAT_OK ? leat_page_stages(page, json_object_get(json, "input")) : rc;
 }
