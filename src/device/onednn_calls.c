@@ -15,6 +15,7 @@
 #define MAJOR       VALUE_OF(DNNL_VERSION_MAJOR)
 #define FILE_NAME   "libdnnl.so." MAJOR
 #define FOLDERS_UP  8
+#define MINORS      64
 
 leat_onednn_table leat_onednn;
 
@@ -25,14 +26,21 @@ static struct {
 
 /* --- finding it ------------------------------------------------------------------------------- */
 
+/* n 0: where the system looks. Most have libdnnl.so.3; Debian 13 has only libdnnl.so.3.6, so minor versions are tried, too,
+ * the newest first. */
 static void *open_in(const char *folder, int n)
 {
-    char path[4096];
-    const int length = snprintf(path, sizeof path, "%.*s/%s", n, folder, FILE_NAME);
+    char path[4096], minor[16] = "";
     struct stat status;
-    if (length < 0 || (size_t)length >= sizeof path || stat(path, &status) < 0)
-        return NULL;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void *found = NULL;
+    for (int i = MINORS; i >= 0 && !found; i--) {
+        const int length =
+            snprintf(path, sizeof path, "%.*s%s%s%s", n, folder, n ? "/" : "", FILE_NAME, minor);
+        if (length > 0 && (size_t)length < sizeof path && (n == 0 || stat(path, &status) == 0))
+            found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        snprintf(minor, sizeof minor, ".%d", i - 1);
+    }
+    return found;
 }
 
 /* PREFIX/lib/libdnnl.so.3, when this library is PREFIX/lib/python3.11/site-packages/…/libleat.so. */
@@ -61,7 +69,7 @@ static void *find(const char *named)
         return stat(named, &status) == 0 && S_ISDIR(status.st_mode)
                    ? open_in(named, (int)strlen(named))
                    : dlopen(named, RTLD_NOW | RTLD_LOCAL);
-    void *const found = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
+    void *const found = open_in("", 0);
     return found ? found : open_above();
 }
 
@@ -70,14 +78,14 @@ static void *find(const char *named)
 static int fail_missing(const char *named, leat_error *err)
 {
     const bool has_name = named && *named;
-    return leat_fail(
-        err, LEAT_E_UNSUPPORTED,
-        "training on the CPU needs oneDNN " MAJOR ".x (" FILE_NAME "), which %s%s%s: install "
-        "libdnnl" MAJOR " or your system's package of it%s, or name its file or folder in the "
-        "environment variable LEAT_ONEDNN",
-        has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "",
-        has_name ? "" : "",
-        DNNL_VERSION_MAJOR >= 3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
+    return leat_fail(err, LEAT_E_UNSUPPORTED,
+                     "training on the CPU needs oneDNN " MAJOR ".x (" FILE_NAME
+                     "), which %s%s: install "
+                     "libdnnl" MAJOR " (Debian 13: libdnnl3.6) or your system's package of it%s, "
+                                     "or name its file or folder in the "
+                     "environment variable LEAT_ONEDNN",
+                     has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "",
+                     DNNL_VERSION_MAJOR >= 3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
 }
 
 static int fill(void *file, leat_error *err)

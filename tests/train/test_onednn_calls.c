@@ -105,6 +105,23 @@ static void a_trainer_opens_it(void **state)
     expect("", LEAT_OK, "");
 }
 
+/* By a name such as Debian 13 has: libdnnl.so.3.6, and no other. */
+static void a_minor_version_is_found(void **state)
+{
+    char library[4096] = "", name[32];
+    (void)state;
+    FILE *const cache =
+        popen("sed -n 's/^DNNL_LIBRARY:FILEPATH=//p' " BUILD_DIR "/CMakeCache.txt", "r");
+    assert_non_null(cache);
+    assert_non_null(fgets(library, sizeof library, cache));
+    pclose(cache);
+    library[strcspn(library, "\n")] = 0;
+    snprintf(name, sizeof name, "libdnnl.so.%d.6", DNNL_VERSION_MAJOR);
+    assert_int_equal(symlink(library, in_folder(name)), 0);
+    expect(test_folder, LEAT_OK, "");
+    assert_int_equal(unlink(in_folder(name)), 0);
+}
+
 static void without_it_a_message_says_what_to_install(void **state)
 {
     (void)state;
@@ -119,6 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trainer_opens_it),
+        cmocka_unit_test(a_minor_version_is_found),
         cmocka_unit_test(without_it_a_message_says_what_to_install),
     };
     return cmocka_run_group_tests(tests, make_data, remove_folder);
