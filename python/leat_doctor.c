@@ -8,6 +8,17 @@
 
 /* --- observed runs ------------------------------------------------------------------------------ */
 
+/* From what usage() gave. */
+static int take_usage(const char *bytes, Py_ssize_t n, leat_usage *out)
+{
+    if (n != sizeof *out) {
+        PyErr_SetString(PyExc_ValueError, "not what usage() gave");
+        return -1;
+    }
+    memcpy(out, bytes, sizeof *out);
+    return 0;
+}
+
 /* (wall ns, wait ns, steps, rows, usage, usage) */
 static int parse_run(PyObject *given, leat_observed_run *out)
 {
@@ -17,15 +28,11 @@ static int parse_run(PyObject *given, leat_observed_run *out)
     if (!PyArg_ParseTuple(given, "LLLdy#y#", &wall, &wait, &steps, &out->rows, &from, &n_from, &to,
                           &n_to))
         return -1;
-    if (n_from != sizeof out->from || n_to != sizeof out->to) {
-        PyErr_SetString(PyExc_ValueError, "not what usage() gave");
+    if (take_usage(from, n_from, &out->from) < 0 || take_usage(to, n_to, &out->to) < 0)
         return -1;
-    }
     out->wall_ns = wall;
     out->wait_ns = wait;
     out->steps = steps;
-    memcpy(&out->from, from, sizeof out->from);
-    memcpy(&out->to, to, sizeof out->to);
     return 0;
 }
 
@@ -135,19 +142,18 @@ PyObject *leat_py_observe(PyObject *self, PyObject *args)
     return out;
 }
 
-/* (observed, loader ns, overlaps): the step, ns; 0: it cannot be told. */
+/* (observed, workers): the step, ns; 0: it cannot be told. */
 PyObject *leat_py_predict(PyObject *self, PyObject *args)
 {
     PyObject *given;
-    double loader_ns;
-    int overlaps;
+    int workers;
     leat_observed observed;
     leat_observed_round *rounds = NULL;
     double ns = -1;
     (void)self;
-    if (PyArg_ParseTuple(args, "Odp", &given, &loader_ns, &overlaps) &&
+    if (PyArg_ParseTuple(args, "Oi", &given, &workers) &&
         parse_observed(given, &observed, &rounds) == 0)
-        ns = leat_observed_predict(&observed, loader_ns, overlaps);
+        ns = leat_observed_predict(&observed, workers);
     free(rounds);
     return ns < 0 ? NULL : PyFloat_FromDouble(ns);
 }
@@ -165,24 +171,17 @@ PyObject *leat_py_guess(PyObject *self, PyObject *args)
     return PyUnicode_FromString(leat_doctor_guess(&meter, on_host, text, sizeof text));
 }
 
-/* (usage, usage): seconds between them, CPUs of this process, of other processes, and that it may use. */
+/* (usage, usage): CPUs of this process, of other processes, and that it may use. */
 PyObject *leat_py_taken(PyObject *self, PyObject *args)
 {
-    const char *a, *b;
-    Py_ssize_t n, m;
     leat_usage from, to;
+    const char *given[2];
+    Py_ssize_t n[2];
     (void)self;
-    if (!PyArg_ParseTuple(args, "y#y#", &a, &n, &b, &m))
+    if (!PyArg_ParseTuple(args, "y#y#", &given[0], &n[0], &given[1], &n[1]) ||
+        take_usage(given[0], n[0], &from) < 0 || take_usage(given[1], n[1], &to) < 0)
         return NULL;
-    if (n != sizeof from || m != sizeof to) {
-        PyErr_SetString(PyExc_ValueError, "not what usage() gave");
-        return NULL;
-    }
-    memcpy(&from, a, sizeof from);
-    memcpy(&to, b, sizeof to);
     const double wall = (double)(to.at_ns - from.at_ns), own = (double)(to.own_ns - from.own_ns);
-    const double all = (double)(to.all_ns - from.all_ns);
-    const double others = (double)(to.busy_ns - from.busy_ns) - own;
-    return Py_BuildValue("dddi", wall * 1e-9, wall > 0 ? own / wall : 0,
-                         all > 0 && others > 0 ? others / all * to.n_cpus : 0, (int)to.n_cpus);
+    return Py_BuildValue("ddi", wall > 0 ? own / wall : 0, leat_usage_others(&from, &to),
+                         (int)to.n_cpus);
 }

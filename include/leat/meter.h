@@ -66,8 +66,6 @@ typedef struct leat_meter {
 LEAT_API int leat_meter_account(const leat_step_times *steps, size_t first, size_t n,
                                 leat_meter *out);
 
-/* Steps during which the device recorded its own work, on a GPU by CUPTI. Times of events see a step as one piece;
- * records also see the gaps inside it. Recording slows steps a little. Shares are of the time of these steps. */
 /* All runs of a kernel of the device. */
 typedef struct leat_kernel_time {
     char name[160]; /* as the device's records have it: C++ names are mangled */
@@ -76,6 +74,8 @@ typedef struct leat_kernel_time {
 } leat_kernel_time;
 enum { LEAT_KERNEL_TIMES = 20 };
 
+/* Steps during which the device recorded its own work, on a GPU by CUPTI. Times of events see a step as one piece;
+ * records also see the gaps inside it. Recording slows steps a little. Shares are of the time of these steps. */
 typedef struct leat_recorded {
     int64_t n_steps; /* 0: not recorded, see why */
     double idle;     /* by records: it ran no kernel, and copied or set nothing within its memory */

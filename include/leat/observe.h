@@ -12,27 +12,28 @@
 extern "C" {
 #endif
 
-/* Counters at one moment, ns. */
+/* Counters at one moment, ns. `own_ns` is CPU time of this process and its descendants; of those that have ended, if they
+ * were waited for. `busy_ns` and `all_ns` are of the CPUs that this process may use, as the kernel counts them, in ticks
+ * of 10 ms. */
 typedef struct leat_usage {
     int32_t n_cpus; /* that this process may use */
     int64_t at_ns;  /* CLOCK_MONOTONIC */
-    int64_t
-        own_ns; /* CPU time of this process and its descendants (those that have ended: if they were waited for) */
-    int64_t busy_ns,
-        all_ns; /* of these CPUs, as the kernel counts, in ticks of 10 ms; all_ns 0: not known */
+    int64_t own_ns;
+    int64_t busy_ns, all_ns; /* all_ns 0: not known */
     int64_t throttled_ns; /* its control group was stopped by a CPU limit; 0: never, or not known */
 } leat_usage;
 
-/* Reads /proc; takes 0.1 to 10 ms, by the number of processes. Any thread. */
+/* Reads /proc. Any thread. */
 LEAT_API void leat_usage_now(leat_usage *out);
+/* CPUs on average that other processes used between two moments; 0: none, or not known. Any thread. */
+LEAT_API double leat_usage_others(const leat_usage *from, const leat_usage *to);
 
 /* One run: steps in a row, between two looks at the counters. */
 typedef struct leat_observed_run {
     int64_t wall_ns;
-    int64_t
-        wait_ns; /* part of it in which the loop waited for batches; of the loader and the step alone: not read */
-    int64_t steps; /* or batches, 1 or more */
-    double rows;   /* samples in them */
+    int64_t wait_ns; /* part of it in which `whole` waited for batches */
+    int64_t steps;   /* or batches, 1 or more */
+    double rows;     /* samples in them */
     leat_usage from, to;
 } leat_observed_run;
 
@@ -42,11 +43,9 @@ typedef struct leat_observed_round {
 } leat_observed_round;
 
 typedef struct leat_observed {
-    int32_t on_host; /* 1: the step computes on the CPUs that the loader uses too */
-    int32_t
-        overlaps; /* 1: batches are made during steps: by threads or processes, or by an operator that prefetches */
-    int32_t
-        workers; /* threads or processes that make batches; 0: the loop's own thread; -1: not known */
+    int32_t on_host;  /* 1: the step computes on the CPUs that the loader uses too */
+    int32_t overlaps; /* 1: batches are made during steps, by other threads or processes */
+    int32_t workers;  /* of them; 0: the loop's own thread makes batches; -1: not known */
     int32_t n_rounds; /* 1 … 1000 */
     const leat_observed_round *rounds;
 } leat_observed;
@@ -60,10 +59,9 @@ typedef struct leat_observed {
 LEAT_API int leat_doctor_observed(const leat_observed *observed, leat_doctor_result *out,
                                   leat_error *err);
 
-/* The step time, ns, if the loader alone made a batch in `loader_ns`, during the steps (overlaps 1) or not (0), with the
- * step and the CPU time per sample as observed; by the rule of predicted_step_ms. 0: it cannot be told. Any thread. */
-LEAT_API double leat_observed_predict(const leat_observed *observed, double loader_ns,
-                                      int32_t overlaps);
+/* The step time, ns, if so many workers (1 or more) made batches during the steps: each as fast as one does now, all
+ * together no faster than the cores allow; by the rule of predicted_step_ms. 0: it cannot be told. Any thread. */
+LEAT_API double leat_observed_predict(const leat_observed *observed, int32_t workers);
 
 #ifdef __cplusplus
 }

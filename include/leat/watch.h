@@ -24,8 +24,7 @@ typedef struct leat_watch_process {
     int32_t cupti;                /* its version, 130001 for example; 0: not used */
     double seconds;               /* from its first work on the device to the end of its last */
     double shares[LEAT_N_SHARES]; /* of these seconds; what cannot be told from outside is 0 */
-    leat_verdict_kind
-        verdict; /* NONE: nothing ran, or the host is late for a reason that its own code knows */
+    leat_verdict_kind verdict; /* NONE: nothing ran, or the host is late for a reason of its own */
     int64_t kernels, copies, launches; /* launches: calls of the host; a graph is one */
     double copied_bytes;               /* between host and device */
     double kernel_us;                  /* median length; 0: none ran */

@@ -44,43 +44,47 @@ class _Facts:
             self.depth = stats["prefetch"] + 2 * stats["threads"]
 
 
+def _quietly(fn, *args, **given):
+    with _warnings.catch_warnings():
+        _warnings.simplefilter("ignore")
+        return fn(*args, **given)
+
+
 class _Passes:
     """Batches without end, pass after pass. Counts the waits for the first batch of each."""
 
     def __init__(self, loader, quiet=False):
         self.loader, self.starts, self.n_taken = loader, [], 0
         self._quiet = quiet  # PyTorch warns of more workers than CPUs, which is what is tried
-        self.start_ns = 0  # of the passes that began since the caller set it to 0
-        self._it = None
+        self._it, self._length = None, 0
 
     def next(self):
+        """A batch, and whether it is the first of a pass: its wait is not that of every batch. Where a pass is one batch,
+        it is."""
         if self._it is not None:
             try:
                 batch = next(self._it)
+                self._length += 1
                 self.n_taken += 1
-                return batch
+                return batch, False
             except StopIteration:
                 self._it = None
-        at = _time.perf_counter_ns()
-        with _warnings.catch_warnings():
-            if self._quiet:
-                _warnings.simplefilter("ignore")
-            it = iter(self.loader)
+        usual = self._length == 1
+        at = _time.perf_counter()
+        it = _quietly(iter, self.loader) if self._quiet else iter(self.loader)
         try:
             batch = next(it)
         except StopIteration:
             raise ValueError(
                 "the loader gives no more batches" + (": give one that can be iterated again, not an iterator of it"
                                                       if self.n_taken else ": it is empty")) from None
-        self._it = it
-        took = _time.perf_counter_ns() - at
-        self.starts.append(took * 1e-9)
-        self.start_ns += took
+        self._it, self._length = it, 1
+        self.starts.append(_time.perf_counter() - at)
         self.n_taken += 1
-        return batch
+        return batch, not usual
 
-    def close(self):
-        self._it = None
+    def batch(self):
+        return self.next()[0]
 
 
 def _rows(batch):
@@ -113,43 +117,49 @@ class _Run:
     """Times n steps. Its value is what _leat.observe() takes."""
 
     def __init__(self):
-        self.wait = self.steps = self.rows = 0
+        self.wait = self.steps = self.rows = self.left_out = 0
         self.usage = _leat.usage()
         self.at = _time.perf_counter_ns()
 
-    def end(self, less=0):
-        wall = _time.perf_counter_ns() - self.at - less
-        return (max(wall, 1), max(self.wait, 0), self.steps, float(self.rows), self.usage, _leat.usage())
+    def end(self):
+        wall = _time.perf_counter_ns() - self.at - self.left_out
+        return (max(wall, 1), self.wait, self.steps, float(self.rows), self.usage, _leat.usage())
 
 
 def _run_loader(passes, n, depth):
     for _ in range(depth):
-        passes.next()
+        passes.batch()
     run = _Run()
-    passes.start_ns = 0
-    for _ in range(n):
-        run.rows += _rows(passes.next())
-    run.steps = n
-    # A pass begins with a wait that is not that of every batch, so neither it nor its batch counts.
-    return run.end(passes.start_ns)
+    while run.steps < n:
+        asked = _time.perf_counter_ns()
+        batch, is_first = passes.next()
+        if is_first:
+            run.left_out += _time.perf_counter_ns() - asked
+            continue
+        run.rows += _rows(batch)
+        run.steps += 1
+    return run.end()
 
 
 def _run_loop(passes, step, n, settle):
     for _ in range(settle):
-        _wait_for(step(passes.next()))
+        _wait_for(step(passes.batch()))
     run = _Run()
-    passes.start_ns = 0
     result = None
-    for _ in range(n):
+    while run.steps < n:
         asked = _time.perf_counter_ns()
-        batch = passes.next()
-        run.wait += _time.perf_counter_ns() - asked
+        batch, is_first = passes.next()
+        ready = _time.perf_counter_ns()
+        if is_first:  # nor does its step count, for which the loader had no time
+            _wait_for(step(batch))
+            run.left_out += _time.perf_counter_ns() - asked
+            continue
+        run.wait += ready - asked
         run.rows += _rows(batch)
         result = step(batch)
+        run.steps += 1
     _wait_for(result)
-    run.steps = n
-    run.wait -= passes.start_ns
-    return run.end(passes.start_ns)
+    return run.end()
 
 
 def _run_step(step, batch, n):
@@ -162,14 +172,23 @@ def _run_step(step, batch, n):
     return run.end()
 
 
+def _timed(passes):
+    """The wait for a batch that is not the first of a pass, ns."""
+    is_first = True
+    while is_first:
+        at = _time.perf_counter_ns()
+        _, is_first = passes.next()
+    return _time.perf_counter_ns() - at
+
+
 def _overlaps(passes):
     """Whether batches are made while the loop does something else: then one is there after a pause."""
-    took = sorted(_timed(passes.next) for _ in range(15))[-8:]  # those that were ready are the quick ones
+    took = sorted(_timed(passes) for _ in range(15))[-8:]  # those that were ready are the quick ones
     usual = took[len(took) // 2]
     after = []
     for _ in range(5):
         _time.sleep(min(2.0, 2e-9 * usual))
-        after.append(_timed(passes.next))
+        after.append(_timed(passes))
     return sorted(after)[2] < 0.5 * usual
 
 
@@ -217,38 +236,24 @@ def _rebuilt(loader, changes):
         given.update(prefetch_factor=None, persistent_workers=False)
         given.pop("multiprocessing_context", None)
     try:
-        with _warnings.catch_warnings():
-            _warnings.simplefilter("ignore")
-            return DataLoader(loader.dataset, **given)
+        return _quietly(DataLoader, loader.dataset, **given)
     except (TypeError, ValueError):
         return None
 
 
 def _suggest_workers(d, out):
     """The fewest workers whose predicted step is within 3 % of the best."""
-    observed, r = d.observed, d.result
-    now = max(d.facts.workers, 1)
-    batch_ns = d.part_ms("loader") * 1e6
-    cpu_ns = d.loader_cpu_ns
-    best = []
-    for n in range(1, max(_ENOUGH_WORKERS, 2 * r["cores"]) + 1):
-        if n == d.facts.workers:
-            continue
-        loader_ns = max(batch_ns * now / n, cpu_ns / r["cores"])
-        best.append((_leat.predict(observed, loader_ns, True) * 1e-6, n))
-    if not best:
+    r, now = d.result, d.facts.workers
+    cores, most = r["cores"], max(_ENOUGH_WORKERS, 2 * r["cores"])
+    steps = {n: _leat.predict(d.observed, n) * 1e-6 for n in range(1, most + 1) if n != now}
+    n = min(n for n, ms in steps.items() if ms <= min(steps.values()) * (1 + _COUNTS))
+    if steps[n] >= r["measured_step_ms"] * (1 - _COUNTS):
         return
-    least = min(ms for ms, _ in best)
-    ms, n = min(((ms, n) for ms, n in best if ms <= least * (1 + _COUNTS)), key=lambda pair: pair[1])
-    if ms >= r["measured_step_ms"] * (1 - _COUNTS):
-        return
-    why = ("batches are made while steps run" if not d.facts.workers
-           else f"{n} workers instead of {d.facts.workers}")
-    out.append(Change(f"DataLoader(num_workers={n})", why, ms, {"num_workers": n}))
-    few = next((ms for ms, w in best if w == r["cores"]), 0)
-    if n > r["cores"] > d.facts.workers and few:  # more workers than CPUs: the model knows little of their cost
-        out.append(Change(f"DataLoader(num_workers={r['cores']})", "as many workers as CPUs", few,
-                          {"num_workers": r["cores"]}))
+    why = f"{n} workers instead of {now}" if now else "batches are made while steps run"
+    out.append(Change(f"DataLoader(num_workers={n})", why, steps[n], {"num_workers": n}))
+    if n > cores > now:  # the model knows little of what more workers than CPUs cost
+        out.append(Change(f"DataLoader(num_workers={cores})", "as many workers as CPUs", steps[cores],
+                          {"num_workers": cores}))
 
 
 def _suggest_fewer(d, out):
@@ -275,11 +280,11 @@ def _suggest(d):
                         f"each pass begins with {_ms(d.start_ms)} without a batch, {100 * start:.0f} % of its time")
         change.gain = start / (1 - start) * max(0.0, 1 - d.part_ms("loader") / d.start_ms)
         out.append(change)
-    if waits and d.facts.kind != "DataLoader" and not d.overlaps:
-        ms = _leat.predict(d.observed, d.part_ms("loader") * 1e6, True) * 1e-6
+    if waits and d.facts.kind != "DataLoader" and not d.facts.overlaps:
+        ms = _leat.predict(d.observed, 1) * 1e-6
         out.append(Change("make batches in another thread or process while a step runs",
                           "now each batch is made after a step", ms))
-    if d.overlaps and r["verdict"] == "input-bound":
+    if d.facts.overlaps and r["verdict"] == "input-bound":
         step = d.part_ms("step")
         times = d.part_ms("loader") / step if step else 0
         if times > 1:
@@ -383,12 +388,6 @@ class _Doctor:
         return 0.0
 
     @property
-    def loader_cpu_ns(self):
-        """CPU time of a batch."""
-        own = sum(_leat.taken(r[1][4], r[1][5])[0] * _leat.taken(r[1][4], r[1][5])[1] for r in self.rounds)
-        return own * 1e9 / sum(r[1][2] for r in self.rounds)
-
-    @property
     def start_ms(self):
         starts = self.passes.starts[1:] or self.passes.starts
         return sorted(starts)[len(starts) // 2] * 1e3
@@ -408,9 +407,8 @@ class _Doctor:
         began = _time.perf_counter()
         self.warm_up()
         self.take_turns()
-        observed = (self.on_host, self.overlaps, self.facts.workers, self.rounds)
-        self.observed = observed
-        self.result = _leat.observe(*observed)
+        self.observed = (self.on_host, self.facts.overlaps, self.facts.workers, self.rounds)
+        self.result = _leat.observe(*self.observed)
         self.changes = _suggest(self)
         left = self.seconds_given - (_time.perf_counter() - began)
         for change in self.changes:
@@ -422,13 +420,12 @@ class _Doctor:
         for worse in sorted(tried, key=lambda c: -c.gain)[1:]:
             self.changes.remove(worse)
         self.changes.sort(key=lambda c: (c.measured_step_ms is None and not c.set, -c.gain))
-        self.passes.close()
         self.seconds = _time.perf_counter() - began
 
     def warm_up(self):
         self.say("warm-up")
         passes, step = self.passes, self.step
-        self.batch = passes.next()
+        self.batch = passes.batch()
         _wait_for(step(self.batch))
         self.on_host = self.device == "cpu" if self.device else not (_cuda() or _jax_device())
         try:
@@ -438,35 +435,24 @@ class _Doctor:
         at = _time.perf_counter()
         n = 0
         while n < 10 and (n < 2 or _time.perf_counter() - at < 0.1 * self.seconds_given):
-            _wait_for(step(passes.next()))
+            _wait_for(step(passes.batch()))
             n += 1
         self.first_step_s = (_time.perf_counter() - at) / n
         if self.n_batches > 1:
             self.take_first_pass()
-        if self.overlaps is None:
-            self.overlaps = _overlaps(passes)
+        if self.facts.overlaps is None:
+            self.facts.overlaps = _overlaps(passes)
         if self.facts.depth is None:
-            self.facts.depth = 8 if self.overlaps else 0
-
-    @property
-    def overlaps(self):
-        return self.facts.overlaps
-
-    @overlaps.setter
-    def overlaps(self, value):
-        self.facts.overlaps = value
+            self.facts.depth = 8 if self.facts.overlaps else 0
 
     def take_first_pass(self):
-        """The rest of the first pass, if it is short, and a part of the second: what is paid once is not judged as steady."""
+        """The rest of the first pass, if it is short, and as much of the second: what is paid once is not judged as steady."""
         passes, budget = self.passes, 0.2 * self.seconds_given
-        left = self.n_batches - passes.n_taken % self.n_batches
-        first = [_timed(passes.next) for _ in range(min(3, left))]
-        if not first or left * sorted(first)[len(first) // 2] * 1e-9 > budget:
+        left = self.n_batches - passes.n_taken
+        if left < 1 or left * _timed(passes) * 1e-9 > budget:
             return
-        first += [_timed(passes.next) for _ in range(left - len(first))]
-        passes.next()
-        n = min(self.n_batches - 1, len(first))
-        second = [_timed(passes.next) for _ in range(n)]
+        first = [_timed(passes) for _ in range(left - 1)]
+        second = [_timed(passes) for _ in range(min(len(first), self.n_batches - 1))]
         if sum(second) > 0:
             self.first_pass = sum(first) / len(first) / (sum(second) / len(second))
 
@@ -499,7 +485,6 @@ class _Doctor:
         for i in range(_TRY_ROUNDS):
             after.append(_run_loop(passes, self.step, n, settle if i == 0 else 2))
             before.append(_run_loop(self.passes, self.step, n, 2))
-        passes.close()
         ratios = sorted(_rate(a) / _rate(b) for a, b in zip(after, before))
         change.gain = ratios[len(ratios) // 2] - 1
         change.before_step_ms = sorted(b[0] / b[2] for b in before)[len(before) // 2] * 1e-6
@@ -508,12 +493,6 @@ class _Doctor:
 
 def _rate(run):
     return run[3] / run[0]
-
-
-def _timed(fn):
-    at = _time.perf_counter_ns()
-    fn()
-    return _time.perf_counter_ns() - at
 
 
 def _steps_for(seconds, run):

@@ -77,7 +77,7 @@ class watch:
         self._skip = SETTLE
         self._recent, self._at = _array("q"), 0
         self.starts = []  # seconds to the first batch, of each pass
-        self._from = self._to = None
+        self._from = None
 
     def __len__(self):
         return len(self._loader)
@@ -137,7 +137,6 @@ class watch:
                 elif not is_first:
                     count(wait, asked - ready)
                 is_first = False
-        self._to = None
 
     @property
     def shares(self):
@@ -172,7 +171,7 @@ class watch:
         times = sorted(self._recent)
         mean = (self._wait_ns + self._step_ns) / self._n * 1e-6
         who = "the device waits" if self._clock else "waits for a batch"
-        _, own, others, cpus = _leat.taken(self._from, _leat.usage())
+        own, others, cpus = _leat.taken(self._from, _leat.usage())
         lines = [
             f"watched {self._n:,} steps in {len(self.starts):,} passes: {_ms(self.step_ms)} each (median; 95 % within "
             f"{_ms(times[-(len(times) // 20) - 1] * 1e-6)})",

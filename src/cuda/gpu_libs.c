@@ -86,17 +86,21 @@ static void add_python_folders(places *p)
         pclose(out);
 }
 
+static void add_usual_folders(places *p)
+{
+    add_own_folder(p);
+    add_folder(p, "", 0, "");
+    add_list(p, "/usr/local/cuda/lib64:/usr/local/cuda/extras/CUPTI/lib64");
+}
+
 static void find_places(places *p)
 {
     const char *const named = getenv("LEAT_CUDA_LIBS");
     *p = (places){ .only_named = named && *named };
-    if (p->only_named) {
+    if (p->only_named)
         add_list(p, named);
-        return;
-    }
-    add_own_folder(p);
-    add_folder(p, "", 0, "");
-    add_folder(p, "/usr/local/cuda/lib64", strlen("/usr/local/cuda/lib64"), "");
+    else
+        add_usual_folders(p);
 }
 
 /* --- files ------------------------------------------------------------------------------------- */
@@ -146,11 +150,7 @@ void *leat_gpu_libs_find(const char *name, bool in_packages, char path[LEAT_GPU_
     if (!p)
         return NULL;
     add_list(p, named ? named : "");
-    add_own_folder(p);
-    add_folder(p, "", 0, "");
-    add_folder(p, "/usr/local/cuda/lib64", strlen("/usr/local/cuda/lib64"), "");
-    add_folder(p, "/usr/local/cuda/extras/CUPTI/lib64",
-               strlen("/usr/local/cuda/extras/CUPTI/lib64"), "");
+    add_usual_folders(p);
     p->asked_python = !in_packages;
     void *const library = open_library(p, name, path);
     free(p);

@@ -31,7 +31,7 @@ typedef struct leat_gpu_libs {
 /* Returns the libraries, or NULL and LEAT_E_UNSUPPORTED with what is missing, where it was looked for and what
  * to install. The next call looks again. Any thread. */
 const leat_gpu_libs *leat_gpu_libs_open(leat_error *err);
-/* Opens another of CUDA's libraries: from the folders of LEAT_CUDA_LIBS, those above, and CUPTI's own in the toolkit.
+/* Opens another of CUDA's libraries: from the folders of LEAT_CUDA_LIBS, then from the others above.
  * in_packages  in those of `python3`, too, which starts it
  * path         the file that was opened; "": none */
 void *leat_gpu_libs_find(const char *name, bool in_packages, char path[LEAT_GPU_LIBS_PATH]);

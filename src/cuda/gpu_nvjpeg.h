@@ -96,8 +96,7 @@ typedef struct leat_gpu_nvjpeg {
     char path[LEAT_GPU_LIBS_PATH]; /* of the library file */
 } leat_gpu_nvjpeg;
 
-/* Opens the library. If LEAT_NVJPEG names a file, only that one; else it looks beside the plugin, on the
- * library path and in CUDA's folder. After a failure the next call tries again.
+/* Opens the library. If LEAT_NVJPEG names a file, only that one; else leat_gpu_libs_find() looks for it. After a failure the next call tries again.
  * returns  the functions, valid forever; NULL with a message that names the file. Any thread */
 const leat_gpu_nvjpeg *leat_gpu_nvjpeg_open(leat_error *err);
 

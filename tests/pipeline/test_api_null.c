@@ -376,7 +376,8 @@ static void studies(void **state)
     REFUSED(leat_doctor(NULL, NULL, &doctor, &err));
     assert_string_equal(leat_doctor_guess(NULL, 0, text, sizeof text), "");
     REFUSED(leat_doctor_observed(NULL, &doctor, &err));
-    assert_true(leat_observed_predict(NULL, 1, 0) == 0);
+    assert_true(leat_observed_predict(NULL, 1) == 0);
+    assert_true(leat_usage_others(NULL, NULL) == 0);
     leat_usage_now(NULL);
     REFUSED(leat_tune(NULL, NULL, &tune, &err));
     REFUSED(leat_tune_apply(NULL, NULL, &err));

@@ -115,8 +115,8 @@ class Watch(unittest.TestCase):
         self.assertEqual(w.n_steps, 20000 - 1 - _watch.SETTLE)
 
     def test_a_device_has_a_clock_of_its_own(self):
-        """A stand-in for torch.cuda: the device takes 6 ms a step, begins when asked or after the step before, and the host
-        takes no time, so that it runs far ahead; then each batch comes 10 ms later."""
+        """A stand-in for torch.cuda: the device takes 6 ms a step, and begins when asked or after the step before. The host
+        takes no time, and so runs far ahead; or it gets a batch every 10 ms."""
         host, device = [0.0], [0.0]
 
         class Event:
@@ -141,14 +141,19 @@ class Watch(unittest.TestCase):
         sys.modules["torch"] = types.SimpleNamespace(cuda=cuda)
         try:
             for every, idle in ((0, 0.0), (10, 0.4)):
-                with leat.watch(range(200)) as w:
-                    for _ in w:
+                host[0] = device[0] = 0.0
+
+                def late():
+                    for i in range(200):
                         host[0] += every
-                        device[0] = max(device[0], host[0]) + 6  # the step is launched when its batch is there
-                # the step's own launch comes after its first event, so the wait is inside what the events see
+                        yield i
+
+                with leat.watch(late()) as w:
+                    for _ in w:
+                        device[0] += 6  # behind the event at the step's start
                 self.assertEqual(w.n_steps, 199 - _watch.SETTLE)
-                if not every:
-                    self.assertAlmostEqual(w.shares["input_wait"], idle, 2)
+                self.assertAlmostEqual(w.shares["input_wait"], idle, 2)
+                self.assertAlmostEqual(w.step_ms, max(every, 6), 3)
                 self.assertIn("the device waits", w.report())
         finally:
             if real:
@@ -186,6 +191,19 @@ class Doctor(unittest.TestCase):
         d = self.check(Ahead(40, 1), sleeps(8), "compute-bound", "", 8)
         self.assertEqual(d.changes, [])
         self.assertIn("nothing to change in the loader", str(d))
+
+    def test_short_passes(self):
+        """The first batch of a pass and its step are no part of the figures; where a pass is one batch they are."""
+        for n in (1, 3):
+            d = leat.doctor(Slow(n, 6, first_ms=30 if n > 1 else 0), sleeps(4), seconds=4, device="cpu")
+            self.assertEqual(d.verdict, "input-bound", str(d))
+            self.assertGreater(d.loader_ms, 5.9)
+            self.assertLess(d.loader_ms, 9, str(d))
+            self.assertGreater(d.measured_step_ms, 9.9)
+            self.assertLess(d.measured_step_ms, 15, str(d))
+            if n > 1:
+                self.assertGreater(d.start_ms, 30)
+                self.assertIn("until the first batch of a pass", str(d))
 
     def test_a_first_pass(self):
         class Cached(Slow):

@@ -122,17 +122,30 @@ static void a_loop_has_its_verdict(void **state)
     }
 }
 
-static void a_faster_loader_is_predicted(void **state)
+static void more_workers_are_predicted(void **state)
 {
     (void)state;
     leat_observed_round rounds[ROUNDS];
-    const struct loop l = { 30, 18, 18, 12, 4, 12, 0, 1, 0, 0, 4 };
-    const leat_observed o = observe(&l, rounds);
-    const double alternating = leat_observed_predict(&o, 18 * MS, 0) / MS;
-    const double overlapped = leat_observed_predict(&o, 9 * MS, 1) / MS;
-    assert_true(alternating > 29 && alternating < 31);
-    assert_true(overlapped > 11.5 && overlapped < 12.6); /* the step */
-    assert_true(leat_observed_predict(&o, 0, 1) == 0 && leat_observed_predict(NULL, 1, 1) == 0);
+    const struct {
+        struct loop loop;
+        int32_t workers;
+        double ms;
+    } cases[] = {
+        { { 30, 18, 18, 12, 4, 12, 0, 1, 0, 0, 4 }, 1, 18 },   /* now it alternates */
+        { { 30, 18, 18, 12, 4, 12, 0, 1, 0, 0, 4 }, 2, 12 },   /* the step */
+        { { 40, 28, 40, 12, 2, 12, 0, 1, 1, 2, 4 }, 4, 20 },   /* twice as many */
+        { { 80, 70, 80, 2, 79, 2, 0, 0, 1, 1, 4 }, 32, 20.3 }, /* four cores; the step needs some */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_observed o = observe(&cases[i].loop, rounds);
+        const double ms = leat_observed_predict(&o, cases[i].workers) / MS;
+        if (!(ms > 0.95 * cases[i].ms && ms < 1.05 * cases[i].ms))
+            fail_msg("case %zu: %g ms, not %g", i, ms, cases[i].ms);
+    }
+    const leat_observed o = observe(&cases[0].loop, rounds);
+    assert_true(leat_observed_predict(&o, 0) == 0 && leat_observed_predict(NULL, 1) == 0);
+    assert_true(leat_usage_others(&rounds[0].whole.from, &rounds[5].step.to) == 0);
+    assert_true(leat_usage_others(NULL, NULL) == 0);
 }
 
 static void empty_runs_are_refused(void **state)
@@ -195,7 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loop_has_its_verdict),
-        cmocka_unit_test(a_faster_loader_is_predicted),
+        cmocka_unit_test(more_workers_are_predicted),
         cmocka_unit_test(empty_runs_are_refused),
         cmocka_unit_test(descendants_count),
     };

@@ -285,6 +285,12 @@ void leat_page_close(leat_page *page)
     *page = (leat_page){ 0 };
 }
 
+int leat_page_bars(leat_page *page, const leat_bars *bars)
+{
+    const leat_chart chart = leat_chart_bars(bars);
+    return bars->n ? leat_page_chart(page, &chart) : LEAT_OK;
+}
+
 /* --- kinds of JSON -------------------------------------------------------------------------------*/
 
 static const leat_page_kind kinds[] = {

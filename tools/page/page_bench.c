@@ -64,10 +64,7 @@ int leat_page_stages(leat_page *page, const json_t *json)
                                          .high = NAN,
                                          .part = cpu_us(stage) });
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_bars(page, &data);
 }
 
 int leat_page_bench_section(leat_page *page, const json_t *json)

@@ -242,10 +242,7 @@ static int put_capacities(leat_page *page, const json_t *json)
     }
     leat_bars_wall(&data, "measured step", leat_fields_number(json, "measured_step_ms"));
     leat_bars_wall(&data, "predicted step", leat_fields_number(json, "predicted_step_ms"));
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_bars(page, &data);
 }
 
 static int put_one_time(leat_page *page, const json_t *json)
@@ -265,10 +262,7 @@ static int put_one_time(leat_page *page, const json_t *json)
                                   .value = leat_fields_number(json_array_get(list, i), "ms"),
                                   .low = NAN,
                                   .high = NAN });
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_bars(page, &data);
 }
 
 static void put_environment(leat_page *page, const json_t *json)

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "answer.h"
+#include "chart/charts.h"
 #include "page.h"
 
 typedef struct leat_page_kind {
@@ -43,6 +44,8 @@ const char *leat_page_kind_list(char *text, size_t size);
 
 /* --- parts that several kinds have --- */
 
+/* A chart; nothing if there are no bars. */
+int leat_page_bars(leat_page *page, const leat_bars *bars);
 /* Arms of a compare as three charts. */
 int leat_page_arms(leat_page *page, const json_t *json);
 /* "stages" of a bench, and of "input" of a train. */

@@ -90,10 +90,7 @@ static int put_shares(leat_page *page, const json_t *process)
                                              .low = NAN,
                                              .high = NAN });
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_bars(page, &data);
 }
 
 int leat_page_kernels(leat_page *page, const json_t *json)
@@ -117,10 +114,7 @@ int leat_page_kernels(leat_page *page, const json_t *json)
                                              .low = NAN,
                                              .high = NAN });
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_bars(page, &data);
 }
 
 int leat_page_watch_section(leat_page *page, const json_t *json)

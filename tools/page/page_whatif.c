@@ -107,8 +107,5 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
                                          .low = NAN,
                                          .high = NAN });
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_bars(page, &data);
 }

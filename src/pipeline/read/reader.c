@@ -26,8 +26,8 @@
 #define ATTEMPTS  400   /* failures in a row, of a kernel that lacks resources */
 #define PAUSE_NS  50000 /* after each of them */
 
-/* A call that takes longer than BLOCKED_NS for each read, and BLOCKED_MIB_NS for each MiB, has waited for storage: from the
- * page cache 100 kB take 20 us. After BLOCKED_CALLS of them the kernel's threads read, KERNEL_THREADS_MAX at most. */
+/* A call that takes longer than BLOCKED_NS for each read, and BLOCKED_MIB_NS for each MiB, has waited for storage: the
+ * page cache is far faster. After BLOCKED_CALLS of them the kernel's threads read, KERNEL_THREADS_MAX at most. */
 #define BLOCKED_NS         1000000
 #define BLOCKED_MIB_NS     1000000
 #define BLOCKED_CALLS      3

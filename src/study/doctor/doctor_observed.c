@@ -3,6 +3,7 @@
  * doctor_observed.c: leat_doctor_observed(): the runs of a loop that is not leat's, as the facts that diagnose.c reads. */
 #include "leat/observe.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,14 @@ static leat_other_processes looked(const leat_usage *u)
                                    .throttled_ns = u->throttled_ns };
 }
 
+double leat_usage_others(const leat_usage *from, const leat_usage *to)
+{
+    if (!from || !to)
+        return 0;
+    const leat_other_processes first = looked(from), last = looked(to);
+    return leat_other_processes_taken(&first, &last);
+}
+
 /* From the first look to the last: ticks are too coarse for single runs. */
 static void look_around(const leat_observed *o, leat_facts *f)
 {
@@ -102,7 +111,7 @@ static void look_around(const leat_observed *o, leat_facts *f)
     }
     const leat_other_processes first = looked(from), last = looked(to);
     f->cores = last.n_cpus;
-    f->taken = leat_other_processes_taken(&first, &last);
+    f->taken = leat_usage_others(from, to);
     f->throttled = f->cores > 0 ? leat_other_processes_throttled(&first, &last) / f->cores : 0;
 }
 
@@ -212,15 +221,17 @@ int leat_doctor_observed(const leat_observed *observed, leat_doctor_result *out,
     return rc;
 }
 
-double leat_observed_predict(const leat_observed *observed, double loader_ns, int32_t overlaps)
+double leat_observed_predict(const leat_observed *observed, int32_t workers)
 {
     leat_error err;
     leat_facts *const f = calloc(1, sizeof *f);
     double ns = 0;
-    if (f && observed && loader_ns > 0 && check(observed, &err) == LEAT_OK &&
+    if (f && observed && workers > 0 && check(observed, &err) == LEAT_OK &&
         gather(observed, f, &err) == LEAT_OK) {
-        f->loader.value = f->rows * 1e9 / loader_ns;
-        f->overlaps = overlaps != 0;
+        const double now = observed->workers > 0 ? observed->workers : 1;
+        const double most = f->loader_cpu_ns > 0 ? 1e9 * f->cores / f->loader_cpu_ns : INFINITY;
+        f->loader.value = fmin(f->loader.value * workers / now, most);
+        f->overlaps = true;
         ns = leat_forecast_of(f).predicted;
     }
     free(f);

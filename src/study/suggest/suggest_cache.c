@@ -124,9 +124,8 @@ static bool find_later(const leat_config *config, const struct entries *e, int c
                        struct place *out)
 {
     static const char *const passes[] = { "shuffle", "take", "skip", "repeat" };
-    struct place *const one = calloc(1, sizeof *one);
-    bool found = false, goes_on = one != NULL;
-    int32_t map = 0;
+    int32_t map = 0, found = 0; /* maps so far; up to the place */
+    bool goes_on = true;
     for (int i = 0; i < e->n && goes_on; i++) {
         const bool is_map = is_named(e->entry[i], "map");
         map += is_map;
@@ -135,18 +134,14 @@ static bool find_later(const leat_config *config, const struct entries *e, int c
         goes_on = false;
         for (size_t k = 0; k < sizeof passes / sizeof *passes; k++)
             goes_on |= is_named(e->entry[i], passes[k]);
-        if (is_map && has_fixed_ops(config, map - 1, one)) {
-            memcpy(out, one, sizeof *out);
-            for (int k = 0; k < one->n_ops; k++) /* they point into the text */
-                out->op[k] = out->ops + (one->op[k] - one->ops);
+        if (is_map && has_fixed_ops(config, map - 1, out)) {
+            found = map;
             out->stage = i;
-            out->map = map;
-            goes_on = one->n_cached == one->n_ops;
-            found = true;
+            goes_on = out->n_cached == out->n_ops;
         }
     }
-    free(one);
-    return found;
+    out->map = found;
+    return found && has_fixed_ops(config, found - 1, out); /* a later map may have been read */
 }
 
 /* "shuffle: {seed: 1}" of "{shuffle: {seed: 1}}": a line of a list. */
