@@ -82,7 +82,7 @@ static int fail_missing(const char *named, leat_error *err)
                      "training on the CPU needs oneDNN " MAJOR ".x (" FILE_NAME
                      "), which %s%s: install "
                      "libdnnl" MAJOR " (Debian 13: libdnnl3.6) or your system's package of it%s, "
-                                     "or name its file or folder in the "
+                     "or name its file or folder in the "
                      "environment variable LEAT_ONEDNN",
                      has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "",
                      DNNL_VERSION_MAJOR >= 3 ? " (for Python: pip install onednn-cpu-gomp)" : "");

@@ -86,13 +86,21 @@ static bool is_input(const leat_suggest_about *about)
 
 static bool cache_is_small(const leat_suggest_about *about)
 {
-    return is_input(about) && leat_arm_has_cache(about->arm->plan) &&
-           about->arm->out->uncached > 0 && about->arm->out->uncached < 1;
+    char file[16] = "memory";
+    leat_config_get(about->config, "pipeline.cache.file", file, sizeof file, NULL);
+    return is_input(about) && leat_arm_has_cache(about->arm->plan) && !strcmp(file, "memory") &&
+           about->arm->out->uncached > 0;
 }
 
+/* Without limits of the config's own; the trial shows whether that is enough. */
 static void set_cache_size(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
-    leat_suggest_cache_enlarge(about, out);
+    static const char *const limits[] = { "pipeline.cache.bytes", "engine.memory" };
+    char text[64];
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (leat_config_get(about->config, limits[i], text, sizeof text, NULL) == LEAT_OK &&
+            strcmp(text, "auto") != 0)
+            snprintf(out->set[out->n_set++], sizeof out->set[0], "%s=auto", limits[i]);
 }
 
 static void set_cache(const leat_suggest_about *about, leat_doctor_suggestion *out)

@@ -322,28 +322,6 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
     return good;
 }
 
-bool leat_suggest_cache_enlarge(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    char text[64] = "auto";
-    leat_budget *const budget = calloc(1, sizeof *budget);
-    const bool good = budget && leat_plan_budget(about->arm->plan, NULL, budget, NULL) == LEAT_OK;
-    const int64_t has = good ? budget->cache_bytes : 0;
-    const double held = 1 - about->arm->out->uncached;
-    free(budget);
-    leat_config_get(about->config, "pipeline.cache.bytes", text, sizeof text, NULL);
-    if (strcmp(text, "auto") != 0)
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.cache.bytes=auto");
-    if (leat_config_get(about->config, "engine.memory", text, sizeof text, NULL) == LEAT_OK &&
-        strcmp(text, "auto") != 0 && has > 0 && held > 0.01) {
-        const double more = 1.1 * (double)has * (1 / held - 1);
-        const double limit = (double)about->arm->memory.loader + (double)about->arm->memory.cache;
-        const int64_t mib = (int64_t)((limit + more) / (1 << 20)) + 1;
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.memory=%lldMiB",
-                 (long long)mib);
-    }
-    return out->n_set > 0;
-}
-
 bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place)
 {
     return (double)place->n_samples <= FILL_S * facts->loader.value;

@@ -24,9 +24,6 @@ typedef struct leat_suggest_place {
  * is there already, or the config cannot be changed so. */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
 
-/* Sets what gives the config's cache room for all samples. False: it has what the machine allows. */
-bool leat_suggest_cache_enlarge(const leat_suggest_about *about, leat_doctor_suggestion *out);
-
 /* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
 bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
 
