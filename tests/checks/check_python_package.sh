@@ -20,7 +20,8 @@ cp "$tree"/python/leat_data/*.py "$tmp/leat_data/"
     -isystem "$headers" "$tree"/python/*.c -o "$tmp/leat_data/_leat.abi3.so" -L "$build" -lleat \
     -Wl,-rpath,"$build"
 cd "$tmp"
-PYTHONPATH=$tmp "$python" "$tree/tools/dev/python_stubs.py" | diff "$tree/python/leat_data/__init__.pyi" - ||
+PYTHONPATH=$tmp "$python" "$tree/tools/dev/python_stubs.py" "$tree/python/leat_data/__init__.pyi" |
+    diff "$tree/python/leat_data/__init__.pyi" - ||
     { echo "python/leat_data/__init__.pyi is not what tools/dev/python_stubs.py writes"; exit 1; }
 for test in "$tree"/tests/python/test_*.py; do
     PYTHONPATH=$tmp LEAT_COMMAND=$build/leat "$python" -W ignore "$test"
