@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "base/machine.h"
 
 #define TEXT_OF(x)  #x
 #define VALUE_OF(x) TEXT_OF(x)
@@ -16,6 +19,8 @@
 #define FILE_NAME   "libdnnl.so." MAJOR
 #define FOLDERS_UP  8
 #define MINORS      64
+
+enum { LIBRARY_BYTES = 96 << 20 }; /* its file, 44 MB in Debian 13, and what it allocates */
 
 leat_onednn_table leat_onednn;
 
@@ -114,11 +119,29 @@ static int fill(void *file, leat_error *err)
     return LEAT_OK;
 }
 
+/* What it allocates while it is opened is not checked: where memory is short, it ends the process. */
+static int check_room(leat_error *err)
+{
+    void *const room = mmap(NULL, LIBRARY_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    leat_machine machine;
+    if (room != MAP_FAILED) {
+        munmap(room, LIBRARY_BYTES);
+        return LEAT_OK;
+    }
+    leat_machine_read("", &machine);
+    return leat_fail(
+        err, LEAT_E_NOMEM,
+        "training needs %d MB for oneDNN, but there are %lld MB (%s): raise the memory "
+        "limit of the process (ulimit -v, ulimit -d)",
+        LIBRARY_BYTES / 1000000, (long long)machine.memory_bytes / 1000000, machine.memory_why);
+}
+
 int leat_onednn_calls_open(leat_error *err)
 {
     int rc = LEAT_OK;
     pthread_mutex_lock(&library.lock);
-    if (!library.is_open) {
+    if (!library.is_open && (rc = check_room(err)) == LEAT_OK) {
         const char *const named = getenv("LEAT_ONEDNN");
         void *const file = find(named);
         rc = file ? fill(file, err) : fail_missing(named, err);

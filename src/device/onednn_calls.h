@@ -84,7 +84,7 @@ typedef struct leat_onednn_table {
 extern leat_onednn_table leat_onednn;
 
 /* Opens the library, once in a process; it is never closed. LEAT_E_UNSUPPORTED: it is not there, or another version;
- * the message says what to install. Any thread. */
+ * the message says what to install. LEAT_E_NOMEM. Any thread. */
 int leat_onednn_calls_open(leat_error *err);
 
 #endif
