@@ -15,15 +15,26 @@ import os as _os
 import threading as _threading
 
 from . import _leat
-from ._doctor import Change, Diagnosis, doctor
 from ._errors import ConfigError, DataError, Error, ForkedError, IoError, OutOfMemoryError
-from ._watch import watch
 
 __version__ = _leat.version
 __all__ = [
     "Batch", "Builder", "Change", "ConfigError", "DataError", "Diagnosis", "Error", "ForkedError", "IoError", "Loader",
     "OutOfMemoryError", "doctor", "from_arrays", "watch",
 ]
+
+_LATE = {"Change": "_doctor", "Diagnosis": "_doctor", "doctor": "_doctor", "watch": "_watch"}
+
+
+def __getattr__(name):
+    """What few programs need is imported when it is used."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    globals()[name] = getattr(importlib.import_module("." + _LATE[name], __name__), name)
+    return globals()[name]
+
 
 _STATE = ("version", "plan_digest", "n_records", "seed", "batch_size", "n_batches", "next_batch",
           "checksum")
