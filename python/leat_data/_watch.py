@@ -172,12 +172,13 @@ class watch:
         mean = (self._wait_ns + self._step_ns) / self._n * 1e-6
         who = "the device waits" if self._clock else "waits for a batch"
         own, others, cpus = _leat.taken(self._from, _leat.usage())
+        passes = f"{len(self.starts):,} pass{'es' if len(self.starts) != 1 else ''}"
         lines = [
-            f"watched {self._n:,} steps in {len(self.starts):,} passes: {_ms(self.step_ms)} each (median; 95 % within "
+            f"watched {self._n:,} steps in {passes}: {_ms(self.step_ms)} each (median; 95 % within "
             f"{_ms(times[-(len(times) // 20) - 1] * 1e-6)})",
             f"  {who:<18} {100 * shares['input_wait']:5.1f} %  {_ms(mean * shares['input_wait'])}",
             f"  {'the step':<18} {100 * shares['busy']:5.1f} %  {_ms(mean * shares['busy'])}",
-            f"  {'first batches':<18} {sum(self.starts) * 1e3:,.0f} ms more, of {len(self.starts):,} passes",
+            f"  {'first batches':<18} {sum(self.starts) * 1e3:,.0f} ms more, of {passes}",
             f"  {'CPUs':<18} {own:.1f} of {cpus} used by this process and its workers, {others:.1f} by others",
             f"{self.guess}",
             "leat.doctor(loader, step) measures the loader and the step alone, and says what to change.",
