@@ -121,6 +121,9 @@ LEAT_API int leat_trainer_open_device(const leat_config *config, leat_device **o
 LEAT_API void leat_trainer_close(leat_trainer **trainer);
 /* Size and device; valid until the trainer is closed. */
 LEAT_API const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer);
+/* Why steps on a GPU are launched call by call though `train.graph: auto` would record them as CUDA graphs: the text of
+ * the recording's error; "": they are not, or the device knows no graphs. Valid until the trainer is closed. */
+LEAT_API const char *leat_trainer_graph_failure(const leat_trainer *trainer);
 
 typedef struct leat_layer_info {
     const char *name, *kind;

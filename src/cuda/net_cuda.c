@@ -305,6 +305,11 @@ static void cuda_set_updates(leat_net *net, int64_t n)
     net->updates = n;
 }
 
+static const char *cuda_graph_failure(const leat_net *net)
+{
+    return net->graph_failure;
+}
+
 /* --- open ------------------------------------------------------------------------------------ */
 
 static const leat_net_host *host_of; /* libleat's functions; set before any net is opened */
@@ -340,6 +345,7 @@ static const leat_backend backend = {
     .swap = cuda_swap,
     .updates = cuda_updates,
     .set_updates = cuda_set_updates,
+    .graph_failure = cuda_graph_failure,
 };
 
 const leat_backend *leat_net_backend(const leat_net_host *host, leat_error *err)

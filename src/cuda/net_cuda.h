@@ -125,7 +125,8 @@ struct leat_net {
     uint64_t uses;
     leat_net_issued issued; /* since the last step */
     bool packs_stale, no_graphs;
-    bool waits; /* LEAT_GPU_SYNC: for each call, so that what fails is named */
+    char graph_failure[400]; /* of `graph: auto`; "": none */
+    bool waits;              /* LEAT_GPU_SYNC: for each call, so that what fails is named */
     int64_t updates;
     int32_t loss, optimizer; /* the device's numbers for them */
     bool lib_norm;           /* a plan has a batch_norm of the libraries, which know no masks */

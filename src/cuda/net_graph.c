@@ -224,7 +224,7 @@ static int replay(leat_net *net, const leat_net_graph *g, const leat_net_call *i
     return leat_gpu_check(net->gpu, rc, "launching a step", err);
 }
 
-/* graph: auto goes on without graphs where recording fails, unless the device itself has failed. */
+/* graph: auto goes on without graphs where recording fails, and says why, unless the device itself has failed. */
 int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *ingest, int variant,
                       cudaStream_t stream, leat_error *err)
 {
@@ -236,13 +236,18 @@ int leat_net_run_step(leat_net *net, leat_net_plan *plan, const leat_net_call *i
         return rc;
     }
     if (!g->exec) {
-        const int rc = capture(net, plan, ingest, variant, stream, err);
+        leat_error why = { 0 };
+        const int rc = capture(net, plan, ingest, variant, stream, &why);
         if (rc < 0) {
             close_graph(g);
             cudaGetLastError();
-            if (net->model->graph == LEAT_GRAPH_TRUE)
+            if (net->model->graph == LEAT_GRAPH_TRUE) {
+                if (err)
+                    *err = why;
                 return rc;
+            }
             net->no_graphs = true;
+            snprintf(net->graph_failure, sizeof net->graph_failure, "%.399s", why.message);
             return run_step(net, plan, ingest, variant, stream, err);
         }
     }

@@ -411,6 +411,8 @@ typedef struct leat_backend {
     /* Number of updates done; steps of dropout and of Adam count from it. */
     int64_t (*updates)(const leat_net *net);
     void (*set_updates)(leat_net *net, int64_t n);
+    /* Why steps are launched call by call though `graph: auto` would record them; "": they are not. NULL: no graphs. */
+    const char *(*graph_failure)(const leat_net *net);
 } leat_backend;
 
 extern const leat_backend leat_backend_cpu, leat_backend_sim;

@@ -317,6 +317,12 @@ const leat_trainer_info *leat_trainer_get_info(const leat_trainer *trainer)
     return trainer ? &trainer->info : NULL;
 }
 
+const char *leat_trainer_graph_failure(const leat_trainer *trainer)
+{
+    const bool knows = trainer && trainer->net && trainer->backend->graph_failure;
+    return knows ? trainer->backend->graph_failure(trainer->net) : "";
+}
+
 /* --- from a plan ----------------------------------------------------------------------------- */
 
 static int no_tensor(const leat_node *node, const leat_plan *plan, const char *option,

@@ -226,6 +226,40 @@ static void the_call_at_fault_is_named(void **state)
             fail_msg("no failure was said to be of '%s'", wanted[i]);
 }
 
+/* Calls that fail while a step is recorded, but not otherwise: training goes on, and says why it is slower. */
+static void a_graph_that_fails_is_told(void **state)
+{
+    enum { CALLS = 200 };
+    const gpu_model *const m = &gpu_whole_models[1];
+    const leat_trainer_feed feed = gpu_feed(m);
+    int told[2] = { 0, 0 };
+    (void)state;
+    for (int n = 0; n < 2 * CALLS; n++) {
+        const bool must = n >= CALLS; /* graph: true */
+        fixture f;
+        fake->reset(3);
+        open_gpu_net(&f, m, must ? "graph: true, " : "graph: auto, ", &feed);
+        gpu_batch b = gpu_batch_draw(&feed, 1, m->batch, false);
+        step_on_gpu(&f, &feed, &b, true);
+        assert_string_equal(leat_trainer_graph_failure(f.trainer), "");
+        leat_net_rows rows = rows_on_gpu(&f, &feed, &b);
+        fake->fail_at(n % CALLS, 900 /* unsupported while recording */);
+        f.err.message[0] = 0;
+        const int rc = leat_trainer_step_rows(f.trainer, &rows, true, &f.err);
+        const char *const why = leat_trainer_graph_failure(f.trainer);
+        if (must || *why) {
+            assert_true(*why ? rc == LEAT_OK : true);
+            told[must] += must ? rc < 0 && *f.err.message && !*why : strstr(why, "planted") != NULL;
+        }
+        leat_trainer_sync(f.trainer, NULL);
+        free_rows(&f, &rows);
+        gpu_batch_drop(&b);
+        fixture_close(&f);
+    }
+    assert_true(told[0] >= 10 && told[1] >= told[0]);
+    fake->reset(8);
+}
+
 int main(void)
 {
     fake = open_fake();
@@ -235,6 +269,7 @@ int main(void)
         cmocka_unit_test(options_reach_the_libraries),
         cmocka_unit_test(what_cannot_be_is_refused_at_open),
         cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(a_graph_that_fails_is_told),
         cmocka_unit_test(the_call_at_fault_is_named),
         cmocka_unit_test(or_where_layers_are_on_the_cpu),
     };

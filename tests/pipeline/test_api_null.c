@@ -307,6 +307,7 @@ static void trainers(void **state)
     REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));
     REFUSED(leat_loader_check(NULL, NULL, &err));
     assert_null(leat_trainer_get_info(NULL));
+    assert_string_equal(leat_trainer_graph_failure(NULL), "");
     REFUSED(leat_trainer_step(NULL, NULL, &err));
     REFUSED(leat_trainer_repeat(NULL, NULL, 1, &err));
     leat_trainer_so_far(NULL, NULL);

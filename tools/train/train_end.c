@@ -35,6 +35,10 @@ static void print_speed(const leat_train_run *t)
         return;
     leat_speed_print("steady", &t->meter, info->flops_per_sample, &t->ceiling, info->simulated);
     leat_speed_print_crossings(&t->meter);
+    const char *const graph = leat_trainer_graph_failure(t->trainer);
+    if (*graph)
+        leat_terminal_say(2, "note: steps were launched call by call, not as one CUDA graph: %s",
+                          graph);
     if (!info->simulated && strcmp(info->device, "cpu") != 0)
         leat_speed_print_recorded("steady", &t->record.result, &t->meter);
 }
@@ -89,6 +93,7 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_json_real(json, "seconds", seconds);
     leat_speed_add_start(json, &t->start);
     leat_speed_add_device(json, &t->ceiling, &t->record.result);
+    leat_json_text(json, "graph_failure", leat_trainer_graph_failure(t->trainer));
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
     leat_json_add(json, "best", leat_train_decide_json(t));
     leat_json_bool(json, "ended_early", t->ended_early);

@@ -248,6 +248,15 @@ static void split_set_updates(leat_net *net, int64_t n)
         net->parts[i].on->backend->set_updates(net->parts[i].net, n);
 }
 
+static const char *split_graph_failure(const leat_net *net)
+{
+    const char *text = "";
+    for (int32_t i = 0; i < net->n_parts && !*text; i++)
+        if (net->parts[i].on->backend->graph_failure)
+            text = net->parts[i].on->backend->graph_failure(net->parts[i].net);
+    return text;
+}
+
 static void split_memory(const leat_net *net, leat_train_memory *out)
 {
     *out = net->memory;
@@ -288,4 +297,5 @@ const leat_backend leat_backend_split = {
     .memory = split_memory,
     .updates = split_updates,
     .set_updates = split_set_updates,
+    .graph_failure = split_graph_failure,
 };
