@@ -32,6 +32,12 @@ void leat_cudnn_properties_close(const struct leat_cudnn_api *api, void **proper
  * LEAT_E_UNSUPPORTED: no engine; the message says for what. */
 int leat_cudnn_plans(const leat_cudnn_target *target, const leat_gpu_lib_spec *spec, int most,
                      leat_cudnn_plan **out, int *n, leat_error *err);
+/* The same with most = 1 for n specs, in as many threads as there are targets, each for the same device but with a
+ * handle of its own, which must live as long as the plans. out[i]: NULL where none was built.
+ * device: its number for the CUDA runtime; -1: targets have properties. */
+enum { LEAT_CUDNN_BUILDERS = 8 }; /* at most */
+void leat_cudnn_plans_ahead(const leat_cudnn_target *targets, int n_targets, int device,
+                            const leat_gpu_lib_spec *specs, int n, leat_cudnn_plan **out);
 /* Returns the plan of an earlier run, or NULL. */
 leat_cudnn_plan *leat_cudnn_plan_cached(const leat_cudnn_target *target,
                                         const leat_gpu_lib_spec *spec);

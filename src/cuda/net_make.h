@@ -75,6 +75,8 @@ int leat_net_make_bias_grad(const leat_net_maker *m);
 /* A row of the table of primitives: what an op of a program becomes. */
 typedef struct leat_net_prim {
     int (*make)(const leat_net_maker *m);
+    /* What the library compiles for it, to be built with others ahead; false: nothing. */
+    bool (*ahead)(const leat_net_maker *m, leat_gpu_lib_spec *spec);
     /* Pairs of floats that it needs in leat_net.fixed, for an input of this many rows; NULL: none. */
     int64_t (*n_fixed)(const leat_program_tensor *in, int64_t rows);
 } leat_net_prim;

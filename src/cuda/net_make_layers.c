@@ -203,6 +203,14 @@ static bool may_use_lib_norm(const leat_net_maker *m)
     return m->net->lib && !m->plan->own_norm && act;
 }
 
+static bool norm_ahead(const leat_net_maker *m, leat_gpu_lib_spec *spec)
+{
+    const bool forward = m->op->prim == LEAT_PRIM_NORM;
+    *spec = norm_spec(m, forward ? LEAT_GPU_LIB_NORM : LEAT_GPU_LIB_NORM_GRAD);
+    return may_use_lib_norm(m) && (forward || (leat_net_make_grad_of(m, LEAT_SCALE) &&
+                                               leat_net_make_grad_of(m, LEAT_SHIFT)));
+}
+
 /* LEAT_E_UNSUPPORTED: kernels of ours do it. */
 static int lib_norm(const leat_net_maker *m, const leat_train_args *a)
 {
@@ -429,10 +437,10 @@ const leat_net_prim leat_net_prim_conv_grad_data = { .make = make_conv_grad_data
 const leat_net_prim leat_net_prim_dense_grad_data = { .make = make_dense_grad_data };
 const leat_net_prim leat_net_prim_conv_grad_weights = { .make = make_conv_grad_weights };
 const leat_net_prim leat_net_prim_dense_grad_weights = { .make = make_dense_grad_weights };
-const leat_net_prim leat_net_prim_norm = { .make = make_norm };
+const leat_net_prim leat_net_prim_norm = { .make = make_norm, .ahead = norm_ahead };
 const leat_net_prim leat_net_prim_norm_fixed = { .make = make_norm_fixed, .n_fixed = channels };
 const leat_net_prim leat_net_prim_norm_fixed_grad = { .make = make_norm_fixed_grad };
-const leat_net_prim leat_net_prim_norm_grad = { .make = make_norm_grad };
+const leat_net_prim leat_net_prim_norm_grad = { .make = make_norm_grad, .ahead = norm_ahead };
 const leat_net_prim leat_net_prim_layer_norm = { .make = make_layer_norm };
 const leat_net_prim leat_net_prim_layer_norm_grad = { .make = make_layer_norm_grad,
                                                       .n_fixed = pixels };

@@ -209,10 +209,31 @@ const leat_net_prim *const leat_net_prims[LEAT_N_PRIMS] = {
 #undef ROW
 };
 
-static int make(leat_net_maker *m, const leat_prim_op *op)
+static void set_op(leat_net_maker *m, const leat_prim_op *op)
 {
     m->op = op;
     m->layer = op->layer >= 0 ? &m->net->model->layers[op->layer] : NULL;
+}
+
+/* Without memory the ops are built one by one. */
+static void build_ahead(leat_net_maker *m)
+{
+    const leat_program *const p = m->p->program;
+    leat_gpu_lib_spec *const specs = malloc((size_t)p->n_ops * sizeof *specs);
+    int n = 0;
+    for (int32_t i = 0; specs && i < p->n_ops; i++) {
+        const leat_net_prim *const prim = leat_net_prims[p->ops[i].prim];
+        set_op(m, &p->ops[i]);
+        n += prim->ahead && prim->ahead(m, &specs[n]);
+    }
+    if (n > 1)
+        leat_gpu_lib_functions.ops_ahead(m->net->lib, specs, n);
+    free(specs);
+}
+
+static int make(leat_net_maker *m, const leat_prim_op *op)
+{
+    set_op(m, op);
     const int rc = leat_net_prims[op->prim]->make(m);
     if (rc < 0 && m->layer && m->err) {
         const leat_error inner = *m->err;
@@ -225,6 +246,7 @@ static int compile(leat_net *net, leat_net_program *p, leat_net_plan *plan, leat
 {
     leat_net_maker m = { .net = net, .p = p, .plan = plan, .err = err };
     int rc = LEAT_OK;
+    build_ahead(&m);
     for (int32_t i = 0; i < p->program->n_ops && rc == LEAT_OK; i++) {
         if (i != p->skipped)
             rc = make(&m, &p->program->ops[i]);

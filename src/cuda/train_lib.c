@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cublaslt.h"
 #include "cudnn_graph.h"
@@ -18,7 +19,11 @@ struct leat_gpu_lib {
     void *cudnn, *cublaslt; /* handles */
     cudaStream_t stream;    /* of the cuDNN handle */
     bool measure;
-    leat_gpu_lib_op *ops; /* that are open */
+    int number;             /* of the device */
+    leat_gpu_lib_op *ops;   /* that are open */
+    leat_gpu_lib_op *ahead; /* never run: their plans are shared with the ops */
+    void *builders
+        [LEAT_CUDNN_BUILDERS]; /* handles that plans were built with; NULL: not needed yet */
     leat_cudnn_target target;
     char device[400], measured[420], cache_path[1024];
 };
@@ -45,12 +50,24 @@ static int check(cudaError_t rc, const char *what, leat_error *err)
 
 /* --- the libraries ----------------------------------------------------------------------------- */
 
+static void close_ahead(leat_gpu_lib *l)
+{
+    leat_gpu_lib_op *const op = l->ahead;
+    l->ahead = op->next;
+    leat_cudnn_plan_close(&op->plan);
+    free(op);
+}
+
 static void lib_close(leat_gpu_lib **lib)
 {
     leat_gpu_lib *const l = *lib;
     *lib = NULL;
     if (!l)
         return;
+    while (l->ahead)
+        close_ahead(l);
+    for (int i = 0; i < LEAT_CUDNN_BUILDERS && l->builders[i]; i++)
+        l->libs->cudnn.cudnnDestroy(l->builders[i]);
     if (l->cudnn)
         l->libs->cudnn.cudnnDestroy(l->cudnn);
     if (l->cublaslt)
@@ -102,6 +119,7 @@ static int lib_open(const leat_gpu_lib_options *options, leat_gpu_lib **out, lea
         return leat_gpu_fail(err, LEAT_E_NOMEM, "libraries: %zu bytes", sizeof *l);
     l->libs = libs;
     l->measure = options->measure;
+    l->number = options->device;
     int rc = name_device(l, options->device, err);
     if (rc == LEAT_OK)
         rc = make_handles(l, err);
@@ -356,18 +374,85 @@ static int fastest_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_cudnn_pla
     return rc;
 }
 
-/* The plan of an open op with the same spec; NULL: there is none. */
-static leat_cudnn_plan *shared_plan(const leat_gpu_lib_op *op)
+static bool is_same(const leat_gpu_lib_spec *a, const leat_gpu_lib_spec *b)
 {
     char text[256], other[256];
-    leat_gpu_lib_spec_text(&op->spec, text, sizeof text);
-    for (const leat_gpu_lib_op *o = op->lib->ops; o; o = o->next) {
-        leat_gpu_lib_spec_text(&o->spec, other, sizeof other);
-        if (o->plan && !strcmp(text, other) && !(o->spec.epsilon < op->spec.epsilon) &&
-            !(o->spec.epsilon > op->spec.epsilon))
-            return leat_cudnn_plan_share(o->plan);
+    leat_gpu_lib_spec_text(a, text, sizeof text);
+    leat_gpu_lib_spec_text(b, other, sizeof other);
+    return !strcmp(text, other) && !(a->epsilon < b->epsilon) && !(a->epsilon > b->epsilon);
+}
+
+static const leat_gpu_lib_op *find_op(const leat_gpu_lib_op *list, const leat_gpu_lib_spec *spec)
+{
+    while (list && !(list->plan && is_same(&list->spec, spec)))
+        list = list->next;
+    return list;
+}
+
+/* The plan of an open op with the same spec, or one that was built ahead; NULL: there is none. */
+static leat_cudnn_plan *shared_plan(const leat_gpu_lib_op *op)
+{
+    const leat_gpu_lib_op *o = find_op(op->lib->ops, &op->spec);
+    if (!o)
+        o = find_op(op->lib->ahead, &op->spec);
+    return o ? leat_cudnn_plan_share(o->plan) : NULL;
+}
+
+/* Norms have no products, so those of tf32 and fp32 are the same. */
+static leat_gpu_lib_spec own_spec(const leat_gpu_lib_spec *spec)
+{
+    leat_gpu_lib_spec own = *spec;
+    if (spec->kind >= LEAT_GPU_LIB_NORM && spec->type == LEAT_PRECISION_TF32)
+        own.type = LEAT_PRECISION_FP32;
+    return own;
+}
+
+/* One handle for each thread: cuDNN allows no other use from several. Returns how many targets there are. */
+static int make_builders(leat_gpu_lib *l, int most, leat_cudnn_target *targets)
+{
+    int n = 0;
+    for (; n < most && n < LEAT_CUDNN_BUILDERS; n++) {
+        if (!l->builders[n] && l->libs->cudnn.cudnnCreate(&l->builders[n])) {
+            l->builders[n] = NULL;
+            break;
+        }
+        targets[n] = l->target;
+        targets[n].handle = l->builders[n];
     }
-    return NULL;
+    return n;
+}
+
+static void ops_ahead(leat_gpu_lib *l, const leat_gpu_lib_spec *specs, int n)
+{
+    leat_cudnn_target targets[LEAT_CUDNN_BUILDERS];
+    leat_gpu_lib_spec *const wanted = malloc((size_t)n * sizeof *wanted);
+    leat_cudnn_plan **const plans = malloc((size_t)n * sizeof(leat_cudnn_plan *));
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int n_wanted = 0;
+    for (int i = 0; wanted && plans && i < n; i++) {
+        const leat_gpu_lib_spec spec = own_spec(&specs[i]);
+        bool is_new =
+            spec.kind >= LEAT_GPU_LIB_NORM && !find_op(l->ops, &spec) && !find_op(l->ahead, &spec);
+        for (int k = 0; is_new && k < n_wanted; k++)
+            is_new = !is_same(&wanted[k], &spec);
+        if (is_new)
+            wanted[n_wanted++] = spec;
+    }
+    const int most = n_wanted < cores ? n_wanted : (int)cores;
+    const int n_targets = most > 1 ? make_builders(l, most, targets) : 0;
+    if (n_targets > 1)
+        leat_cudnn_plans_ahead(targets, n_targets, l->number, wanted, n_wanted, plans);
+    for (int i = 0; n_targets > 1 && i < n_wanted; i++) {
+        leat_gpu_lib_op *const op = plans[i] ? calloc(1, sizeof *op) : NULL;
+        if (!op) {
+            leat_cudnn_plan_close(&plans[i]);
+            continue;
+        }
+        *op = (leat_gpu_lib_op){ .lib = l, .spec = wanted[i], .plan = plans[i], .next = l->ahead };
+        l->ahead = op;
+    }
+    free(wanted);
+    free(plans);
 }
 
 static int open_plan(leat_gpu_lib_op *op, cudaStream_t stream, leat_error *err)
@@ -491,9 +576,7 @@ static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_
     if (!op)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "op: %zu bytes", sizeof *op);
     op->lib = lib;
-    op->spec = *spec;
-    if (spec->kind >= LEAT_GPU_LIB_NORM && spec->type == LEAT_PRECISION_TF32)
-        op->spec.type = LEAT_PRECISION_FP32; /* it has no products, so the plans are the same */
+    op->spec = own_spec(spec);
     const bool dense =
         spec->kind >= LEAT_GPU_LIB_DENSE && spec->kind <= LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS;
     int rc = set_stream(lib, stream, err);
@@ -521,6 +604,7 @@ const leat_gpu_lib_table leat_gpu_lib_functions = {
     .open = lib_open,
     .close = lib_close,
     .describe = lib_describe,
+    .ops_ahead = ops_ahead,
     .op_open = op_open,
     .op_run = op_run,
     .op_close = op_close,

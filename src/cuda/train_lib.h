@@ -115,6 +115,9 @@ typedef struct leat_gpu_lib_table {
     void (*close)(leat_gpu_lib **lib); /* after all its ops */
     /* One line: versions and the paths that were taken, or what is missing. Opens the libraries. */
     void (*describe)(char *text, size_t size);
+    /* Builds in several threads what op_open() of these ops would build one after the other, for them to take: for
+     * NORM and NORM_GRAD, whose code is compiled for each shape. What fails is left to op_open(). Specs may repeat. */
+    void (*ops_ahead)(leat_gpu_lib *lib, const leat_gpu_lib_spec *specs, int n);
     /* stream: for timing and for whatever a library must do once. Waits for it.
      * LEAT_E_UNSUPPORTED: no engine does this; the message says which shape and type. */
     int (*op_open)(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_t stream,

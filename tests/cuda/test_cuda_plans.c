@@ -16,12 +16,14 @@
 /* Assumed values: a real H200 may describe itself a little differently. */
 static const char h200[] =
     "{\"maxGridSize\":[2147483647,65535,65535],\"maxBlockSize\":[1024,1024,64],"
-    "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"warpSize\":32,"
+    "\"regsPerBlock\":65536,\"multiProcessorCount\":132,\"smCountOrigin\":0,\"warpSize\":32,"
     "\"maxSharedMemoryPerBlock\":49152,\"maxSharedMemoryPerBlockOptin\":232448,"
-    "\"reservedSharedMemoryPerBlock\":1024,\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,"
+    "\"oversizedSharedMemoryPerBlock\":0,\"reservedSharedMemoryPerBlock\":1024,"
+    "\"maxRegistersPerSM\":65536,\"maxCtasPerSM\":32,"
     "\"maxThreadsPerBlock\":1024,\"maxThreadsPerSM\":2048,\"pciDeviceId\":0,\"isTccDriver\":0,"
     "\"supportCoopLaunch\":1,\"totalGlobalMem\":150754820096,\"smClockRateKHz\":1980000,"
-    "\"memClockRateKHz\":3201000,\"l2CacheSize\":62914560,\"cudaDeviceId\":0,\"deviceVer\":900,"
+    "\"memClockRateKHz\":3201000,\"memoryBusWidth\":6144,\"l2CacheSize\":62914560,\"cudaDeviceId\":"
+    "0,\"deviceVer\":900,"
     "\"driverVer\":13000,\"deviceName\":\"NVIDIA H200\"}";
 
 static leat_cudnn_target target;
@@ -304,6 +306,43 @@ static void plans_share_an_engine(void **state)
     leat_cudnn_properties_close(target.api, &target.properties);
 }
 
+/* In any number of threads the plans are those that are built one by one. */
+static void plans_in_threads(void **state)
+{
+    enum { N = 23 };
+    leat_gpu_lib_spec some[N];
+    leat_cudnn_target targets[LEAT_CUDNN_BUILDERS + 1];
+    leat_cudnn_plan *plans[N];
+    size_t workspace[N];
+    leat_error err;
+    (void)state;
+    open_target(NULL);
+    for (int i = 0; i < N; i++) {
+        some[i] = small_conv();
+        some[i].kind = (leat_gpu_lib_kind)(i % 3);
+        some[i].rows = 1 + i;
+        some[i].out[0] += i == 11; /* no such convolution */
+        int n;
+        const int rc = leat_cudnn_plans(&target, &some[i], 1, &plans[i], &n, &err);
+        assert_int_equal(rc, i == 11 ? LEAT_E_UNSUPPORTED : LEAT_OK);
+        workspace[i] = i == 11 ? 0 : leat_cudnn_plan_workspace(plans[i]);
+        if (rc == LEAT_OK)
+            leat_cudnn_plan_close(&plans[i]);
+    }
+    for (int i = 0; i <= LEAT_CUDNN_BUILDERS; i++)
+        targets[i] = target;
+    for (int n_targets = 0; n_targets <= LEAT_CUDNN_BUILDERS + 1; n_targets++) {
+        leat_cudnn_plans_ahead(targets, n_targets, -1, some, N, plans);
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(plans[i] != NULL, n_targets > 0 && i != 11);
+            if (plans[i])
+                assert_int_equal(leat_cudnn_plan_workspace(plans[i]), workspace[i]);
+            leat_cudnn_plan_close(&plans[i]);
+        }
+    }
+    leat_cudnn_properties_close(target.api, &target.properties);
+}
+
 /* --- arithmetic -------------------------------------------------------------------------------- */
 
 static void nothing_for_wrong_shapes(void **state)
@@ -370,6 +409,7 @@ int main(void)
         cmocka_unit_test(plans_of_small_models),
         cmocka_unit_test_setup_teardown(plans_are_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(plans_share_an_engine, make_folder, remove_folder),
+        cmocka_unit_test(plans_in_threads),
         cmocka_unit_test(nothing_for_wrong_shapes),
         cmocka_unit_test(norms_are_compiled),
     };

@@ -15,8 +15,13 @@
 #include "cuda/kernels/train_kernel.h"
 #include "cuda_fake_impl.h"
 
+enum { MOST_AHEAD = 200 };
+
 struct leat_gpu_lib {
     int n_ops;
+    char ahead[MOST_AHEAD][256];
+    int n_ahead;
+    bool refused; /* then callers ask for something else */
 };
 
 /* One run that a graph may repeat. */
@@ -368,15 +373,39 @@ static void describe(char *text, size_t size)
     snprintf(text, size, "plain C");
 }
 
+static void ops_ahead(leat_gpu_lib *lib, const leat_gpu_lib_spec *specs, int n)
+{
+    for (int i = 0; i < n && lib->n_ahead < MOST_AHEAD; i++) {
+        if (specs[i].kind < LEAT_GPU_LIB_NORM)
+            cuda_fake_violate("an op built ahead that is not compiled");
+        leat_gpu_lib_spec_text(&specs[i], lib->ahead[lib->n_ahead++], sizeof *lib->ahead);
+    }
+}
+
+/* What was built ahead is what is opened then. */
+static void check_ahead(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec)
+{
+    char text[256];
+    int i = 0;
+    leat_gpu_lib_spec_text(spec, text, sizeof text);
+    while (i < lib->n_ahead && strcmp(text, lib->ahead[i]) != 0)
+        i++;
+    if (i == lib->n_ahead && i > 0 && i < MOST_AHEAD && !lib->refused)
+        cuda_fake_violate("a norm that was not built ahead");
+}
+
 static int op_open(leat_gpu_lib *lib, const leat_gpu_lib_spec *spec, cudaStream_t stream,
                    leat_gpu_lib_op **out, leat_gpu_lib_op_bytes *bytes, leat_error *err)
 {
     (void)stream;
     *out = NULL;
+    if (spec->kind >= LEAT_GPU_LIB_NORM)
+        check_ahead(lib, spec);
     /* As cuDNN does, so that tests see both ways. */
     if (spec->kind >= LEAT_GPU_LIB_NORM && ((spec->add && !spec->relu) || spec->in[2] % 8)) {
         snprintf(err->message, sizeof err->message, "%lld channels are no multiple of 8",
                  (long long)spec->in[2]);
+        lib->refused = true;
         return err->code = LEAT_E_UNSUPPORTED;
     }
     leat_gpu_lib_op *const one = calloc(1, sizeof *one);
@@ -439,6 +468,7 @@ const leat_gpu_lib_table leat_gpu_lib_functions = {
     .open = lib_open,
     .close = lib_close,
     .describe = describe,
+    .ops_ahead = ops_ahead,
     .op_open = op_open,
     .op_run = op_run,
     .op_close = op_close,
