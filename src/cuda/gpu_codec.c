@@ -7,8 +7,9 @@
  * that it can be decoded whole in the same place if a region is refused.
  *
  * nvJPEG does not say which file made a call fail. If the call had regions, it is repeated without. If it
- * still fails, the files are decoded one by one, with a wait after each. The first that fails is the
- * damaged one. If none fails, the batch is good. */
+ * still fails, the files are decoded one by one by nvJPEG's kernels, with a wait after each. The first that fails is
+ * the damaged one. If none fails, the batch is good. So it is too where the JPEG engine itself fails, which is not
+ * used again. */
 #include "gpu_codec.h"
 
 #include <stdlib.h>
@@ -39,6 +40,18 @@ static int create(const leat_gpu_codec *codec, int backend, nvjpeg_handle **out)
     return answer == NVJPEG_OK ? answer : codec->api->nvjpegCreateEx(backend, NULL, NULL, 0, out);
 }
 
+/* Whether the engine gives memory to a state: a GPU may count one that it cannot use. */
+static bool works(const leat_gpu_codec *codec, nvjpeg_handle *hardware)
+{
+    nvjpeg_state *state = NULL;
+    const bool good = codec->api->nvjpegJpegStateCreate(hardware, &state) == NVJPEG_OK &&
+                      codec->api->nvjpegDecodeBatchedPreAllocate(
+                          hardware, state, 1, 1, 1, NVJPEG_CHROMA_444, codec->format) == NVJPEG_OK;
+    if (state)
+        codec->api->nvjpegJpegStateDestroy(state);
+    return good;
+}
+
 /* Opens the JPEG engine, if the GPU has one. */
 static void find_hardware(leat_gpu_codec *codec)
 {
@@ -46,7 +59,7 @@ static void find_hardware(leat_gpu_codec *codec)
     nvjpeg_handle *handle = NULL;
     if (create(codec, NVJPEG_HARDWARE, &handle) == NVJPEG_OK) {
         if (codec->api->nvjpegGetHardwareDecoderInfo(handle, &n_engines, &n_cores) != NVJPEG_OK ||
-            n_engines == 0) {
+            n_engines == 0 || !works(codec, handle)) {
             codec->api->nvjpegDestroy(handle);
             handle = NULL;
         }
@@ -191,7 +204,7 @@ static bool hardware_takes(const leat_gpu_codec *codec, const leat_gpu_file *fil
 {
     nvjpeg_handle *const hardware = codec->handles[LEAT_GPU_HARDWARE];
     int no = 1;
-    return hardware &&
+    return hardware && !codec->hardware_failed &&
            codec->api->nvjpegJpegStreamParseHeader(hardware, file->data, file->bytes,
                                                    codec->header) == NVJPEG_OK &&
            codec->api->nvjpegDecodeBatchedSupported(hardware, codec->header, &no) == NVJPEG_OK &&
@@ -291,26 +304,29 @@ static int enqueue_whole(leat_gpu_codec *codec, leat_gpu_call *call, int way, cu
     return enqueue(codec, call, way, stream);
 }
 
+static int wait_for(const leat_gpu_codec *codec, cudaStream_t stream)
+{
+    return leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
+}
+
 int leat_gpu_codec_decode(leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS], int way,
                           cudaStream_t stream, int64_t *bad_row)
 {
     leat_gpu_call *const call = &calls[way];
     if (call->n == 0)
         return LEAT_OK;
-    int answer = enqueue(codec, call, way, stream);
+    const int answer = enqueue(codec, call, way, stream);
     int rc = code_of(codec, answer, "decoding a batch");
-    const bool retry = call->n_parts && (rc == LEAT_E_DATA || may_be_parts(answer));
-    if (rc != LEAT_E_DATA && !retry)
-        return rc;
-    int waited = leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
-    if (waited >= 0 && retry) {
-        answer = enqueue_whole(codec, call, way, stream, answer);
-        rc = code_of(codec, answer, "decoding a batch");
-        if (rc == LEAT_E_DATA)
-            waited =
-                leat_gpu_code(codec->gpu, cudaStreamSynchronize(stream), "waiting for a stream");
+    if (call->n_parts && (rc == LEAT_E_DATA || may_be_parts(answer))) {
+        const int waited = wait_for(codec, stream);
+        if (waited < 0)
+            return waited;
+        rc = code_of(codec, enqueue_whole(codec, call, way, stream, answer), "decoding a batch");
     }
-    if (waited < 0 || rc != LEAT_E_DATA)
-        return waited < 0 ? waited : rc;
-    return decode_singly(codec, calls, call, stream, bad_row);
+    if (rc == LEAT_E_DEVICE && way == LEAT_GPU_HARDWARE)
+        codec->hardware_failed = true;
+    else if (rc != LEAT_E_DATA)
+        return rc;
+    const int waited = wait_for(codec, stream);
+    return waited < 0 ? waited : decode_singly(codec, calls, call, stream, bad_row);
 }

@@ -20,6 +20,7 @@ typedef struct leat_gpu_codec {
     nvjpeg_header *header;                 /* of the file that is being examined, for HARDWARE */
     int channels, format;
     bool regions; /* decode only regions if possible */
+    bool hardware_failed;
 } leat_gpu_codec;
 
 /* A file and the destination of its picture. */
@@ -57,7 +58,8 @@ void leat_gpu_codec_add(const leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GP
                         const leat_gpu_file *file, const leat_image_box *part);
 
 /* Enqueues the decoding of all files in `calls[way]`. Do not change files or call before it completes.
- * If nvJPEG refuses regions, it decodes whole pictures, now and in later calls.
+ * If nvJPEG refuses regions, it decodes whole pictures, now and in later calls; if its JPEG engine fails, its kernels
+ * decode.
  * bad_row  out: with LEAT_E_DATA, the row of the damaged file */
 int leat_gpu_codec_decode(leat_gpu_codec *codec, leat_gpu_call calls[LEAT_GPU_WAYS], int way,
                           cudaStream_t stream, int64_t *bad_row);

@@ -288,6 +288,35 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
     close_set(plan, file);
 }
 
+/* A JPEG engine that fails, at open or in a batch, leaves the files to nvJPEG's kernels from there on. */
+static void a_failing_engine_is_left(void **state)
+{
+    char file[64];
+    outcome found;
+    leat_error err;
+    (void)state;
+    leat_plan *const plan = open_set(&small_set, OPS, "{batch: 5}", "threads: 2", file);
+    begin_fakes(4, 1);
+    check(run_all(plan, &found, &err), &err);
+    assert_int_equal(nvjpeg->decoded(0), 0);
+    const int64_t calls = (int64_t)nvjpeg->calls();
+    int n_none = 0, n_some = 0;
+    for (int64_t n = 0; n < calls; n++) {
+        begin_fakes(4, 1);
+        nvjpeg->fail_at(n, 6 /* execution on the device failed */);
+        if (run_all(plan, &found, &err) == LEAT_OK) {
+            assert_int_equal(found.rows, 22);
+            assert_int_equal(nvjpeg->decoded(0) + nvjpeg->decoded(1), 22);
+            n_none += nvjpeg->decoded(1) == 0;
+            n_some += nvjpeg->decoded(1) > 0 && nvjpeg->decoded(0) > 5;
+        }
+        check_fakes();
+    }
+    assert_true(n_none >= 4); /* made, asked, probed, or in the first batch */
+    assert_true(n_some >= 2);
+    close_set(plan, file);
+}
+
 /* --- what else may go wrong -------------------------------------------------------------------------- */
 
 /* Runs the plan once for call `first` of the library and for each `step`-th after it, which fails. */
@@ -453,6 +482,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(after_unbatch_the_record_is_named),
         cmocka_unit_test(a_damaged_header_is_a_bad_record),
         cmocka_unit_test(a_refused_batch_is_tried_file_by_file),
+        cmocka_unit_test(a_failing_engine_is_left),
         cmocka_unit_test(any_call_may_fail),
         cmocka_unit_test(a_lost_device_is_an_error),
         cmocka_unit_test(too_little_memory_is_said),
