@@ -10,6 +10,8 @@
 #include "command.h"
 #include "convert/convert.h"
 #include "convert/file_set.h"
+#include "convert/shard_names.h"
+#include "formats/figure.h"
 #include "host.h"
 #include "print/json.h"
 #include "print/progress.h"
@@ -19,7 +21,7 @@
 struct convert_options {
     const char *output;
     int64_t shards, threads;
-    const char *shuffle;
+    const char *shuffle, *part;
     const char *jpeg, *root, *class_from, *file, *suffix, *delimiter;
     leat_texts label;
     int32_t label_type, header;
@@ -40,6 +42,11 @@ static const leat_option options[] = {
                        "put all records in a random order given by this seed; default: by class, "
                        "then by name, or in "
                        "the order of the list"),
+    LEAT_OPTION_STRING(
+        struct convert_options, part, NULL,
+        "of images: write only the I-th of N parts of the shards, as 3/8; others may "
+        "write theirs at the same time, also on other machines, and `finish` gives "
+        "all their names"),
     LEAT_OPTION_STRING(struct convert_options, root, NULL, LEAT_LIST_HELP_ROOT),
     LEAT_OPTION_STRINGS(struct convert_options, label, NULL, LEAT_LIST_HELP_LABEL),
     LEAT_OPTION_ENUM(struct convert_options, label_type, "auto", types, LEAT_LIST_HELP_TYPE),
@@ -115,8 +122,8 @@ static int finish(int rc, const leat_error *err)
 /* Whether an option is set that only `images` has. */
 static bool has_list_options(const struct convert_options *o)
 {
-    return o->root || o->class_from || o->file || o->suffix || o->delimiter || o->label.n ||
-           o->label_type || o->header;
+    return o->part || o->root || o->class_from || o->file || o->suffix || o->delimiter ||
+           o->label.n || o->label_type || o->header;
 }
 
 static int run_tfrecord(const leat_call *call)
@@ -167,6 +174,22 @@ static int run_source(const leat_call *call)
     return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
 }
 
+/* Those of parts, if there are any. */
+static int name_parts(leat_file_set *set, leat_error *err)
+{
+    leat_convert_part_about found;
+    int rc = leat_convert_part_finish(set, &found, err);
+    if (rc < 0)
+        return rc;
+    if (!found.n_shards)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s: no complete files wait for their names; run the conversion itself",
+                         set->prefix);
+    printf("%s images in %d files of %d parts\n", leat_figure_count(found.images).text,
+           (int)found.n_shards, (int)found.part.of);
+    return leat_shard_names_finish(set->prefix, found.n_shards, found.n_classes ? "" : NULL, err);
+}
+
 /* Gives the files of an earlier run their names. */
 static int run_finish(const leat_call *call)
 {
@@ -174,15 +197,13 @@ static int run_finish(const leat_call *call)
     leat_file_set set = { 0 };
     leat_error err = { 0 };
     if (call->n_arguments > 1 || o->shuffle || o->jpeg || o->keep_metadata || o->verify ||
-        o->skip_bad || o->recursive || o->shards >= 0 || o->json)
+        o->skip_bad || o->recursive || o->shards >= 0 || o->json || has_list_options(o))
         return leat_command_misuse("convert", "finish takes -o PREFIX and nothing else");
     leat_signals_catch();
     int rc = leat_file_set_open(&set, o->output, &err);
     if (rc == LEAT_OK && !set.is_finished)
-        rc = leat_fail(&err, LEAT_E_ARGUMENT,
-                       "%s: no complete files wait for their names; run the conversion itself",
-                       o->output);
-    else if (rc == LEAT_OK)
+        rc = name_parts(&set, &err);
+    if (rc == LEAT_OK)
         printf("the files %s-* have their names\n", leat_terminal_name(o->output));
     leat_file_set_close(&set);
     return finish(rc, &err);
@@ -265,6 +286,7 @@ static int run_images(const leat_call *call)
     int rc;
     leat_signals_catch();
     if ((rc = parse_seed(o->shuffle, &convert.seed, &err)) == LEAT_OK &&
+        (rc = leat_convert_part_parse(o->part, &convert.part, &err)) == LEAT_OK &&
         (rc = parse_jpeg(o, &convert.restart_mcus, &err)) == LEAT_OK)
         rc = leat_convert_images_run(&convert, &err);
     return finish(rc, &err);
@@ -330,8 +352,13 @@ const leat_command leat_command_convert = {
         "finish -o PREFIX` goes on when the cause is removed, also after a kill. The next "
         "conversion to PREFIX does so too before it begins. Files of a run that was stopped "
         "earlier are not complete: the next run deletes them. While one process writes files of a "
-        "PREFIX, a second one with the same PREFIX is refused.",
+        "PREFIX, a second one with the same PREFIX is refused.\n\n"
+        "With --part I/N a process writes the shards of one of N parts of images, from the same "
+        "folder or list and with the same options as the others, in its own folder "
+        ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "
+        "convert finish -o PREFIX` gives the files their names; they are those of a single run.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"
+               "  leat convert images photos/train -o data/train --shards 64 --part 3/8\n"
                "  leat convert images train.csv --root photos --label breed -o data/train\n"
                "  leat convert tfrecord 'gzip/train-*' -o data/train\n"
                "  leat convert cifar 'data_batch_*.bin' -o data/cifar10-train --shuffle 1",

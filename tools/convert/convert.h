@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "convert_part.h"
 #include "formats/file_list.h"
 #include "leat/error.h"
 
@@ -15,10 +16,11 @@
 typedef struct leat_convert_images {
     const char *folder; /* or list */
     leat_file_list_options list;
-    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
-    int32_t n_shards;   /* -1: 1 */
-    int32_t threads;    /* at least 1 */
-    bool is_shuffled;   /* by `seed`; false: by class, then by name */
+    const char *prefix;     /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;       /* -1: 1 */
+    leat_convert_part part; /* write only its shards, and leave names to `finish` */
+    int32_t threads;        /* at least 1 */
+    bool is_shuffled;       /* by `seed`; false: by class, then by name */
     uint64_t seed;
     int32_t restart_mcus; /* 0: JPEG files are copied unchanged */
     bool keep_metadata;   /* of rewritten JPEG files */

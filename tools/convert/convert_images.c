@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "file_set.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "host.h"
+#include "leat/api.h"
 #include "leat/rng.h"
 #include "left_out.h"
 #include "print/json.h"
@@ -61,12 +63,12 @@ static int check_labels(const leat_scan *scan, leat_error *err)
     return LEAT_OK;
 }
 
-/* It gets its name together with the shards. */
+/* It gets its name together with the shards. Of several parts the first one has it. */
 static int write_labels(struct convert *c, leat_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    if (!c->scan.n_classes)
+    if (!c->scan.n_classes || c->o->part.number > 1)
         return LEAT_OK;
     c->labels = leat_files_text("%s-labels.txt", c->o->prefix);
     char *const part = c->labels ? leat_file_set_part(&c->set, c->labels) : NULL;
@@ -85,24 +87,75 @@ static int write_labels(struct convert *c, leat_error *err)
     return rc;
 }
 
-/* A set without classes has no label map; one of an older set of this name would be wrong. */
-static void remove_old_labels(const struct convert *c)
+/* The files of this part, or all. */
+static size_t n_files_of(const struct convert *c)
 {
-    char *const old = c->labels ? NULL : leat_files_text("%s-labels.txt", c->o->prefix);
-    if (old)
-        unlink(old);
-    free(old);
+    const size_t n = c->scan.n_files, n_shards = (size_t)n_shards_of(c);
+    size_t sum = 0;
+    for (size_t i = 0; i < n_shards; i++)
+        sum +=
+            leat_convert_part_has(c->o->part, (int32_t)i) ? n / n_shards + (i < n % n_shards) : 0;
+    return sum;
+}
+
+static void add_bytes(XXH3_state_t *state, const void *bytes, size_t n)
+{
+    const uint64_t size = n;
+    XXH3_64bits_update(state, &size, sizeof size);
+    XXH3_64bits_update(state, n ? bytes : "", n);
+}
+
+/* Of what the bytes of all shards depend on, except the contents of the files. */
+static int digest_of(const struct convert *c, uint64_t *out, leat_error *err)
+{
+    const leat_convert_images *const o = c->o;
+    const uint64_t numbers[] = {
+        (uint64_t)n_shards_of(c),  o->is_shuffled,   o->is_shuffled ? o->seed : 0,
+        (uint64_t)o->restart_mcus, o->keep_metadata, o->skip_bad
+    };
+    const char *const version = leat_version();
+    XXH3_state_t *const state = XXH3_createState();
+    if (!state)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    XXH3_64bits_reset(state);
+    add_bytes(state, version, strlen(version));
+    add_bytes(state, numbers, sizeof numbers);
+    for (size_t i = 0; i < c->scan.n_files; i++) {
+        const leat_image_label label = leat_scan_label(&c->scan, i);
+        const char *const path = c->scan.files[i].path, *const text = label.text;
+        add_bytes(state, path, strlen(path));
+        add_bytes(state, label.ints, label.ints ? label.n * sizeof *label.ints : 0);
+        add_bytes(state, label.floats, label.floats ? label.n * sizeof *label.floats : 0);
+        add_bytes(state, &label.place, sizeof label.place);
+        add_bytes(state, text, text ? strlen(text) : 0);
+    }
+    *out = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return LEAT_OK;
+}
+
+/* The files of this part wait for those of the others. */
+static int keep_part(struct convert *c, leat_error *err)
+{
+    leat_convert_part_about about = { .part = c->o->part,
+                                      .n_shards = n_shards_of(c),
+                                      .n_files = c->scan.n_files,
+                                      .n_classes = c->scan.n_classes,
+                                      .images = c->result.images };
+    const int rc = digest_of(c, &about.digest, err);
+    return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, err);
 }
 
 static int write_all(struct convert *c, leat_error *err)
 {
     leat_progress progress;
-    leat_progress_init(&progress, "convert", "images", c->scan.n_files, c->o->progress);
+    leat_progress_init(&progress, "convert", "images", n_files_of(c), c->o->progress);
     const leat_shards_options shards = {
         .scan = &c->scan,
         .order = c->order,
         .set = &c->set,
         .n_shards = n_shards_of(c),
+        .part = c->o->part,
         .threads = c->o->threads,
         .record = { .verify = c->o->verify,
                     .restart_mcus = c->o->restart_mcus,
@@ -114,16 +167,19 @@ static int write_all(struct convert *c, leat_error *err)
     if (rc == LEAT_OK)
         rc = leat_shards_write(&shards, &c->result, err);
     leat_progress_fini(&progress);
-    if (rc < 0 || (rc = leat_file_set_commit(&c->set, err)) < 0)
+    if (rc < 0 || c->o->part.of)
+        return rc < 0 ? rc : keep_part(c, err);
+    if ((rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
-    remove_old_labels(c);
-    return leat_shard_names_index(c->o->prefix, n_shards_of(c), err);
+    return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels, err);
 }
 
 static int write_locked(struct convert *c, leat_error *err)
 {
-    int rc;
-    if ((rc = leat_file_set_open(&c->set, c->o->prefix, err)) == LEAT_OK &&
+    const leat_convert_part part = c->o->part;
+    int rc = part.of ? leat_file_set_open_part(&c->set, c->o->prefix, part.number, part.of, err)
+                     : leat_file_set_open(&c->set, c->o->prefix, err);
+    if (rc == LEAT_OK &&
         (rc = leat_shard_names_check(c->o->prefix, n_shards_of(c), err)) == LEAT_OK)
         rc = write_all(c, err);
     leat_file_set_close(&c->set);
@@ -138,6 +194,10 @@ static int convert(struct convert *c, leat_error *err)
     if ((rc = leat_scan_open(&c->scan, c->o->folder, &how, err)) < 0 ||
         (rc = check_labels(&c->scan, err)) < 0)
         return rc;
+    if (n_shards_of(c) < c->o->part.of)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--part %d/%d of %d shards: give at least --shards %d", c->o->part.number,
+                         c->o->part.of, n_shards_of(c), c->o->part.of);
     if ((size_t)n_shards_of(c) > c->scan.n_files)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
                          n_shards_of(c), c->scan.n_files);
@@ -176,7 +236,9 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
     leat_json_int(json, "threads", c->o->threads);
-    leat_json_add(json, "shards", leat_shard_names_json(c->o->prefix, n_shards_of(c)));
+    leat_json_int(json, "part", c->o->part.of ? c->o->part.number : 1);
+    leat_json_int(json, "parts", c->o->part.of ? c->o->part.of : 1);
+    leat_json_add(json, "shards", leat_shard_names_json(c->o->prefix, n_shards_of(c), c->o->part));
     leat_json_text(json, "labels", c->labels);
     for (size_t i = 0; i < c->scan.n_left_out; i++)
         json_array_append_new(skipped, leat_json_string(c->scan.left_out[i]));
@@ -209,14 +271,16 @@ static void print_jpeg(const struct convert *c)
 
 static void print_summary(const struct convert *c)
 {
+    long long n_shards = 0;
+    for (int32_t i = 0; i < n_shards_of(c); i++)
+        n_shards += leat_convert_part_has(c->o->part, i);
     printf("%s image%s", leat_figure_count(c->result.images).text,
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
     printf(", %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_figure_bytes((double)c->result.bytes_out).text, (long long)n_shards_of(c),
-           n_shards_of(c) == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
-           (long long)n_shards_of(c));
+           leat_figure_bytes((double)c->result.bytes_out).text, n_shards, n_shards == 1 ? "" : "s",
+           leat_terminal_name(c->o->prefix), (long long)n_shards_of(c));
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text, c->o->threads,
            c->o->threads == 1 ? "" : "s");
@@ -225,6 +289,10 @@ static void print_summary(const struct convert *c)
     putchar('\n');
     if (c->o->restart_mcus)
         print_jpeg(c);
+    if (c->o->part.of)
+        printf("part %d of %d; when all are there, `leat convert finish -o %s` gives them their "
+               "names\n",
+               c->o->part.number, c->o->part.of, leat_terminal_name(c->o->prefix));
 }
 
 int leat_convert_images_run(const leat_convert_images *o, leat_error *err)

@@ -139,6 +139,43 @@ static int take_lock(leat_file_set *set, leat_error *err)
     return rc == LEAT_E_END ? fail_lock(set, "lock", err) : rc;
 }
 
+/* Makes the folder .NAME with this end, and locks it. */
+static int lock_folder(leat_file_set *set, const char *prefix, const char *end, leat_error *err)
+{
+    *set = (leat_file_set){ .prefix = prefix, .folder = leat_files_hidden(prefix, end) };
+    const int rc = set->folder ? take_lock(set, err) : no_memory(err);
+    if (rc < 0) {
+        free(set->folder);
+        set->folder = NULL;
+    }
+    return rc;
+}
+
+static int lock_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
+                     leat_error *err)
+{
+    char end[64];
+    snprintf(end, sizeof end, ".part-%d-of-%d", (int)part, (int)of);
+    return lock_folder(set, prefix, end, err);
+}
+
+int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
+{
+    set->parts = calloc((size_t)of, sizeof *set->parts);
+    int rc = set->parts ? LEAT_OK : no_memory(err);
+    for (int32_t i = 0; i < of && rc == LEAT_OK; i++) {
+        leat_file_set *const part = &set->parts[set->n_parts];
+        rc = lock_part(part, set->prefix, i + 1, of, err);
+        set->n_parts += rc == LEAT_OK;
+        char *const sign = rc == LEAT_OK ? inside(part, "unfinished") : NULL;
+        if (exists(sign))
+            rc = leat_fail(err, LEAT_E_IO, "%s: part %d of %d is not complete", set->prefix,
+                           (int)i + 1, (int)of);
+        free(sign);
+    }
+    return rc;
+}
+
 /* Deletes the files of a folder except the lock and the sign that it is unfinished. False: one is left; errno. */
 static bool empty_folder(const char *path)
 {
@@ -169,15 +206,14 @@ static bool empty_all(const leat_file_set *set)
     return all;
 }
 
+/* The sign comes first: a part that is half emptied is not complete. */
 static int begin(leat_file_set *set, leat_error *err)
 {
     char *const sign = inside(set, "unfinished");
-    int rc = sign ? LEAT_OK : no_memory(err);
+    int rc = sign ? leat_files_write(sign, "", 0, err) : no_memory(err);
     if (rc == LEAT_OK && !empty_all(set))
         rc = leat_fail(err, LEAT_E_IO, "%s: cannot empty the folder: %s", set->folder,
                        strerror(errno));
-    if (rc == LEAT_OK)
-        rc = leat_files_write(sign, "", 0, err);
     free(sign);
     return rc;
 }
@@ -194,11 +230,12 @@ static void close_files(struct files *files)
     free(files->items);
 }
 
-/* Lists the files that are written and have no name, in order. */
-static int list_files(const leat_file_set *set, struct files *files, leat_error *err)
+/* Adds the files of a folder that are written and have no name, in order. */
+static int list_folder(const leat_file_set *set, const char *folder, struct files *files,
+                       leat_error *err)
 {
     const char *const base = base_name(set->prefix);
-    char *const whole = leat_files_text("%s/%s", set->folder, base);
+    char *const whole = leat_files_text("%s/%s", folder, base);
     char *const literal = whole ? leat_pattern_escape(whole) : NULL;
     char *const pattern = literal ? leat_files_text("%s-*", literal) : NULL;
     glob_t found = { 0 };
@@ -206,9 +243,12 @@ static int list_files(const leat_file_set *set, struct files *files, leat_error 
     int rc = got == 0 || got == GLOB_NOMATCH
                  ? LEAT_OK
                  : leat_fail(err, LEAT_E_IO, "%s: cannot list the folder", set->folder);
-    files->items = calloc(found.gl_pathc + 1, sizeof *files->items);
-    for (size_t i = 0; files->items && i < found.gl_pathc; i++, files->n++) {
-        struct file *const file = &files->items[i];
+    struct file *const items =
+        realloc(files->items, (files->n + found.gl_pathc + 1) * sizeof *items);
+    if (items)
+        files->items = items;
+    for (size_t i = 0; items && i < found.gl_pathc; i++) {
+        struct file *const file = &items[files->n++];
         const char *const name = base_name(found.gl_pathv[i]);
         file->part = leat_files_text("%s", found.gl_pathv[i]);
         file->old = leat_files_text("%s/old/%s", set->folder, name);
@@ -220,7 +260,15 @@ static int list_files(const leat_file_set *set, struct files *files, leat_error 
     free(whole);
     free(literal);
     free(pattern);
-    return files->items ? rc : no_memory(err);
+    return items ? rc : no_memory(err);
+}
+
+static int list_files(const leat_file_set *set, struct files *files, leat_error *err)
+{
+    int rc = list_folder(set, set->folder, files, err);
+    for (int32_t i = 0; i < set->n_parts && rc == LEAT_OK; i++)
+        rc = list_folder(set, set->parts[i].folder, files, err);
+    return rc;
 }
 
 int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
@@ -257,6 +305,20 @@ static int check_sizes(const leat_file_set *set, const struct files *files, leat
             return leat_file_set_check(set->prefix, name + n - length, err);
     }
     return LEAT_OK;
+}
+
+/* Lets go of the folders of the parts; `remove`: their files have names. A folder of which nothing but the lock is
+ * left is one that only the lock has made. */
+static void close_parts(leat_file_set *set, bool remove)
+{
+    for (int32_t i = 0; i < set->n_parts; i++) {
+        leat_file_set *const part = &set->parts[i];
+        part->is_kept = !remove;
+        leat_file_set_close(part);
+    }
+    free(set->parts);
+    set->parts = NULL;
+    set->n_parts = 0;
 }
 
 /* --- names --------------------------------------------------------------------------------------- */
@@ -345,22 +407,47 @@ static int replace(const leat_file_set *set, const struct files *files, const ch
     return leat_files_sync_folder_of(set->prefix, err);
 }
 
+/* How many parts the files are in; 0: in none. */
+static int32_t read_parts(const leat_file_set *set)
+{
+    char *const path = inside(set, "parts");
+    FILE *const file = path ? fopen(path, "re") : NULL;
+    int of = 0;
+    if (file && fscanf(file, "%d", &of) != 1)
+        of = 0;
+    if (file)
+        fclose(file);
+    free(path);
+    return of < 0 || of > LEAT_FILE_SET_PARTS ? 0 : of;
+}
+
 /* Names the files there; goes on where an earlier process stopped. */
 static int name_files(leat_file_set *set, leat_error *err)
 {
     struct files files = { 0 };
+    const int32_t n_parts = read_parts(set);
     char *const old = inside(set, "old");
     char *const marker = leat_files_text("%s" LEAT_SHARD_SET_MARKER, set->prefix);
-    int rc = old && marker ? list_files(set, &files, err) : no_memory(err);
+    int rc = old && marker ? LEAT_OK : no_memory(err);
+    if (rc == LEAT_OK && n_parts && !set->parts)
+        rc = leat_file_set_lock_parts(set, n_parts, err);
+    if (rc == LEAT_OK)
+        rc = list_files(set, &files, err);
     if (rc == LEAT_OK && (files.n || exists(old))) {
         set->is_kept = true;
         rc = replace(set, &files, old, marker, err);
         set->is_finished = rc == LEAT_OK;
     }
+    close_parts(set, rc == LEAT_OK);
     close_files(&files);
     free(old);
     free(marker);
     return rc;
+}
+
+int leat_file_set_keep(leat_file_set *set, leat_error *err)
+{
+    return end_writing(set, err);
 }
 
 int leat_file_set_commit(leat_file_set *set, leat_error *err)
@@ -391,22 +478,24 @@ static int finish_earlier(leat_file_set *set, leat_error *err)
 
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err)
 {
-    int rc;
-    *set = (leat_file_set){ .prefix = prefix, .folder = leat_files_hidden(prefix, ".part") };
-    if (!set->folder)
-        return no_memory(err);
-    if ((rc = take_lock(set, err)) < 0) {
-        free(set->folder);
-        set->folder = NULL;
+    int rc = lock_folder(set, prefix, ".part", err);
+    if (rc < 0)
         return rc;
-    }
     return (rc = finish_earlier(set, err)) < 0 ? rc : begin(set, err);
+}
+
+int leat_file_set_open_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
+                            leat_error *err)
+{
+    const int rc = lock_part(set, prefix, part, of, err);
+    return rc < 0 ? rc : begin(set, err);
 }
 
 void leat_file_set_close(leat_file_set *set)
 {
     if (!set->folder)
         return;
+    close_parts(set, false);
     /* The order: files that a kill leaves stay unfinished, and the lock is held until the end. */
     char *const sign = inside(set, "unfinished"), *const lock = inside(set, "lock");
     if (!set->is_kept && sign && lock && empty_all(set)) {

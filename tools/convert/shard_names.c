@@ -2,6 +2,7 @@
 #include "shard_names.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "file_set.h"
 #include "files.h"
@@ -13,11 +14,13 @@ char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards)
     return leat_files_text("%s-%05d-of-%05d.tfrecord", prefix, shard, n_shards);
 }
 
-json_t *leat_shard_names_json(const char *prefix, int32_t n_shards)
+json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert_part part)
 {
     json_t *list = json_array();
     for (int32_t i = 0; i < n_shards; i++) {
-        char *name = leat_shard_name(prefix, i, n_shards);
+        char *name = leat_convert_part_has(part, i) ? leat_shard_name(prefix, i, n_shards) : NULL;
+        if (!leat_convert_part_has(part, i))
+            continue;
         json_array_append_new(list, leat_json_string(name ? name : "?"));
         free(name);
     }
@@ -53,4 +56,14 @@ int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err
             return leat_files_fail(err, &why);
     }
     return LEAT_OK;
+}
+
+int leat_shard_names_finish(const char *prefix, int32_t n_shards, const char *labels,
+                            leat_error *err)
+{
+    char *const old = labels ? NULL : leat_files_text("%s-labels.txt", prefix);
+    if (old)
+        unlink(old);
+    free(old);
+    return leat_shard_names_index(prefix, n_shards, err);
 }

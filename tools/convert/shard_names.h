@@ -6,14 +6,15 @@
 
 #include <stdint.h>
 
+#include "convert_part.h"
 #include "leat/error.h"
 #include "print/json.h"
 
 /* Name of a shard; NULL: out of memory. free(). */
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards);
 
-/* Their names, as JSON. */
-json_t *leat_shard_names_json(const char *prefix, int32_t n_shards);
+/* The names of those of a part, as JSON. */
+json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert_part part);
 
 /* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
 int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);
@@ -23,5 +24,9 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
+/* The same for a set of images that has its names now. Without classes it has no label map (labels: NULL), and one of
+ * an older set would be wrong: it is deleted. */
+int leat_shard_names_finish(const char *prefix, int32_t n_shards, const char *labels,
+                            leat_error *err);
 
 #endif

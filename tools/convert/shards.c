@@ -206,6 +206,8 @@ static bool take_task(struct job *job, struct task *task)
 {
     bool found = false;
     pthread_mutex_lock(&job->lock);
+    while (job->next < job->n && !leat_convert_part_has(job->options->part, job->next_shard))
+        job->next = job->shards[job->next_shard++].end;
     if (job->next < job->n && !is_stopped(job, job->next)) {
         struct shard *shard = &job->shards[job->next_shard];
         const size_t left = shard->end - job->next;
@@ -357,7 +359,7 @@ static int run_job(struct job *job, leat_error *err)
         *err = job->error;
         return err->code;
     }
-    if (result->images == 0)
+    if (result->images == 0 && !job->options->part.of)
         return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->scan->root);
     for (int32_t i = 0; i < job->options->n_shards; i++)
         result->bytes_out += job->shards[i].bytes;

@@ -5,6 +5,7 @@
 #ifndef LEAT_SHARDS_H
 #define LEAT_SHARDS_H
 
+#include "convert_part.h"
 #include "file_set.h"
 #include "image_record.h"
 #include "print/progress.h"
@@ -15,6 +16,7 @@ typedef struct leat_shards_options {
     const uint32_t *order;    /* position -> file; NULL: as listed */
     const leat_file_set *set; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
+    leat_convert_part part;           /* only the shards of this part */
     int32_t threads;                  /* ≥ 1 */
     leat_image_record_options record; /* how images are written */
     bool

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_convert_part.c: a conversion in parts gives the files of one in a single process, in any order of the parts and
+ * after a kill at any change of a name; the old set is whole until then. */
+#include "fixtures/command_fixture.h"
+
+#include <errno.h>
+
+enum { N_SHARDS = 9, MOST_CALLS = 200 };
+
+#define OPTIONS "--shards 9 --shuffle 5 --threads 2 -q"
+
+static const char calls[] = "rename unlink mkdir rmdir linkat";
+
+/* Disturbs the n-th of these calls of a command. `error`: errno, or 0 to kill the process. */
+static int disturb(const char *command, int call, int error)
+{
+    char with[64] = "";
+    if (error)
+        snprintf(with, sizeof with, "LEAT_FAULT_ERRNO=%d", error);
+    return shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=%s "
+                 "LEAT_FAULT_CALLS=' %s ' LEAT_FAULT_AT=%d %s %s",
+                 FAULT_AT, calls, call, with, command);
+}
+
+/* Shards under the final names that are those of a set. */
+static int shards_like(const char *set)
+{
+    expect_success(shell("n=0; for f in %s-*-of-00009.tfrecord; do cmp -s x-${f#%s-} $f && "
+                         "n=$((n + 1)); done; echo $n",
+                         set, set));
+    return atoi(out);
+}
+
+static void expect_new_set(void)
+{
+    assert_int_equal(shards_like("new"), N_SHARDS);
+    expect_success(shell("cmp x-labels.txt new-labels.txt && $L inspect 'x-*.tfrecord'"));
+    assert_int_equal(count_files(".x.part*") + count_files("x.incomplete"), 0);
+}
+
+static void put_old_set(void)
+{
+    expect_success(shell("rm -rf x-* x.* .x.*; for f in old-*; do cp -p $f x-${f#old-}; done"));
+}
+
+/* --- the files ----------------------------------------------------------------------------------- */
+
+static void the_files_are_those_of_one_process(void **state)
+{
+    static const int numbers[] = { 1, 3, 8, 9 };
+    (void)state;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        const int of = numbers[k];
+        put_old_set();
+        for (int i = 0; i < of; i++) { /* 5 has no divisor in common with them */
+            expect_success(shell("$L convert images images -o x " OPTIONS " --part %d/%d --json=j",
+                                 i * 5 % of + 1, of));
+            assert_int_equal(shards_like("old"), N_SHARDS);
+            expect_success(shell("$L inspect 'x-*.tfrecord'"));
+        }
+        expect_success(shell("cat j"));
+        json_t *const json = parse_out();
+        assert_int_equal(number(json, "parts"), of);
+        const int64_t part = number(json, "part");
+        const size_t n = json_array_size(json_object_get(json, "shards"));
+        assert_int_equal(n, N_SHARDS / of + (part - 1 < N_SHARDS % of));
+        json_decref(json);
+        expect_success(shell("$L convert finish -o x"));
+        expect_new_set();
+        expect_failure(shell("$L convert finish -o x"), 2, "no complete files wait");
+        expect_new_set();
+    }
+}
+
+static void at_the_same_time(void **state)
+{
+    (void)state;
+    put_old_set();
+    expect_success(shell("for i in 1 2 3 4; do $L convert images images -o x " OPTIONS
+                         " --part $i/4 & done; wait; $L convert finish -o x"));
+    expect_new_set();
+}
+
+/* A list of numbers has no label map, and an old one goes. */
+static void without_classes(void **state)
+{
+    (void)state;
+    put_old_set();
+    expect_success(
+        shell("ls images/*/* | sed 's/$/,7/' >list.csv; for i in 1 2; do $L convert images "
+              "list.csv --root . -o x " OPTIONS " --part $i/2; done; "
+              "$L convert finish -o x; ! test -e x-labels.txt; rm list.csv"));
+    assert_int_equal(count_files("x-*.tfrecord"), N_SHARDS);
+}
+
+/* --- what is refused ----------------------------------------------------------------------------- */
+
+static void parts_that_do_not_fit(void **state)
+{
+    (void)state;
+    put_old_set();
+    expect_success(shell("$L convert images images -o x " OPTIONS " --part 2/3"));
+    expect_failure(shell("$L convert finish -o x"), 1, "missing or not complete: 1/3, 3/3;");
+    expect_success(shell("for i in 1 3; do $L convert images images -o x " OPTIONS
+                         " --part $i/3; done; rm -r .x.part-3-of-3"));
+    static const char *const others[] = { "images -o x --shards 9 --shuffle 6",
+                                          "images -o x --shards 9",
+                                          "images -o x --shards 10 --shuffle 5",
+                                          "images -o x --shards 9 --shuffle 5 --jpeg restart",
+                                          "more -o x --shards 9 --shuffle 5" };
+    expect_success(shell("cp -r images more; cp more/circle/* more/square/ 2>/dev/null; true"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        put_old_set();
+        expect_success(
+            shell("for i in 1 2; do $L convert images images -o x " OPTIONS " --part $i/3; done"));
+        if (strstr(others[i], "10"))
+            expect_failure(shell("$L convert images %s -q --part 3/3", others[i]), 1,
+                           "another number of shards");
+        expect_success(shell("%s; $L convert images %s -q --part 3/3",
+                             strstr(others[i], "10") ? "rm x-*" : ":", others[i]));
+        expect_failure(shell("$L convert finish -o x"), 1, "x: part 3/3 was made from other files");
+    }
+    expect_success(shell("$L convert images images -o x " OPTIONS " --part 1/2"));
+    expect_failure(shell("$L convert finish -o x"), 1, "there are parts of 2 and of 3");
+    expect_success(shell("rm -r more"));
+}
+
+static void a_part_that_is_being_written(void **state)
+{
+    (void)state;
+    put_old_set();
+    expect_success(
+        shell("for i in 1 2; do $L convert images images -o x " OPTIONS " --part $i/2; done"));
+    expect_failure(shell("flock .x.part-2-of-2/lock $L convert finish -o x"), 1,
+                   "another leat is writing files of this PREFIX");
+    expect_failure(
+        shell("flock .x.part-2-of-2/lock $L convert images images -o x " OPTIONS " --part 2/2"), 1,
+        "another leat is writing files of this PREFIX");
+    assert_int_equal(shards_like("old"), N_SHARDS);
+    expect_success(shell("$L convert finish -o x"));
+    expect_new_set();
+}
+
+static void words_that_are_no_part(void **state)
+{
+    static const char *const words[] = { "0/3",          "4/3",  "3",     "1/0", "1/",   "/2",
+                                         "1/2/3",        "-1/2", "1/513", "a/b", "1/2 ", "",
+                                         "99999999999/2" };
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        expect_failure(shell("$L convert images images -o z --shards 9 --part '%s'", words[i]), 2,
+                       "is no part; write 1/8");
+    expect_failure(shell("$L convert images images -o z --part 1/3"), 2, "at least --shards 3");
+    expect_failure(shell("$L convert tfrecord 'new-*' -o z --part 1/3"), 2, "tfrecord takes");
+    expect_failure(shell("$L convert finish -o z --part 1/3"), 2, "finish takes");
+    assert_int_equal(count_files(".z*"), 0);
+}
+
+/* --- kills and failures --------------------------------------------------------------------------- */
+
+/* Wherever a part is killed, it is run again, and nothing else is lost. */
+static void a_part_is_killed(void **state)
+{
+    static const char part[] = "$L convert images images -o x " OPTIONS " --part 1/3";
+    int code = -1, n_missing = 0;
+    (void)state;
+    for (int call = 1; code != 0; call++) {
+        assert_true(call < MOST_CALLS);
+        put_old_set();
+        expect_success(
+            shell("for i in 2 3; do $L convert images images -o x " OPTIONS " --part $i/3; done"));
+        if (call % 2) /* over a complete one of an earlier run */
+            expect_success(shell("%s", part));
+        code = disturb(part, call, 0);
+        assert_true(code == 0 || code == 128 + 9);
+        assert_int_equal(shards_like("old"), N_SHARDS);
+        if (shell("$L convert finish -o x") != 0) {
+            expect_in(err, "missing or not complete: 1/3;");
+            n_missing++;
+            assert_int_equal(shards_like("old"), N_SHARDS);
+            expect_success(shell("%s && $L convert finish -o x", part));
+        }
+        expect_new_set();
+    }
+    assert_true(n_missing >= 4);
+}
+
+/* Wherever `finish` is killed, or a call of it fails, there is no mixture, and it goes on. */
+static int finish_is_disturbed(int error)
+{
+    int code = -1, n_refused = 0;
+    bool hit = true;
+    for (int call = 1; hit; call++) {
+        assert_true(call < MOST_CALLS);
+        put_old_set();
+        expect_success(shell("cp -rp saved/.x.part* ."));
+        code = disturb("$L convert finish -o x", call, error);
+        hit = error ? strstr(err, "fault: ") != NULL : code != 0;
+        const int n_old = shards_like("old"), n_new = shards_like("new");
+        assert_true(n_old == 0 || n_new == 0);
+        if (n_old < N_SHARDS && n_new < N_SHARDS && n_old + n_new) {
+            expect_failure(shell("$L inspect 'x-*.tfrecord'"), 1, "this set is incomplete");
+            n_refused++;
+        }
+        if (shell("$L convert finish -o x") !=
+            0) /* a folder that could not be removed may be left */
+            expect_in(err, error ? "complete" : "no complete files wait");
+        assert_int_equal(shards_like("new"), N_SHARDS);
+        expect_success(shell("$L inspect 'x-*.tfrecord'; rm -rf .x.*"));
+    }
+    return n_refused;
+}
+
+static void finish_is_killed(void **state)
+{
+    static const int errors[] = { 0, EIO };
+    (void)state;
+    put_old_set();
+    expect_success(shell("for i in 1 2 3; do $L convert images images -o x " OPTIONS
+                         " --part $i/3; done; mkdir saved; mv .x.part* saved"));
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        const int n_refused = finish_is_disturbed(errors[i]);
+        assert_true(errors[i] || n_refused >= N_SHARDS);
+    }
+    expect_success(shell("rm -r saved"));
+}
+
+static int make_sets(void **state)
+{
+    if (command_make_folder(state) < 0)
+        return -1;
+    return shell("$L synth images --n 40 --size 8 --classes 3 -q && "
+                 "$L convert images images -o new " OPTIONS " && "
+                 "$L convert images images -o old --shards 9 --shuffle 1 -q");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_files_are_those_of_one_process),
+        cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(without_classes),
+        cmocka_unit_test(parts_that_do_not_fit),
+        cmocka_unit_test(a_part_that_is_being_written),
+        cmocka_unit_test(words_that_are_no_part),
+        cmocka_unit_test(a_part_is_killed),
+        cmocka_unit_test(finish_is_killed),
+    };
+    return cmocka_run_group_tests(tests, make_sets, command_remove_folder);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "convert_part.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "formats/pattern.h"
+#include "shard_names.h"
+
+static const char about_format[] =
+    "leat-part 1: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64
+    ", files %" PRIu64 ", classes %" PRIu64 ", images %" PRIu64 "\n";
+
+int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error *err)
+{
+    int number, of, end = 0;
+    *out = (leat_convert_part){ 0 };
+    if (!text)
+        return LEAT_OK;
+    const bool plain = strspn(text, "0123456789/") == strlen(text) && strlen(text) < 10;
+    if (!plain || sscanf(text, "%d/%d%n", &number, &of, &end) != 2 || text[end] || number < 1 ||
+        number > of || of > LEAT_FILE_SET_PARTS)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--part: '%.40s' is no part; write 1/8 for the first of eight, up to 8/8; "
+                         "at most %d",
+                         text, LEAT_FILE_SET_PARTS);
+    *out = (leat_convert_part){ number, of };
+    return LEAT_OK;
+}
+
+int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
+                           leat_error *err)
+{
+    char *const path = leat_file_set_part(set, "about");
+    char text[256];
+    const int n =
+        snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
+                 about->n_shards, about->digest, about->n_files, about->n_classes, about->images);
+    const int rc = path ? leat_files_write(path, text, (size_t)n, err)
+                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(path);
+    return rc < 0 ? rc : leat_file_set_keep(set, err);
+}
+
+/* --- all parts ----------------------------------------------------------------------------------- */
+
+/* The number of parts that the folders beside PREFIX name; 0: there are none. */
+static int count_parts(const char *prefix, int32_t *of, leat_error *err)
+{
+    char *const hidden = leat_files_hidden(prefix, ".part-");
+    char *const literal = hidden ? leat_pattern_escape(hidden) : NULL;
+    char *const pattern = literal ? leat_files_text("%s*-of-*", literal) : NULL;
+    glob_t found = { 0 };
+    int rc = pattern ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    *of = 0;
+    if (pattern && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++) {
+            const char *const name = found.gl_pathv[i] + strlen(hidden);
+            int number, n, end = 0;
+            if (sscanf(name, "%d-of-%d%n", &number, &n, &end) != 2 || name[end] || number < 1 ||
+                number > n || n > LEAT_FILE_SET_PARTS)
+                continue;
+            if (*of && n != *of)
+                rc =
+                    leat_fail(err, LEAT_E_DATA,
+                              "%s: there are parts of %d and of %d (%s); remove those that are not "
+                              "wanted",
+                              prefix, (int)*of, n, found.gl_pathv[i]);
+            *of = n;
+        }
+    globfree(&found);
+    free(hidden);
+    free(literal);
+    free(pattern);
+    return rc;
+}
+
+/* Of a set that has its names a folder may be left that could not be removed. */
+static bool has_shards(const char *prefix, const char *folder, const leat_convert_part_about *about)
+{
+    const char *const slash = strrchr(prefix, '/');
+    bool all = true;
+    for (int32_t i = about->part.number - 1; all && i < about->n_shards; i += about->part.of) {
+        char *const name = leat_shard_name(slash ? slash + 1 : prefix, i, about->n_shards);
+        char *const path = name ? leat_files_text("%s/%s", folder, name) : NULL;
+        all = path && access(path, F_OK) == 0;
+        free(name);
+        free(path);
+    }
+    return all;
+}
+
+/* Whether the part is complete, and what it says. */
+static bool read_about(const char *prefix, int32_t number, int32_t of, leat_convert_part_about *out)
+{
+    char end[64];
+    int length = 0;
+    snprintf(end, sizeof end, ".part-%d-of-%d", (int)number, (int)of);
+    char *const folder = leat_files_hidden(prefix, end);
+    char *const path = folder ? leat_files_text("%s/about", folder) : NULL;
+    char *const sign = folder ? leat_files_text("%s/unfinished", folder) : NULL;
+    FILE *const file = path ? fopen(path, "re") : NULL;
+    FILE *const unfinished = sign ? fopen(sign, "re") : NULL;
+    char text[256] = "";
+    if (file && !fgets(text, sizeof text, file))
+        *text = 0;
+    *out = (leat_convert_part_about){ .n_shards = 0 };
+    const int n =
+        sscanf(text,
+               "leat-part 1: %" SCNd32 " of %" SCNd32 ", shards %" SCNd32 ", digest %" SCNx64
+               ", files %" SCNu64 ", classes %" SCNu64 ", images %" SCNu64 "%n",
+               &out->part.number, &out->part.of, &out->n_shards, &out->digest, &out->n_files,
+               &out->n_classes, &out->images, &length);
+    const bool good = n == 7 && text[length] == '\n' && out->part.number == number &&
+                      out->part.of == of && !unfinished && has_shards(prefix, folder, out);
+    if (file)
+        fclose(file);
+    if (unfinished)
+        fclose(unfinished);
+    free(folder);
+    free(path);
+    free(sign);
+    return good;
+}
+
+/* Reads all descriptions; the sum of images is that of the whole. */
+static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *whole,
+                       leat_error *err)
+{
+    char missing[200] = "";
+    size_t used = 0;
+    leat_convert_part_about one;
+    *whole = (leat_convert_part_about){ .part = { 0, of } };
+    for (int32_t i = 1; i <= of; i++) {
+        if (!read_about(prefix, i, of, &one)) {
+            if (used < sizeof missing - 20)
+                used += (size_t)snprintf(missing + used, 20, "%s%d/%d", used ? ", " : "", (int)i,
+                                         (int)of);
+            continue;
+        }
+        if (!whole->n_shards)
+            *whole = one;
+        else if (one.digest != whole->digest || one.n_shards != whole->n_shards)
+            return leat_fail(
+                err, LEAT_E_DATA,
+                "%s: part %d/%d was made from other files or with other options (%" PRIu64
+                " files, %d shards) than part %d/%d (%" PRIu64
+                " files, %d shards): run one of them again",
+                prefix, (int)i, (int)of, one.n_files, (int)one.n_shards, (int)whole->part.number,
+                (int)of, whole->n_files, (int)whole->n_shards);
+        else
+            whole->images += one.images;
+    }
+    if (*missing)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: these parts are missing or not complete: %s%s; run `leat convert` "
+                         "with --part for them",
+                         prefix, missing, used >= sizeof missing - 20 ? " ..." : "");
+    if (!whole->images)
+        return leat_fail(err, LEAT_E_DATA, "%s: no part contains an image", prefix);
+    return LEAT_OK;
+}
+
+int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found, leat_error *err)
+{
+    int32_t of;
+    char text[16];
+    *found = (leat_convert_part_about){ .n_shards = 0 };
+    int rc = count_parts(set->prefix, &of, err);
+    if (rc < 0 || !of)
+        return rc;
+    /* Before they are locked, too: a lock makes the folder that is missing. */
+    if ((rc = check_parts(set->prefix, of, found, err)) < 0 ||
+        (rc = leat_file_set_lock_parts(set, of, err)) < 0 ||
+        (rc = check_parts(set->prefix, of, found, err)) < 0)
+        return rc;
+    char *const path = leat_file_set_part(set, "parts");
+    snprintf(text, sizeof text, "%d\n", (int)of);
+    rc = path ? leat_files_write(path, text, strlen(text), err)
+              : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(path);
+    return rc < 0 ? rc : leat_file_set_commit(set, err);
+}
