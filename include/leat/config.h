@@ -33,6 +33,7 @@ LEAT_API int leat_config_parse(const char *text, const char *name, leat_config *
  * ("pipeline[2].size"). A key that a mapping lacks is added; a list entry that does not exist is an
  * error that names those that do. An option of a bare entry or value is added to it: after
  * "pipeline.batch.drop_remainder=true" a `batch: 128` has both.
+ * "PATH-" takes the entry at that path away: "source.tfrecord.features.mask-", "pipeline.cache-".
  * returns  LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM; after an error the config is as it was */
 LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_error *err);
 

@@ -198,6 +198,29 @@ static int set(leat_config *config, leat_walk *w, const char *text, const char *
     return rc;
 }
 
+/* --- without a value -------------------------------------------------------------------------- */
+
+static int take_away(const leat_config *config, leat_walk *w, const char *origin)
+{
+    char room[PLACE_BYTES];
+    const char *const file = place_of(origin, w->path, room);
+    int rc = leat_config_walk_down(w, config->root);
+    if (rc == LEAT_OK && w->at < w->n_steps)
+        rc = leat_config_walk_fail_absent(w);
+    if (rc < 0)
+        return leat_fail_in(w->err, rc, "%s: ", file);
+    leat_node *const node = w->node, *const parent = node->parent;
+    /* The options of `- map: …` are inside an entry that goes with them. */
+    leat_node *const entry = w->owner && parent && !w->entry ? parent : node;
+    if (!entry->parent)
+        return leat_fail(w->err, w->code, "%s: the whole config cannot be taken away", file);
+    leat_node **at = &entry->parent->first;
+    while (*at != entry)
+        at = &(*at)->next;
+    *at = entry->next;
+    return LEAT_OK;
+}
+
 int leat_config_set(leat_config *config, const char *assignment, leat_error *err)
 {
     return leat_config_set_as(config, assignment, NULL, err);
@@ -212,10 +235,17 @@ int leat_config_set_as(leat_config *config, const char *assignment, const char *
                          "leat_config_set: config and assignment must be given");
     leat_walk w = { .err = err, .code = LEAT_E_CONFIG };
     const char *equals = strchr(assignment, '=');
+    const size_t n = strlen(assignment);
+    if (!equals && n > 1 && assignment[n - 1] == '-') {
+        const int rc = leat_config_walk_split(&w, assignment, n - 1);
+        return rc < 0
+                   ? leat_fail_in(err, rc, "%s%s", origin ? origin : "--set", origin ? ": " : " ")
+                   : take_away(config, &w, origin);
+    }
     if (!equals)
         return leat_fail(err, LEAT_E_CONFIG,
                          "%.200s: '=' is missing; write path=value, such as "
-                         "pipeline.prefetch.batches=0",
+                         "pipeline.prefetch.batches=0, or path- to take an entry away",
                          place_of(origin, assignment, room));
     const int rc = leat_config_walk_split(&w, assignment, (size_t)(equals - assignment));
     if (rc)

@@ -103,6 +103,15 @@ static void set_writes(void **state)
         { "source.tfrecord='it''s'", "source.tfrecord", "it's" },
         { "source.tfrecord=", "source", "{tfrecord: null}" },
         { "source=", "source", "" },
+        { "pipeline.shuffle-", "pipeline[2]", "{batch: 128}" }, /* a minus takes away */
+        { "pipeline.map[0]-", "pipeline[1]", "{map: [normalize]}" },
+        { "pipeline[2]-", "pipeline[2]", "{batch: 128}" },
+        { "pipeline.map[0].ops.decode_jpeg-", "pipeline.map[0].ops[1]", "random_flip" },
+        { "pipeline.map[0].ops[1].pad-", "pipeline.map[0].ops.random_crop", "{size: [32, 32]}" },
+        { "pipeline.map[0].ops.random_crop.size[0]-", "pipeline.map[0].ops[1].size", "[32]" },
+        { "train.optimizer.adam.learning_rate-", "train.optimizer", "{adam: {}}" },
+        { "train.optimizer-", "train.loss", "softmax_cross_entropy" },
+        { "train.device=-", "train.device", "-" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
@@ -194,6 +203,14 @@ static void bad_sets(void **state)
         { "pipeline.batch=\"x", "this quote is not closed" },
         { "pipeline.batch=[*a]", "aliases" },
         { "pipeline.batch=[1] x", "--set pipeline.batch: text follows" },
+        { "-", "'=' is missing" },
+        { "pipeline.btach-",
+          "--set pipeline.btach: pipeline has no 'btach'; did you mean 'batch'?" },
+        { "pipeline.map-", "pipeline has 2 entries 'map': say which" },
+        { "pipeline[5]-", "pipeline has 5 entries, counted from [0]" },
+        { "train.epochs-", "--set train.epochs: train has no 'epochs'" },
+        { "pipeline.prefetch.batches.x-", "is a single value and has no 'x'" },
+        { ".-", "a name is missing" },
     };
     char before[1000], after[1000];
     leat_config *config = parse(config_sample);

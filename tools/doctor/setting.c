@@ -51,6 +51,10 @@ const char *leat_setting_write(const leat_config *config, const char *set, char 
     char yaml[256], old[128], place[192];
     const bool stage = leat_setting_of_stage(set);
     const size_t n = strcspn(set, "=");
+    if (!set[n] && n > 0 && set[n - 1] == '-') {
+        snprintf(text, size, "take away `%.*s`", (int)n - 1, set);
+        return text;
+    }
     const char *const value = set + n + (set[n] == '='), *leaf = set + n;
     while (leaf > set && leaf[-1] != '.')
         leaf--;

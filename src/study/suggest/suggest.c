@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "study/forecast.h"
 #include "suggest_cache.h"
+#include "suggest_unread.h"
 
 enum { MOST_WORKERS = 64, MOST_LAYERS = 10000, SMALL_BATCH = 32 };
 
@@ -297,6 +298,8 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
 }
 
 static const struct row rows[] = {
+    { "Leave out what the model does not read", "", leat_suggest_unread_any,
+      leat_suggest_unread_set, true, false },
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
       set_prefetch, true, false },

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_suggest_unread.c: which tensors leat doctor leaves out, and that the config without them opens. */
+#include "study/suggest/suggest_unread.h"
+
+#include "fixtures/own_folder.h"
+#include "study/facts_fixture.h"
+
+static int prepare(void **state)
+{
+    static const char rows[] = "a,b,c,d\n1,2,0,5\n3,4,1,6\n";
+    if (make_folder(state) < 0)
+        return -1;
+    put_file("rows.csv", rows, sizeof rows - 1);
+    return 0;
+}
+
+#define MAP(tensor) "{map: {tensor: " tensor ", ops: [{scale: 2}]}}"
+#define ALL         "x: [a, b], label: c, more: d"
+
+static void what_is_left_out(void **state)
+{
+    static const struct {
+        const char *features, *stages, *train;
+        const char *sets; /* with a space behind each; "": nothing is left out */
+        int n_left;       /* tensors */
+    } cases[] = {
+        { ALL, "{batch: 1}", "{}", "source.csv.features.more- ", 2 },
+        { "x: [a, b], label: c", "{batch: 1}", "{}", "", 2 },
+        { ALL, "{batch: 1}", "{sample_weight: more}", "", 3 },
+        { ALL, "{batch: 1}", "{input: more, target: x}", "source.csv.features.label- ", 2 },
+        { ALL, "{batch: 1}", "{target: more}", "source.csv.features.label- ", 2 },
+        /* `image` is the default, not the first. */
+        { "x: a, image: [a, b], label: c", "{batch: 1}", "{}", "source.csv.features.x- ", 2 },
+        { ALL, MAP("x") ", " MAP("more") ", " MAP("x") ", " MAP("more") ", {batch: 2}", "{}",
+          "source.csv.features.more- pipeline.map[3]- pipeline.map[1]- ", 2 },
+        { "x: [a, b], label: c, more: d, most: [a, b, d]", "{batch: 1}", "{}",
+          "source.csv.features.more- source.csv.features.most- ", 2 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[1024], sets[512] = "";
+        leat_config *config;
+        leat_arm arm = { .sync_every = 0 };
+        leat_doctor_suggestion change = { .n_set = 0 };
+        leat_error err = { 0 };
+        snprintf(text, sizeof text,
+                 "source: {csv: {files: %s/rows.csv, features: {%s}}}\npipeline: [%s]\ntrain: %s\n",
+                 test_folder, cases[i].features, cases[i].stages, cases[i].train);
+        if (leat_config_parse(text, "x.yaml", &config, &err) < 0 ||
+            leat_plan_open(config, NULL, &arm.plan, &err) < 0)
+            fail_msg("%s: %s", text, err.message);
+        const leat_suggest_about about = { .config = config, .arm = &arm };
+        assert_int_equal(leat_suggest_unread_any(&about), cases[i].sets[0] != 0);
+        leat_suggest_unread_set(&about, &change);
+        leat_plan_close(&arm.plan);
+        for (int32_t k = 0; k < change.n_set; k++) {
+            strcat(strcat(sets, change.set[k]), " ");
+            if (leat_config_set(config, change.set[k], &err) < 0)
+                fail_msg("%s: %s", change.set[k], err.message);
+        }
+        assert_string_equal(sets, cases[i].sets);
+        if (leat_plan_open(config, NULL, &arm.plan, &err) < 0)
+            fail_msg("%s without %s: %s", text, sets, err.message);
+        assert_int_equal(leat_plan_get_info(arm.plan)->n_tensors, cases[i].n_left);
+        leat_plan_close(&arm.plan);
+        leat_config_close(&config);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_left_out) };
+    return cmocka_run_group_tests(tests, prepare, remove_folder);
+}
