@@ -190,6 +190,8 @@ struct leat_loader {
     int64_t n_handles;          /* n_batches + hold */
     int64_t fixed_task_rows;    /* engine.run; 0: tuned */
     bool pinned;                /* slots are in pinned memory */
+    int64_t
+        announce; /* batches from a row to the one that is announced to the source; 0: none is */
 
     /* --- Threads, scratch and traces. [const after open] ------------------------------------- */
     int n_threads, n_cores;

@@ -20,6 +20,7 @@ typedef struct leat_unbatch_record {
 typedef struct leat_worker {
     leat_scratch *scratch;
     leat_order_cache order;
+    leat_order_cache order_ahead; /* of the rows that it announces */
     leat_unbatch_record kept;
     uint32_t bucket;                              /* of the batch it works on */
     uint64_t first_row;                           /* of that batch: this rank's first row */

@@ -2,6 +2,7 @@
 #include "kept_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +35,7 @@ void leat_kept_files_close(leat_kept_files **out)
     free((void *)kept->pieces);
     free(kept->queue);
     free(kept->frames);
+    free((void *)kept->announced);
     pthread_mutex_destroy(&kept->lock);
     free(kept);
 }
@@ -71,9 +73,11 @@ static void free_tables(leat_kept_files *kept)
     free((void *)kept->pieces);
     free(kept->queue);
     free(kept->frames);
+    free((void *)kept->announced);
     kept->pieces = NULL;
     kept->queue = NULL;
     kept->frames = NULL;
+    kept->announced = NULL;
 }
 
 static bool make_tables(leat_kept_files *kept)
@@ -81,7 +85,8 @@ static bool make_tables(leat_kept_files *kept)
     kept->pieces = calloc(kept->n_pieces, sizeof *kept->pieces);
     kept->queue = calloc(kept->n_most + 1, sizeof *kept->queue);
     kept->frames = kept->n_most ? calloc(kept->n_pieces, sizeof *kept->frames) : NULL;
-    return kept->pieces && kept->queue && (kept->frames || !kept->n_most);
+    kept->announced = kept->n_most ? calloc(kept->n_pieces, 1) : NULL;
+    return kept->pieces && kept->queue && ((kept->frames && kept->announced) || !kept->n_most);
 }
 
 /* Maps the memory, with huge pages if available: random rows touch a new page each. Marks follow the files. */
@@ -196,6 +201,8 @@ static bool fill(leat_kept_files *kept, const leat_kept_file *file, uint64_t p, 
     for (uint64_t i = 0; i < n; i++)
         atomic_store_explicit(&kept->pieces[file->first_piece + p + i],
                               whole ? LEAT_KEPT_THERE : LEAT_KEPT_REFUSED, memory_order_release);
+    if (kept->announced)
+        atomic_store_explicit(&kept->announced[file->first_piece + p], 0, memory_order_relaxed);
     return whole;
 }
 
@@ -253,6 +260,21 @@ const uint8_t *leat_kept_files_get(leat_kept_files *kept, const leat_kept_file *
         if (!has_piece(kept, file, p, n_read))
             return NULL;
     return leat_kept_files_place(kept, file, offset);
+}
+
+void leat_kept_files_announce(leat_kept_files *kept, const leat_kept_file *file, uint64_t offset)
+{
+    const uint64_t p = offset >> LEAT_KEPT_SHIFT, piece = file->first_piece + p;
+    int fd;
+    if (!leat_kept_files_started(kept) || leat_kept_files_stay(kept) ||
+        atomic_load_explicit(&kept->announced[piece], memory_order_relaxed) ||
+        state_of(atomic_load_explicit(&kept->pieces[piece], memory_order_relaxed)) !=
+            LEAT_KEPT_MISSING ||
+        leat_open_file_claim(file->file, &fd, NULL) < 0)
+        return;
+    atomic_store_explicit(&kept->announced[piece], 1, memory_order_relaxed);
+    posix_fadvise(fd, (off_t)(p << LEAT_KEPT_SHIFT), FRAME, POSIX_FADV_WILLNEED);
+    leat_open_file_release(file->file);
 }
 
 void leat_kept_files_put(leat_kept_files *kept, const leat_kept_file *file, uint64_t offset)

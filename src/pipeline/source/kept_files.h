@@ -47,14 +47,16 @@ typedef struct leat_kept_files {
     pthread_mutex_t lock;
     void *block; /* [lock] the mapping */
     size_t block_bytes;
-    uint64_t n_most;           /* pieces that may be there; 0: all [const once memory is set] */
-    _Atomic(uint32_t) *pieces; /* [const once memory is set] */
-    uint64_t *queue;           /* ring of n_most pieces, the oldest at `first` [lock] */
-    uint32_t *frames;          /* which part of the memory a piece has [who fills it] */
-    uint64_t first, n_there;   /* [lock] */
-    _Atomic(uint8_t) *marks;   /* LEAT_KEPT_* of each record, if all files stay; else NULL
+    uint64_t n_most;             /* pieces that may be there; 0: all [const once memory is set] */
+    _Atomic(uint32_t) *pieces;   /* [const once memory is set] */
+    uint64_t *queue;             /* ring of n_most pieces, the oldest at `first` [lock] */
+    uint32_t *frames;            /* which part of the memory a piece has [who fills it] */
+    _Atomic(uint8_t) *announced; /* 1: the kernel was asked to read the piece; NULL: all files stay
+                                    [const once memory is set] */
+    uint64_t first, n_there;     /* [lock] */
+    _Atomic(uint8_t) *marks;     /* LEAT_KEPT_* of each record, if all files stay; else NULL
                                   [const once memory is set] */
-    _Atomic(uint8_t *) memory; /* NULL: nothing is kept yet */
+    _Atomic(uint8_t *) memory;   /* NULL: nothing is kept yet */
 } leat_kept_files;
 
 /* A file's place. */
@@ -125,6 +127,8 @@ static inline void leat_kept_files_note(const leat_kept_files *kept, const leat_
  * size: at least 1; the whole range is inside the file as it was added. */
 const uint8_t *leat_kept_files_get(leat_kept_files *kept, const leat_kept_file *file,
                                    uint64_t offset, size_t size, size_t *n_read);
+/* Asks the kernel to read the piece of a record that is needed in a while; does nothing if all files stay. */
+void leat_kept_files_announce(leat_kept_files *kept, const leat_kept_file *file, uint64_t offset);
 void leat_kept_files_put(leat_kept_files *kept, const leat_kept_file *file, uint64_t offset);
 
 #endif

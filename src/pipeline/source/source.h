@@ -94,6 +94,9 @@ typedef struct leat_source_table {
 
     /* Announces that this record is needed soon. NULL: the source does nothing with it. */
     void (*hint)(const leat_source *source, uint64_t record);
+    /* Where parts of files are kept: asks the kernel to read the part with this record, which is needed in a while. Does not
+     * wait. NULL: the source has no such parts. */
+    void (*announce)(const leat_source *source, uint64_t record);
 
     /* Makes rows that are copies of features. Stops at the first record that is damaged or needs more than a
      * copy. Returns the rows made. See `can_gather`. NULL: the source cannot. */

@@ -443,6 +443,7 @@ const leat_source_table leat_source_tfrecord = {
     .parse = parse,
     .load = leat_tfrecord_load,
     .hint = leat_tfrecord_hint,
+    .announce = leat_tfrecord_announce,
     .gather = leat_tfrecord_gather,
     .keep = leat_tfrecord_keep,
     .stamp = stamp,

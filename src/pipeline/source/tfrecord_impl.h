@@ -70,6 +70,7 @@ int leat_tfrecord_read_plain(leat_tfrecord_shard *shard, uint8_t *to, size_t siz
 int leat_tfrecord_read(const leat_source *base, uint64_t record, uint8_t *to, size_t size, int *fd);
 int leat_tfrecord_keep(const leat_source *base, uint64_t bytes, leat_error *err);
 void leat_tfrecord_hint(const leat_source *base, uint64_t record);
+void leat_tfrecord_announce(const leat_source *base, uint64_t record);
 uint64_t leat_tfrecord_gather(const leat_source *base, leat_gather *g);
 /* Copies found values to row i of each tensor, but not of those in the set `skip` (a bit each). False: a tensor needs
  * more than a copy. */

@@ -135,6 +135,16 @@ void leat_tfrecord_hint(const leat_source *base, uint64_t record)
         fetch(leat_kept_files_place(source->kept, &s->kept, offset), (size_t)size);
 }
 
+void leat_tfrecord_announce(const leat_source *base, uint64_t record)
+{
+    const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
+    leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
+    uint64_t offset, size;
+    if (!s->compression &&
+        leat_tfrecord_shard_extent(s, record - s->first, &offset, &size) == LEAT_FORMAT_OK)
+        leat_kept_files_announce(source->kept, &s->kept, offset);
+}
+
 /* Finds the records in files and in memory. Returns how many are there. */
 static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
                              leat_tfrecord_place *out)

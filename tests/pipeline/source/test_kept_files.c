@@ -23,11 +23,25 @@ enum { DAMAGED = 1234, PIECES = 11 * N_FILES };
 
 static atomic_bool no_large_reads, no_reserve;
 static atomic_int n_large;
+/* Pieces that the kernel was asked to read, by descriptor, and large reads of those. */
+static atomic_bool asked[64][64];
+static atomic_int n_asked, n_foretold;
+
+int posix_fadvise(int fd, off_t offset, off_t size, int advice)
+{
+    if (advice == POSIX_FADV_WILLNEED && size > 100000) {
+        atomic_store(&asked[fd % 64][offset >> LEAT_KEPT_SHIFT & 63], true);
+        atomic_fetch_add(&n_asked, 1);
+    }
+    return 0;
+}
 
 ssize_t pread(int fd, void *to, size_t size, off_t offset)
 {
     if (size > 100000) {
         atomic_fetch_add(&n_large, 1);
+        atomic_fetch_add(&n_foretold,
+                         atomic_exchange(&asked[fd % 64][offset >> LEAT_KEPT_SHIFT & 63], false));
         if (atomic_load(&no_large_reads)) {
             errno = EIO;
             return -1;
@@ -189,6 +203,34 @@ static void parts_are_kept_while_they_are_needed(void **state)
                 kept_most = 0;
             }
     }
+}
+
+/* The kernel is asked for a piece once, a window before it is needed; nearly all are. */
+static void parts_are_announced(void **state)
+{
+    int n_jobs = 0;
+    (void)state;
+    for (size_t j = 0; j < N_JOBS; j++)
+        for (int threads = 0; threads <= 3 && strstr(jobs[j].stages, "block"); threads += 3) {
+            char engine[64];
+            snprintf(engine, sizeof engine, "threads: %d, memory: 8 MiB", threads);
+            memset(asked, 0, sizeof asked);
+            atomic_store(&n_asked, 0);
+            atomic_store(&n_foretold, 0);
+            atomic_store(&n_large, 0);
+            digest_of(j, engine, "memory");
+            const int large = atomic_load(&n_large), foretold = atomic_load(&n_foretold);
+            if (large < 2 * PIECES || foretold < large / 2 ||
+                atomic_load(&n_asked) > large + PIECES)
+                fail_msg("job %zu, %d threads: of %d pieces %d were announced, %d were asked for",
+                         j, threads, large, foretold, atomic_load(&n_asked));
+            n_jobs++;
+        }
+    assert_int_equal(n_jobs, 6);
+    memset(asked, 0, sizeof asked);
+    atomic_store(&n_asked, 0);
+    digest_of(0, "threads: 2", "memory"); /* where all files stay, nothing is */
+    assert_int_equal(atomic_load(&n_asked), 0);
 }
 
 /* A piece that cannot be read is asked for once; its records are read one by one. */
@@ -484,6 +526,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_those_of_records_read_one_by_one),
         cmocka_unit_test(parts_are_kept_while_they_are_needed),
+        cmocka_unit_test(parts_are_announced),
         cmocka_unit_test(pieces_that_cannot_be_read),
         cmocka_unit_test(pieces_are_read_once),
         cmocka_unit_test(two_loaders_share_them),
