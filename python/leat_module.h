@@ -13,6 +13,24 @@
 /* Raises what leat_data._errors makes of it. Returns NULL. */
 PyObject *leat_py_raise(const leat_error *err);
 
+#define LEAT_PY_ROWS 64 /* arrays as a source */
+
+/* In leat_plan.c. A plan, and the arrays that are its source. All zero: none. */
+typedef struct leat_py_plan {
+    leat_plan *plan;
+    size_t n_buffers;
+    Py_buffer buffers[LEAT_PY_ROWS];
+} leat_py_plan;
+
+/* From the arguments of Loader(), which also say how many batches can be held. 0, or -1 with an exception. */
+int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *hold);
+void leat_py_plan_close(leat_py_plan *p);
+/* A new dict of counts, tensors, notes and classes. */
+PyObject *leat_py_plan_info(const leat_plan *plan);
+
+/* In leat_loader.c. Makes the type. 0, or -1 with an exception. */
+int leat_py_loader_init(PyObject *module);
+
 /* In leat_tensor.c. A Batch with its n tensors; takes over the batch, also after an error. */
 PyObject *leat_py_batch_of(leat_batch *held, int32_t n);
 /* Makes the types. 0, or -1 with an exception. */

@@ -11,8 +11,9 @@
 docs/how-to/use-from-python.md is the guide.
 """
 
+import atexit as _atexit
 import os as _os
-import threading as _threading
+import weakref as _weakref
 
 from . import _leat
 from ._errors import ConfigError, DataError, Error, ForkedError, IoError, OutOfMemoryError
@@ -90,26 +91,22 @@ class Batch(dict):
 class _Epoch:
     """The rest of one pass. Any number of threads may take batches from it."""
 
-    def __init__(self, loader, left):
-        self._loader, self._left = loader, left
-        self._lock = _threading.Lock()
+    __slots__ = ("_loader", "_pass")
+
+    def __init__(self, loader, number):
+        self._loader, self._pass = loader, number
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        with self._lock:
-            if self._left == 0:
-                raise StopIteration
-            if self._left is not None:
-                self._left -= 1
-        try:
-            return self._loader._take()
-        except BaseException:
-            with self._lock:
-                if self._left is not None:
-                    self._left += 1
-            raise
+        number = self._pass
+        if number is not None:
+            batch = self._loader._take(number)
+            if batch is not None:
+                return batch
+            self._pass = None  # it stays over
+        raise StopIteration
 
 
 class _Mapped:
@@ -133,6 +130,16 @@ class _Mapped:
         return getattr(self._loader, name)
 
 
+_open_loaders = _weakref.WeakSet()
+
+
+@_atexit.register
+def _close_all():
+    """Before the interpreter ends the threads that are in a loader."""
+    for loader in list(_open_loaders):
+        loader._core.close(True)
+
+
 class Loader:
     """Delivers the batches of a config, pass after pass.
 
@@ -144,8 +151,8 @@ class Loader:
     rank, ranks    this process's part of the rows of every batch
 
     A `for` loop over it is one pass; the next one is the next epoch, and prefetching does not stop in between. Breaking
-    out of a loop ends its epoch. Threads may share an iterator. After fork() it belongs to the parent; a pickled one is
-    opened anew where it is unpickled, at the same position.
+    out of a loop ends its epoch, and so does beginning another one. Threads may share an iterator. After fork() it
+    belongs to the parent; a pickled one is opened anew where it is unpickled, at the same position.
     """
 
     def __init__(self, config, to=None, *, set=None, section=None, hold=3, rank=None, ranks=None):
@@ -166,31 +173,24 @@ class Loader:
             raise ConfigError(f"to={to!r}: it is 'torch', 'numpy', 'jax' or None")
         self._to, self._hold = to, hold
         self._convert = _CONVERTERS[to]()
-        self._resumed = False
 
     def _open(self):
         self._core = _leat.Loader(*self._recipe)
+        _open_loaders.add(self)
         self._plan = self._core.plan
         self._names = tuple(name for name, _, _ in self._plan["tensors"])
 
-    def _take(self):
-        core = self._core.next()
+    def _take(self, number):
+        core = self._core.next(number)
+        if core is None:
+            return None
         convert = self._convert
         batch = Batch(zip(self._names, map(convert, core.tensors)))
         batch._core, batch._convert, batch._info = core, convert, None
         return batch
 
     def __iter__(self):
-        n = self._plan["n_batches"]
-        if n < 0:
-            return _Epoch(self, None)
-        done = self._core.state()[_STATE.index("next_batch")] % n
-        if done and not self._resumed:  # the last loop was left early
-            at = self._core.state()[_STATE.index("next_batch")]
-            self._core.reopen(self._hold, None, at - done + n)
-            done = 0
-        self._resumed = False
-        return _Epoch(self, n - done)
+        return _Epoch(self, self._core.begin())
 
     def __len__(self):
         """Batches of one pass."""
@@ -221,8 +221,7 @@ class Loader:
         missing = [key for key in _STATE if key not in state]
         if missing:
             raise ConfigError(f"the state has no {missing[0]!r}")
-        self._core.reopen(self._hold, tuple(state[key] for key in _STATE), 0)
-        self._resumed = True
+        self._core.resume(tuple(state[key] for key in _STATE))
 
     def stats(self):
         """What the loader did so far: counts, times, and its stages."""
@@ -238,7 +237,7 @@ class Loader:
 
     def close(self):
         """Ends the threads. Batches and tensors stay valid; threads that wait for a batch get an error."""
-        self._core.close()
+        self._core.close(False)
 
     def __enter__(self):
         return self

@@ -430,8 +430,9 @@ class Processes(unittest.TestCase):
 
     def test_pickled(self):
         with tempfile.TemporaryDirectory() as folder:
-            loader = leat.Loader(files(folder), "numpy")
-            plain = [b.info["digest"] for b in leat.Loader(files(folder))]
+            config = files(folder)
+            loader = leat.Loader(config, "numpy")
+            plain = [b.info["digest"] for b in leat.Loader(config)]
             for i, _ in enumerate(loader):
                 if i == 4:
                     break

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat_loader.c: the type Loader of leat_data._leat.
+ *
+ * DESIGN. A Loader owns a plan, and a run of it: a C loader, which the Loader replaces to go on elsewhere. Batches that
+ * are held (leat_tensor.c) outlive it.
+ *
+ * Threads. Calls that wait run without the GIL, in slices of SLICE_NS, so that signals are handled in between; a handler
+ * may do anything with the Loader, since its thread is not inside then. `n_inside` counts the threads that are inside. Only
+ * with the GIL, and only while the run is the Loader's, does a thread go in; it leaves before it takes the GIL back,
+ * because a daemon thread ends there when the interpreter does. So whoever takes a run from its Loader can cancel it, wait
+ * for the threads inside, and close it. After fork() these threads do not exist in the child, which does not wait.
+ *
+ * Passes. Each loop over a Loader is a pass and has a number. A call of next() with the number of an older pass takes
+ * nothing. `end` and `left` say which batch is asked for next: end - left. */
+#include "leat_module.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SLICE_NS 50000000
+
+typedef struct run {
+    leat_loader *loader;
+    pid_t owner;         /* process that opened it */
+    atomic_int n_inside; /* threads in a call without the GIL; close_run() waits for 0 */
+} run;
+
+/* All but the plan, which is constant: [GIL] */
+typedef struct loader {
+    PyObject_HEAD leat_py_plan plan;
+    int hold;
+    bool at_exit; /* the interpreter closed it */
+    run *run;     /* NULL: closed */
+    int64_t pass; /* the newest one */
+    int64_t size; /* its batches; -1: endless */
+    int64_t left; /* those that nobody has asked for */
+    int64_t end;  /* number of the first batch behind it */
+} loader;
+
+static leat_loader *c_loader(PyObject *self)
+{
+    const run *const r = ((loader *)self)->run;
+    return r ? r->loader : NULL;
+}
+
+/* At exit a thread ends without a word. */
+static PyObject *fail_closed(PyObject *self)
+{
+    PyErr_SetString(((loader *)self)->at_exit ? PyExc_SystemExit : PyExc_ValueError,
+                    "the loader is closed");
+    return NULL;
+}
+
+/* -1 with an exception: the run cannot be replaced here. */
+static int refuse_move(loader *l)
+{
+    if (!l->run) {
+        fail_closed((PyObject *)l);
+    } else if (l->run->owner != getpid()) {
+        leat_error err = { .code = LEAT_E_FORKED,
+                           .record = -1,
+                           .message = "the loader belongs to the process that was forked: open "
+                                      "another one here, and give it the state to continue" };
+        leat_py_raise(&err);
+    } else {
+        return 0;
+    }
+    return -1;
+}
+
+/* -1 with an exception: a thread may not take a batch of this pass. */
+static int refuse_next(loader *l, int64_t pass)
+{
+    if (!l->run) {
+        fail_closed((PyObject *)l);
+    } else if (pass != l->pass) {
+        leat_error err = { .code = LEAT_E_CANCELED,
+                           .record = -1,
+                           .message = "a newer loop over this loader has ended this one: let "
+                                      "threads share one iterator, or open another loader" };
+        leat_py_raise(&err);
+    } else {
+        return 0;
+    }
+    return -1;
+}
+
+/* --- runs --------------------------------------------------------------------------------------- */
+
+/* Ends the calls of other threads, then frees. No Loader has it any more. The GIL is released meanwhile. */
+static void close_run(run *r)
+{
+    if (!r)
+        return;
+    Py_BEGIN_ALLOW_THREADS if (r->owner == getpid())
+    {
+        leat_loader_cancel(r->loader);
+        while (atomic_load(&r->n_inside))
+            nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+    }
+    leat_loader_close(&r->loader);
+    Py_END_ALLOW_THREADS free(r);
+}
+
+/* (size, version, digest, n_records, seed, batch_size, n_batches, next_batch, checksum) */
+static int parse_state(PyObject *given, leat_loader_state *out)
+{
+    unsigned int version;
+    unsigned long long digest, n_records, seed, checksum;
+    long long batch_size, n_batches, next_batch;
+    if (!PyArg_ParseTuple(given, "IKKKLLLK", &version, &digest, &n_records, &seed, &batch_size,
+                          &n_batches, &next_batch, &checksum))
+        return -1;
+    *out = (leat_loader_state){ .magic = "leatrun",
+                                .version = version,
+                                .size = sizeof *out,
+                                .plan_digest = digest,
+                                .n_records = n_records,
+                                .seed = seed,
+                                .batch_size = batch_size,
+                                .n_batches = n_batches,
+                                .next_batch = next_batch,
+                                .checksum = checksum };
+    return 0;
+}
+
+/* At a state, or at a number of batch. NULL with an exception. */
+static run *open_run(const loader *l, const leat_loader_state *state, int64_t first_batch)
+{
+    const leat_loader_options options = {
+        .epochs = -1, .hold = l->hold, .beyond_hold = 1, .first_batch = first_batch, .state = state
+    };
+    leat_error err = { 0 };
+    run *r = calloc(1, sizeof *r);
+    int rc;
+    if (!r) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    r->owner = getpid();
+    Py_BEGIN_ALLOW_THREADS rc = leat_loader_open(l->plan.plan, &options, &r->loader, &err);
+    Py_END_ALLOW_THREADS if (rc < 0)
+    {
+        leat_py_raise(&err);
+        free(r);
+        r = NULL;
+    }
+    return r;
+}
+
+/* The next pass goes from a batch to the end of its epoch. Returns its number. */
+static int64_t begin_pass(loader *l, int64_t first)
+{
+    const int64_t n = leat_plan_get_info(l->plan.plan)->n_batches;
+    l->size = l->left = n > 0 ? n - first % n : n;
+    l->end = first + l->left;
+    return ++l->pass;
+}
+
+static int64_t next_batch(const run *r)
+{
+    leat_loader_state s;
+    leat_loader_get_state(r->loader, &s);
+    return s.next_batch;
+}
+
+/* Continues elsewhere in a new pass, and returns its number. -1 with an exception: all is as it was. */
+static int64_t move(loader *l, const leat_loader_state *state, int64_t first_batch)
+{
+    run *const opened = refuse_move(l) == 0 ? open_run(l, state, first_batch) : NULL;
+    if (!opened)
+        return -1;
+    if (!l->run) { /* another thread has closed it meanwhile */
+        close_run(opened);
+        fail_closed((PyObject *)l);
+        return -1;
+    }
+    run *const old = l->run;
+    l->run = opened;
+    const int64_t pass = begin_pass(l, next_batch(opened));
+    close_run(old); /* meanwhile other threads may begin newer ones */
+    return pass;
+}
+
+/* --- Loader ------------------------------------------------------------------------------------- */
+
+static void loader_free(PyObject *self)
+{
+    PyTypeObject *const type = Py_TYPE(self);
+    loader *const l = (loader *)self;
+    close_run(l->run);
+    leat_py_plan_close(&l->plan);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    loader *const l = (loader *)PyType_GenericAlloc(type, 0);
+    if (!l)
+        return NULL;
+    if (leat_py_plan_open(&l->plan, args, keywords, &l->hold) == 0 &&
+        (l->run = open_run(l, NULL, 0)) != NULL) {
+        begin_pass(l, 0);
+        return (PyObject *)l;
+    }
+    Py_DECREF(l);
+    return NULL;
+}
+
+/* Begins a pass, and returns its number. A pass of which somebody has asked for a batch is over. */
+static PyObject *loader_begin(PyObject *self, PyObject *none)
+{
+    loader *const l = (loader *)self;
+    (void)none;
+    if (refuse_move(l) < 0)
+        return NULL;
+    int64_t pass = l->pass;
+    if (l->left != l->size)
+        pass = next_batch(l->run) == l->end ? begin_pass(l, l->end) : move(l, NULL, l->end);
+    else if (l->size >= 0) /* else endless: all loops share it */
+        pass = begin_pass(l, l->end - l->size);
+    return pass < 0 ? NULL : PyLong_FromLongLong(pass);
+}
+
+static int take_within(run *r, int64_t ns, leat_batch **out, leat_error *err)
+{
+    int rc;
+    atomic_fetch_add(&r->n_inside, 1);
+    Py_BEGIN_ALLOW_THREADS rc = leat_loader_next_within(r->loader, ns, out, err);
+    atomic_fetch_sub(&r->n_inside, 1); /* `r` may be gone from here on */
+    Py_END_ALLOW_THREADS return rc;
+}
+
+/* A Batch of the pass with this number; None behind its last one. */
+static PyObject *loader_next(PyObject *self, PyObject *number)
+{
+    loader *const l = (loader *)self;
+    const int64_t pass = PyLong_AsLongLong(number);
+    leat_batch *taken;
+    leat_error err;
+    int rc;
+    if (refuse_next(l, pass) < 0)
+        return NULL;
+    if (l->left == 0)
+        return Py_NewRef(Py_None);
+    l->left -= l->left > 0;
+    do
+        rc = take_within(l->run, SLICE_NS, &taken, &err);
+    while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && refuse_next(l, pass) == 0);
+    if (rc == LEAT_OK)
+        return leat_py_batch_of(taken, leat_plan_get_info(l->plan.plan)->n_tensors);
+    if (!PyErr_Occurred() && (rc != LEAT_E_CANCELED || refuse_next(l, pass) == 0))
+        leat_py_raise(&err);
+    if (pass == l->pass)
+        l->left += l->left >= 0;
+    return NULL;
+}
+
+/* close(at_exit) */
+static PyObject *loader_close(PyObject *self, PyObject *args)
+{
+    loader *const l = (loader *)self;
+    int at_exit;
+    if (!PyArg_ParseTuple(args, "p", &at_exit))
+        return NULL;
+    run *const r = l->run;
+    l->run = NULL;
+    l->at_exit = at_exit || l->at_exit;
+    close_run(r);
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *loader_resume(PyObject *self, PyObject *state)
+{
+    leat_loader_state at;
+    if (parse_state(state, &at) < 0 || move((loader *)self, &at, 0) < 0)
+        return NULL;
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *loader_state(PyObject *self, PyObject *none)
+{
+    leat_loader_state s;
+    (void)none;
+    if (!c_loader(self))
+        return fail_closed(self);
+    leat_loader_get_state(c_loader(self), &s);
+    return Py_BuildValue("IKKKLLLK", s.version, (unsigned long long)s.plan_digest,
+                         (unsigned long long)s.n_records, (unsigned long long)s.seed,
+                         (long long)s.batch_size, (long long)s.n_batches, (long long)s.next_batch,
+                         (unsigned long long)s.checksum);
+}
+
+static PyObject *loader_plan(PyObject *self, void *none)
+{
+    (void)none;
+    return leat_py_plan_info(((loader *)self)->plan.plan);
+}
+
+static PyObject *list_stages(const leat_loader_stats_info *s)
+{
+    PyObject *const out = PyList_New(0);
+    for (int32_t i = 0; out && i < s->n_stages; i++) {
+        const leat_stage_stats *const t = &s->stages[i];
+        PyObject *const one = Py_BuildValue("{sssKsLsLsK}", "name", t->name, "samples",
+                                            (unsigned long long)t->samples, "busy_ns",
+                                            (long long)t->busy_ns, "cpu_ns", (long long)t->cpu_ns,
+                                            "bytes_out", (unsigned long long)t->bytes_out);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *loader_stats(PyObject *self, PyObject *none)
+{
+    leat_loader_stats_info s;
+    (void)none;
+    leat_loader_stats(c_loader(self), &s);
+    return Py_BuildValue(
+        "{sLsKsKsKsKsKsKsKsLsisssLsLsLsLsLsLsLsN}", "wall_ns", (long long)s.wall_ns, "batches",
+        (unsigned long long)s.batches, "samples", (unsigned long long)s.samples, "n_copied",
+        (unsigned long long)s.n_copied, "n_masked", (unsigned long long)s.n_masked, "n_replaced",
+        (unsigned long long)s.n_replaced, "bytes_read", (unsigned long long)s.bytes_read,
+        "bytes_out", (unsigned long long)s.bytes_out, "wait_ns", (long long)s.wait_ns, "threads",
+        (int)s.threads, "reader", s.reader, "prefetch", (long long)s.prefetch, "memory_bytes",
+        (long long)s.memory_bytes, "memory_peak", (long long)s.memory_peak, "busy_ns",
+        (long long)s.busy_ns, "help_ns", (long long)s.help_ns, "sleep_ns", (long long)s.sleep_ns,
+        "cpu_ns", (long long)s.cpu_ns, "stages", list_stages(&s));
+}
+
+static PyObject *loader_errors(PyObject *self, PyObject *none)
+{
+    static leat_row_error rows[LEAT_BATCH_ERRORS]; /* [GIL] */
+    const int32_t n = leat_loader_errors(c_loader(self), rows, LEAT_BATCH_ERRORS);
+    PyObject *const out = PyList_New(0);
+    (void)none;
+    for (int32_t i = 0; out && i < n; i++) {
+        const leat_row_error *const r = &rows[i];
+        PyObject *const one = Py_BuildValue(
+            "{sLsLsKsKsKsOssss}", "batch", (long long)r->batch, "row", (long long)r->row, "record",
+            (unsigned long long)r->record, "epoch", (unsigned long long)r->epoch, "replacement",
+            (unsigned long long)r->replacement, "replaced", r->replaced ? Py_True : Py_False,
+            "code", leat_code_name(r->code), "message", r->message);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *loader_trace(PyObject *self, PyObject *args)
+{
+    PyObject *path;
+    leat_error err = { 0 };
+    int rc;
+    if (!PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path))
+        return NULL;
+    run *const r = ((loader *)self)->run;
+    if (!r) {
+        Py_DECREF(path);
+        return fail_closed(self);
+    }
+    const char *const name = PyBytes_AsString(path);
+    atomic_fetch_add(&r->n_inside, 1);
+    Py_BEGIN_ALLOW_THREADS rc = leat_loader_trace_write(r->loader, name, &err);
+    atomic_fetch_sub(&r->n_inside, 1);
+    Py_END_ALLOW_THREADS Py_DECREF(path);
+    return rc < 0 ? leat_py_raise(&err) : Py_NewRef(Py_None);
+}
+
+static PyMethodDef loader_methods[] = { { "begin", loader_begin, METH_NOARGS, "" },
+                                        { "next", loader_next, METH_O, "" },
+                                        { "resume", loader_resume, METH_O, "" },
+                                        { "state", loader_state, METH_NOARGS, "" },
+                                        { "stats", loader_stats, METH_NOARGS, "" },
+                                        { "errors", loader_errors, METH_NOARGS, "" },
+                                        { "trace", loader_trace, METH_VARARGS, "" },
+                                        { "close", loader_close, METH_VARARGS, "" },
+                                        { NULL, NULL, 0, NULL } };
+static PyGetSetDef loader_fields[] = { { "plan", loader_plan, NULL, NULL, NULL },
+                                       { NULL, NULL, NULL, NULL, NULL } };
+static PyType_Slot loader_slots[] = { { Py_tp_new, (void *)loader_new },
+                                      { Py_tp_dealloc, (void *)loader_free },
+                                      { Py_tp_methods, loader_methods },
+                                      { Py_tp_getset, loader_fields },
+                                      { 0, NULL } };
+static PyType_Spec loader_spec = { "leat_data._leat.Loader", sizeof(loader), 0, Py_TPFLAGS_DEFAULT,
+                                   loader_slots };
+
+int leat_py_loader_init(PyObject *m)
+{
+    PyObject *const type = PyType_FromSpec(&loader_spec);
+    const int rc = type ? PyModule_AddObjectRef(m, "Loader", type) : -1;
+    Py_XDECREF(type);
+    return rc;
+}

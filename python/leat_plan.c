@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * leat_plan.c: the plan of a Loader of leat_data._leat: opened from a config or from arrays, and described to Python.
+ * leat_loader.c is its only user. */
+#include "leat_module.h"
+
+#include <string.h>
+
+/* Settings are "path=value" strings. */
+static int set_all(leat_config *config, PyObject *settings, leat_error *err)
+{
+    const Py_ssize_t n = PyList_Size(settings);
+    int rc = n < 0 ? LEAT_E_ARGUMENT : LEAT_OK;
+    for (Py_ssize_t i = 0; i < n && rc >= 0; i++) {
+        const char *const text = PyUnicode_AsUTF8AndSize(PyList_GetItem(settings, i), NULL);
+        rc = text ? leat_config_set(config, text, err) : LEAT_E_ARGUMENT;
+    }
+    return rc;
+}
+
+/* 0, or -1 with an exception. */
+static int open_plan(leat_py_plan *p, const char *path, const char *text, const char *name,
+                     const char *section, PyObject *settings)
+{
+    leat_config *config = NULL;
+    leat_error err = { 0 };
+    int rc =
+        path ? leat_config_load(path, &config, &err) : leat_config_parse(text, name, &config, &err);
+    if (rc >= 0)
+        rc = set_all(config, settings, &err);
+    if (rc >= 0) {
+        Py_BEGIN_ALLOW_THREADS rc = leat_plan_open(config, section, &p->plan, &err);
+        Py_END_ALLOW_THREADS
+    }
+    leat_config_close(&config);
+    if (rc < 0 && !PyErr_Occurred())
+        leat_py_raise(&err);
+    return rc < 0 ? -1 : 0;
+}
+
+/* A row of the source from (name, dtype, dims of a row, array). */
+static int take_array(leat_py_plan *p, PyObject *item, leat_rows *out, int64_t *n_records)
+{
+    const char *name, *type;
+    PyObject *dims, *array;
+    int64_t sizes[LEAT_MAX_RANK] = { 0 };
+    if (!PyArg_ParseTuple(item, "ssOO", &name, &type, &dims, &array) ||
+        PyObject_GetBuffer(array, &p->buffers[p->n_buffers], PyBUF_C_CONTIGUOUS) < 0)
+        return -1;
+    const Py_buffer *const buffer = &p->buffers[p->n_buffers++];
+    const Py_ssize_t rank = PyTuple_Size(dims);
+    if (rank < 0 || rank > LEAT_MAX_RANK) {
+        PyErr_Format(PyExc_ValueError, "array '%s': too many dimensions", name);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < rank; i++)
+        sizes[i] = PyLong_AsLongLong(PyTuple_GetItem(dims, i));
+    *out = (leat_rows){ name, leat_shape_make(leat_dtype_of(type), (int)rank, sizes), buffer->buf };
+    const int64_t bytes = leat_shape_bytes(&out->shape);
+    if (out->shape.dtype >= LEAT_N_DTYPES) {
+        PyErr_Format(PyExc_ValueError, "array '%s' is %s: leat has no such type", name, type);
+        return -1;
+    }
+    if (bytes <= 0 || (*n_records >= 0 && *n_records != buffer->len / bytes)) {
+        PyErr_Format(PyExc_ValueError, "array '%s' has another number of rows, or empty ones",
+                     name);
+        return -1;
+    }
+    *n_records = buffer->len / bytes;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* arrays: list of tuples as above. stages: list of (name, options as YAML or None). */
+static int open_arrays(leat_py_plan *p, PyObject *arrays, PyObject *stages, long long seed,
+                       const char *engine)
+{
+    leat_rows rows[LEAT_PY_ROWS];
+    leat_error err = { 0 };
+    int64_t n_records = -1;
+    const Py_ssize_t n = PyList_Size(arrays);
+    if (n > LEAT_PY_ROWS) {
+        PyErr_SetString(PyExc_ValueError, "too many arrays");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (take_array(p, PyList_GetItem(arrays, i), &rows[i], &n_records) < 0)
+            return -1;
+    leat_builder *builder = leat_builder_open();
+    if (!builder) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    leat_builder_rows(builder, n_records < 0 ? 0 : (uint64_t)n_records, rows, (int32_t)n);
+    leat_builder_seed(builder, seed);
+    leat_builder_engine(builder, engine);
+    for (Py_ssize_t i = 0; i < PyList_Size(stages) && !PyErr_Occurred(); i++) {
+        const char *name, *options;
+        if (PyArg_ParseTuple(PyList_GetItem(stages, i), "sz", &name, &options))
+            leat_builder_stage(builder, name, options);
+    }
+    int rc = LEAT_E_ARGUMENT;
+    if (!PyErr_Occurred() && (rc = leat_builder_plan(builder, &p->plan, &err)) < 0)
+        leat_py_raise(&err);
+    leat_builder_close(&builder);
+    return rc < 0 ? -1 : 0;
+}
+
+int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *hold)
+{
+    static char *names[] = { "path",   "text", "name",   "section", "settings", "arrays",
+                             "stages", "seed", "engine", "hold",    NULL };
+    const char *path, *text, *name, *section, *engine;
+    PyObject *settings, *arrays, *stages;
+    long long seed;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "zzzzOOOLzi", names, &path, &text, &name,
+                                     &section, &settings, &arrays, &stages, &seed, &engine, hold))
+        return -1;
+    return arrays != Py_None ? open_arrays(p, arrays, stages, seed, engine)
+                             : open_plan(p, path, text, name, section, settings);
+}
+
+void leat_py_plan_close(leat_py_plan *p)
+{
+    leat_plan_close(&p->plan);
+    for (size_t i = 0; i < p->n_buffers; i++)
+        PyBuffer_Release(&p->buffers[i]);
+}
+
+static PyObject *list_tensors(const leat_plan *plan, int32_t n)
+{
+    PyObject *const out = PyList_New(0);
+    for (int32_t i = 0; out && i < n; i++) {
+        const leat_tensor_info *const t = leat_plan_tensor(plan, i);
+        PyObject *const dims = PyTuple_New(t->shape.rank);
+        for (int32_t d = 0; dims && d < t->shape.rank; d++)
+            PyTuple_SetItem(dims, d, PyLong_FromLongLong(t->shape.dims[d]));
+        PyObject *const one =
+            dims ? Py_BuildValue("ssO", t->name, leat_dtype_name(t->shape.dtype), dims) : NULL;
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+        Py_XDECREF(dims);
+    }
+    return out;
+}
+
+static PyObject *list_notes(const leat_plan *plan)
+{
+    PyObject *const out = PyList_New(0);
+    const char *note;
+    for (int32_t i = 0; out && (note = leat_plan_note(plan, i)); i++) {
+        PyObject *const one = PyUnicode_FromString(note);
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+static PyObject *list_classes(const leat_plan *plan)
+{
+    PyObject *const out = PyList_New(0);
+    const char *name;
+    for (int32_t i = 0; out && (name = leat_plan_class(plan, i)); i++) {
+        PyObject *const one = PyUnicode_DecodeUTF8(name, (Py_ssize_t)strlen(name), "replace");
+        if (one)
+            PyList_Append(out, one);
+        Py_XDECREF(one);
+    }
+    return out;
+}
+
+PyObject *leat_py_plan_info(const leat_plan *plan)
+{
+    const leat_plan_info *const i = leat_plan_get_info(plan);
+    return Py_BuildValue(
+        "{sKsLsLsLsisisLsisKsKsNsNsN}", "n_records", (unsigned long long)i->n_records, "n_samples",
+        (long long)i->n_samples, "n_batches", (long long)i->n_batches, "batch_size",
+        (long long)i->batch_size, "rank", (int)i->rank, "ranks", (int)i->ranks, "prefetch",
+        (long long)i->prefetch, "n_classes", (int)i->n_classes, "seed", (unsigned long long)i->seed,
+        "digest", (unsigned long long)i->digest, "tensors", list_tensors(plan, i->n_tensors),
+        "notes", list_notes(plan), "classes", list_classes(plan));
+}

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: MIT
+"""Threads that are in next() while a loader is closed, moved, forked, interrupted or left behind at exit. Each program
+runs in a process of its own, so that a hang or a crash fails its test alone. tests/checks/check_python_package.sh runs
+them."""
+
+import subprocess
+import sys
+import textwrap
+import unittest
+
+START = """
+import gc, os, random, signal, sys, threading, time
+import numpy as np
+import leat_data as leat
+
+X = np.zeros((96, 64, 1024), np.float32)  # batches that take some milliseconds
+
+def loader(threads=1, batch=8):
+    built = leat.from_arrays({"x": X, "y": np.arange(96)}, engine={"threads": threads})
+    return built.shuffle(seed=1).batch(batch).prefetch(1).loader("numpy")
+
+def start(n, work, *args, daemon=True):
+    out = [threading.Thread(target=work, args=args, daemon=daemon) for _ in range(n)]
+    for t in out: t.start()
+    return out
+
+def join(threads):
+    for t in threads:
+        t.join(20)
+        assert not t.is_alive(), "a thread hangs"
+
+def go_round(it, ends):
+    try:
+        while True:
+            next(it)
+    except (StopIteration, ValueError, leat.Error) as e:
+        ends.append(e)
+"""
+
+
+class Stress(unittest.TestCase):
+    def run_program(self, code, timeout=60):
+        program = START + textwrap.dedent(code)
+        if "print" not in code:
+            program += "\nprint('end', flush=True)\n"
+        with subprocess.Popen([sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", program], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                self.fail(f"it hangs\n{process.communicate()[1]}")
+        self.assertEqual((process.returncode, out, err), (0, "end\n", ""))
+
+    def test_close_while_eight_threads_are_inside(self):
+        self.run_program("""
+            for i in range(60):
+                l, ends = loader(threads=i % 3), []
+                threads = start(8, go_round, iter(l), ends)
+                time.sleep(random.random() * 0.01)
+                l.close()
+                join(threads)
+                assert len(ends) == 8 and all(type(e) in (ValueError, StopIteration) for e in ends), ends
+        """)
+
+    def test_close_in_the_handler_of_a_signal(self):
+        """The handler runs in the thread that is in next()."""
+        self.run_program("""
+            for i in range(20):
+                l = loader(threads=i % 2, batch=96)
+                signal.signal(signal.SIGALRM, lambda *_: l.close())
+                signal.setitimer(signal.ITIMER_REAL, 0.06)
+                try:
+                    while True:
+                        for _ in l: pass
+                except ValueError as e:
+                    assert "closed" in str(e)
+        """)
+
+    def test_questions_while_others_close_and_move(self):
+        self.run_program("""
+            import tempfile
+            def ask(l, stop, folder):
+                while not stop.is_set():
+                    l.stats(), l.errors()
+                    try: l.state_dict(), l.trace(f"{folder}/{threading.get_ident()}")
+                    except ValueError: return
+            folder = tempfile.TemporaryDirectory()
+            for i in range(10):
+                l, stop, ends = loader(), threading.Event(), []
+                threads = start(3, ask, l, stop, folder.name)
+                for _ in range(10):
+                    for _ in l: break
+                l.close()
+                stop.set()
+                join(threads)
+        """)
+
+    def test_passes_that_others_begin(self):
+        """A loop that another one has ended says so, whoever is in it."""
+        self.run_program("""
+            def loop(l, ends):
+                for _ in range(40):
+                    try:
+                        seen = 0
+                        for b in l:
+                            assert b.info["in_epoch"] == seen, (b.info, seen)
+                            seen += 1
+                            if random.random() < 0.3: break
+                    except leat.Error as e:
+                        assert "newer" in str(e), e
+                        ends.append(e)
+            for i in range(3):
+                l, ends = loader(threads=i), []
+                first = l.state_dict()
+                threads = start(4, loop, l, ends)
+                for _ in range(10):
+                    time.sleep(random.random() * 0.01)
+                    l.load_state_dict(first)
+                join(threads)
+                assert ends
+                assert sorted(np.concatenate([np.array(b["y"]) for b in l]).tolist()) == list(range(96))
+        """)
+
+    def test_an_old_iterator_takes_nothing_from_a_newer_pass(self):
+        self.run_program("""
+            l = loader()
+            old, over = iter(l), iter(l)
+            assert sum(1 for _ in over) == 12
+            new = iter(l)
+            next(new)
+            assert next(over, "over") == "over"
+            for _ in range(2):
+                try: next(old)
+                except leat.Error as e: assert "newer" in str(e) and e.code == "LEAT_E_CANCELED"
+                else: assert False
+            assert sum(1 for _ in new) == 11
+        """)
+
+    def test_a_fork_while_threads_are_inside(self):
+        self.run_program("""
+            for i in range(20):
+                l, ends = loader(threads=i % 3), []
+                it = iter(l)
+                threads = start(4, go_round, it, ends)
+                time.sleep(random.random() * 0.01)
+                children = []
+                for how in range(4):
+                    child = os.fork()
+                    if child:
+                        children.append(child)
+                        continue
+                    signal.alarm(20)
+                    for use in (lambda: next(it, None), lambda: iter(l), lambda: l.load_state_dict(l.state_dict())):
+                        try: use()
+                        except leat.ForkedError: pass
+                    l.stats(), l.errors()
+                    if how == 0: l.close()
+                    if how == 1: del l, it, use; gc.collect()
+                    if how == 2: assert sum(1 for _ in loader()) == 12
+                    if how == 3: sys.exit(0)  # as a program ends
+                    os._exit(0)
+                for child in children:
+                    assert os.waitpid(child, 0)[1] == 0, child
+                join(threads)
+                l.close()
+        """)
+
+    def test_a_fork_while_a_thread_closes_and_moves(self):
+        self.run_program("""
+            def move(l):
+                for _ in range(60):
+                    for _ in l: break
+                l.close()
+            l = loader()
+            thread, = start(1, move, l)
+            while thread.is_alive():
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(20)
+                    try: next(iter(l))
+                    except (leat.ForkedError, ValueError): pass
+                    l.close()
+                    del l
+                    os._exit(0)
+                assert os.waitpid(child, 0)[1] == 0
+        """)
+
+    def test_exit_while_threads_are_inside(self):
+        """Without a word on stderr."""
+        for ending in ("", "del l, it", "raise SystemExit", "signal.raise_signal(signal.SIGTERM)"):
+            for _ in range(3):
+                self.run_program(f"""
+                    def endless(l):
+                        while True:
+                            for _ in l: pass
+                    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+                    l, others = loader(), [loader(threads=i % 3) for i in range(6)]
+                    it = iter(l)
+                    start(4, lambda it: [b for b in it], it)
+                    for o in others: start(1, endless, o)
+                    time.sleep(random.random() * 0.02)
+                    print("end", flush=True)
+                    {ending}
+                """)
+
+    def test_abandoned(self):
+        """300 loaders, some in cycles, some while a thread is in their iterator."""
+        self.run_program("""
+            ends, threads, before = [], [], len(os.listdir("/proc/self/task"))
+            for i in range(300):
+                l = leat.from_arrays({"y": np.arange(999)}, engine={"threads": i % 3}).batch(9).loader("numpy")
+                it = iter(l)
+                next(it)
+                if i % 3 == 1: l.me = l
+                if i % 3 == 2: threads += start(1, go_round, it, ends)
+                del l, it
+            join(threads)
+            assert len(ends) == 100 and all(type(e) is StopIteration for e in ends)
+            ends.clear()  # they know the frames, and these the loaders
+            gc.collect()
+            assert len(os.listdir("/proc/self/task")) == before, "threads of loaders are left"
+        """)
+
+    def test_interrupts_at_any_moment(self):
+        """Within 0.2 s, and the loader goes on."""
+        self.run_program("""
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            l, took = loader(batch=48), []
+            for i in range(20):
+                try:
+                    at = time.monotonic() + 0.02 + random.random() * 0.05
+                    signal.setitimer(signal.ITIMER_REAL, at - time.monotonic())
+                    signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+                    while True:
+                        for _ in l: pass
+                except KeyboardInterrupt:
+                    took.append(time.monotonic() - at)
+            assert sum(1 for _ in l) == 2
+            assert sorted(took)[10] < 0.2, took  # one may be unlucky on a busy machine
+        """)
+
+    def test_sub_interpreters_are_refused(self):
+        self.run_program("""
+            try: import _interpreters as interpreters
+            except ImportError: import _xxsubinterpreters as interpreters
+            other = interpreters.create()
+            code = '''if True:
+                try: import leat_data
+                except ImportError as e: assert "interpreter" in str(e), e
+                else: assert False, "it was imported"
+            '''
+            run = getattr(interpreters, "exec", None) or interpreters.run_string
+            failed = run(other, code)
+            assert not failed, failed
+            interpreters.destroy(other)
+            assert sum(1 for _ in loader()) == 12
+        """)
+
+
+if __name__ == "__main__":
+    unittest.main()
