@@ -5,10 +5,12 @@ What a loader must never do, whatever its user does: hang, crash, grow, or deliv
 """
 
 import gc
+import itertools
 import json
 import multiprocessing
 import os
 import pickle
+import random
 import subprocess
 import sys
 import tempfile
@@ -78,19 +80,23 @@ class Delivery(unittest.TestCase):
                     break
 
     def test_the_digests_are_those_of_the_command(self):
+        """Of two epochs, in one go and resumed at 20 random places."""
         command = os.environ.get("LEAT_COMMAND")
         if not command:
             self.skipTest("LEAT_COMMAND names no command")
         with tempfile.TemporaryDirectory() as folder:
-            config = files(folder)
             path = os.path.join(folder, "job.yaml")
             with open(path, "w") as f:
-                json.dump(config, f)
+                json.dump(files(folder), f)
             out = subprocess.run([command, "bench", path, "--epochs", "2", "--digest", "--json", "-"],
                                  capture_output=True, text=True, check=True)
-            loader = leat.Loader(path)
-            digests = [fnv([b.info["digest"] for b in loader]) for _ in range(2)]
-            self.assertEqual([e["digest"] for e in json.loads(out.stdout)["epochs"]], digests)
+            expected = [e["digest"] for e in json.loads(out.stdout)["epochs"]]
+            for at in [0, N, *random.sample(range(1, 2 * N), 20)]:
+                taken, state = take(leat.Loader(path, set={"engine.threads": at % 3}), at)
+                resumed = leat.Loader(path, set={"pipeline.prefetch.batches": at % 4})
+                resumed.load_state_dict(json.loads(json.dumps(state)))
+                taken += take(resumed, 2 * N - at)[0]
+                self.assertEqual([fnv(taken[:N]), fnv(taken[N:])], expected, f"resumed at {at}")
 
     def test_dict_and_file_are_the_same(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -157,6 +163,14 @@ class Delivery(unittest.TestCase):
             loader.trace(os.path.join(folder, "trace.json"))
             with open(os.path.join(folder, "trace.json")) as f:
                 self.assertTrue(json.load(f))
+
+
+def take(loader, n):
+    """The digests of n batches, pass after pass, and the position behind them."""
+    taken = []
+    while len(taken) < n:
+        taken += [batch.info["digest"] for batch in itertools.islice(loader, n - len(taken))]
+    return taken, loader.state_dict()
 
 
 def fnv(digests):
