@@ -87,6 +87,10 @@ class Batch(dict):
         valid = self._core.valid
         return None if valid is None else self._convert(valid)
 
+    def __reduce__(self):
+        """Another process, or a copy, gets the tensors by name alone."""
+        return dict, (dict(self),)
+
 
 class _Epoch:
     """The rest of one pass. Any number of threads may take batches from it."""

@@ -454,6 +454,10 @@ class Processes(unittest.TestCase):
             self.assertEqual([b.info["digest"] for b in other], plain[5:])
         with self.assertRaises(TypeError):
             pickle.dumps(arrays())
+        batch = next(iter(arrays()))
+        there = pickle.loads(pickle.dumps(batch))
+        self.assertIs(type(there), dict)
+        np.testing.assert_array_equal(there["x"], batch["x"])
 
     def test_exit_with_live_loaders(self):
         out = run_python("""
