@@ -26,6 +26,10 @@ PYTHONPATH=$tmp "$python" "$tree/tools/dev/python_stubs.py" "$tree/python/leat_d
 for test in "$tree"/tests/python/test_*.py; do
     PYTHONPATH=$tmp LEAT_COMMAND=$build/leat "$python" -W ignore "$test"
 done
-for page in use-from-python slow-loop; do
-    PYTHONPATH=$tmp "$python" "$tree/tests/python/run_page.py" "$tree/docs/how-to/$page.md" "$build/leat" || [ $? = 77 ]
+mkdir pages
+cd pages
+for page in use-from-python slow-loop use-with-pytorch use-with-lightning use-with-hugging-face use-with-jax \
+    use-with-keras ../coming-from/imagefolder ../coming-from/tf-data ../coming-from/ffcv; do
+    PYTHONPATH=$tmp "$python" -W ignore "$tree/tests/python/run_page.py" "$tree/docs/how-to/$page.md" "$build/leat" ||
+        [ $? = 77 ]
 done

@@ -32,7 +32,6 @@ typedef struct walk {
     leat_images_list *list;
     const char *root, *folder; /* of the source; being listed */
     int64_t label;
-    char **classes;   /* paths of the n_classes folders */
     left_out outside; /* outside of class folders */
     left_out odd;     /* neither file nor folder */
     const leat_node *where;
@@ -153,13 +152,14 @@ static int visit_class(walk *w, char **path, char kind)
         return LEAT_OK;
     }
     const char *const folder = *path;
-    char **const classes = realloc(w->classes, ((size_t)w->list->n_classes + 1) * sizeof *classes);
+    leat_images_list *const list = w->list;
+    char **const classes = realloc(list->classes, ((size_t)list->n_classes + 1) * sizeof *classes);
     if (!classes)
-        return leat_fail(w->err, LEAT_E_NOMEM, "images: %d classes", w->list->n_classes);
-    w->classes = classes;
-    classes[w->list->n_classes] = *path;
+        return leat_fail(w->err, LEAT_E_NOMEM, "images: %d classes", list->n_classes);
+    list->classes = classes;
+    classes[list->n_classes] = *path;
     *path = NULL;
-    w->label = w->list->n_classes++;
+    w->label = list->n_classes++;
     return visit_folder(w, folder, visit_image);
 }
 
@@ -321,7 +321,7 @@ static int note_empty(const walk *w)
     return leat_source_add_note(&list->notes, w->err,
                                 "images: %d of %d classes %s no image: %s%s (label %d)", n_empty,
                                 list->n_classes, n_empty == 1 ? "has" : "have",
-                                n_empty == 1 ? "" : "the first is ", w->classes[first], first);
+                                n_empty == 1 ? "" : "the first is ", list->classes[first], first);
 }
 
 static int fail_empty(const walk *w)
@@ -375,9 +375,10 @@ static int open_folder(const char *root, int64_t threads, const leat_node *where
         rc = fail_empty(&w);
     if (rc >= 0)
         rc = note_all(&w, &found);
-    for (int32_t i = 0; i < out->n_classes; i++)
-        free(w.classes[i]);
-    free(w.classes);
+    for (int32_t i = 0; i < out->n_classes; i++) { /* from here on without the folder */
+        char *const path = out->classes[i];
+        memmove(path, path + out->root_length + 1, strlen(path + out->root_length));
+    }
     return rc;
 }
 
@@ -468,6 +469,9 @@ void leat_images_list_close(leat_images_list *list)
 {
     for (size_t i = 0; i < list->n_files; i++)
         free(list->files[i].path);
+    for (int32_t i = 0; list->classes && i < list->n_classes; i++)
+        free(list->classes[i]);
+    free(list->classes);
     if (list->given)
         leat_file_list_close(list->given);
     free(list->given);

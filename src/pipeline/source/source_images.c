@@ -150,6 +150,7 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
         source->base.n_bytes += list->files[i].bytes;
     source->base.n_records = source->base.n_files = list->n_files;
     source->base.n_classes = list->n_classes;
+    source->base.class_names = list->classes;
     source->base.notes = list->notes;
     add_features(source);
     source->base.digest = digest_of(source);

@@ -126,6 +126,10 @@ static void classes_and_files_are_in_byte_order(void **state)
     const leat_plan_info *info = leat_plan_get_info(plan);
     assert_int_equal(info->n_records, N);
     assert_int_equal(info->n_classes, 6);
+    static const char *const classes[] = { "10", "9", "B", "a", "empty", "z\xc3\xa9" };
+    for (int i = 0; i < 6; i++)
+        assert_string_equal(leat_plan_class(plan, i), classes[i]);
+    assert_null(leat_plan_class(plan, 6));
     leat_loader *loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
     const leat_view image = leat_batch_tensor(batch, leat_plan_tensor_index(plan, "image"));
