@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "announce.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "engine.h"
@@ -59,15 +60,6 @@ static int read_row(void *arg, leat_row_read *row)
     return row->waited && !again ? EINPROGRESS : 0;
 }
 
-/* Batches in a window of the shuffle in blocks; 0: there is none. */
-static int64_t batches_of_window(const leat_order *order)
-{
-    for (int32_t i = 0; i < order->n_before; i++)
-        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && order->before[i].shuffle.block)
-            return (int64_t)(order->before[i].shuffle.window / order->batch_size) + 1;
-    return 0;
-}
-
 int leat_readahead_open(leat_loader *loader, leat_error *err)
 {
     leat_readahead *const a = &loader->readahead;
@@ -82,8 +74,8 @@ int leat_readahead_open(leat_loader *loader, leat_error *err)
     if (kept && plan->source->table->keep(plan->source, kept, err) < 0)
         snprintf(loader->reader_reason, sizeof loader->reader_reason,
                  "the files are not kept in memory: %.100s", err ? err->message : "no memory");
-    else if (kept && kept < plan->source->keep_bytes && plan->source->table->announce)
-        loader->announce = batches_of_window(&plan->order);
+    else
+        loader->announce = leat_announce_distance(loader);
     if (!loader->budget.read_bytes)
         return LEAT_OK;
     a->n_settle = LEAT_SETTLE;

@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "announce.h"
 #include "base/clock.h"
 
 #define STAMP_NS    30    /* cost of reading the clock */
@@ -19,7 +20,6 @@
 #define CPU_SHARE   0.001 /* part of the time of samples that may be spent on that */
 
 #define LOOKAHEAD 16 /* rows whose records are looked up together */
-#define ANNOUNCED 16 /* rows of which one is announced: a piece has hundreds */
 
 typedef struct leat_row_id {
     uint64_t sample, epoch;
@@ -150,29 +150,12 @@ static uint64_t gather_rows(leat_loader *loader, leat_worker *worker, const leat
     return first_record;
 }
 
-/* A shuffle in blocks needs the pieces of a window at its start, all at once: the kernel reads them during the window
- * before. */
-static void announce(const leat_loader *loader, leat_worker *worker, const leat_task *task)
-{
-    const leat_plan *const plan = loader->plan;
-    const int64_t batch = task->batch + loader->announce;
-    if (!loader->announce || batch >= loader->end_batch)
-        return;
-    const leat_order_place place =
-        leat_order_find(&plan->order, &worker->order_ahead, (uint64_t)batch);
-    for (uint64_t i = 0; i < task->n && task->row + i < place.rows; i += ANNOUNCED) {
-        uint64_t sample, epoch;
-        leat_order_row(&plan->order, &worker->order_ahead, &place, task->row + i, &sample, &epoch);
-        plan->source->table->announce(plan->source, leat_order_record(&plan->order, sample));
-    }
-}
-
 void leat_task_compute(leat_loader *loader, leat_worker *worker, const leat_task *task,
                        const leat_timing_rate *rate, leat_outcome *out)
 {
     const int64_t start = leat_clock_ns();
     worker->batch = task->batch;
-    announce(loader, worker, task);
+    leat_announce_rows(loader, worker, task);
     out->digest = 0;
     out->error.code = LEAT_OK;
     const uint64_t first_record = !task->read && leat_gather_can(loader->plan, worker)
