@@ -19,7 +19,7 @@ STAT = ("st_atime", "st_ctime", "st_gid", "st_mode", "st_mtime", "st_nlink", "st
 class Slow(Operations):
     def __init__(self, root, ms, mb_per_s):
         self.root, self.latency, self.bandwidth = root, ms / 1e3, mb_per_s * 1e6
-        self.turn, self.free = threading.Lock(), 0.0
+        self.line, self.free = threading.Lock(), 0.0
 
     def getattr(self, path, fh=None):
         status = os.stat(self.root + path)
@@ -32,7 +32,7 @@ class Slow(Operations):
         return os.open(self.root + path, os.O_RDONLY)
 
     def read(self, path, size, offset, fh):
-        with self.turn:  # the next read has the line after this one
+        with self.line:  # the next read has the line after this one
             now = time.monotonic()
             self.free = max(now, self.free) + size / self.bandwidth
             wait = self.free - now

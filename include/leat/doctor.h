@@ -94,7 +94,9 @@ typedef struct leat_doctor_result {
     int32_t n_capacities;
     leat_doctor_capacity capacities[LEAT_DOCTOR_MAX_CAPACITIES];
     double shares[LEAT_N_SHARES]; /* by leat_share, of the wall time of a step; sum 1 */
-    leat_meter meter;             /* the job as it runs */
+    double work
+        [LEAT_N_WORKS]; /* by leat_worker_time, of the workers' time while the loader runs alone; sum 1; all 0: not known */
+    leat_meter meter; /* the job as it runs */
     leat_estimate samples_per_s;
     double measured_step_ms, predicted_step_ms;
     leat_part next_limit; /* the next bottleneck; LEAT_PART_NONE: none is known */

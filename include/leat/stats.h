@@ -63,10 +63,15 @@ typedef struct leat_loader_stats_info {
     uint64_t n_files, n_files_here;
 
     /* Where the threads' time went, summed over them since the loader was opened. */
-    int64_t busy_ns;  /* time in rows, by workers and by the consumer while it waited */
-    int64_t help_ns;  /* part of it by the consumer, instead of a sleeping worker */
-    int64_t sleep_ns; /* workers without work */
-    int64_t cpu_ns;   /* CPU time of the workers and of the threads that read for them */
+    int64_t busy_ns;       /* time in rows, by workers and by the consumer while it waited */
+    int64_t help_ns;       /* part of it by the consumer, instead of a sleeping worker */
+    int64_t sleep_ns;      /* workers without work */
+    int64_t sleep_read_ns; /* part of it while rows of the window were being read */
+    int64_t
+        sleep_order_ns; /* part of it while other threads computed the last rows of the window; the rest: all
+                               batches of the window were made, and not taken yet */
+    int64_t core_wait_ns; /* workers that could run and had no core; -1: the system does not say */
+    int64_t cpu_ns;       /* CPU time of the workers and of the threads that read for them */
 
     /* The state now. */
     int32_t slots, slots_full, slots_filling; /* host memory of batches */

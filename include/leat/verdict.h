@@ -75,6 +75,32 @@ typedef struct leat_share_row {
     const char *word, *text, *name;
 } leat_share_row;
 
+/* --- the workers' time ------------------------------------------------------------------------ */
+
+/* Where the time of the loader's workers goes while the loader runs alone; the shares sum to 1. X(ID, word in JSON, text
+ * on the screen) */
+#define LEAT_WORK_LIST(X)                                                                          \
+    X(COMPUTE, "compute", "compute")                                                               \
+    X(CORE, "core", "wait for a core")                                                             \
+    X(STORAGE, "storage", "wait for storage")                                                      \
+    X(STAGE, "stage", "wait inside a stage")                                                       \
+    X(ORDER, "order", "wait for slower rows")                                                      \
+    X(HAND_OVER, "hand_over", "wait until batches are taken")
+
+typedef enum leat_worker_time {
+#define LEAT_WORK_ENUM(id, ...) LEAT_WORK_##id,
+    LEAT_WORK_LIST(LEAT_WORK_ENUM)
+#undef LEAT_WORK_ENUM
+        LEAT_N_WORKS
+} leat_worker_time;
+
+typedef struct leat_work_row {
+    const char *word, *text;
+} leat_work_row;
+
+#define LEAT_WORK_WORD(id, word, ...) word ", "
+#define LEAT_WORK_WORDS               LEAT_WORK_LIST(LEAT_WORK_WORD)
+
 /* --- verdicts --------------------------------------------------------------------------------- */
 
 /* What limits a job. X(ID, name, exit code of --fail-if, part that it blames, tone, in a few words, meaning, when) */
@@ -198,10 +224,11 @@ typedef struct leat_verdict {
     leat_verdict_kind also; /* a second verdict whose part is as slow within 5 % */
 } leat_verdict;
 
-/* Rows of the lists, static storage. `kind`, `part` and `share` are of their enums. Any thread. */
+/* Rows of the lists, static storage. `kind`, `part`, `share` and `work` are of their enums. Any thread. */
 LEAT_API const leat_verdict_row *leat_verdict_about(leat_verdict_kind kind);
 LEAT_API const leat_part_row *leat_verdict_part(leat_part part);
 LEAT_API const leat_share_row *leat_verdict_share(leat_share share);
+LEAT_API const leat_work_row *leat_verdict_work(leat_worker_time work);
 LEAT_API const char *leat_verdict_severity(leat_severity severity);
 
 /* Whether the device idles inside a step because of the host: and not by its own work. Any thread. */

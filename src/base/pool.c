@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 struct member {
     leat_pool *pool;
     pthread_t thread;
     int i;
+    _Atomic int tid; /* 0: it has not started */
 };
 
 struct leat_pool {
@@ -22,7 +27,8 @@ struct leat_pool {
 
 static void *run_member(void *arg)
 {
-    const struct member *const member = arg;
+    struct member *const member = arg;
+    atomic_store(&member->tid, (int)syscall(SYS_gettid));
     member->pool->work(member->pool->arg, member->i);
     return NULL;
 }
@@ -64,7 +70,8 @@ int leat_pool_open_small(leat_pool **out, int n, const char *name, void (*work)(
     pool->arg = arg;
     for (; pool->n < n; pool->n++) {
         struct member *const member = &pool->members[pool->n];
-        *member = (struct member){ .pool = pool, .i = pool->n };
+        member->pool = pool;
+        member->i = pool->n;
         const int rc = start_member(member, name, stack_bytes);
         if (rc)
             return leat_fail(err, LEAT_E_NOMEM,
@@ -84,6 +91,36 @@ int64_t leat_pool_cpu_ns(const leat_pool *pool)
         if (pthread_getcpuclockid(pool->members[i].thread, &clock) == 0 &&
             clock_gettime(clock, &t) == 0)
             sum += (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    }
+    return sum;
+}
+
+int64_t leat_pool_thread_core_wait_ns(int tid)
+{
+    char path[64] = "/proc/thread-self/schedstat", text[96];
+    if (tid)
+        snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    char *second;
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return -1;
+    text[n] = 0; /* "time on a core, time waiting for one, times that it got one" */
+    strtoll(text, &second, 10);
+    return *second == ' ' ? strtoll(second, NULL, 10) : -1;
+}
+
+int64_t leat_pool_core_wait_ns(const leat_pool *pool)
+{
+    int64_t sum = 0;
+    for (int i = 0; pool && i < pool->n; i++) {
+        const int tid = atomic_load(&pool->members[i].tid);
+        const int64_t ns = tid ? leat_pool_thread_core_wait_ns(tid) : 0;
+        if (ns < 0)
+            return -1;
+        sum += ns;
     }
     return sum;
 }

@@ -21,6 +21,11 @@ int leat_pool_open_small(leat_pool **out, int n, const char *name, void (*work)(
                          void *arg, size_t stack_bytes, leat_error *err);
 /* Returns the CPU time of all threads together, ns. Any thread, until close. */
 int64_t leat_pool_cpu_ns(const leat_pool *pool);
+/* Returns the time in which a thread could run and had no core, ns; tid 0: the calling thread. -1: the system does not
+ * say. */
+int64_t leat_pool_thread_core_wait_ns(int tid);
+/* The same of all threads together. Any thread, until close. */
+int64_t leat_pool_core_wait_ns(const leat_pool *pool);
 /* Waits until all threads have returned. */
 void leat_pool_close(leat_pool **pool);
 /* Closes the pool in a forked child, which has none of the threads. */

@@ -19,11 +19,11 @@ typedef struct leat_arm_use {
 
 /* What the loader alone did, summed over its runs. */
 typedef struct leat_arm_input {
-    int64_t sleep_ns, wall_ns; /* of all workers */
+    int64_t sleep_ns, sleep_read_ns, sleep_order_ns, wall_ns; /* of all workers */
+    int64_t busy_ns, help_ns;
+    int64_t core_wait_ns; /* of workers and consumer; -1: not known */
     uint64_t samples, bytes_out, batches;
     int32_t threads;
-    double reads_in_flight; /* mean over time */
-    int64_t n_samplings;
     double copy_ns; /* median of a batch's copy, of the latest run; 0: none */
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];

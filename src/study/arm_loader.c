@@ -2,7 +2,7 @@
  *
  * arm_loader.c: the loader alone: a consumer that does nothing takes batches. Also what the process used
  * meanwhile. arm.c and compare.c call it. */
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,7 +14,6 @@
 enum {
     COPY_LAG = 4, /* batches after which the times of a copy are read */
     COPIES_KEPT = 100,
-    SAMPLE_NS = 5000000,  /* how often reads in flight are counted */
     LONG_NS = 1000000000, /* a run that takes longer has fewer batches */
 };
 
@@ -59,35 +58,6 @@ struct intake {
     int64_t copy_ns[COPIES_KEPT]; /* of the first batches */
     int64_t from_ns, to_ns, rows;
 };
-
-/* A thread that counts reads in flight at times that do not depend on when batches arrive: if there are some
- * while workers sleep, these wait for storage. */
-struct sampler {
-    leat_loader *loader;
-    leat_pool *pool;
-    atomic_bool stops;
-    int64_t n, reads_in_flight; /* samples, and the sum over them */
-};
-
-static void sample(void *arg, int i)
-{
-    struct sampler *sampler = arg;
-    (void)i;
-    while (!atomic_load(&sampler->stops)) {
-        leat_loader_stats_info stats;
-        leat_loader_stats(sampler->loader, &stats);
-        sampler->n++;
-        sampler->reads_in_flight += stats.reads_in_flight;
-        nanosleep(&(struct timespec){ .tv_nsec = SAMPLE_NS }, NULL);
-    }
-}
-
-/* Ends the thread; its sums may be read then. */
-static void stop_sampling(struct sampler *sampler)
-{
-    atomic_store(&sampler->stops, true);
-    leat_pool_close(&sampler->pool);
-}
 
 /* Reads the times of a copy that was enqueued COPY_LAG batches ago. Its batch was released at once, so its
  * info is still valid. */
@@ -151,18 +121,37 @@ static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *int
     return LEAT_OK;
 }
 
-/* Adds what a loader did between two counts. */
-static void add_input(leat_arm_input *sum, const leat_loader_stats_info *from,
-                      const leat_loader_stats_info *to, const struct sampler *sampler)
+/* What a loader did until now. */
+struct count {
+    leat_loader_stats_info stats;
+    int64_t
+        core_wait_ns; /* of workers and this thread, which computes while a worker sleeps; -1: not known */
+};
+
+static void count_input(leat_loader *loader, struct count *out)
 {
+    const int64_t own = leat_pool_thread_core_wait_ns(0);
+    leat_loader_stats(loader, &out->stats);
+    out->core_wait_ns = own < 0 || out->stats.core_wait_ns < 0 ? -1 : own + out->stats.core_wait_ns;
+}
+
+/* Adds what it did between two counts. */
+static void add_input(leat_arm_input *sum, const struct count *before, const struct count *after)
+{
+    const leat_loader_stats_info *const from = &before->stats, *const to = &after->stats;
+    const bool known =
+        sum->core_wait_ns >= 0 && before->core_wait_ns >= 0 && after->core_wait_ns >= 0;
+    sum->core_wait_ns = known ? sum->core_wait_ns + after->core_wait_ns - before->core_wait_ns : -1;
     sum->sleep_ns += to->sleep_ns - from->sleep_ns;
+    sum->sleep_read_ns += to->sleep_read_ns - from->sleep_read_ns;
+    sum->sleep_order_ns += to->sleep_order_ns - from->sleep_order_ns;
+    sum->busy_ns += to->busy_ns - from->busy_ns;
+    sum->help_ns += to->help_ns - from->help_ns;
     sum->wall_ns += (to->wall_ns - from->wall_ns) * to->threads;
     sum->samples += to->samples - from->samples;
     sum->batches += to->batches - from->batches;
     sum->bytes_out += to->bytes_out - from->bytes_out;
     sum->threads = to->threads;
-    sum->reads_in_flight += (double)sampler->reads_in_flight;
-    sum->n_samplings += sampler->n;
     sum->n_stages = to->n_stages;
     for (int32_t i = 0; i < to->n_stages; i++) {
         const leat_stage_stats *a = &from->stages[i], *b = &to->stages[i];
@@ -179,20 +168,17 @@ static void add_input(leat_arm_input *sum, const leat_loader_stats_info *from,
 
 static int run_loader(leat_arm *arm, leat_loader *loader, struct intake *intake, leat_error *err)
 {
-    struct sampler sampler = { .loader = loader };
-    leat_loader_stats_info before, after;
+    struct count before, after;
     int rc = settle_loader(arm, loader, intake, err);
     if (rc < 0)
         return rc;
-    leat_loader_stats(loader, &before);
+    count_input(loader, &before);
     const leat_arm_use from = leat_arm_use_now();
-    if ((rc = leat_pool_open(&sampler.pool, 1, "sample", sample, &sampler, err)) == LEAT_OK)
-        rc = take_all(arm, loader, intake, err);
+    rc = take_all(arm, loader, intake, err);
     leat_arm_use_add(&arm->use_loader, from, intake->rows);
-    leat_loader_stats(loader, &after);
-    stop_sampling(&sampler);
+    count_input(loader, &after);
     if (rc == LEAT_OK)
-        add_input(&arm->input, &before, &after, &sampler);
+        add_input(&arm->input, &before, &after);
     return rc;
 }
 

@@ -19,10 +19,12 @@ static const double TAKEN_COUNTS = 0.10;   /* of our CPUs, by other processes */
 static const double STOPPED_COUNTS = 0.05; /* of the time, by a CPU limit */
 static const double TIE = 1.05;
 static const double EXPLAINS = 1.15; /* a prediction is right if the time is not longer than this */
-static const double CORES_FULL = 0.9;   /* of the CPUs that are free for us */
-static const double SMALL_STEP = 0.1;   /* of the loader's CPU time */
-static const double LEAST_STEPS = 5;    /* measured, of all rounds */
-static const double ONE_TIME = 0.5;     /* of the whole job */
+static const double CORES_FULL = 0.9; /* of the CPUs that are free for us */
+static const double CORES_WANTED =
+    0.75;                             /* of the workers' time: less, and cores are not the limit */
+static const double SMALL_STEP = 0.1; /* of the loader's CPU time */
+static const double LEAST_STEPS = 5;  /* measured, of all rounds */
+static const double ONE_TIME = 0.5;   /* of the whole job */
 static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
 
 static const double SURELY_WAITS = 0.02; /* CPU time of a stage divided by its time */
@@ -119,10 +121,24 @@ static bool waits_unlike_others(const leat_facts *f, const leat_stage_fact *stag
     return wall >= 0.1 * stage->wall_ns && stage->cpu_ns * wall < 0.2 * cpu * stage->wall_ns;
 }
 
-/* On a busy machine waiting for a core does not count: with their share of the cores, workers that compute
- * would be on a CPU for at least half of that share. */
+static bool is_divided(const leat_facts *f)
+{
+    return f->work[LEAT_WORK_COMPUTE] > 0;
+}
+
+/* Share of the workers' time in which they compute, or would if they had a core. */
+static double wants_cores(const leat_facts *f)
+{
+    return f->work[LEAT_WORK_COMPUTE] + f->work[LEAT_WORK_CORE];
+}
+
+/* Where the workers' time is not known in parts (a loader of others): on a busy machine waiting for a core does not
+ * count, since with their share of the cores, workers that compute would be on a CPU for at least half of that share. */
 static bool waits_inside(const leat_facts *f, const leat_stage_fact *stage)
 {
+    if (is_divided(f))
+        return f->work[stage->does == LEAT_DOES_READ ? LEAT_WORK_STORAGE : LEAT_WORK_STAGE] >
+               wants_cores(f);
     const double cores = worker_cores(f), share = f->threads > cores ? cores / f->threads : 1;
     if (stage->cpu_ns < SURELY_WAITS * stage->wall_ns || waits_unlike_others(f, stage))
         return true; /* nobody waits so long for a core */
@@ -135,11 +151,24 @@ static leat_cause manner_of(const leat_facts *f, const leat_stage_fact *stage)
 {
     if (waits_inside(f, stage))
         return LEAT_CAUSE_LATENCY_BOUND;
+    if (is_divided(f) && wants_cores(f) < CORES_WANTED)
+        return LEAT_CAUSE_NONE;
     if (f->threads < f->cores)
         return LEAT_CAUSE_SERIAL;
-    return f->loader_cores >= 0.75 * worker_cores(f) || stage->cpu_ns >= 0.9 * stage->wall_ns
+    return is_divided(f) || f->loader_cores >= 0.75 * worker_cores(f) ||
+                   stage->cpu_ns >= 0.9 * stage->wall_ns
                ? LEAT_CAUSE_CPU_SATURATED
                : LEAT_CAUSE_NONE;
+}
+
+/* What the workers wait for most, besides cores. LEAT_WORK_COMPUTE: cores are the limit, or nothing is known. */
+static leat_worker_time largest_wait(const leat_facts *f)
+{
+    leat_worker_time most = LEAT_WORK_STORAGE;
+    for (leat_worker_time i = most; i < LEAT_N_WORKS; i++)
+        if (f->work[i] > f->work[most])
+            most = i;
+    return is_divided(f) && wants_cores(f) < CORES_WANTED ? most : LEAT_WORK_COMPUTE;
 }
 
 /* Sets the stage that limits the loader, and how. */
@@ -159,11 +188,11 @@ static void name_stage(const leat_facts *f, leat_verdict *out)
     out->cause = LEAT_CAUSE_NONE;
     if (!stage)
         return;
-    const bool idle = f->asleep >= 0.5 && f->loader_cores < 0.5 * worker_cores(f);
-    if ((stage->does == LEAT_DOES_READ && waits_inside(f, stage)) ||
-        (idle && f->reads_in_flight >= 0.5)) {
+    const leat_worker_time wait = largest_wait(f);
+    if (wait == LEAT_WORK_STORAGE ||
+        (!is_divided(f) && stage->does == LEAT_DOES_READ && waits_inside(f, stage))) {
         out->cause = LEAT_CAUSE_STORAGE;
-    } else if (idle && f->threads > 1) {
+    } else if (wait == LEAT_WORK_ORDER && f->threads > 1) {
         out->cause = LEAT_CAUSE_ORDERING;
     } else {
         out->cause = manner_of(f, stage);
@@ -183,7 +212,9 @@ bool leat_diagnose_waits(const leat_facts *f)
  * worker's time, so it comes on top of its other work. */
 static bool copies_hold_workers(const leat_facts *f)
 {
-    return f->copying >= 0.4 && f->reads_in_flight < 0.5 && (f->pageable || f->asleep >= 0.25);
+    const double waits = f->work[LEAT_WORK_HAND_OVER];
+    return f->copying >= 0.4 && f->work[LEAT_WORK_STORAGE] < 0.25 &&
+           (f->pageable || waits + f->work[LEAT_WORK_ORDER] >= 0.25);
 }
 
 static leat_cause transfer_cause(const leat_facts *f)
@@ -200,9 +231,9 @@ static bool others_bind(const leat_facts *f)
 {
     const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
     const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
-    return !f->on_host && f->overlaps && f->n_stages > 0 && is_taken(f) && f->asleep < 0.5 &&
-           !leat_diagnose_waits(f) && f->loader_cpu_ns > 0 &&
-           f->loader_cpu_ns <= NEVER_BELOW * workers * step;
+    return !f->on_host && f->overlaps && f->n_stages > 0 && is_taken(f) &&
+           (!is_divided(f) || wants_cores(f) >= 0.5) && !leat_diagnose_waits(f) &&
+           f->loader_cpu_ns > 0 && f->loader_cpu_ns <= NEVER_BELOW * workers * step;
 }
 
 /* The loader limits the job. If copies take most of its time, they are the reason. */

@@ -47,8 +47,56 @@ static void add_loader(const leat_arm_input *input, leat_facts *out)
     out->threads = input->threads;
     out->copy_ns = input->copy_ns;
     out->copy_bytes = per((double)input->bytes_out, (double)input->batches);
-    out->asleep = per((double)input->sleep_ns, (double)input->wall_ns);
-    out->reads_in_flight = per(input->reads_in_flight, (double)input->n_samplings);
+}
+
+/* --- the workers' time ------------------------------------------------------------------------- */
+
+/* Moves at most `wanted` from a time. Returns how much. */
+static double take(double *from, double wanted)
+{
+    const double taken = wanted < *from ? wanted : *from;
+    *from -= taken > 0 ? taken : 0;
+    return taken > 0 ? taken : 0;
+}
+
+/* Time in which the stages for which `does` is (or is not) reading waited, for whatever. */
+static double waited(const leat_arm_input *input, bool reading)
+{
+    double ns = 0;
+    for (int32_t i = 0; i < input->n_stages; i++)
+        if ((leat_facts_does(input->stages[i].name) == LEAT_DOES_READ) == reading)
+            ns += (double)(input->stages[i].busy_ns - input->stages[i].cpu_ns);
+    return ns;
+}
+
+/* Divides the workers' time. While a worker sleeps, the consumer may compute in its place: that is no sleep. Of the time
+ * awake, what was neither on a core nor in want of one passed inside of a stage (as in a read), or between rows: while
+ * reads were started, or in a copy from pageable memory, which a worker waits for.
+ * Threads that read for the workers count as computing. Where the system does not say who waited for a core, nobody did
+ * unless most cores were busy. */
+static void add_work(const leat_arm_input *input, const leat_arm_use *use, leat_facts *out)
+{
+    double all = (double)input->wall_ns, ns[LEAT_N_WORKS] = { 0 };
+    double awake = all;
+    ns[LEAT_WORK_STORAGE] = take(&awake, (double)input->sleep_read_ns);
+    ns[LEAT_WORK_ORDER] = take(&awake, (double)input->sleep_order_ns);
+    ns[LEAT_WORK_HAND_OVER] =
+        take(&awake, (double)(input->sleep_ns - input->sleep_read_ns - input->sleep_order_ns));
+    awake += take(&ns[LEAT_WORK_ORDER], (double)input->help_ns);
+    const double between = awake - (double)input->busy_ns;
+    ns[LEAT_WORK_COMPUTE] = take(&awake, (double)use->cpu_ns);
+    const bool full = out->loader_cores >= 0.5 * out->threads;
+    const double reads = waited(input, true), ops = waited(input, false);
+    if (input->core_wait_ns >= 0)
+        ns[LEAT_WORK_CORE] = take(&awake, (double)input->core_wait_ns);
+    ns[LEAT_WORK_STORAGE] += take(&awake, reads);
+    if (input->core_wait_ns < 0 && full)
+        ns[LEAT_WORK_CORE] = take(&awake, awake);
+    ns[LEAT_WORK_STAGE] = take(&awake, ops);
+    ns[out->pageable ? LEAT_WORK_HAND_OVER : LEAT_WORK_STORAGE] += take(&awake, between);
+    ns[LEAT_WORK_STAGE] += awake;
+    for (leat_worker_time i = 0; i < LEAT_N_WORKS; i++)
+        out->work[i] = per(ns[i], all);
 }
 
 /* Characters of "sim" in "sim:{launch_ns: 1}", of "sim:h200" in "sim:h200 {host: eager}". */
@@ -112,5 +160,6 @@ void leat_facts_of(const leat_arm *arm, leat_facts *out)
     };
     add_loader(&arm->input, out);
     add_stages(&arm->input, out);
+    add_work(&arm->input, loader, out);
     add_placed(arm, out);
 }

@@ -56,8 +56,9 @@ typedef struct leat_facts {
     double spans,
         span_ns; /* recorded for a trace in a step of the whole; what recording one takes */
     double loader_cpu_ns, step_cpu_ns; /* CPU time per sample */
-    double asleep, reads_in_flight;    /* loader alone: share of the workers' time; mean */
-    double one_time_ns, steps_of_job;  /* all one-time costs; steps of the job as configured */
+    double
+        work[LEAT_N_WORKS]; /* loader alone: shares of the workers' time, sum 1; all 0: not known */
+    double one_time_ns, steps_of_job; /* all one-time costs; steps of the job as configured */
     int32_t n_stages;
     leat_stage_fact stages[LEAT_MAX_STAGES];
 } leat_facts;

@@ -16,6 +16,11 @@ static const leat_share_row shares[LEAT_N_SHARES] = {
     LEAT_SHARE_LIST(SHARE_ROW)
 };
 
+static const leat_work_row works[LEAT_N_WORKS] = {
+#define WORK_ROW(id, word, text) [LEAT_WORK_##id] = { word, text },
+    LEAT_WORK_LIST(WORK_ROW)
+};
+
 static const leat_verdict_row verdicts[LEAT_N_VERDICTS] = {
     [LEAT_VERDICT_NONE] = { "", 22, LEAT_PART_NONE, LEAT_TONE_PLAIN, "", "", "" },
 #define VERDICT_ROW(id, name, code, part, tone, words, meaning, when)                              \
@@ -49,6 +54,12 @@ const leat_share_row *leat_verdict_share(leat_share share)
 {
     static const leat_share_row none = { "", "", "" };
     return (unsigned)share < LEAT_N_SHARES ? &shares[share] : &none;
+}
+
+const leat_work_row *leat_verdict_work(leat_worker_time work)
+{
+    static const leat_work_row none = { "", "" };
+    return (unsigned)work < LEAT_N_WORKS ? &works[work] : &none;
 }
 
 const char *leat_verdict_severity(leat_severity severity)

@@ -405,6 +405,10 @@ static void nobody_sleeps_for_longer_than_it_took(void **state)
             leat_loader_stats(loader, &now);
             assert_in_range(now.sleep_ns - last.sleep_ns, 0,
                             (now.wall_ns - last.wall_ns) * now.threads);
+            assert_true(now.sleep_read_ns >= last.sleep_read_ns &&
+                        now.sleep_order_ns >= last.sleep_order_ns);
+            assert_true(now.sleep_read_ns + now.sleep_order_ns <= now.sleep_ns);
+            assert_true(now.core_wait_ns >= last.core_wait_ns);
             last = now;
         }
         assert_true(now.sleep_ns > 0);

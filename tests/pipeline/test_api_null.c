@@ -344,6 +344,7 @@ static void verdicts(void **state)
         assert_string_equal(leat_verdict_about((leat_verdict_kind)far_off[i])->name, "");
         assert_string_equal(leat_verdict_part((leat_part)far_off[i])->word, "");
         assert_string_equal(leat_verdict_share((leat_share)far_off[i])->word, "");
+        assert_string_equal(leat_verdict_work((leat_worker_time)far_off[i])->word, "");
         assert_string_equal(leat_verdict_severity((leat_severity)far_off[i]), "");
         assert_false(leat_verdict_blames_host((leat_verdict_kind)far_off[i]));
     }

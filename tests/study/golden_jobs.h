@@ -25,13 +25,14 @@ typedef struct golden_job {
 
     /* The truth. */
     const char *verdict;
-    const char *label;   /* NULL: any */
-    const char *also;    /* NULL: any; two verdicts of a tie may change places */
-    double busy_ms;      /* the device computes for so long per step; 0: not planted */
-    const char *idle[2]; /* the shares that hold the time in which it does not */
-    double idle_ms;      /* how much of it per step was planted there; 0: all */
-    double step_ms;      /* a step takes at least this; 0: not planted */
-    const char *advice;  /* the first suggestion sets a value that begins with this; NULL: any */
+    const char *label;      /* NULL: any */
+    const char *also;       /* NULL: any; two verdicts of a tie may change places */
+    leat_worker_time waits; /* what the loader's workers do for most of the time; 0: not planted */
+    double busy_ms;         /* the device computes for so long per step; 0: not planted */
+    const char *idle[2];    /* the shares that hold the time in which it does not */
+    double idle_ms;         /* how much of it per step was planted there; 0: all */
+    double step_ms;         /* a step takes at least this; 0: not planted */
+    const char *advice;     /* the first suggestion sets a value that begins with this; NULL: any */
 } golden_job;
 
 extern const golden_job golden_jobs[];

@@ -60,12 +60,35 @@ static void waiting_is_not_working(void **state)
     f.loader_cores = 0.2;
     set_stage(&f, 0, "read", 1000, 10);
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "storage", LEAT_SEVERITY_HIGH);
-    set_stage(&f, 0, "image: decode_jpeg", 100, 100); /* reads in flight, workers asleep */
-    f.asleep = 0.8;
-    f.reads_in_flight = 12;
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "storage", LEAT_SEVERITY_HIGH);
-    f.reads_in_flight = 0; /* asleep, but not for storage: one slow sample holds the others */
-    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
+}
+
+/* Where the workers' time is known in parts, nothing is guessed from cores and neighbours. */
+static void what_workers_wait_for_is_the_cause(void **state)
+{
+    static const struct {
+        double work[LEAT_N_WORKS]; /* compute, core, storage, stage, order, hand-over */
+        const char *stage, *label;
+    } rows[] = {
+        { { 0.38, 0.02, 0.60 }, "image: decode_jpeg", "storage" },
+        { { 0.20, 0.50, 0.30 }, "image: decode_jpeg", "storage" },
+        { { 0.25, 0.70, 0.05 }, "image: decode_jpeg", "decode: cpu-saturated" },
+        { { 0.90, 0, 0, 0, 0.1 }, "image: decode_jpeg", "decode: cpu-saturated" },
+        { { 0.06, 0, 0.94 }, "read", "storage" },
+        { { 0.80, 0.10, 0.10 }, "read", "read: cpu-saturated" },
+        { { 0.05, 0, 0, 0.95 }, "image: sleep", "augment: latency-bound" },
+        { { 0.20, 0, 0, 0, 0.80 }, "image: decode_jpeg", "ordering" },
+        { { 0.20, 0, 0, 0, 0, 0.80 }, "image: decode_jpeg", "decode" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int busy = 0; busy < 2; busy++) {
+            leat_facts f = facts_of(10.1, 10, 2);
+            memcpy(f.work, rows[i].work, sizeof f.work);
+            set_stage(&f, 0, rows[i].stage, 1000, 900);
+            f.loader_cores = 4 * f.work[LEAT_WORK_COMPUTE];
+            f.taken = busy ? 0.7 * (4 - f.loader_cores) : 0;
+            assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, rows[i].label, LEAT_SEVERITY_HIGH);
+        }
 }
 
 static void severity_is_what_could_be_saved(void **state)
@@ -176,7 +199,8 @@ static void copies_bind_in_several_ways(void **state)
     assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "pageable", LEAT_SEVERITY_HIGH);
     f.pageable = false;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
-    f.asleep = 0.5; /* workers wait until their memory is copied */
+    f.work[LEAT_WORK_COMPUTE] = f.work[LEAT_WORK_HAND_OVER] =
+        0.5; /* until their memory is copied */
     assert_verdict(&f, LEAT_VERDICT_TRANSFER_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
     f = facts_of(10, 5, 8);
     f.copying = 0.4;
@@ -390,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_slowest_stage_names_the_input),
         cmocka_unit_test(waiting_is_not_working),
+        cmocka_unit_test(what_workers_wait_for_is_the_cause),
         cmocka_unit_test(severity_is_what_could_be_saved),
         cmocka_unit_test(uneven_batches_are_input),
         cmocka_unit_test(without_prefetch_times_add_up),

@@ -145,6 +145,18 @@ static bool step_right(void)
     return fabs(r.predicted_step_ms / r.measured_step_ms - 1) <= STEP_WITHIN;
 }
 
+/* The workers' time is divided, and most of it waits for what was planted. */
+static bool workers_right(const golden_job *job)
+{
+    leat_worker_time most = LEAT_WORK_STORAGE;
+    double sum = 0;
+    for (leat_worker_time i = 0; i < LEAT_N_WORKS; i++) {
+        sum += r.work[i];
+        most = i > most && r.work[i] > r.work[most] ? i : most;
+    }
+    return fabs(sum - 1) < 1e-9 && (!job->waits || (most == job->waits && r.work[most] >= 0.5));
+}
+
 static bool advice_right(const golden_job *job)
 {
     return !job->advice ||
@@ -167,6 +179,10 @@ static void print_run(const golden_job *job)
     for (leat_share i = 0; i < LEAT_N_SHARES; i++)
         if (r.shares[i] >= 0.01)
             printf(" %s %.0f", leat_verdict_share(i)->word, 100 * r.shares[i]);
+    for (leat_worker_time i = 0; i < LEAT_N_WORKS; i++)
+        if (r.work[i] >= 0.01)
+            printf("%s %s %.0f", i ? "" : "; workers:", leat_verdict_work(i)->word,
+                   100 * r.work[i]);
     printf("; taken %.1f; %.1f s; %s\n", r.cores_taken, r.seconds, change(0));
     for (int32_t i = 0; i < r.n_suggestions; i++)
         if (r.suggestions[i].is_verified)
@@ -195,6 +211,8 @@ static void verdicts_name_what_was_planted(void **state)
                      leat_verdict_label(&r.verdict, label),
                      leat_verdict_about(r.verdict.also)->name, job->verdict,
                      job->label ? job->label : "any", r.sentence);
+        if (!workers_right(job))
+            fail_msg("%s: the workers' time", job->name);
         assert_true(r.measured_step_ms >= 0.99 * job->step_ms);
         if (job->busy_ms > 0) /* a run's ends cut kernels */
             assert_true(fabs(share("busy") * r.measured_step_ms / job->busy_ms - 1) < 0.1);

@@ -64,6 +64,24 @@ static json_t *waterfall_json(const leat_doctor_result *r)
     return list;
 }
 
+/* The loader's time alone, divided as its workers' time is. */
+static json_t *work_json(const leat_doctor_result *r)
+{
+    json_t *list = json_array();
+    double ms = NAN;
+    for (int32_t i = 0; i < r->n_capacities; i++)
+        if (r->capacities[i].part == LEAT_PART_LOADER)
+            ms = r->capacities[i].step_ms;
+    for (leat_worker_time i = 0; i < LEAT_N_WORKS && r->work[LEAT_WORK_COMPUTE] > 0; i++) {
+        json_t *one = json_object();
+        leat_json_text(one, "class", leat_verdict_work(i)->word);
+        leat_json_real(one, "share", r->work[i]);
+        leat_json_real(one, "ms", r->work[i] * ms);
+        json_array_append_new(list, one);
+    }
+    return list;
+}
+
 static json_t *costs_json(const leat_doctor_result *r)
 {
     json_t *list = json_array();
@@ -181,6 +199,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_add(json, "evidence", evidence_json(r));
     leat_json_add(json, "capacities", capacities_json(r));
     leat_json_add(json, "waterfall", waterfall_json(r));
+    leat_json_add(json, "loader_time", work_json(r));
     leat_json_real(json, "samples_per_s", r->samples_per_s.value);
     leat_json_interval(json, "samples_per_s_interval", &r->samples_per_s);
     leat_json_real(json, "predicted_step_ms", r->predicted_step_ms);

@@ -176,6 +176,15 @@ static void print_stage(FILE *to, const leat_doctor_result *r)
     print_part(to, r, name, stage->step_ms, "");
 }
 
+static void print_work(FILE *to, const leat_doctor_result *r)
+{
+    const char *const text = leat_doctor_evidence_text(r, "workers");
+    if (!text[0])
+        return;
+    fputs("    ", to);
+    leat_terminal_wrap(to, text, 4, 6);
+}
+
 /* By what rule the parts give the step, and how well. */
 static void print_check(FILE *to, const leat_doctor_result *r)
 {
@@ -203,8 +212,10 @@ static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
                 continue;
             print_part(to, r, leat_verdict_part(part)->text, r->capacities[i].step_ms,
                        mark_of(r, part, r->capacities[i].step_ms));
-            if (part == LEAT_PART_LOADER)
+            if (part == LEAT_PART_LOADER) {
                 print_stage(to, r);
+                print_work(to, r);
+            }
         }
     if (explained)
         print_check(to, r);

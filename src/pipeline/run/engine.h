@@ -160,6 +160,14 @@ typedef struct leat_turn {
     int64_t last_batch; /* INT64_MAX: any batch */
 } leat_turn;
 
+/* What a worker that sleeps waits for: see leat_loader_stats_info. */
+typedef enum leat_sleep {
+    LEAT_SLEEP_HAND_OVER,
+    LEAT_SLEEP_READ,
+    LEAT_SLEEP_ORDER,
+    LEAT_N_SLEEPS
+} leat_sleep;
+
 #define LEAT_WORKER_TURN ((leat_turn){ .is_consumer = false, .last_batch = INT64_MAX })
 
 /* The next row that no thread has taken: for a task that is read ahead, or for a worker that reads by itself. The holder
@@ -278,11 +286,13 @@ struct leat_loader {
     uint64_t n_batches_out, n_samples_out, n_bytes_out, n_copied;
     uint64_t n_masked, n_replaced; /* rows in delivered batches */
     uint64_t n_reads, n_reads_rows, n_bytes_read;
-    uint64_t n_reads_again;     /* rows that a worker read again because their read failed */
-    int64_t wait_ns;            /* of the consumer in leat_loader_next */
-    int64_t busy_ns;            /* of all threads, computing */
-    int64_t help_ns;            /* the consumer's part of busy_ns */
-    int64_t sleep_ns, n_asleep; /* workers slept for sleep_ns + n_asleep * (time since open) */
+    uint64_t n_reads_again;          /* rows that a worker read again because their read failed */
+    int64_t wait_ns;                 /* of the consumer in leat_loader_next */
+    int64_t busy_ns;                 /* of all threads, computing */
+    int64_t help_ns;                 /* the consumer's part of busy_ns */
+    int64_t sleep_ns[LEAT_N_SLEEPS]; /* of workers, by what they waited for, until asleep_from_ns */
+    int64_t n_asleep, asleep_from_ns;
+    leat_sleep sleeps_for; /* since then, if n_asleep > 0 */
 };
 
 /* Moves the cursor behind n rows of its batch. */

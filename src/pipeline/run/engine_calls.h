@@ -232,4 +232,9 @@ void leat_resume_state_make(const leat_plan *plan, int64_t next_batch, leat_load
  * differs. */
 int leat_resume_state_check(const leat_loader_state *state, const leat_plan *plan, leat_error *err);
 
+/* --- stats.c ---------------------------------------------------------------------------------- */
+
+/* One worker more (1) or fewer (-1) sleeps from `at` on. */
+void leat_stats_sleep_locked(leat_loader *loader, int64_t more, int64_t at);
+
 #endif

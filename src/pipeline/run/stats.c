@@ -57,6 +57,52 @@ static void count_reads_locked(const leat_readahead *a, leat_loader_stats_info *
         out->runs_read += a->tasks[i % LEAT_TASKS].state == LEAT_READ_TASK_READY;
 }
 
+/* Rows of a batch of the window are being read. */
+static bool is_reading_locked(const leat_loader *loader)
+{
+    const leat_readahead *const a = &loader->readahead;
+    const int64_t end = leat_loader_window_end(loader);
+    for (uint64_t i = a->tail; i < a->head && a->tasks[i % LEAT_TASKS].batch < end; i++)
+        if (a->tasks[i % LEAT_TASKS].state == LEAT_READ_TASK_READING)
+            return true;
+    return false;
+}
+
+/* What workers that sleep now wait for: a batch of the window is not read; or its rows are being computed; or the whole
+ * window is made. */
+static leat_sleep reason_locked(const leat_loader *loader)
+{
+    if (is_reading_locked(loader))
+        return LEAT_SLEEP_READ;
+    for (int64_t i = 0; i < loader->n_slots_made; i++)
+        if (loader->slots[i].state == LEAT_SLOT_FILLING ||
+            loader->slots[i].state == LEAT_SLOT_BATCH_OPS)
+            return LEAT_SLEEP_ORDER;
+    return LEAT_SLEEP_HAND_OVER;
+}
+
+/* The sleep of all so far counts for what they waited for since the last change. */
+void leat_stats_sleep_locked(leat_loader *loader, int64_t more, int64_t at)
+{
+    loader->sleep_ns[loader->sleeps_for] += loader->n_asleep * (at - loader->asleep_from_ns);
+    loader->asleep_from_ns = at;
+    loader->n_asleep += more;
+    if (loader->n_asleep > 0)
+        loader->sleeps_for = reason_locked(loader);
+}
+
+/* The sleep that has not ended counts until now. */
+static void count_sleep_locked(const leat_loader *loader, leat_loader_stats_info *out)
+{
+    int64_t ns[LEAT_N_SLEEPS];
+    memcpy(ns, loader->sleep_ns, sizeof ns);
+    ns[loader->sleeps_for] +=
+        loader->n_asleep * (loader->opened_ns + out->wall_ns - loader->asleep_from_ns);
+    out->sleep_read_ns = ns[LEAT_SLEEP_READ];
+    out->sleep_order_ns = ns[LEAT_SLEEP_ORDER];
+    out->sleep_ns = out->sleep_read_ns + out->sleep_order_ns + ns[LEAT_SLEEP_HAND_OVER];
+}
+
 /* Sums up the cache on the device. */
 static void sum_device_cache(const leat_loader *loader, leat_cache_stats *out)
 {
@@ -126,6 +172,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->lost_bytes = loader->plan->source->lost_bytes;
     out->memory_bytes = loader->budget.total_bytes;
     out->cpu_ns = leat_pool_cpu_ns(loader->pool) + (a->reader ? leat_reader_cpu_ns(a->reader) : 0);
+    out->core_wait_ns = leat_pool_core_wait_ns(loader->pool);
     sum_stages(loader, out);
     pthread_mutex_lock(&loader->lock);
     snprintf(out->reader, sizeof out->reader, "%s",
@@ -147,7 +194,7 @@ void leat_loader_stats(leat_loader *loader, leat_loader_stats_info *out)
     out->wait_ns = loader->wait_ns;
     out->busy_ns = loader->busy_ns;
     out->help_ns = loader->help_ns;
-    out->sleep_ns = loader->sleep_ns + loader->n_asleep * out->wall_ns;
+    count_sleep_locked(loader, out);
     out->bytes_read = loader->n_bytes_read + out->stages[LEAT_STAGE_READ].bytes_out;
     out->reads = loader->n_reads;
     out->reads_rows = loader->n_reads_rows;

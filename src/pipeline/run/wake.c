@@ -124,20 +124,6 @@ void leat_wake_stop(leat_loader *loader)
 
 /* --- sleeping --------------------------------------------------------------------------------- */
 
-/* sleep_ns is the sum of the ends minus the sum of the starts of all sleeps. leat_loader_stats()
- * adds "now" once for each of the n_asleep threads, so sleep that has not ended counts too. */
-static void fall_asleep_locked(leat_loader *loader, int64_t at)
-{
-    loader->n_asleep++;
-    loader->sleep_ns -= at - loader->opened_ns;
-}
-
-static void wake_up_locked(leat_loader *loader, int64_t at)
-{
-    loader->n_asleep--;
-    loader->sleep_ns += at - loader->opened_ns;
-}
-
 /* Sleeps on the eventfd until a read is done or somebody wakes the leader; or, unless until_ns is 0, until then. */
 static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role, int64_t until_ns)
 {
@@ -147,7 +133,7 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     a->leader = role;
     a->leader_called = false;
     if (role == LEAT_WORKER)
-        fall_asleep_locked(loader, start);
+        leat_stats_sleep_locked(loader, 1, start);
     pthread_mutex_unlock(&loader->lock);
     if (!until_ns || leat_reader_wait_until(a->reader, until_ns))
         leat_reader_wait(a->reader);
@@ -155,7 +141,7 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     a->leader = LEAT_NOBODY;
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_WAIT, start, -1, 0, 0, 0);
     if (role == LEAT_WORKER)
-        wake_up_locked(loader, end);
+        leat_stats_sleep_locked(loader, -1, end);
     leat_readahead_reap_locked(loader);
     leat_wake_balance_locked(loader);
 }
@@ -177,9 +163,10 @@ static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
 static void sleep_locked(leat_loader *loader, leat_worker *worker)
 {
     const int64_t start = leat_clock_ns();
-    fall_asleep_locked(loader, start);
+    leat_stats_sleep_locked(loader, 1, start);
     pthread_cond_wait(&loader->work, &loader->lock);
-    wake_up_locked(loader, leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0));
+    const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+    leat_stats_sleep_locked(loader, -1, end);
 }
 
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)

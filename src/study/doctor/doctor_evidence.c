@@ -2,6 +2,7 @@
  *
  * doctor_evidence.c: the figures of a doctor's result that explain its verdict, each with a sentence. doctor_fill.c
  * calls it. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,26 @@ static void stage_evidence(const leat_facts *f, leat_doctor_result *out)
     e = add_evidence(out, "loader_cores", f->loader_cores, "cores");
     leat_text(e->text, sizeof e->text, "%d worker%s kept %.1f of %d cores busy", f->threads,
               f->threads == 1 ? "" : "s", f->loader_cores, f->cores);
+}
+
+/* "of the workers' time: 38 % compute, 2 % wait for a core, 60 % wait for storage": percent that sum to 100. */
+static void work_evidence(const leat_facts *f, leat_doctor_result *out)
+{
+    double sum = 0;
+    long given = 0;
+    if (f->work[LEAT_WORK_COMPUTE] <= 0)
+        return;
+    leat_doctor_evidence *e = add_evidence(out, "workers", f->work[LEAT_WORK_COMPUTE], "share");
+    leat_text(e->text, sizeof e->text, "of the workers' time");
+    for (leat_worker_time i = 0; i < LEAT_N_WORKS; i++) {
+        sum += f->work[i];
+        const long now = lround(100 * sum), percent = now - given;
+        const size_t n = strlen(e->text);
+        if (percent > 0)
+            leat_text(e->text + n, sizeof e->text - n, "%s %ld %% %s", given ? "," : ":", percent,
+                      leat_verdict_work(i)->text);
+        given = now;
+    }
 }
 
 /* --- the rule ----------------------------------------------------------------------------------- */
@@ -191,6 +212,7 @@ void leat_doctor_fill_evidence(const leat_facts *f, const leat_doctor_loaders *l
         rate_evidence(out, "step_queued", m.queued * 1e-6,
                       "of the step, the device computes for only");
     stage_evidence(f, out);
+    work_evidence(f, out);
     rule_evidence(f, &m, out);
     placement_evidence(f, out);
     late_evidence(f, &m, out);

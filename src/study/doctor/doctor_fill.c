@@ -126,6 +126,7 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     out->cores_taken = f->taken;
     out->throttled = f->throttled;
     out->verdict = d->verdict;
+    memcpy(out->work, f->work, sizeof out->work);
     fill_capacities(f, loaders, out);
     leat_forecast_shares(f, out->shares);
     fill_next_limit(f, &d->verdict, loaders, out);
