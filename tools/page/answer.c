@@ -131,6 +131,20 @@ static void put_sets_where(FILE *out, const struct leat_answer_change *change)
     }
 }
 
+/* Line ends stay, in which escaped text has none. */
+static void put_lines(FILE *out, const char *lines)
+{
+    while (*lines) {
+        const size_t n = strcspn(lines, "\n");
+        char *const line = strndup(lines, n);
+        leat_svg_escape(out, line ? line : "");
+        free(line);
+        lines += n;
+        if (*lines)
+            fputc(*lines++, out);
+    }
+}
+
 static void put_where(FILE *out, const struct leat_answer_change *change, const char *config)
 {
     fputs("<p class=\"small\">To keep it, in ", out);
@@ -146,7 +160,7 @@ static void put_where(FILE *out, const struct leat_answer_change *change, const 
     if (!change->lines[0])
         return;
     fputs("<pre><code>", out);
-    leat_svg_escape(out, change->lines);
+    put_lines(out, change->lines);
     fputs("</code></pre>", out);
 }
 
