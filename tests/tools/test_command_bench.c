@@ -110,6 +110,9 @@ static void warm_up_is_at_most_half(void **state)
         json_t *json = parse_out();
         assert_int_equal(number(json, "warmup_batches"), cases[i].warmup);
         assert_int_equal(number(json, "batches"), cases[i].batches);
+        const json_t *const workers = json_object_get(json, "workers");
+        assert_true(number(workers, "sleep_read_s") + number(workers, "sleep_order_s") <=
+                    number(workers, "sleep_s") + 1e-6);
         json_decref(json);
     }
     expect_success(shell("timeout 60 $L bench x.yaml --warmup 1000000000 -q"));

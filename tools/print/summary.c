@@ -140,6 +140,14 @@ void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
     leat_json_real(workers, "busy_s", (double)(after->busy_ns - before->busy_ns) * 1e-9);
     leat_json_real(workers, "help_s", (double)(after->help_ns - before->help_ns) * 1e-9);
     leat_json_real(workers, "sleep_s", (double)(after->sleep_ns - before->sleep_ns) * 1e-9);
+    leat_json_real(workers, "sleep_read_s",
+                   (double)(after->sleep_read_ns - before->sleep_read_ns) * 1e-9);
+    leat_json_real(workers, "sleep_order_s",
+                   (double)(after->sleep_order_ns - before->sleep_order_ns) * 1e-9);
+    leat_json_real(workers, "core_wait_s",
+                   after->core_wait_ns < 0 || before->core_wait_ns < 0
+                       ? NAN
+                       : (double)(after->core_wait_ns - before->core_wait_ns) * 1e-9);
     leat_json_real(workers, "cpu_s", (double)(after->cpu_ns - before->cpu_ns) * 1e-9);
     leat_json_int(reads, "reads", (int64_t)(after->reads - before->reads));
     leat_json_int(reads, "records", (int64_t)(after->reads_rows - before->reads_rows));
