@@ -3,6 +3,7 @@
 that file; a line that is indented and begins with torchrun is run. Exit code 77: not run, and it says what is missing.
 Usage: run_page.py PAGE COMMAND"""
 
+import ast
 import importlib.util
 import os
 import re
@@ -15,7 +16,10 @@ with open(page, encoding="utf-8") as f:
 block = r"(?:Save this as `([^`]+)`[^\n]*\n\n)?```python\n(.*?)```"
 parts = re.findall(block + r"|^    (torchrun [^\n]*)", text, re.S | re.M)
 assert parts, "the page has no code"
-for module in sorted(set(re.findall(r"^ *(?:import|from) (\w+)", "\n".join(code for _, code, _ in parts), re.M))):
+imports = [node for _, code, _ in parts for node in ast.walk(ast.parse(code))
+           if isinstance(node, (ast.Import, ast.ImportFrom))]
+for module in sorted({name.split(".")[0] for node in imports for name in
+                      ([node.module] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names])}):
     if not importlib.util.find_spec(module):
         print(f"SKIPPED: Python has no {module}, which {os.path.basename(page)} needs")
         sys.exit(77)
