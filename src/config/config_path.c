@@ -212,8 +212,6 @@ static int take_away(const leat_config *config, leat_walk *w, const char *origin
     leat_node *const node = w->node, *const parent = node->parent;
     /* The options of `- map: …` are inside an entry that goes with them. */
     leat_node *const entry = w->owner && parent && !w->entry ? parent : node;
-    if (!entry->parent)
-        return leat_fail(w->err, w->code, "%s: the whole config cannot be taken away", file);
     leat_node **at = &entry->parent->first;
     while (*at != entry)
         at = &(*at)->next;

@@ -30,8 +30,14 @@ static void what_is_left_out(void **state)
         { ALL, "{batch: 1}", "{sample_weight: more}", "", 3 },
         { ALL, "{batch: 1}", "{input: more, target: x}", "source.csv.features.label- ", 2 },
         { ALL, "{batch: 1}", "{target: more}", "source.csv.features.label- ", 2 },
-        /* `image` is the default, not the first. */
-        { "x: a, image: [a, b], label: c", "{batch: 1}", "{}", "source.csv.features.x- ", 2 },
+        /* `image` is the default, not the first. The first stays all the same. */
+        { "x: a, image: [a, b], label: c, more: d", "{batch: 1}", "{}",
+          "source.csv.features.more- ", 3 },
+        /* A map without a name works on the first tensor, which must stay the first. */
+        { "more: d, x: a, label: c", "{map: {ops: [{scale: 2}]}}, {batch: 1}", "{input: x}", "",
+          3 },
+        { ALL, "{map: {ops: [{scale: 2}]}}, " MAP("more") ", {batch: 1}", "{}",
+          "source.csv.features.more- pipeline.map[1]- ", 2 },
         { ALL, MAP("x") ", " MAP("more") ", " MAP("x") ", " MAP("more") ", {batch: 2}", "{}",
           "source.csv.features.more- pipeline.map[3]- pipeline.map[1]- ", 2 },
         { "x: [a, b], label: c, more: d, most: [a, b, d]", "{batch: 1}", "{}",

@@ -44,15 +44,22 @@ static bool entry_of(const leat_suggest_about *about, const char *tensor, char p
 static void take_away(leat_doctor_suggestion *out, const char *path)
 {
     if (out->n_set < LEAT_DOCTOR_MAX_SET)
-        snprintf(out->set[out->n_set++], sizeof out->set[0], "%.120s-", path);
+        snprintf(out->set[out->n_set++], sizeof out->set[0], "%.126s-", path);
+}
+
+/* Whether tensor i can be left out; *path is its entry. The first tensor stays: without it, a `map` that names no
+ * tensor would work on another one. */
+static bool is_unread(const leat_suggest_about *about, int32_t i, char path[128])
+{
+    const char *const tensor = leat_plan_tensor(about->arm->plan, i)->name;
+    return i > 0 && !is_read(about, tensor) && entry_of(about, tensor, path);
 }
 
 bool leat_suggest_unread_any(const leat_suggest_about *about)
 {
-    const leat_tensor_info *tensor;
     char path[128];
-    for (int32_t i = 0; (tensor = leat_plan_tensor(about->arm->plan, i)); i++)
-        if (!is_read(about, tensor->name) && entry_of(about, tensor->name, path))
+    for (int32_t i = 0; leat_plan_tensor(about->arm->plan, i); i++)
+        if (is_unread(about, i, path))
             return true;
     return false;
 }
@@ -63,7 +70,7 @@ void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_sugges
     char path[128], names[200] = "";
     int n_unread = 0;
     for (int32_t i = 0; (tensor = leat_plan_tensor(about->arm->plan, i)); i++) {
-        if (is_read(about, tensor->name) || !entry_of(about, tensor->name, path))
+        if (!is_unread(about, i, path))
             continue;
         take_away(out, path);
         const size_t n = strlen(names);
@@ -86,6 +93,6 @@ void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_sugges
         }
     }
     snprintf(out->why, sizeof out->why,
-             "%s %s read, made and copied for each sample, and the model reads %s not", names,
-             n_unread == 1 ? "is" : "are", n_unread == 1 ? "it" : "them");
+             "the model does not read %s, which %s read, mapped and copied for each sample", names,
+             n_unread == 1 ? "is" : "are");
 }
