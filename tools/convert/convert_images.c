@@ -171,7 +171,7 @@ static int write_all(struct convert *c, leat_error *err)
         return rc < 0 ? rc : keep_part(c, err);
     if ((rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
-    return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels, err);
+    return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels != NULL, err);
 }
 
 static int write_locked(struct convert *c, leat_error *err)
