@@ -158,7 +158,7 @@ int leat_config_copy(const leat_config *config, leat_config **out, leat_error *e
 }
 
 /* Leat_config_text(): a config as a file for people. What fits a line is one line of flow
- * YAML (node_text.c); the rest is indented blocks, with keys in their order. */
+ * YAML (node.c); the rest is indented blocks, with keys in their order. */
 
 enum { COLUMNS = 100 };
 

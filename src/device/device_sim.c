@@ -34,7 +34,7 @@
 #include "leat/error.h"
 
 /* The real work of a simulated device: copies and host calls. One thread runs each
- * task at its time, in order of (time, number). device_sim.c calls it. */
+ * task at its time, in order of (time, number). */
 
 /* Place of a task in the order of execution. */
 typedef struct leat_sim_place {

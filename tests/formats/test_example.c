@@ -4,7 +4,173 @@
  * allows, by hand. */
 #include "fixtures/example_oracle.h"
 #include "fixtures/format_test.h"
-#include "fixtures/random_example.h"
+#include "formats/example.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Random tf.train.Example messages on the wire, odd ones too: unknown fields, features that stand
+ * twice or have no value, lists packed or not. */
+
+typedef struct wire {
+    uint8_t bytes[1 << 16];
+    size_t size;
+} wire;
+
+static void put_bytes(wire *w, const void *bytes, size_t size)
+{
+    assert_true(w->size + size <= sizeof w->bytes);
+    if (size)
+        memcpy(w->bytes + w->size, bytes, size);
+    w->size += size;
+}
+
+static void put_varint(wire *w, uint64_t value)
+{
+    uint8_t byte;
+    do {
+        byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        put_bytes(w, &byte, 1);
+    } while (value >>= 7);
+}
+
+static void put_tag(wire *w, unsigned number, unsigned type)
+{
+    put_varint(w, (uint64_t)number << 3 | type);
+}
+
+static void put_message(wire *w, unsigned number, const wire *inner)
+{
+    put_tag(w, number, 2);
+    put_varint(w, inner->size);
+    put_bytes(w, inner->bytes, inner->size);
+}
+
+static uint64_t random_varint(void)
+{
+    return next_random() >> random_below(64);
+}
+
+/* A field of a number that no message here has. */
+static void put_unknown(wire *w)
+{
+    static const unsigned types[] = { 0, 1, 2, 5 };
+    const unsigned type = types[random_below(4)];
+    uint8_t noise[40];
+    fill_random(noise, sizeof noise);
+    put_tag(w, (unsigned)(4 + random_below(random_below(2) ? 20 : 1u << 28)), type);
+    if (type == 0) {
+        put_varint(w, random_varint());
+    } else if (type == 2) {
+        const size_t size = random_below(sizeof noise);
+        put_varint(w, size);
+        put_bytes(w, noise, size);
+    } else {
+        put_bytes(w, noise, type == 1 ? 8 : 4);
+    }
+}
+
+static void maybe_unknown(wire *w)
+{
+    if (random_below(6) == 0)
+        put_unknown(w);
+}
+
+static void put_random_number(wire *w, unsigned kind)
+{
+    const uint32_t bits = (uint32_t)next_random();
+    if (kind == LEAT_FEATURE_INT64)
+        put_varint(w, random_varint());
+    else
+        put_bytes(w, &bits, 4);
+}
+
+static void put_random_values(wire *list, unsigned kind)
+{
+    uint8_t noise[64];
+    const size_t n = random_below(5);
+    maybe_unknown(list);
+    if (kind == LEAT_FEATURE_BYTES) {
+        const size_t size = random_below(sizeof noise);
+        fill_random(noise, size);
+        put_tag(list, 1, 2);
+        put_varint(list, size);
+        put_bytes(list, noise, size);
+    } else if (random_below(3)) { /* packed */
+        wire *packed = malloc(sizeof *packed);
+        packed->size = 0;
+        for (size_t i = 0; i < n; i++)
+            put_random_number(packed, kind);
+        put_message(list, 1, packed);
+        free(packed);
+    } else {
+        put_tag(list, 1, kind == LEAT_FEATURE_INT64 ? 0 : 5);
+        put_random_number(list, kind);
+    }
+    maybe_unknown(list);
+}
+
+static void put_random_feature(wire *feature)
+{
+    wire *list = malloc(sizeof *list);
+    unsigned last = 0;
+    const size_t n_lists = random_below(8) ? 1 : random_below(4);
+    for (size_t i = 0; i < n_lists; i++) {
+        unsigned kind = 1 + (unsigned)random_below(3);
+        kind = kind == last ? kind % 3 + 1 : kind; /* the same again would be in pieces */
+        last = kind;
+        list->size = 0;
+        for (size_t n = random_below(4); n--;)
+            put_random_values(list, kind);
+        maybe_unknown(feature);
+        put_message(feature, kind, list);
+    }
+    maybe_unknown(feature);
+    free(list);
+}
+
+static void put_random_entry(wire *features)
+{
+    static const char *const names[] = {
+        "", "a", "b", "image/encoded", "image/class/label", "\xc3\xa9\xe2\x82\xac", "image"
+    };
+    wire *one = malloc(sizeof *one), *feature = malloc(sizeof *feature);
+    const char *name = names[random_below(sizeof names / sizeof *names)];
+    const uint64_t value_first = random_below(2);
+    one->size = feature->size = 0;
+    put_random_feature(feature);
+    if (value_first)
+        put_message(one, 2, feature);
+    maybe_unknown(one);
+    if (*name || random_below(2)) {
+        put_tag(one, 1, 2);
+        put_varint(one, strlen(name));
+        put_bytes(one, name, strlen(name));
+    }
+    maybe_unknown(one);
+    if (!value_first && random_below(10))
+        put_message(one, 2, feature);
+    put_message(features, 1, one);
+    free(feature);
+    free(one);
+}
+
+static void make_random_example(wire *example)
+{
+    wire *features = malloc(sizeof *features);
+    example->size = 0;
+    for (size_t n = random_below(4) ? 1 : random_below(3); n--;) {
+        features->size = 0;
+        for (size_t k = random_below(9); k--;) {
+            maybe_unknown(features);
+            put_random_entry(features);
+        }
+        maybe_unknown(example);
+        put_message(example, 1, features);
+    }
+    maybe_unknown(example);
+    free(features);
+}
 
 static void random_messages(void **state)
 {
