@@ -79,16 +79,6 @@ leat_figure leat_figure_ms(double ms)
     return format("%.*f", digits, ms);
 }
 
-leat_figure leat_figure_share(double share)
-{
-    return format("%.*f %%", share < 0.0995, 100 * (share > 0 ? share : 0));
-}
-
-leat_figure leat_figure_speedup(double factor)
-{
-    return format("%.*f", factor < 1 ? 3 : factor < 10 ? 2 : 1, factor);
-}
-
 /* --- on the page -------------------------------------------------------------------------------*/
 
 static int digits_of(double size)

@@ -1,15 +1,144 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat predict: what a trained model says of image files, or of the records of a source. */
+#include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "eval/picture_folder.h"
 #include "eval/trained.h"
 #include "files.h"
+#include "formats/image_format.h"
+#include "leat/error.h"
 #include "print/json.h"
 #include "print/terminal.h"
 #include "signals.h"
+
+/* Image files from anywhere as a folder that the source `images` reads, in the given order. */
+
+typedef struct picture_folder {
+    char path[64]; /* of a temporary folder with links to the files; "": none */
+    const char *const *files;
+    int n;
+    int64_t n_classes; /* empty folders beside the first, so that the source has so many classes */
+} picture_folder;
+
+/* "PATH/000000000/000000012": all images are of the first class. */
+static void link_of(const picture_folder *folder, int i, char text[128])
+{
+    snprintf(text, 128, "%s/000000000/%09d", folder->path, i);
+}
+
+static void class_of(const picture_folder *folder, int64_t i, char text[128])
+{
+    snprintf(text, 128, "%s/%09lld", folder->path, (long long)i);
+}
+
+/* Says what is wrong with the file, by its own name. */
+static int check_image(const char *file, leat_error *err)
+{
+    uint8_t head[LEAT_IMAGE_FORMAT_BYTES];
+    struct stat status;
+    if (stat(file, &status) < 0)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", file,
+                         errno == ENOENT && lstat(file, &status) == 0 ? "a broken link"
+                                                                      : strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is a folder: name the images in it, such as %s/*",
+                         file, file);
+    if (!S_ISREG(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a file", file);
+    FILE *const stream = fopen(file, "rbe");
+    if (!stream)
+        return leat_fail(err, LEAT_E_IO, "%s: %s", file, strerror(errno));
+    const size_t n = fread(head, 1, sizeof head, stream);
+    fclose(stream);
+    if (n == 0)
+        return leat_fail(err, LEAT_E_DATA, "%s: the file is empty", file);
+    return leat_image_format_of(head, n) != LEAT_IMAGE_NONE
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA,
+                           "%s: this is no image (JPEG, PNG, WebP, BMP, PGM or PPM)", file);
+}
+
+static int add(const picture_folder *folder, int i, leat_error *err)
+{
+    char name[128];
+    const char *file = folder->files[i];
+    int rc = check_image(file, err);
+    if (rc < 0)
+        return rc;
+    char *whole = realpath(file, NULL);
+    link_of(folder, i, name);
+    rc = whole && symlink(whole, name) == 0
+             ? LEAT_OK
+             : leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+    free(whole);
+    return rc;
+}
+
+/* Makes it. Returns LEAT_OK, or LEAT_E_IO or LEAT_E_DATA with the name of a file that cannot be read or is no
+ * image. Close in both cases. */
+static int picture_folder_open(picture_folder *folder, const char *const *files, int n,
+                               int64_t n_classes, leat_error *err)
+{
+    const char *const where = getenv("TMPDIR");
+    char name[128];
+    int rc = LEAT_OK;
+    *folder = (picture_folder){ .files = files, .n = n };
+    snprintf(folder->path, sizeof folder->path, "%.40s/leat-predict-XXXXXX",
+             where && strlen(where) <= 40 && !strchr(where, '\'') ? where : "/tmp");
+    if (!mkdtemp(folder->path)) {
+        rc = leat_fail(err, LEAT_E_IO, "%s: %s", folder->path, strerror(errno));
+        *folder->path = 0;
+        return rc;
+    }
+    for (; rc == LEAT_OK && (folder->n_classes == 0 || folder->n_classes < n_classes);
+         folder->n_classes++) {
+        class_of(folder, folder->n_classes, name);
+        if (mkdir(name, 0700) < 0)
+            rc = leat_fail(err, LEAT_E_IO, "%s: %s", name, strerror(errno));
+    }
+    for (int i = 0; i < n && rc == LEAT_OK; i++)
+        rc = add(folder, i, err);
+    return rc;
+}
+
+static void picture_folder_close(picture_folder *folder)
+{
+    char name[128];
+    if (!*folder->path)
+        return;
+    for (int i = 0; i < folder->n; i++) {
+        link_of(folder, i, name);
+        unlink(name);
+    }
+    for (int64_t i = 0; i < folder->n_classes; i++) {
+        class_of(folder, i, name);
+        rmdir(name);
+    }
+    rmdir(folder->path);
+    *folder = (picture_folder){ 0 };
+}
+
+/* Puts the name of the file in the place of the link's in a message. */
+static void picture_folder_name(const picture_folder *folder, leat_error *err)
+{
+    char name[128], message[sizeof err->message];
+    for (int i = 0; *folder->path && i < folder->n; i++) {
+        link_of(folder, i, name);
+        const char *const at = strstr(err->message, name);
+        if (!at)
+            continue;
+        snprintf(message, sizeof message, "%.*s%s%s", (int)(at - err->message), err->message,
+                 folder->files[i], at + strlen(name));
+        memcpy(err->message, message, sizeof message);
+        return;
+    }
+}
 
 struct predict_options {
     const char *weights, *section, *labels, *device, *json;
@@ -34,7 +163,7 @@ struct predict {
     const struct predict_options *o;
     const leat_call *call;
     leat_trained t;
-    leat_picture_folder folder; /* n 0: the records of the section */
+    picture_folder folder; /* n 0: the records of the section */
     leat_loader *loader;
     float *outputs;
     int64_t n_outputs;
@@ -70,8 +199,8 @@ static int64_t count_classes(const struct predict *p, const char *section)
 static int read_images(struct predict *p, const char *section, leat_error *err)
 {
     const int64_t n = p->o->labels || !section ? p->t.n_classes : count_classes(p, section);
-    int rc = leat_picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1,
-                                      n, err);
+    int rc =
+        picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1, n, err);
     char *const path = leat_files_yaml(p->folder.path, LEAT_YAML_VALUE);
     char *const source = path ? leat_files_text("source={images: %s}", path) : NULL;
     if (rc == LEAT_OK)
@@ -242,10 +371,10 @@ static int run(const leat_call *call)
         p.list = NULL;
         rc = leat_json_write(json, p.o->json, &err);
     }
-    leat_picture_folder_name(&p.folder, &err);
+    picture_folder_name(&p.folder, &err);
     leat_loader_close(&p.loader);
     leat_trained_close(&p.t);
-    leat_picture_folder_close(&p.folder);
+    picture_folder_close(&p.folder);
     free(p.outputs);
     json_decref(p.list);
     fflush(stdout);

@@ -20,7 +20,7 @@ int leat_option_set_item(const leat_option *row, void *options, int32_t i, const
 /* Makes a list option empty. */
 void leat_option_clear(const leat_option *row, void *options);
 
-/* --- option_words.c: messages. `name` is the option, with [i] in a list. -------------------------- */
+/* --- messages. `name` is the option, with [i] in a list. -------------------------- */
 
 /* Fails with "NAME must be RANGE, got GOT". */
 int leat_option_fail_range(const leat_option *row, const char *name, const char *got,

@@ -21,11 +21,216 @@
  * need the core. `copy_data: false` simulates only the time. */
 #include "device_sim.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
+#include "base/check.h"
 #include "base/clock.h"
-#include "device_sim_tasks.h"
+#include "leat/error.h"
+
+/* The real work of a simulated device: copies and host calls. One thread runs each
+ * task at its time, in order of (time, number). */
+
+/* Place of a task in the order of execution. */
+typedef struct leat_sim_place {
+    int64_t at_ns;
+    uint64_t number;
+} leat_sim_place;
+
+#define LEAT_SIM_FIRST ((leat_sim_place){ INT64_MIN, 0 }) /* before every task */
+
+static inline bool leat_sim_before(leat_sim_place a, leat_sim_place b)
+{
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.number < b.number;
+}
+
+typedef struct leat_sim_task {
+    leat_sim_place at;  /* filled by push */
+    void (*fn)(void *); /* NULL: a copy */
+    void *arg;
+    void *to;
+    const void *from;
+    size_t bytes;
+} leat_sim_task;
+
+typedef struct leat_sim_tasks {
+    pthread_mutex_t lock; /* guards all below, and fields of the owner */
+    pthread_cond_t wake;  /* signals the thread: a new first task, or stop */
+    pthread_cond_t ran;   /* signals waiting threads: a task has run */
+    pthread_t thread;
+    leat_sim_task *heap; /* binary heap, first at [0] */
+    size_t n_tasks, room;
+    leat_sim_place running; /* place of the running task, or a place after all tasks if none runs */
+    uint64_t n_numbers;
+    int n_waiting; /* threads that wait for `ran` */
+    bool stop;
+} leat_sim_tasks;
+
+#define LAST ((leat_sim_place){ INT64_MAX, UINT64_MAX })
+
+/* Makes room for one more task. LEAT_OK or LEAT_E_NOMEM. */
+static int device_sim_tasks_reserve_locked(leat_sim_tasks *tasks)
+{
+    if (tasks->n_tasks < tasks->room)
+        return LEAT_OK;
+    leat_sim_task *heap = realloc(tasks->heap, 2 * tasks->room * sizeof *heap);
+    if (!heap)
+        return LEAT_E_NOMEM;
+    tasks->heap = heap;
+    tasks->room *= 2;
+    return LEAT_OK;
+}
+
+/* Adds a task, after a reserve. at_ns: not before leat_clock_ns(), read under the same lock. */
+static leat_sim_place device_sim_tasks_push_locked(leat_sim_tasks *tasks, int64_t at_ns,
+                                                   const leat_sim_task *task)
+{
+    leat_sim_task *heap = tasks->heap;
+    const leat_sim_place at = { at_ns, ++tasks->n_numbers };
+    leat_check(tasks->n_tasks < tasks->room);
+    size_t i = tasks->n_tasks++;
+    for (; i && leat_sim_before(at, heap[(i - 1) / 2].at); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = *task;
+    heap[i].at = at;
+    if (i == 0)
+        pthread_cond_signal(&tasks->wake);
+    return at;
+}
+
+static leat_sim_task pop_locked(leat_sim_tasks *tasks)
+{
+    leat_sim_task *heap = tasks->heap;
+    const leat_sim_task first = heap[0], last = heap[--tasks->n_tasks];
+    size_t i = 0;
+    for (size_t child; (child = 2 * i + 1) < tasks->n_tasks; i = child) {
+        if (child + 1 < tasks->n_tasks && leat_sim_before(heap[child + 1].at, heap[child].at))
+            child++;
+        if (!leat_sim_before(heap[child].at, last.at))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = last;
+    return first;
+}
+
+/* A new task never gets a place before one that has run: its time is not before now, and the thread
+ * starts no task before its time. */
+static bool device_sim_tasks_ran_locked(const leat_sim_tasks *tasks, leat_sim_place at)
+{
+    const bool queued = tasks->n_tasks && !leat_sim_before(at, tasks->heap[0].at);
+    return !queued && leat_sim_before(at, tasks->running);
+}
+
+static struct timespec timespec_of(int64_t ns)
+{
+    return (struct timespec){ ns / 1000000000, ns % 1000000000 };
+}
+
+static void run_task(const leat_sim_task *task)
+{
+    if (task->fn)
+        task->fn(task->arg);
+    else
+        memcpy(task->to, task->from, task->bytes);
+}
+
+static void run_first_locked(leat_sim_tasks *tasks)
+{
+    const leat_sim_task task = pop_locked(tasks);
+    tasks->running = task.at;
+    pthread_mutex_unlock(&tasks->lock);
+    run_task(&task);
+    pthread_mutex_lock(&tasks->lock);
+    tasks->running = LAST;
+    if (tasks->n_waiting)
+        pthread_cond_broadcast(&tasks->ran);
+}
+
+static void *device_thread(void *arg)
+{
+    leat_sim_tasks *tasks = arg;
+    prctl(PR_SET_TIMERSLACK, 1UL); /* by default, timers are up to 50 µs late */
+    pthread_mutex_lock(&tasks->lock);
+    while (!tasks->stop || tasks->n_tasks) {
+        if (!tasks->n_tasks) {
+            pthread_cond_wait(&tasks->wake, &tasks->lock);
+        } else if (leat_clock_ns() < tasks->heap[0].at.at_ns) {
+            const struct timespec at = timespec_of(tasks->heap[0].at.at_ns);
+            pthread_cond_timedwait(&tasks->wake, &tasks->lock, &at);
+        } else {
+            run_first_locked(tasks);
+        }
+    }
+    pthread_mutex_unlock(&tasks->lock);
+    return NULL;
+}
+
+/* Waits for a time, and for all tasks up to and including a place. */
+static void device_sim_tasks_wait(leat_sim_tasks *tasks, int64_t until_ns, leat_sim_place at)
+{
+    const struct timespec until = timespec_of(until_ns);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+    pthread_mutex_lock(&tasks->lock);
+    tasks->n_waiting++;
+    while (!device_sim_tasks_ran_locked(tasks, at))
+        pthread_cond_wait(&tasks->ran, &tasks->lock);
+    tasks->n_waiting--;
+    pthread_mutex_unlock(&tasks->lock);
+}
+
+static void init_conds(leat_sim_tasks *tasks)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&tasks->wake, &attr);
+    pthread_cond_init(&tasks->ran, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static void release(leat_sim_tasks *tasks)
+{
+    pthread_cond_destroy(&tasks->ran);
+    pthread_cond_destroy(&tasks->wake);
+    pthread_mutex_destroy(&tasks->lock);
+    free(tasks->heap);
+}
+
+/* Starts the thread. Returns LEAT_OK, LEAT_E_NOMEM or LEAT_E_DEVICE; after an error, do not call
+ * device_sim_tasks_fini. */
+static int device_sim_tasks_init(leat_sim_tasks *tasks, leat_error *err)
+{
+    *tasks = (leat_sim_tasks){ .room = 64, .running = LAST };
+    tasks->heap = malloc(tasks->room * sizeof *tasks->heap);
+    if (!tasks->heap)
+        return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", tasks->room * sizeof *tasks->heap);
+    pthread_mutex_init(&tasks->lock, NULL);
+    init_conds(tasks);
+    const int rc = pthread_create(&tasks->thread, NULL, device_thread, tasks);
+    if (rc) {
+        release(tasks);
+        return leat_fail(err, LEAT_E_DEVICE, "cannot start its thread: %s", strerror(rc));
+    }
+    return LEAT_OK;
+}
+
+/* Runs the remaining tasks, each at its time, and stops the thread. */
+static void device_sim_tasks_fini(leat_sim_tasks *tasks)
+{
+    pthread_mutex_lock(&tasks->lock);
+    tasks->stop = true;
+    pthread_cond_signal(&tasks->wake);
+    pthread_mutex_unlock(&tasks->lock);
+    pthread_join(tasks->thread, NULL);
+    release(tasks);
+}
 
 struct sim_device {
     leat_device base;
@@ -77,7 +282,7 @@ static int sim_open(const char *spec, leat_device **out, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *device);
     leat_device_info *info = &device->base.info;
     int rc = leat_device_sim_parse(spec, &device->options, info->text, sizeof info->text, err);
-    if (rc < 0 || (rc = leat_device_sim_tasks_init(&device->tasks, err)) < 0) {
+    if (rc < 0 || (rc = device_sim_tasks_init(&device->tasks, err)) < 0) {
         free(device);
         return rc;
     }
@@ -92,7 +297,7 @@ static int sim_open(const char *spec, leat_device **out, leat_error *err)
 static void sim_close(leat_device *base)
 {
     struct sim_device *device = (struct sim_device *)base;
-    leat_device_sim_tasks_fini(&device->tasks);
+    device_sim_tasks_fini(&device->tasks);
     free(device);
 }
 
@@ -134,7 +339,7 @@ static int sim_stream_sync(leat_stream *base, leat_error *err)
     const int64_t at_ns = stream->tail_ns;
     const leat_sim_place behind = stream->behind;
     pthread_mutex_unlock(&device->tasks.lock);
-    leat_device_sim_tasks_wait(&device->tasks, at_ns, behind);
+    device_sim_tasks_wait(&device->tasks, at_ns, behind);
     return LEAT_OK;
 }
 
@@ -199,7 +404,7 @@ static int sim_event_query(leat_event *base)
     const struct sim_event *event = (struct sim_event *)base;
     pthread_mutex_lock(&device->tasks.lock);
     const bool done = leat_clock_ns() >= event->at_ns &&
-                      leat_device_sim_tasks_ran_locked(&device->tasks, event->behind);
+                      device_sim_tasks_ran_locked(&device->tasks, event->behind);
     pthread_mutex_unlock(&device->tasks.lock);
     return done ? LEAT_OK : LEAT_E_AGAIN;
 }
@@ -212,7 +417,7 @@ static int sim_event_sync(leat_event *base)
     const int64_t at_ns = event->at_ns;
     const leat_sim_place behind = event->behind;
     pthread_mutex_unlock(&device->tasks.lock);
-    leat_device_sim_tasks_wait(&device->tasks, at_ns, behind);
+    device_sim_tasks_wait(&device->tasks, at_ns, behind);
     return LEAT_OK;
 }
 
@@ -296,15 +501,14 @@ static int copy(leat_stream *base, leat_sim_task item, double bytes_per_s, int d
     struct sim_device *device = device_of(base);
     struct sim_stream *stream = (struct sim_stream *)base;
     pthread_mutex_lock(&device->tasks.lock);
-    const int rc = leat_device_sim_tasks_reserve_locked(&device->tasks);
+    const int rc = device_sim_tasks_reserve_locked(&device->tasks);
     if (rc == LEAT_OK) {
         const int64_t start_ns =
             later(leat_clock_ns(), later(stream->tail_ns, device->copy_ns[direction]));
         stream->tail_ns = device->copy_ns[direction] =
             start_ns + device->options.copy_latency_ns + time_of((double)item.bytes, bytes_per_s);
         if (device->options.copy_data)
-            stream->behind =
-                leat_device_sim_tasks_push_locked(&device->tasks, stream->tail_ns, &item);
+            stream->behind = device_sim_tasks_push_locked(&device->tasks, stream->tail_ns, &item);
     }
     pthread_mutex_unlock(&device->tasks.lock);
     return rc;
@@ -339,11 +543,11 @@ static int sim_host_call(leat_stream *base, void (*fn)(void *), void *arg)
     struct sim_device *device = device_of(base);
     struct sim_stream *stream = (struct sim_stream *)base;
     pthread_mutex_lock(&device->tasks.lock);
-    const int rc = leat_device_sim_tasks_reserve_locked(&device->tasks);
+    const int rc = device_sim_tasks_reserve_locked(&device->tasks);
     if (rc == LEAT_OK) {
         stream->tail_ns = later(leat_clock_ns(), stream->tail_ns);
-        stream->behind = leat_device_sim_tasks_push_locked(
-            &device->tasks, stream->tail_ns, &(leat_sim_task){ .fn = fn, .arg = arg });
+        stream->behind = device_sim_tasks_push_locked(&device->tasks, stream->tail_ns,
+                                                      &(leat_sim_task){ .fn = fn, .arg = arg });
     }
     pthread_mutex_unlock(&device->tasks.lock);
     return rc;

@@ -4,7 +4,173 @@
  * allows, by hand. */
 #include "fixtures/example_oracle.h"
 #include "fixtures/format_test.h"
-#include "fixtures/random_example.h"
+#include "formats/example.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Random tf.train.Example messages on the wire, odd ones too: unknown fields, features that stand
+ * twice or have no value, lists packed or not. */
+
+typedef struct wire {
+    uint8_t bytes[1 << 16];
+    size_t size;
+} wire;
+
+static void put_bytes(wire *w, const void *bytes, size_t size)
+{
+    assert_true(w->size + size <= sizeof w->bytes);
+    if (size)
+        memcpy(w->bytes + w->size, bytes, size);
+    w->size += size;
+}
+
+static void put_varint(wire *w, uint64_t value)
+{
+    uint8_t byte;
+    do {
+        byte = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+        put_bytes(w, &byte, 1);
+    } while (value >>= 7);
+}
+
+static void put_tag(wire *w, unsigned number, unsigned type)
+{
+    put_varint(w, (uint64_t)number << 3 | type);
+}
+
+static void put_message(wire *w, unsigned number, const wire *inner)
+{
+    put_tag(w, number, 2);
+    put_varint(w, inner->size);
+    put_bytes(w, inner->bytes, inner->size);
+}
+
+static uint64_t random_varint(void)
+{
+    return next_random() >> random_below(64);
+}
+
+/* A field of a number that no message here has. */
+static void put_unknown(wire *w)
+{
+    static const unsigned types[] = { 0, 1, 2, 5 };
+    const unsigned type = types[random_below(4)];
+    uint8_t noise[40];
+    fill_random(noise, sizeof noise);
+    put_tag(w, (unsigned)(4 + random_below(random_below(2) ? 20 : 1u << 28)), type);
+    if (type == 0) {
+        put_varint(w, random_varint());
+    } else if (type == 2) {
+        const size_t size = random_below(sizeof noise);
+        put_varint(w, size);
+        put_bytes(w, noise, size);
+    } else {
+        put_bytes(w, noise, type == 1 ? 8 : 4);
+    }
+}
+
+static void maybe_unknown(wire *w)
+{
+    if (random_below(6) == 0)
+        put_unknown(w);
+}
+
+static void put_random_number(wire *w, unsigned kind)
+{
+    const uint32_t bits = (uint32_t)next_random();
+    if (kind == LEAT_FEATURE_INT64)
+        put_varint(w, random_varint());
+    else
+        put_bytes(w, &bits, 4);
+}
+
+static void put_random_values(wire *list, unsigned kind)
+{
+    uint8_t noise[64];
+    const size_t n = random_below(5);
+    maybe_unknown(list);
+    if (kind == LEAT_FEATURE_BYTES) {
+        const size_t size = random_below(sizeof noise);
+        fill_random(noise, size);
+        put_tag(list, 1, 2);
+        put_varint(list, size);
+        put_bytes(list, noise, size);
+    } else if (random_below(3)) { /* packed */
+        wire *packed = malloc(sizeof *packed);
+        packed->size = 0;
+        for (size_t i = 0; i < n; i++)
+            put_random_number(packed, kind);
+        put_message(list, 1, packed);
+        free(packed);
+    } else {
+        put_tag(list, 1, kind == LEAT_FEATURE_INT64 ? 0 : 5);
+        put_random_number(list, kind);
+    }
+    maybe_unknown(list);
+}
+
+static void put_random_feature(wire *feature)
+{
+    wire *list = malloc(sizeof *list);
+    unsigned last = 0;
+    const size_t n_lists = random_below(8) ? 1 : random_below(4);
+    for (size_t i = 0; i < n_lists; i++) {
+        unsigned kind = 1 + (unsigned)random_below(3);
+        kind = kind == last ? kind % 3 + 1 : kind; /* the same again would be in pieces */
+        last = kind;
+        list->size = 0;
+        for (size_t n = random_below(4); n--;)
+            put_random_values(list, kind);
+        maybe_unknown(feature);
+        put_message(feature, kind, list);
+    }
+    maybe_unknown(feature);
+    free(list);
+}
+
+static void put_random_entry(wire *features)
+{
+    static const char *const names[] = {
+        "", "a", "b", "image/encoded", "image/class/label", "\xc3\xa9\xe2\x82\xac", "image"
+    };
+    wire *one = malloc(sizeof *one), *feature = malloc(sizeof *feature);
+    const char *name = names[random_below(sizeof names / sizeof *names)];
+    const uint64_t value_first = random_below(2);
+    one->size = feature->size = 0;
+    put_random_feature(feature);
+    if (value_first)
+        put_message(one, 2, feature);
+    maybe_unknown(one);
+    if (*name || random_below(2)) {
+        put_tag(one, 1, 2);
+        put_varint(one, strlen(name));
+        put_bytes(one, name, strlen(name));
+    }
+    maybe_unknown(one);
+    if (!value_first && random_below(10))
+        put_message(one, 2, feature);
+    put_message(features, 1, one);
+    free(feature);
+    free(one);
+}
+
+static void make_random_example(wire *example)
+{
+    wire *features = malloc(sizeof *features);
+    example->size = 0;
+    for (size_t n = random_below(4) ? 1 : random_below(3); n--;) {
+        features->size = 0;
+        for (size_t k = random_below(9); k--;) {
+            maybe_unknown(features);
+            put_random_entry(features);
+        }
+        maybe_unknown(example);
+        put_message(example, 1, features);
+    }
+    maybe_unknown(example);
+    free(features);
+}
 
 static void random_messages(void **state)
 {
@@ -191,12 +357,71 @@ static void wrong_kind_says_which(void **state)
     assert_string_equal(leat_feature_kind_name(99), "none");
 }
 
+/* Messages that are built alike are found by layout, and only those. */
+
+/* Messages that are built alike are found by layout; most single bytes that change are in values. */
+static void layouts_find_what_the_scan_finds(void **state)
+{
+    wire *example = malloc(sizeof *example);
+    size_t n_same = 0;
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        make_random_example(example);
+        n_same += oracle_layout(example->bytes, example->size);
+    }
+    assert_true(n_same > 1000);
+    free(example);
+}
+
+/* Values may differ, also in what nobody asked for; sizes and names may not. */
+static void a_layout_is_for_messages_of_one_kind(void **state)
+{
+    const leat_feature_key keys[] = { { "x", 1 }, { "id", 2 } };
+    const float x[] = { 1, 2, 3 }, y[] = { -1, 7, 5e9f };
+    const struct {
+        const float *x;
+        int64_t id, other;
+        const char *name;
+        bool same;
+    } cases[] = { { x, 5, 9, "x", true },    { y, 127, 100, "x", true }, { y, 0, 0, "x", true },
+                  { x, 128, 9, "x", false }, { x, 5, 128, "x", false },  { x, 5, 9, "z", false } };
+    leat_example_builder *builder = leat_example_builder_open();
+    leat_example_layout layout = { 0 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint8_t *bytes;
+        size_t size;
+        leat_feature found[2];
+        float values[3];
+        int64_t id;
+        leat_example_builder_clear(builder);
+        leat_example_add_floats(builder, cases[i].name, cases[i].x, 3, NULL);
+        leat_example_add_int64s(builder, "other", &cases[i].other, 1, NULL);
+        leat_example_add_int64s(builder, "id", &cases[i].id, 1, NULL);
+        assert_int_equal(leat_example_builder_pack(builder, &bytes, &size, NULL), 0);
+        if (i == 0)
+            leat_example_layout_make(bytes, size, keys, 2, &layout);
+        assert_int_equal(leat_example_layout_match(&layout, bytes, size, found), cases[i].same);
+        if (!cases[i].same)
+            continue;
+        assert_int_equal(leat_feature_floats(&found[0], values, 3, NULL), 0);
+        assert_memory_equal(values, cases[i].x, sizeof values);
+        assert_int_equal(leat_feature_int64s(&found[1], &id, 1, NULL), 0);
+        assert_int_equal(id, cases[i].id);
+    }
+    leat_example_builder_close(&builder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_messages),       cmocka_unit_test(random_messages_cut_and_flipped),
-        cmocka_unit_test(odd_messages),          cmocka_unit_test(values_in_order),
+        cmocka_unit_test(random_messages),
+        cmocka_unit_test(random_messages_cut_and_flipped),
+        cmocka_unit_test(odd_messages),
+        cmocka_unit_test(values_in_order),
         cmocka_unit_test(wrong_kind_says_which),
+        cmocka_unit_test(layouts_find_what_the_scan_finds),
+        cmocka_unit_test(a_layout_is_for_messages_of_one_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

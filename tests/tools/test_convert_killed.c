@@ -3,7 +3,7 @@
  * test_convert_killed.c: a conversion over an existing set that is killed at any change of a name, or where any call
  * fails, leaves the old set, the new set, or a set that is refused and can be finished. It never leaves a mixture that
  * is read without an error, and never deletes files that were complete. */
-#include "fixtures/command_fixture.h"
+#include "fixtures/disturb.h"
 
 #include <errno.h>
 
@@ -44,18 +44,6 @@ static int shards_like(const char *set)
 /* Ways to make the new set: with labels and with shards in parallel, or one shard after the other. */
 static const char *const ways[] = { "$L convert images test-images -o x --shards 3 --threads 2 -q",
                                     "$L convert tfrecord 'new-*.tfrecord' -o x -q" };
-
-/* Disturbs the n-th of these calls of a command. `error`: errno, or 0 to kill the process. */
-static int disturb(const char *command, const char *calls, int call, int error)
-{
-    char with[64] = "";
-    if (error)
-        snprintf(with, sizeof with, "LEAT_FAULT_ERRNO=%d", error);
-    /* A sanitizer that is linked in minds a library before it. */
-    return shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=%s "
-                 "LEAT_FAULT_CALLS=' %s ' LEAT_FAULT_AT=%d %s %s",
-                 FAULT_AT, calls, call, with, command);
-}
 
 static void put_old_set(bool over_old)
 {

@@ -2,7 +2,7 @@
  *
  * test_convert_part.c: a conversion in parts gives the files of one in a single process, in any order of the parts and
  * after a kill at any change of a name; the old set is whole until then. */
-#include "fixtures/command_fixture.h"
+#include "fixtures/disturb.h"
 
 #include <errno.h>
 
@@ -11,17 +11,6 @@ enum { N_SHARDS = 9, MOST_CALLS = 200 };
 #define OPTIONS "--shards 9 --shuffle 5 --threads 2 -q"
 
 static const char calls[] = "rename unlink mkdir rmdir linkat";
-
-/* Disturbs the n-th of these calls of a command. `error`: errno, or 0 to kill the process. */
-static int disturb(const char *command, int call, int error)
-{
-    char with[64] = "";
-    if (error)
-        snprintf(with, sizeof with, "LEAT_FAULT_ERRNO=%d", error);
-    return shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=%s "
-                 "LEAT_FAULT_CALLS=' %s ' LEAT_FAULT_AT=%d %s %s",
-                 FAULT_AT, calls, call, with, command);
-}
 
 /* Shards under the final names that are those of a set. */
 static int shards_like(const char *set)
@@ -172,7 +161,7 @@ static void a_part_is_killed(void **state)
             shell("for i in 2 3; do $L convert images images -o x " OPTIONS " --part $i/3; done"));
         if (call % 2) /* over a complete one of an earlier run */
             expect_success(shell("%s", part));
-        code = disturb(part, call, 0);
+        code = disturb(part, calls, call, 0);
         assert_true(code == 0 || code == 128 + 9);
         assert_int_equal(shards_like("old"), N_SHARDS);
         if (shell("$L convert finish -o x") != 0) {
@@ -195,7 +184,7 @@ static int finish_is_disturbed(int error)
         assert_true(call < MOST_CALLS);
         put_old_set();
         expect_success(shell("cp -rp saved/.x.part* ."));
-        code = disturb("$L convert finish -o x", call, error);
+        code = disturb("$L convert finish -o x", calls, call, error);
         hit = error ? strstr(err, "fault: ") != NULL : code != 0;
         const int n_old = shards_like("old"), n_new = shards_like("new");
         assert_true(n_old == 0 || n_new == 0);

@@ -3,9 +3,10 @@
  * test_outputs.c: what holds for every option of every command that names an output: missing folders are made, a link
  * of another user is refused, an own link stays one, and after any failed call the old file is whole and the error
  * names the file and the reason. A new option is one row. */
-#include "fixtures/command_pipeline.h"
-
 #include <errno.h>
+
+#include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 
 enum {
     SLOW = 1,     /* measures for long: it is stopped when it has begun */
@@ -180,15 +181,6 @@ static void own_links_stay_links(void **state)
 }
 
 /* --- failing calls -------------------------------------------------------------------------------- */
-
-/* Fails the n-th of these calls of a command. */
-static int disturb(const char *command, const char *calls, int call, int error)
-{
-    /* A sanitizer that is linked in minds a library before it. */
-    return shell("ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=%s "
-                 "LEAT_FAULT_CALLS=' %s ' LEAT_FAULT_AT=%d LEAT_FAULT_ERRNO=%d %s",
-                 FAULT_AT, calls, call, error, command);
-}
 
 static void put_old_file(size_t i)
 {

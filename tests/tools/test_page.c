@@ -4,6 +4,8 @@
  * page or an error. */
 #include "fixtures/page_fixture.h"
 
+#include <math.h>
+
 static const char *const samples[] = { "doctor.json", "compare.json",   "tune.json",
                                        "whatif.json", "crossover.json", "train.json",
                                        "bench.json",  "trace.json",     "experiment.json",
@@ -226,6 +228,213 @@ static void long_lists_have_limits(void **state)
     free(text);
 }
 
+/* The marks of charts on the page of `leat report` stand where the figures say. */
+
+typedef struct box {
+    double x, y, width, height;
+} box;
+
+/* The boxes of a class of the n-th picture. */
+static int boxes_of(int picture, const char *kind, box *boxes, int n_most)
+{
+    const char *at = page.pictures[picture].text;
+    char end[64];
+    int n = 0;
+    snprintf(end, sizeof end, " class=\"%s\"/>", kind);
+    for (; (at = strstr(at, "<rect x=\"")) && n < n_most; at++) {
+        int used = 0;
+        sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"%n", &boxes[n].x,
+               &boxes[n].y, &boxes[n].width, &boxes[n].height, &used);
+        n += used > 0 && !strncmp(at + used, end, strlen(end));
+    }
+    return n;
+}
+
+static void bars_of_a_waterfall_follow_each_other(void **state)
+{
+    static const char *const kinds[] = { "mark busy", "mark input_wait", "mark exposed_copy",
+                                         "mark other_host" };
+    static const double ms[] = { 2, 1, 0.5, 0.5 };
+    box bars[4];
+    (void)state;
+    char *const text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": \"input-bound\"}, "
+        "\"waterfall\": ["
+        "{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": \"input_wait\", "
+        "\"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": 0.125, \"ms\": "
+        "0.5}, "
+        "{\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(boxes_of(0, kinds[i], &bars[i], 1), 1);
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs(bars[i].width - bars[0].width * ms[i] / 2) < 0.2);
+    for (int i = 1; i < 4; i++) {
+        assert_true(fabs(bars[i].x - bars[i - 1].x - bars[i - 1].width) < 0.2);
+        assert_true(bars[i].y > bars[i - 1].y + bars[i - 1].height);
+    }
+    page_expect(text, "2\xc2\xa0ms · 50\xc2\xa0%");
+    page_expect(text, "<dd class=\"value\">50\xc2\xa0%</dd>"); /* idle */
+    leat_page_close(&page);
+    free(text);
+}
+
+/* Steps of 3 ms every 4 ms, and workers between: the device is busy 75 % of the time. */
+static void spans_of_a_timeline_stand_at_their_times(void **state)
+{
+    char bytes[20000];
+    int n = snprintf(
+        bytes, sizeof bytes,
+        "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+        "{\"ph\":\"M\",\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"device\"}},"
+        "{\"ph\":\"M\",\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"work & er\"}}");
+    box steps[16];
+    leat_input input;
+    leat_error err = { 0 };
+    (void)state;
+    for (int i = 0; i < 40; i++)
+        n +=
+            snprintf(bytes + n, sizeof bytes - (size_t)n,
+                     ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,\"args\":"
+                     "{\"batch\":%d}},{\"ph\":\"X\",\"tid\":2,\"name\":\"rows\",\"ts\":%d,\"dur\":"
+                     "1000,\"args\":{\"batch\":%d}}",
+                     4000 * i, 2 * i, 4000 * i + 3000, 2 * i);
+    snprintf(bytes + n, sizeof bytes - (size_t)n,
+             "\n],\"otherData\":{\"device\":\"sim\",\"simulated\":true}}\n");
+    put_text("steps.trace.json", bytes);
+    if (leat_input_read(in_folder("steps.trace.json"), &input, &err) != LEAT_OK)
+        fail_msg("%s", err.message);
+    char *const text = write_page(&input, 1);
+    const int n_steps = boxes_of(0, "mark busy", steps, 16);
+    assert_in_range(n_steps, 7, 8);
+    for (int i = 1; i + 1 < n_steps; i++) { /* the last may be cut */
+        const double period = steps[i].x - steps[i - 1].x;
+        assert_true(fabs(steps[i].width - 0.75 * period) < 0.3);
+        assert_true(steps[i].y == steps[0].y);
+    }
+    page_expect(page.pictures[0].text, ">steps</text>");
+    page_expect(page.pictures[0].text, ">work &amp; er</text>");
+    page_expect(page.pictures[0].text, "simulated; device busy 7");
+    free(text);
+    leat_page_close(&page);
+    leat_input_close(&input);
+}
+
+/* Both axes are logarithmic: the line of b* stands at its place between two batches, inside of its band. */
+static void a_crossover_stands_between_its_points(void **state)
+{
+    double wall;
+    box band;
+    (void)state;
+    char *const text = page_of_json("{\"leat\": \"0\", \"command\": \"crossover\", "
+                                    "\"crossover_batch\": 10, \"interval\": [5, 20], "
+                                    "\"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, "
+                                    "\"step_ms\": 1}, {\"batch\": "
+                                    "100, \"step_ms\": 100}]}, {\"name\": \"sim:l4\", "
+                                    "\"simulated\": true, \"points\": [{\"batch\": "
+                                    "1, \"step_ms\": 10}, {\"batch\": 100, \"step_ms\": 10}]}]}");
+    const char *const svg = page.pictures[0].text, *const at = strstr(svg, "class=\"wall\"");
+    assert_non_null(at);
+    const char *line = at;
+    while (strncmp(line, "<line x1=\"", 10) != 0)
+        line--;
+    assert_int_equal(sscanf(line, "<line x1=\"%lf\"", &wall), 1);
+    assert_int_equal(boxes_of(0, "band", &band, 1), 1);
+    double first = 0, last = 0;
+    int used = 0;
+    const char *const circle = strstr(svg, "<circle class=\"mark f0\" cx=\"");
+    assert_non_null(circle);
+    assert_int_equal(sscanf(circle, "<circle class=\"mark f0\" cx=\"%lf\"%n", &first, &used), 1);
+    sscanf(strstr(circle + 1, "<circle class=\"mark f0\" cx=\"") +
+               strlen("<circle class=\"mark f0\" cx=\""),
+           "%lf", &last);
+    assert_true(last > first + 300);
+    if (fabs(wall - (first + last) / 2) > 0.2)
+        fail_msg("%g is not between %g and %g", wall, first, last);
+    assert_true(fabs(band.x - (first + (last - first) * log10(5) / 2)) < 0.2);
+    assert_true(fabs(band.x + band.width - (first + (last - first) * log10(20) / 2)) < 0.2);
+    page_expect(text, "sim:l4 (simulated)");
+    page_expect(text, "sim:l4 is faster than cpu from batch 10 on");
+    leat_page_close(&page);
+    free(text);
+}
+
+/* As `leat doctor --devices` writes it: below a key of its own. */
+static void a_crossover_of_the_doctor_is_one_too(void **state)
+{
+    leat_input input;
+    leat_error err = { 0 };
+    (void)state;
+    put_text("devices.json",
+             "{\"leat\": \"0\", \"command\": \"doctor\", \"config\": \"a.yaml\", \"crossover\": "
+             "{\"crossover_batch\": 10, \"faster_below\": \"b\", \"devices\": [{\"name\": \"a\", "
+             "\"points\": [{\"batch\": 1, \"step_ms\": 1}]}, {\"name\": \"b\", \"points\": []}]}}");
+    if (leat_input_read(in_folder("devices.json"), &input, &err) != LEAT_OK)
+        fail_msg("%s", err.message);
+    char *const text = write_page(&input, 1);
+    page_expect(text, "a is faster than b from batch 10 on");
+    assert_int_equal(page.n_charts, 1);
+    free(text);
+    leat_page_close(&page);
+    leat_input_close(&input);
+}
+
+static void a_step_is_compared_with_capacities(void **state)
+{
+    (void)state;
+    char *const text = page_of_sample("doctor.json");
+    assert_true(page_count(page.pictures[1].text, "class=\"wall\"") == 2);
+    page_expect(page.pictures[1].text, "measured step 5.51\xc2\xa0ms");
+    page_expect(text, "--set engine.jpeg_index=on");
+    page_expect(text, "Decode with an index of the JPEG files");
+    page_expect(text, "class=\"mock\">simulated");
+    page_expect(page.pictures[0].text, "Where the time of a step goes (simulated)");
+    leat_page_close(&page);
+    free(text);
+}
+
+/* Values to set are lines for a shell: one each, in quotes where they need them. */
+static void values_to_set_can_be_pasted(void **state)
+{
+    (void)state;
+    char *text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"compare\", \"arms\": [{\"name\": \"a=1\", \"busy\": 0.5, "
+        "\"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": \"a=2, b={x: 1, y: "
+        "[2, 3]}, c=4\", \"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
+    page_expect(
+        text, "<pre><code>--set a=2\n--set &#39;b={x: 1, y: [2, 3]}&#39;\n--set c=4</code></pre>");
+    leat_page_close(&page);
+    free(text);
+    text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"cuda:0\", "
+        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": "
+        "\"t\", \"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
+    page_expect(text, "<pre><code>--set a.b=auto\n--set c=false</code></pre>");
+    assert_null(strstr(text, "class=\"mock\""));
+    assert_null(strstr(text, "(simulated)"));
+    leat_page_close(&page);
+    free(text);
+    text = page_of_sample("whatif.json");
+    page_expect(text, "class=\"mock\">simulated");
+    page_expect(text, "(simulated)");
+    leat_page_close(&page);
+    free(text);
+}
+
+/* As the command itself: a few rounds prove no difference. */
+static void a_few_rounds_claim_no_gain(void **state)
+{
+    (void)state;
+    char *text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"compare\", \"rounds\": 3, \"arms\": [{\"name\": \"a=1\", "
+        "\"busy\": 0.5, \"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": "
+        "\"a=2\", "
+        "\"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
+    page_expect(text, "fewer than 5 rounds are too few to tell");
+    assert_null(strstr(text, "--set a=2"));
+    leat_page_close(&page);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,5 +446,15 @@ int main(void)
         cmocka_unit_test(any_value_may_be_wrong),
         cmocka_unit_test(long_lists_have_limits),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    const struct CMUnitTest more[] = {
+        cmocka_unit_test(bars_of_a_waterfall_follow_each_other),
+        cmocka_unit_test(spans_of_a_timeline_stand_at_their_times),
+        cmocka_unit_test(a_crossover_stands_between_its_points),
+        cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
+        cmocka_unit_test(a_step_is_compared_with_capacities),
+        cmocka_unit_test(values_to_set_can_be_pasted),
+        cmocka_unit_test(a_few_rounds_claim_no_gain),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder) +
+           cmocka_run_group_tests(more, make_folder, remove_folder);
 }

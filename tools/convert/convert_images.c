@@ -4,6 +4,7 @@
  * what surrounds them: order, label map, lock, final names, report. */
 #include "convert.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,11 +16,83 @@
 #include "host.h"
 #include "leat/api.h"
 #include "leat/rng.h"
-#include "left_out.h"
 #include "print/json.h"
 #include "print/terminal.h"
+#include "scan.h"
 #include "shard_names.h"
 #include "shards.h"
+
+/* What a conversion of a folder left out, and which classes are empty by now. */
+
+/* Classes without an image in the result; *first: the first of them, where there are any.
+ * order    as leat_shards_options has it */
+static size_t left_out_classes(const leat_scan *scan, const uint32_t *order,
+                               const leat_shards_result *result, size_t *first)
+{
+    size_t n_empty = 0;
+    size_t *const n = scan->n_classes ? calloc(scan->n_classes, sizeof *n) : NULL;
+    for (size_t i = 0; n && i < scan->n_files; i++)
+        n[scan->files[i].label]++;
+    for (size_t i = 0; n && i < result->n_skipped; i++) {
+        const size_t position = result->skipped[i].position;
+        n[scan->files[order ? order[position] : position].label]--;
+    }
+    for (size_t i = scan->n_classes; n && i-- > 0;)
+        if (n[i] == 0) {
+            n_empty++;
+            *first = i;
+        }
+    free(n);
+    return n_empty;
+}
+
+/* What only lists have. */
+static void print_list(const leat_file_list *given)
+{
+    if (*given->header)
+        fprintf(stderr, "the first line of %s is a header: %s\n", leat_terminal_name(given->name),
+                leat_terminal_name(given->header));
+    if (given->n_unmatched)
+        fprintf(stderr, "left out: %zu file%s without a class: %s%s\n", given->n_unmatched,
+                given->n_unmatched == 1 ? "" : "s", given->n_unmatched == 1 ? "" : "the first is ",
+                leat_terminal_name(given->first_unmatched));
+    if (given->n_repeated)
+        fprintf(stderr, "%zu file%s listed twice or more: %s%s\n", given->n_repeated,
+                given->n_repeated == 1 ? " is" : "s are",
+                given->n_repeated == 1 ? "" : "the first is ",
+                leat_terminal_name(given->first_repeated));
+}
+
+/* Says on standard error what was left out, and which classes are empty. */
+static void left_out_print(const leat_scan *scan, const uint32_t *order,
+                           const leat_shards_result *result)
+{
+    const char *const folder = scan->root;
+    size_t first = 0;
+    const size_t n_empty = left_out_classes(scan, order, result, &first);
+    char place[512];
+    if (scan->given)
+        print_list(scan->given);
+    for (size_t i = 0; i < scan->n_left_out; i++)
+        fprintf(stderr, "left out: %s/%s\n", leat_terminal_name(folder),
+                leat_terminal_name(scan->left_out[i]));
+    for (size_t i = 0; i < result->n_skipped; i++) {
+        const size_t position = result->skipped[i].position;
+        leat_scan_place(scan, order ? order[position] : position, place, sizeof place);
+        fprintf(stderr, "left out: %s%s\n", leat_terminal_name(place),
+                leat_terminal_name(result->skipped[i].text));
+    }
+    if (scan->n_outside)
+        fprintf(stderr,
+                "left out: %zu file%s directly in %s, outside of any class folder: %s%s/%s\n",
+                scan->n_outside, scan->n_outside == 1 ? "" : "s", leat_terminal_name(folder),
+                scan->n_outside == 1 ? "" : "the first is ", leat_terminal_name(folder),
+                leat_terminal_name(scan->outside));
+    if (n_empty)
+        fprintf(stderr, "%zu of %zu classes %s no image: %s%s (label %zu)\n", n_empty,
+                scan->n_classes, n_empty == 1 ? "has" : "have", n_empty == 1 ? "" : "the first is ",
+                leat_terminal_name(scan->classes[first]), first);
+}
 
 /* Everything of one run. */
 struct convert {
@@ -171,7 +244,7 @@ static int write_all(struct convert *c, leat_error *err)
         return rc < 0 ? rc : keep_part(c, err);
     if ((rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
-    return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels, err);
+    return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels != NULL, err);
 }
 
 static int write_locked(struct convert *c, leat_error *err)
@@ -247,7 +320,7 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_add(json, "skipped", skipped);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
     leat_json_int(json, "empty_classes",
-                  (int64_t)leat_left_out_classes(&c->scan, c->order, &c->result, &first));
+                  (int64_t)left_out_classes(&c->scan, c->order, &c->result, &first));
     if (c->o->restart_mcus)
         leat_json_add(json, "jpeg", jpeg_json(c));
     return leat_json_write(json, c->o->json, err);
@@ -301,7 +374,7 @@ int leat_convert_images_run(const leat_convert_images *o, leat_error *err)
     int rc = convert(&c, err);
     if (rc < 0)
         goto fail;
-    leat_left_out_print(&c.scan, c.order, &c.result);
+    left_out_print(&c.scan, c.order, &c.result);
     if (!leat_json_to_stdout(o->json))
         print_summary(&c);
     rc = write_json(&c, err);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "convert_part.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,10 +97,8 @@ static bool has_shards(const char *prefix, const char *folder, const leat_conver
 /* Whether the part is complete, and what it says. */
 static bool read_about(const char *prefix, int32_t number, int32_t of, leat_convert_part_about *out)
 {
-    char end[64];
     int length = 0;
-    snprintf(end, sizeof end, ".part-%d-of-%d", (int)number, (int)of);
-    char *const folder = leat_files_hidden(prefix, end);
+    char *const folder = leat_file_set_part_folder(prefix, number, of);
     char *const path = folder ? leat_files_text("%s/about", folder) : NULL;
     char *const sign = folder ? leat_files_text("%s/unfinished", folder) : NULL;
     FILE *const file = path ? fopen(path, "re") : NULL;

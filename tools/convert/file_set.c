@@ -139,10 +139,10 @@ static int take_lock(leat_file_set *set, leat_error *err)
     return rc == LEAT_E_END ? fail_lock(set, "lock", err) : rc;
 }
 
-/* Makes the folder .NAME with this end, and locks it. */
-static int lock_folder(leat_file_set *set, const char *prefix, const char *end, leat_error *err)
+/* Makes this folder, which the set owns from now on, and locks it. */
+static int lock_folder(leat_file_set *set, const char *prefix, char *folder, leat_error *err)
 {
-    *set = (leat_file_set){ .prefix = prefix, .folder = leat_files_hidden(prefix, end) };
+    *set = (leat_file_set){ .prefix = prefix, .folder = folder };
     const int rc = set->folder ? take_lock(set, err) : no_memory(err);
     if (rc < 0) {
         free(set->folder);
@@ -151,12 +151,17 @@ static int lock_folder(leat_file_set *set, const char *prefix, const char *end, 
     return rc;
 }
 
-static int lock_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
-                     leat_error *err)
+char *leat_file_set_part_folder(const char *prefix, int32_t part, int32_t of)
 {
     char end[64];
     snprintf(end, sizeof end, ".part-%d-of-%d", (int)part, (int)of);
-    return lock_folder(set, prefix, end, err);
+    return leat_files_hidden(prefix, end);
+}
+
+static int lock_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
+                     leat_error *err)
+{
+    return lock_folder(set, prefix, leat_file_set_part_folder(prefix, part, of), err);
 }
 
 int leat_file_set_lock_parts(leat_file_set *set, int32_t of, leat_error *err)
@@ -478,7 +483,7 @@ static int finish_earlier(leat_file_set *set, leat_error *err)
 
 int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err)
 {
-    int rc = lock_folder(set, prefix, ".part", err);
+    int rc = lock_folder(set, prefix, leat_files_hidden(prefix, ".part"), err);
     if (rc < 0)
         return rc;
     return (rc = finish_earlier(set, err)) < 0 ? rc : begin(set, err);

@@ -50,6 +50,8 @@ int leat_file_set_open(leat_file_set *set, const char *prefix, leat_error *err);
 /* The same for the folder of one part, 1 to `of`. Files of an earlier run are deleted, complete or not. */
 int leat_file_set_open_part(leat_file_set *set, const char *prefix, int32_t part, int32_t of,
                             leat_error *err);
+/* The path of that folder; free(). NULL: out of memory. */
+char *leat_file_set_part_folder(const char *prefix, int32_t part, int32_t of);
 /* All files are complete and on disk: close() leaves them. */
 int leat_file_set_keep(leat_file_set *set, leat_error *err);
 /* Locks the folders of all parts, before commit() of the whole. LEAT_E_IO: one is being written. */

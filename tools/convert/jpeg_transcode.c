@@ -11,9 +11,154 @@
 #include <string.h>
 
 #include <jerror.h>
+#include <jpeglib.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 #include "formats/exif.h"
-#include "jpeg_transform.h"
+
+/* Turns a picture by moving and mirroring its DCT blocks, so that no sample is
+ * decoded and nothing is lost. */
+
+/* Transposed first; then mirrored, in the picture that results. */
+typedef struct jpeg_transform {
+    bool is_transposed, is_mirrored_x, is_mirrored_y;
+} jpeg_transform;
+
+/* Blocks of a component's result. */
+JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component);
+JDIMENSION jpeg_transform_columns(const jpeg_transform *t, const jpeg_component_info *component);
+
+/* What makes a picture of an Exif orientation (1 to 8) upright. */
+static jpeg_transform jpeg_transform_upright(int orientation)
+{
+    static const jpeg_transform table[9] = {
+        [2] = { false, true, false }, [3] = { false, true, true }, [4] = { false, false, true },
+        [5] = { true, false, false }, [6] = { true, true, false }, [7] = { true, true, true },
+        [8] = { true, false, true },
+    };
+    return table[orientation];
+}
+
+/* False where a picture of these coefficients ends inside an MCU at an edge that would become the
+ * left or upper one: the samples behind the edge cannot be moved there. */
+static bool jpeg_transform_fits(const jpeg_transform *t, const struct jpeg_decompress_struct *from)
+{
+    /* A scan of one component has MCUs of one block, for any sampling factors. */
+    const bool is_alone = from->num_components == 1;
+    const JDIMENSION mcu_width = DCTSIZE * (JDIMENSION)(is_alone ? 1 : from->max_h_samp_factor);
+    const JDIMENSION mcu_height = DCTSIZE * (JDIMENSION)(is_alone ? 1 : from->max_v_samp_factor);
+    const bool is_whole_x = from->image_width % mcu_width == 0;
+    const bool is_whole_y = from->image_height % mcu_height == 0;
+    return (!t->is_mirrored_x || (t->is_transposed ? is_whole_y : is_whole_x)) &&
+           (!t->is_mirrored_y || (t->is_transposed ? is_whole_x : is_whole_y));
+}
+
+JDIMENSION jpeg_transform_rows(const jpeg_transform *t, const jpeg_component_info *component)
+{
+    return t->is_transposed ? component->width_in_blocks : component->height_in_blocks;
+}
+
+JDIMENSION jpeg_transform_columns(const jpeg_transform *t, const jpeg_component_info *component)
+{
+    return t->is_transposed ? component->height_in_blocks : component->width_in_blocks;
+}
+
+/* Mirroring a picture changes the sign of the cosines that are odd in that direction. */
+static void turn_block(const jpeg_transform *t, const JCOEF *in, JCOEF *out)
+{
+    for (int v = 0; v < DCTSIZE; v++)
+        for (int u = 0; u < DCTSIZE; u++) {
+            const int value = t->is_transposed ? in[u * DCTSIZE + v] : in[v * DCTSIZE + u];
+            const bool is_negated = (t->is_mirrored_x && u % 2) != (t->is_mirrored_y && v % 2);
+            out[v * DCTSIZE + u] = (JCOEF)(is_negated ? -value : value);
+        }
+}
+
+/* The block of a component's result at (row, column), made from the source's coefficients. */
+static void jpeg_transform_block(const jpeg_transform *t, struct jpeg_decompress_struct *from,
+                                 jvirt_barray_ptr array, int component, JDIMENSION row,
+                                 JDIMENSION column, JCOEF out[DCTSIZE2])
+{
+    const jpeg_component_info *info = &from->comp_info[component];
+    const JDIMENSION y = t->is_mirrored_y ? jpeg_transform_rows(t, info) - 1 - row : row;
+    const JDIMENSION x = t->is_mirrored_x ? jpeg_transform_columns(t, info) - 1 - column : column;
+    JBLOCKARRAY rows = from->mem->access_virt_barray((j_common_ptr)from, array,
+                                                     t->is_transposed ? x : y, 1, FALSE);
+    turn_block(t, rows[0][t->is_transposed ? y : x], out);
+}
+
+static void transpose_table(JQUANT_TBL *table)
+{
+    for (int v = 0; v < DCTSIZE; v++)
+        for (int u = 0; u < v; u++) {
+            const UINT16 value = table->quantval[v * DCTSIZE + u];
+            table->quantval[v * DCTSIZE + u] = table->quantval[u * DCTSIZE + v];
+            table->quantval[u * DCTSIZE + v] = value;
+        }
+}
+
+/* Between jpeg_copy_critical_parameters() and jpeg_write_coefficients(): size, sampling and
+ * quantisation of the result. */
+static void jpeg_transform_parameters(const jpeg_transform *t, struct jpeg_compress_struct *to)
+{
+    if (!t->is_transposed)
+        return;
+    const JDIMENSION width = to->image_width;
+    to->image_width = to->image_height;
+    to->image_height = width;
+    const UINT16 density = to->X_density;
+    to->X_density = to->Y_density;
+    to->Y_density = density;
+    for (int i = 0; i < to->num_components; i++) {
+        jpeg_component_info *component = &to->comp_info[i];
+        const int h = component->h_samp_factor;
+        component->h_samp_factor = component->v_samp_factor;
+        component->v_samp_factor = h;
+    }
+    for (int i = 0; i < NUM_QUANT_TBLS; i++)
+        if (to->quant_tbl_ptrs[i])
+            transpose_table(to->quant_tbl_ptrs[i]);
+}
+
+static JDIMENSION round_up(JDIMENSION n, int multiple)
+{
+    const JDIMENSION m = (JDIMENSION)multiple;
+    return (n + m - 1) / m * m;
+}
+
+/* Memory for the result, of `to`; allocated by jpeg_write_coefficients(). */
+static void jpeg_transform_request(const jpeg_transform *t,
+                                   const struct jpeg_decompress_struct *from,
+                                   struct jpeg_compress_struct *to, jvirt_barray_ptr *arrays)
+{
+    for (int i = 0; i < from->num_components; i++) {
+        const jpeg_component_info *c = &from->comp_info[i];
+        const int h = t->is_transposed ? c->v_samp_factor : c->h_samp_factor;
+        const int v = t->is_transposed ? c->h_samp_factor : c->v_samp_factor;
+        /* Zeroed: the padding rows of the last MCU are read, but not written. */
+        arrays[i] = to->mem->request_virt_barray(
+            (j_common_ptr)to, JPOOL_IMAGE, TRUE, round_up(jpeg_transform_columns(t, c), h),
+            round_up(jpeg_transform_rows(t, c), v), (JDIMENSION)v);
+    }
+}
+
+/* Fills it. */
+static void jpeg_transform_run(const jpeg_transform *t, struct jpeg_decompress_struct *from,
+                               jvirt_barray_ptr *from_arrays, struct jpeg_compress_struct *to,
+                               jvirt_barray_ptr *to_arrays)
+{
+    for (int i = 0; i < from->num_components; i++) {
+        const JDIMENSION n_rows = jpeg_transform_rows(t, &from->comp_info[i]);
+        const JDIMENSION n_columns = jpeg_transform_columns(t, &from->comp_info[i]);
+        for (JDIMENSION y = 0; y < n_rows; y++) {
+            JBLOCKARRAY row =
+                to->mem->access_virt_barray((j_common_ptr)to, to_arrays[i], y, 1, TRUE);
+            for (JDIMENSION x = 0; x < n_columns; x++)
+                jpeg_transform_block(t, from, from_arrays[i], i, y, x, row[0][x]);
+        }
+    }
+}
 
 enum { MAX_PIXELS = 1 << 28, FIRST_ROOM = 256 << 10 };
 
@@ -27,7 +172,7 @@ struct leat_jpeg_transcoder {
     bool keep_metadata;
     int orientation; /* of the file in `from`; 0: none, or upright */
     bool is_turned;
-    leat_jpeg_transform transform;
+    jpeg_transform transform;
     jvirt_barray_ptr *coefficients;          /* of `from` */
     jvirt_barray_ptr turned[MAX_COMPONENTS]; /* of `to`, if the picture is rotated */
     uint8_t *bytes;
@@ -200,18 +345,18 @@ static void write_file(leat_jpeg_transcoder *t)
 {
     struct jpeg_compress_struct *to = &t->to;
     jpeg_copy_critical_parameters(&t->from, to);
-    leat_jpeg_transform_parameters(&t->transform, to);
+    jpeg_transform_parameters(&t->transform, to);
     if (to->jpeg_color_space == JCS_CMYK) /* the marker says that the inks are inverted */
         to->write_Adobe_marker = t->from.saw_Adobe_marker;
     to->optimize_coding = TRUE;
     to->restart_interval = (unsigned)t->restart_mcus;
     if (t->is_turned)
-        leat_jpeg_transform_request(&t->transform, &t->from, to, t->turned);
+        jpeg_transform_request(&t->transform, &t->from, to, t->turned);
     jpeg_write_coefficients(to, t->is_turned ? t->turned : t->coefficients);
     if (t->keep_metadata)
         copy_metadata(t);
     if (t->is_turned)
-        leat_jpeg_transform_run(&t->transform, &t->from, t->coefficients, to, t->turned);
+        jpeg_transform_run(&t->transform, &t->from, t->coefficients, to, t->turned);
     jpeg_finish_compress(to);
 }
 
@@ -245,8 +390,8 @@ static bool is_same_frame(const leat_jpeg_transcoder *t)
         const jpeg_component_info *x = &a->comp_info[i], *y = &b->comp_info[i];
         if (y->h_samp_factor != (is_transposed ? x->v_samp_factor : x->h_samp_factor) ||
             y->v_samp_factor != (is_transposed ? x->h_samp_factor : x->v_samp_factor) ||
-            y->height_in_blocks != leat_jpeg_transform_rows(&t->transform, x) ||
-            y->width_in_blocks != leat_jpeg_transform_columns(&t->transform, x))
+            y->height_in_blocks != jpeg_transform_rows(&t->transform, x) ||
+            y->width_in_blocks != jpeg_transform_columns(&t->transform, x))
             return false;
     }
     return true;
@@ -260,8 +405,8 @@ static bool is_same_component(leat_jpeg_transcoder *t, jvirt_barray_ptr array, i
         JBLOCKARRAY row =
             t->again.mem->access_virt_barray((j_common_ptr)&t->again, array, y, 1, FALSE);
         for (JDIMENSION x = 0; x < info->width_in_blocks; x++) {
-            leat_jpeg_transform_block(&t->transform, &t->from, t->coefficients[component],
-                                      component, y, x, expected);
+            jpeg_transform_block(&t->transform, &t->from, t->coefficients[component], component, y,
+                                 x, expected);
             if (memcmp(row[0][x], expected, sizeof expected) != 0)
                 return false;
         }
@@ -299,10 +444,10 @@ static bool rewrite(leat_jpeg_transcoder *t, const uint8_t *bytes, size_t size)
     begin(t);
     if (!read_file(t, bytes, size))
         return false;
-    t->transform = leat_jpeg_transform_upright(t->orientation);
-    t->is_turned = t->orientation && leat_jpeg_transform_fits(&t->transform, &t->from);
+    t->transform = jpeg_transform_upright(t->orientation);
+    t->is_turned = t->orientation && jpeg_transform_fits(&t->transform, &t->from);
     if (!t->is_turned)
-        t->transform = leat_jpeg_transform_upright(1);
+        t->transform = jpeg_transform_upright(1);
     write_file(t);
     return true;
 }

@@ -58,10 +58,9 @@ int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err
     return LEAT_OK;
 }
 
-int leat_shard_names_finish(const char *prefix, int32_t n_shards, const char *labels,
-                            leat_error *err)
+int leat_shard_names_finish(const char *prefix, int32_t n_shards, bool has_labels, leat_error *err)
 {
-    char *const old = labels ? NULL : leat_files_text("%s-labels.txt", prefix);
+    char *const old = has_labels ? NULL : leat_files_text("%s-labels.txt", prefix);
     if (old)
         unlink(old);
     free(old);

@@ -24,9 +24,8 @@ int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err
 /* Makes the index of each, so that the first run need not read all files to find their records. Returns
  * LEAT_OK or the error. */
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
-/* The same for a set of images that has its names now. Without classes it has no label map (labels: NULL), and one of
- * an older set would be wrong: it is deleted. */
-int leat_shard_names_finish(const char *prefix, int32_t n_shards, const char *labels,
-                            leat_error *err);
+/* The same for a set of images that has its names now. Without classes it has no label map, and one of an older set
+ * would be wrong: it is deleted. */
+int leat_shard_names_finish(const char *prefix, int32_t n_shards, bool has_labels, leat_error *err);
 
 #endif

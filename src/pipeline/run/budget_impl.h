@@ -53,7 +53,7 @@ static inline int64_t leat_budget_round_up(int64_t bytes)
     return (bytes + 4095) / 4096 * 4096;
 }
 
-/* budget_rows.c: fills the table of d->out. Only the cache depends on the limit. */
+/* Fills the table of d->out. Only the cache depends on the limit. */
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
                            int64_t limit);
 

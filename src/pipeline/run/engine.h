@@ -11,7 +11,7 @@
  *   takes_part.c when the consumer computes       bad_rows.c   records that failed
  *   batch_copy.c  copies of batches beyond hold
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
- *   budget.c, budget_rows.c: how much memory each of these gets
+ *   budget.c: how much memory each of these gets
  *   engine_calls.h: what these files offer to each other
  *
  * DESIGN. Every batch has one slot while it is made. Row j of the batch has a fixed place in
@@ -193,7 +193,7 @@ struct leat_loader {
     int64_t hold;               /* batches that the consumer may hold at once, copies not counted */
     bool copies_beyond;         /* the last of them is only held while a copy of it is made */
     int64_t prefetch_most;      /* upper bound of prefetch */
-    int64_t n_slots, n_buffers; /* upper bounds, see budget_rows.c; fewer may be made */
+    int64_t n_slots, n_buffers; /* upper bounds, see budget.c; fewer may be made */
     int64_t n_batches;          /* places in the ring of handles */
     int64_t n_handles;          /* n_batches + hold */
     int64_t fixed_task_rows;    /* engine.run; 0: tuned */

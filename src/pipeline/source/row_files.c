@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * row_files.c: reads rows. row_files_open.c opens files, parts and columns. */
+ * row_files.c: opens files, parts and columns, and reads rows. */
 #include "row_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/descriptors.h"
+#include "base/digest.h"
+#include "base/machine.h"
 #include "base/scratch.h"
 #include "base/search.h"
+#include "formats/grow.h"
 
 const leat_row_part *leat_row_files_part_of(const leat_source *source, uint64_t record)
 {
@@ -189,4 +196,357 @@ void leat_row_files_describe(const leat_source *source, uint64_t record, char *t
 {
     const leat_row_part *const part = leat_row_files_part_of(source, record);
     snprintf(text, size, "%s, row %llu", part->path, (unsigned long long)(record - part->first));
+}
+
+/* Opens files, parts and columns of rows. */
+
+#define SMALL_BYTES ((uint64_t)64 << 20) /* of a column that is kept in memory */
+
+const char *const leat_row_files_overflow[] = { "error", "inf", NULL };
+
+int leat_row_files_open(const leat_source_table *table, const leat_source_setting *setting,
+                        size_t size, leat_row_files **out, leat_error *err)
+{
+    leat_row_files *const s = calloc(1, size);
+    *out = s;
+    if (!s)
+        return leat_fail(err, LEAT_E_NOMEM, "%s: %zu bytes", table->kind.name, size);
+    s->base.table = table;
+    s->memory = setting->memory;
+    if (s->memory < 0) {
+        leat_machine machine;
+        leat_machine_read("", &machine);
+        s->memory = machine.memory_bytes;
+    }
+    return LEAT_OK;
+}
+
+void leat_row_files_close(leat_source *source)
+{
+    leat_row_files *const s = (leat_row_files *)source;
+    for (size_t i = 0; i < s->n_files; i++) {
+        if (s->files[i]->fd >= 0)
+            close(s->files[i]->fd);
+        free(s->files[i]->path);
+        free(s->files[i]);
+    }
+    for (size_t i = 0; i < s->n_blocks; i++)
+        free(s->blocks[i]);
+    free(s->files);
+    free(s->parts);
+    free(s->blocks);
+    free(s);
+}
+
+int leat_row_files_end(leat_row_files *s, int rc, leat_source **out)
+{
+    if (rc >= 0)
+        *out = &s->base;
+    else if (s)
+        s->base.table->close(&s->base);
+    return rc;
+}
+
+int leat_row_files_open_all(const leat_source_table *table, const leat_source_setting *setting,
+                            const leat_strings *files, const leat_strings *labels,
+                            int (*add)(leat_row_files *s, const void *options, const char *path,
+                                       const char *labels, leat_error *err),
+                            const void *options, const leat_node *where, leat_source **out,
+                            leat_error *err)
+{
+    char **paths = NULL, **label_paths = NULL;
+    size_t n_paths = 0, n_labels = 0;
+    leat_row_files *s = NULL;
+    int rc;
+    if ((rc = leat_source_glob(files, where, &paths, &n_paths, err)) < 0 ||
+        (labels && labels->n &&
+         (rc = leat_source_glob(labels, where, &label_paths, &n_labels, err)) < 0))
+        goto end;
+    if (label_paths && n_paths != n_labels) {
+        rc = leat_node_fail(where, err, LEAT_E_CONFIG,
+                            "%zu files but %zu of labels: each has its own", n_paths, n_labels);
+        goto end;
+    }
+    rc = leat_row_files_open(table, setting, sizeof *s, &s, err);
+    for (size_t i = 0; rc >= 0 && i < n_paths; i++)
+        rc = add(s, options, paths[i], label_paths ? label_paths[i] : NULL, err);
+end:
+    leat_source_free_paths(paths);
+    leat_source_free_paths(label_paths);
+    return leat_row_files_end(s, rc, out);
+}
+
+/* Makes room for one more element. */
+static int grow(void *list, size_t n, size_t size, leat_error *err)
+{
+    void *more = NULL;
+    memcpy(&more, list, sizeof more);
+    if (!(more = leat_grow(more, n, size)))
+        return leat_fail(err, LEAT_E_NOMEM, "%zu files", n + 1);
+    memcpy(list, &more, sizeof more);
+    return LEAT_OK;
+}
+
+static int open_path(const char *path)
+{
+    const int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe must not block */
+    if (fd >= 0 || errno != EMFILE)
+        return fd;
+    leat_descriptors_want(1, 0); /* all files stay open: raises the limit, if that is allowed */
+    return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+static int open_file(leat_row_file *file, const char *path, leat_error *err)
+{
+    struct stat status;
+    leat_file_watch_id id;
+    if (!(file->path = strdup(path)))
+        return leat_fail(err, LEAT_E_NOMEM, "%s", path);
+    file->fd = open_path(path);
+    if (file->fd < 0 || fstat(file->fd, &status) < 0 || leat_file_watch_id_of(file->fd, &id) < 0)
+        return leat_fail(err, LEAT_E_IO, "cannot open %s: %s", path, leat_format_open_error(errno));
+    if (!S_ISREG(status.st_mode))
+        return leat_fail(err, LEAT_E_IO, "%s is not a regular file", path);
+    file->bytes = id.bytes;
+    leat_file_watch_init(&file->watch, &id);
+    return LEAT_OK;
+}
+
+int leat_row_files_file(leat_row_files *s, const char *path, leat_row_file **out, leat_error *err)
+{
+    const int rc = grow(&s->files, s->n_files, sizeof(leat_row_file *), err);
+    if (rc < 0)
+        return rc;
+    leat_row_file *const file = calloc(1, sizeof *file);
+    if (!file)
+        return leat_fail(err, LEAT_E_NOMEM, "%s", path);
+    file->fd = -1;
+    s->files[s->n_files++] = *out = file;
+    s->base.n_files++;
+    s->base.memory_bytes += sizeof *file + strlen(path) / 16 * 16 + 32;
+    return open_file(file, path, err);
+}
+
+int leat_row_files_size(const leat_row_file *file, uint64_t bytes, leat_error *err)
+{
+    if (file->bytes == bytes)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA, "%s has %llu bytes where its header says %llu: %s",
+                     file->path, (unsigned long long)file->bytes, (unsigned long long)bytes,
+                     file->bytes < bytes ? "it is truncated" : "there are bytes after the end");
+}
+
+/* Whether this much more memory is within engine.memory. */
+static bool has_room(const leat_row_files *s, uint64_t bytes)
+{
+    const uint64_t most = s->memory < 0 ? 0 : (uint64_t)s->memory;
+    return bytes <= most && s->base.memory_bytes <= most - bytes;
+}
+
+int leat_row_files_memory(leat_row_files *s, const char *path, uint64_t bytes, const char *why,
+                          uint8_t **out, leat_error *err)
+{
+    const int rc = grow(&s->blocks, s->n_blocks, sizeof(void *), err);
+    if (rc < 0)
+        return rc;
+    if (!has_room(s, bytes))
+        return leat_fail(err, LEAT_E_NOMEM,
+                         "%s: %s it needs %llu bytes of memory, beside %llu that this source has; "
+                         "the limit is %lld: raise engine.memory",
+                         path, why, (unsigned long long)bytes,
+                         (unsigned long long)s->base.memory_bytes, (long long)s->memory);
+    if (!(*out = malloc(bytes ? (size_t)bytes : 1)))
+        return leat_fail(err, LEAT_E_NOMEM, "%s: %llu bytes", path, (unsigned long long)bytes);
+    s->blocks[s->n_blocks++] = *out;
+    s->base.memory_bytes += bytes;
+    return LEAT_OK;
+}
+
+int leat_row_files_fail(const char *path, const leat_format_error *why, leat_error *err)
+{
+    static const int codes[] = { LEAT_OK,   LEAT_E_END,   LEAT_E_DATA,
+                                 LEAT_E_IO, LEAT_E_NOMEM, LEAT_E_DATA };
+    return leat_fail(err, codes[-why->code], "%s: %s", path, why->text);
+}
+
+int leat_row_files_part(leat_row_files *s, const char *path, leat_error *err)
+{
+    const int rc = grow(&s->parts, s->n_parts, sizeof *s->parts, err);
+    if (rc < 0)
+        return rc;
+    s->parts[s->n_parts++] = (leat_row_part){ .first = s->base.n_records, .path = path };
+    s->n_columns = 0;
+    return LEAT_OK;
+}
+
+/* The type of leat that holds these values. Labels are int64. */
+static leat_dtype dtype_of(leat_array_type type, int rank)
+{
+    static const leat_dtype types[] = {
+        [LEAT_ARRAY_U8] = LEAT_U8,   [LEAT_ARRAY_I8] = LEAT_I32,  [LEAT_ARRAY_U16] = LEAT_I32,
+        [LEAT_ARRAY_I16] = LEAT_I32, [LEAT_ARRAY_U32] = LEAT_I64, [LEAT_ARRAY_I32] = LEAT_I32,
+        [LEAT_ARRAY_I64] = LEAT_I64, [LEAT_ARRAY_F32] = LEAT_F32, [LEAT_ARRAY_F64] = LEAT_F32,
+    };
+    return rank == 0 && types[type] != LEAT_F32 ? LEAT_I64 : types[type];
+}
+
+/* The shape of a row: dims after the first. */
+static int shape_of(const leat_array *array, const char *path, const char *name, leat_shape *out,
+                    leat_error *err)
+{
+    int64_t dims[LEAT_ARRAY_MAX_RANK];
+    if (array->rank < 1)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: '%s' is one value: its first dimension should be the rows", path,
+                         name);
+    for (int32_t d = 1; d < array->rank; d++)
+        dims[d - 1] = (int64_t)array->dims[d];
+    *out = leat_shape_make(dtype_of(array->type, array->rank - 1), array->rank - 1, dims);
+    if (leat_shape_elements(out) < 1)
+        return leat_fail(err, LEAT_E_DATA, "%s: the rows of '%s' hold no value", path, name);
+    return LEAT_OK;
+}
+
+/* In the first part, adds the feature; in others, compares with it. */
+static int match_feature(leat_row_files *s, const char *name, const leat_shape *shape,
+                         leat_error *err)
+{
+    char here[160], there[160];
+    const leat_row_part *const part = &s->parts[s->n_parts - 1];
+    leat_feature_info *const info = &s->base.features[s->n_columns];
+    if (strlen(name) >= sizeof info->name)
+        return leat_fail(err, LEAT_E_CONFIG, "%s: the name '%.100s' has more than %zu bytes",
+                         part->path, name, sizeof info->name - 1);
+    if (s->n_columns == LEAT_MAX_FEATURES)
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "%s: more than %d features: name only those that the model needs",
+                         part->path, LEAT_MAX_FEATURES);
+    for (int32_t i = 0; i < s->n_columns; i++)
+        if (!strcmp(s->base.features[i].name, name))
+            return leat_fail(err, LEAT_E_CONFIG, "%s: two features have the name '%s'", part->path,
+                             name);
+    if (s->n_parts == 1) {
+        snprintf(info->name, sizeof info->name, "%s", name);
+        info->shape = *shape;
+        s->base.n_features++;
+        return LEAT_OK;
+    }
+    if (s->n_columns < s->base.n_features && leat_shape_equal(&info->shape, shape) &&
+        !strcmp(info->name, name))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_DATA, "%s: '%s' is %s, but in %s there is %s, %s", part->path,
+                     name, leat_shape_text(shape, here, sizeof here), s->parts[0].path,
+                     s->n_columns < s->base.n_features ? info->name : "no such feature",
+                     s->n_columns < s->base.n_features
+                         ? leat_shape_text(&info->shape, there, sizeof there)
+                         : "");
+}
+
+int leat_row_files_column(leat_row_files *s, const char *name, const leat_array *array,
+                          leat_row_file *file, const uint8_t *memory, leat_row_column **out,
+                          leat_error *err)
+{
+    leat_row_part *const part = &s->parts[s->n_parts - 1];
+    leat_shape shape;
+    int rc;
+    if ((rc = shape_of(array, part->path, name, &shape, err)) < 0 ||
+        (rc = match_feature(s, name, &shape, err)) < 0)
+        return rc;
+    const uint64_t n = array->dims[0];
+    if (s->n_columns && n != part->n_records)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: '%s' has %llu rows, '%s' has %llu: every row needs all features%s",
+                         part->path, name, (unsigned long long)n, s->base.features[0].name,
+                         (unsigned long long)part->n_records,
+                         file == part->columns[0].file ? "; choose arrays with `features`" : "");
+    part->n_records = n;
+    leat_row_column *const column = &part->columns[s->n_columns++];
+    const size_t row_bytes =
+        (size_t)leat_shape_elements(&shape) * leat_array_type_bytes(array->type);
+    *column = (leat_row_column){ .type = array->type,
+                                 .big_endian = array->big_endian,
+                                 .to_inf = s->to_inf,
+                                 .file = file,
+                                 .memory = memory,
+                                 .offset = array->offset,
+                                 .stride = row_bytes,
+                                 .row_bytes = row_bytes };
+    *out = column;
+    return LEAT_OK;
+}
+
+/* Keeps the scalars of a small column in memory, so that a record takes one read. */
+static int keep_small(leat_row_files *s, leat_row_part *part, leat_row_column *column,
+                      leat_error *err)
+{
+    const uint64_t bytes = part->n_records * column->row_bytes;
+    uint8_t *memory;
+    if (column->memory || column->stride != column->row_bytes || bytes > SMALL_BYTES ||
+        column->row_bytes > sizeof(int64_t) || s->n_columns == 1 || !has_room(s, bytes))
+        return LEAT_OK;
+    int rc;
+    if ((rc = leat_row_files_memory(s, part->path, bytes, "to keep its labels", &memory, err)) <
+            0 ||
+        (rc = leat_source_pread(column->file->fd, memory, (size_t)bytes, column->offset,
+                                column->file->path, err)) < 0)
+        return rc;
+    column->memory = memory;
+    column->offset = 0;
+    return LEAT_OK;
+}
+
+/* Reads ahead the largest column, and what stands beside it in the same rows of the file. */
+static void choose_read_ahead(leat_row_part *part, int32_t n_columns)
+{
+    const leat_row_column *main = NULL;
+    for (int32_t i = 0; i < n_columns; i++)
+        if (!part->columns[i].memory && (!main || part->columns[i].row_bytes > main->row_bytes))
+            main = &part->columns[i];
+    if (!main)
+        return;
+    uint64_t begin = main->offset, end = main->offset + main->row_bytes;
+    for (int32_t i = 0; i < n_columns; i++) {
+        const leat_row_column *const c = &part->columns[i];
+        if (c->memory || c->file != main->file || c->stride != main->stride)
+            continue;
+        const uint64_t low = c->offset < begin ? c->offset : begin;
+        const uint64_t high = c->offset + c->row_bytes > end ? c->offset + c->row_bytes : end;
+        if (high - low <= main->stride) {
+            begin = low;
+            end = high;
+        }
+    }
+    part->file = main->file;
+    part->stride = main->stride;
+    part->offset = begin;
+    part->row_bytes = (size_t)(end - begin);
+}
+
+void leat_row_files_count(leat_row_files *s, uint64_t bytes)
+{
+    const uint64_t facts[] = { s->parts[s->n_parts - 1].n_records, bytes };
+    s->base.n_records += facts[0];
+    s->base.n_bytes += bytes;
+    s->base.digest =
+        leat_digest_chain(s->base.digest, leat_digest_row(facts, sizeof facts, s->n_parts));
+}
+
+int leat_row_files_end_part(leat_row_files *s, leat_error *err)
+{
+    leat_row_part *const part = &s->parts[s->n_parts - 1];
+    uint64_t row_bytes = 0;
+    if (s->n_columns < s->base.n_features)
+        return leat_fail(err, LEAT_E_DATA, "%s lacks '%s', which %s has", part->path,
+                         s->base.features[s->n_columns].name, s->parts[0].path);
+    for (int32_t i = 0; i < s->n_columns; i++) {
+        row_bytes += part->columns[i].row_bytes;
+        const int rc = keep_small(s, part, &part->columns[i], err);
+        if (rc < 0)
+            return rc;
+    }
+    part->row_bytes = (size_t)row_bytes;
+    choose_read_ahead(part, s->n_columns);
+    leat_row_files_count(s, part->n_records * row_bytes);
+    return LEAT_OK;
 }

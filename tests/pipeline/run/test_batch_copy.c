@@ -2,58 +2,22 @@
  *
  * test_batch_copy.c: a loader with beyond_hold copies the batches that are held beyond `hold`. Whatever is kept, the
  * batches are those of a run that keeps none; any number of threads may take; nothing is ever busy. */
-#include "fixtures/engine_fixture.h"
 #include "fixtures/failing_malloc.h"
+#include "fixtures/rows_fixture.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define N_RECORDS 1000
-#define BATCH     4
-#define N_BATCHES (N_RECORDS / BATCH)
-
-static float *rows;
-
-static int make_data(void **state)
-{
-    (void)state;
-    rows = make_rows(N_RECORDS);
-    return 0;
-}
-
-static int free_data(void **state)
-{
-    (void)state;
-    free(rows);
-    return 0;
-}
-
 static leat_plan *make_plan(int threads, const char *prefetch, const char *on_error)
 {
-    char engine[64];
-    leat_builder *b = build_rows(N_RECORDS, rows);
-    snprintf(engine, sizeof engine, "{threads: %d}", threads);
-    leat_builder_engine(b, engine);
+    leat_builder *b = build_on_threads(threads);
     if (on_error) {
         leat_builder_op(b, &fail_op);
         leat_builder_stage(b, "map", "[{fail_at: 41}]");
         leat_builder_stage(b, "on_error", on_error);
     }
-    leat_builder_stage(b, "batch", "4");
-    leat_builder_stage(b, "prefetch", prefetch);
-    return plan_of_builder(b);
-}
-
-/* Row j of batch n of an unshuffled pass is record n · BATCH + j. (sim's memory is the host's.) */
-static bool is_batch(leat_batch *batch, int64_t n)
-{
-    const leat_view x = leat_batch_tensor(batch, 0);
-    while (leat_batch_get_info(batch)->sent_ns && !leat_batch_get_info(batch)->copy_end_ns)
-        pause_ns(20000);
-    return leat_batch_get_info(batch)->number == n && x.shape.dims[0] == BATCH &&
-           !memcmp(x.data, rows + (size_t)(n * BATCH % N_RECORDS) * ROW_FLOATS,
-                   BATCH * ROW_FLOATS * sizeof *rows);
+    return plan_of_batches(b, prefetch);
 }
 
 /* --- one thread ---------------------------------------------------------------------------------- */

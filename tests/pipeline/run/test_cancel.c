@@ -2,43 +2,21 @@
  *
  * test_cancel.c: leat_loader_cancel() ends the waiting of every thread in leat_loader_next(), wherever it waits: for
  * a worker, for a read, for its turn, or while it computes itself. */
-#include "fixtures/engine_fixture.h"
 #include "fixtures/gate.h"
+#include "fixtures/rows_fixture.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-#define N_RECORDS 1000
 #define N_THREADS 3
-
-static float *rows;
-
-static int make_data(void **state)
-{
-    (void)state;
-    rows = make_rows(N_RECORDS);
-    return 0;
-}
-
-static int free_data(void **state)
-{
-    (void)state;
-    free(rows);
-    return 0;
-}
 
 static leat_plan *make_plan(int threads, const char *ops)
 {
-    char engine[64];
-    leat_builder *b = build_rows(N_RECORDS, rows);
-    snprintf(engine, sizeof engine, "{threads: %d}", threads);
-    leat_builder_engine(b, engine);
+    leat_builder *b = build_on_threads(threads);
     leat_builder_op(b, &gate_op);
     leat_builder_op(b, &stall_op);
     leat_builder_stage(b, "map", ops);
-    leat_builder_stage(b, "batch", "4");
-    leat_builder_stage(b, "prefetch", "2");
-    return plan_of_builder(b);
+    return plan_of_batches(b, "2");
 }
 
 typedef struct waiter {

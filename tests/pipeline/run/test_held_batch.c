@@ -2,51 +2,20 @@
  *
  * test_held_batch.c: a held batch stays valid whatever is closed meanwhile, in every order that the headers
  * allow, also while another thread closes the loader. A batch that is held for long delays no other. */
-#include "fixtures/engine_fixture.h"
+#include "fixtures/rows_fixture.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-#define N_RECORDS 1000
-#define BATCH     4
-
-static float *rows;
-
-static int make_data(void **state)
-{
-    (void)state;
-    rows = make_rows(N_RECORDS);
-    return 0;
-}
-
-static int free_data(void **state)
-{
-    (void)state;
-    free(rows);
-    return 0;
-}
-
 static leat_plan *make_plan(int threads, const char *prefetch)
 {
-    char engine[64];
-    leat_builder *b = build_rows(N_RECORDS, rows);
-    snprintf(engine, sizeof engine, "{threads: %d}", threads);
-    leat_builder_engine(b, engine);
-    leat_builder_stage(b, "batch", "4");
-    leat_builder_stage(b, "prefetch", prefetch);
-    return plan_of_builder(b);
+    return plan_of_batches(build_on_threads(threads), prefetch);
 }
 
-/* Row j of batch n of an unshuffled pass is record n · BATCH + j. (sim's memory is the host's.) */
 static void look(leat_batch *batch, int64_t n)
 {
-    const leat_view x = leat_batch_tensor(batch, 0);
-    assert_int_equal(leat_batch_get_info(batch)->number, n);
-    assert_int_equal(x.shape.rank, 2);
-    assert_int_equal(x.shape.dims[0], BATCH);
     assert_null(leat_batch_valid(batch));
-    assert_memory_equal(x.data, rows + (size_t)(n * BATCH % N_RECORDS) * ROW_FLOATS,
-                        BATCH * ROW_FLOATS * sizeof *rows);
+    assert_true(is_batch(batch, n));
 }
 
 static void take(leat_loader *loader, int64_t n, bool waits, leat_batch **out)
