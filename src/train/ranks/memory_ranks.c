@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,10 +49,29 @@ static bool has_put(const member *m, unsigned piece)
     return (int)(atomic_load_explicit(&m->pieces, memory_order_acquire) - piece) >= 0;
 }
 
+/* A child that has ended is there until somebody waits for it, which is not done here. */
 static bool is_gone(const member *m)
 {
     const int pid = atomic_load(&m->pid);
-    return atomic_load(&m->left) || (pid && kill(pid, 0) < 0 && errno == ESRCH);
+    siginfo_t ended = { 0 };
+    if (atomic_load(&m->left))
+        return true;
+    if (!pid)
+        return false;
+    return (kill(pid, 0) < 0 && errno == ESRCH) ||
+           (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            ended.si_pid == pid);
+}
+
+/* A rank that will not put the piece; -1: none is known. Any rank: one that was killed is seen first by its parent, which
+ * then leaves. */
+static int32_t find_gone(const leat_ranks *ranks, unsigned piece)
+{
+    const shared *const s = ranks->own;
+    for (int32_t r = 0; r < ranks->n; r++)
+        if (is_gone(&s->members[r]) && !has_put(&s->members[r], piece))
+            return r;
+    return -1;
 }
 
 static void sleep_on(member *m, unsigned piece)
@@ -70,8 +90,9 @@ static int wait_for(const leat_ranks *ranks, int32_t rank, unsigned piece, leat_
         if (has_put(m, piece))
             return LEAT_OK;
     while (!has_put(m, piece)) {
-        if (is_gone(m) && !has_put(m, piece))
-            return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended", rank, ranks->n);
+        const int32_t gone = find_gone(ranks, piece);
+        if (gone >= 0)
+            return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended", gone, ranks->n);
         sleep_on(m, piece);
     }
     return LEAT_OK;

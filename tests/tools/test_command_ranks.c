@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_ranks.c: `leat train --ranks` ends with the file of weights of one process, also when it is resumed with
+ * another number; errors and signals end all ranks. */
+#include "fixtures/command_pipeline.h"
+
+/* Two epochs of 15 steps. */
+#define TRAIN                                                                                      \
+    "timeout 60 $L train x.yaml -q --set train.micro_shards=12 --set 'train.model=[conv2d: "       \
+    "{filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, flatten, dense: 10]' --set "         \
+    "train.optimizer=adam "
+
+static void the_files_are_those_of_one_process(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--save one.st --log log1"));
+    for (int n = 2; n <= 6; n += 1 + n / 4) {
+        expect_success(shell("rm -rf x.st logn"));
+        expect_success(shell(TRAIN "--save x.st --ranks %d --log logn --json x.json", n));
+        expect_success(shell("cmp one.st x.st"));
+        expect_success(shell("for f in log1 logn; do grep epoch $f/log.jsonl | grep -o "
+                             "'\"[a-z_]*\\(loss\\|accuracy\\)\": [^,}]*' >$f.txt; done; "
+                             "cmp log1.txt logn.txt && test -s logn.txt"));
+    }
+    expect_success(shell("rm -rf log1 logn"));
+}
+
+static void a_run_goes_on_with_other_ranks(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--save one.st"));
+    expect_success(shell(TRAIN "--ranks 3 --steps 13 --checkpoint c"));
+    expect_success(shell(TRAIN "--ranks 2 --steps 9 --checkpoint c --resume"));
+    expect_in(err, "goes on from c/step-000000013.safetensors");
+    expect_success(shell(TRAIN "--checkpoint c --resume --save x.st"));
+    expect_success(shell("cmp one.st x.st; rm -rf c log"));
+}
+
+static void what_is_wrong_is_said_once(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_failure(shell(TRAIN "--ranks 5"), 1, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    expect_failure(shell(TRAIN "--ranks 2 --device sim"), 1, "train on the CPU only");
+    expect_failure(shell(TRAIN "--ranks 2 --errors bad.jsonl"), 2, "leave out --errors");
+    expect_failure(shell("timeout 60 $L train none.yaml --ranks 3"), 1, "none.yaml");
+}
+
+/* Whichever rank reads it. */
+static void a_damaged_record_ends_all_with_its_name(void **state)
+{
+    (void)state;
+    make_pipeline();
+    for (int at = 2000; at < 60000; at += 25000) {
+        expect_success(shell("cp x-00001-of-00002.tfrecord whole; printf XXXX | dd bs=1 seek=%d "
+                             "conv=notrunc of=x-00001-of-00002.tfrecord 2>/dev/null",
+                             at));
+        expect_failure(shell(TRAIN "--ranks 3 >log"), 1, "x-00001-of-00002.tfrecord");
+        expect_in(err, "record ");
+        expect_success(shell("mv whole x-00001-of-00002.tfrecord; rm log"));
+    }
+}
+
+/* Ranks that are killed or stopped leave nobody behind. */
+static void signals_end_all(void **state)
+{
+    (void)state;
+    make_pipeline();
+    shell(TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
+                "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; done; "
+                "first=$(pgrep -P $p); kill -TERM $first; wait $p");
+    expect_in(err, "leat train");
+    expect_success(shell("ls c/step-*.safetensors"));
+    expect_failure(shell("rm -rf c; " TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
+                         "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; "
+                         "done; first=$(pgrep -P $p); kill -KILL $(pgrep -P $first | tail -1); "
+                         "wait $p"),
+                   1, "has ended");
+    expect_success(shell("rm -rf c log"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_files_are_those_of_one_process, clean),
+        cmocka_unit_test_teardown(a_run_goes_on_with_other_ranks, clean),
+        cmocka_unit_test_teardown(what_is_wrong_is_said_once, clean),
+        cmocka_unit_test_teardown(a_damaged_record_ends_all_with_its_name, clean),
+        cmocka_unit_test_teardown(signals_end_all, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}
