@@ -88,6 +88,7 @@ struct leat_trainer {
     leat_decide decide;
     leat_average average;
     leat_pretrained pretrained;
+    bool auto_shards;     /* micro_shards: auto */
     int64_t *shard_valid; /* with ranks, of each shard of the batch at hand: rows that count */
     bool whiten;          /* a layer waits for its first weights, see trainer_whiten.c */
     bool still;           /* steps leave the weights as they are: their rate is 0 */
@@ -126,6 +127,9 @@ int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, lea
  * leat_trainer_check() and leat_trainer_close() can be called. */
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
+
+/* trainer_open.c: makes the net anew, with its initial weights, for another number of shards. */
+int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err);
 
 /* A batch with masked rows; if n_valid is 0, nothing happens. */
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,

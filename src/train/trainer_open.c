@@ -31,14 +31,48 @@ int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
-/* Wide dense layers are slower with fewer than 32 rows, and every shard has its own gradient. */
+/* Wide dense layers are slower with fewer than 32 rows, and every shard has its own gradient. These numbers have many
+ * divisors, which ranks may be. */
+static int32_t auto_shards(int64_t batch_size)
+{
+    static const int32_t numbers[] = { 48, 24, 12, 6, 4, 2 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (batch_size / 32 >= numbers[i])
+            return numbers[i];
+    return 1;
+}
+
 static int32_t count_shards(const leat_train_options *o, int64_t batch_size)
 {
-    int64_t n = o->micro_shards;
-    if (n == LEAT_OPTION_CHOICE(0))
-        n = batch_size / 32 < 16 ? batch_size / 32 : 16;
-    n = n < batch_size ? n : batch_size;
-    return n > 1 ? (int32_t)n : 1;
+    if (o->micro_shards == LEAT_OPTION_CHOICE(0))
+        return auto_shards(batch_size);
+    return (int32_t)(o->micro_shards < batch_size ? o->micro_shards : batch_size);
+}
+
+/* The new net is opened first, so that after an error the trainer is as it was. */
+int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err)
+{
+    leat_model *const model = &trainer->model;
+    const int32_t was = model->shards;
+    leat_net *net = NULL;
+    int rc = leat_ranks_check(model->ranks, shards, err);
+    if (rc == LEAT_OK && model->ranks) {
+        int64_t *const valid =
+            realloc(trainer->shard_valid, (size_t)(shards + was) * sizeof *valid);
+        if (!valid)
+            return leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
+        trainer->shard_valid = valid;
+    }
+    model->shards = shards;
+    if (rc == LEAT_OK)
+        rc = trainer->backend->open(model, trainer->device, &net, err);
+    if (rc < 0) {
+        model->shards = was;
+        return rc;
+    }
+    trainer->backend->close(trainer->net);
+    trainer->net = net;
+    return LEAT_OK;
 }
 
 static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
@@ -55,6 +89,7 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
     model->shards = count_shards(o, model->batch_size);
+    trainer->auto_shards = o->micro_shards == LEAT_OPTION_CHOICE(0);
     model->ranks = feed->ranks;
     model->precision = (leat_precision)o->precision;
     model->graph = (leat_graph)o->graph;

@@ -48,6 +48,20 @@ static void what_is_wrong_is_said_once(void **state)
     expect_failure(shell("timeout 60 $L train none.yaml --ranks 3"), 1, "none.yaml");
 }
 
+/* A run that began with another number of parts, which `auto` would not give, ends with its weights. */
+static void auto_goes_on_with_the_parts_of_the_run(void **state)
+{
+    (void)state;
+    static const char run[] = "timeout 60 $L train x.yaml -q --set 'train.model=[flatten, "
+                              "dense: 10]' --set train.optimizer=adam --set pipeline.batch.size=64";
+    make_pipeline();
+    expect_success(shell("%s --save one.st --set train.micro_shards=8", run));
+    expect_success(shell("%s --steps 5 --checkpoint c --set train.micro_shards=8", run));
+    expect_success(shell("%s --ranks 2 --checkpoint c --resume --save x.st", run));
+    assert_null(strstr(err, "micro_shards"));
+    expect_success(shell("cmp one.st x.st; rm -rf c"));
+}
+
 /* Whichever rank reads it. */
 static void a_damaged_record_ends_all_with_its_name(void **state)
 {
@@ -87,6 +101,7 @@ int main(void)
         cmocka_unit_test_teardown(the_files_are_those_of_one_process, clean),
         cmocka_unit_test_teardown(a_run_goes_on_with_other_ranks, clean),
         cmocka_unit_test_teardown(what_is_wrong_is_said_once, clean),
+        cmocka_unit_test_teardown(auto_goes_on_with_the_parts_of_the_run, clean),
         cmocka_unit_test_teardown(a_damaged_record_ends_all_with_its_name, clean),
         cmocka_unit_test_teardown(signals_end_all, clean),
     };

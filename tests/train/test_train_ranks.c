@@ -262,11 +262,29 @@ static void errors_are_of_all(void **state)
     all_fail(&j, 5, -1, LEAT_E_CONFIG, "take one of 1, 2, 3, 4, 6, 12 ranks");
 }
 
+/* A function of the batch alone. */
+static void auto_has_many_divisors(void **state)
+{
+    static const int rows[][2] = { { 1, 1 },     { 63, 1 },   { 64, 2 },   { 127, 2 },
+                                   { 128, 4 },   { 191, 4 },  { 192, 6 },  { 383, 6 },
+                                   { 384, 12 },  { 767, 12 }, { 768, 24 }, { 1535, 24 },
+                                   { 1536, 48 }, { 9999, 48 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2 }, rows[i][0]);
+        fixture_must_open(&f, "train: {model: [dense: 2], loss: softmax_cross_entropy}", &feed);
+        assert_int_equal(f.trainer->model.shards, rows[i][1]);
+        fixture_close(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_for_any_ranks),
         cmocka_unit_test(errors_are_of_all),
+        cmocka_unit_test(auto_has_many_divisors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,8 +153,8 @@ static void cpu_close(leat_net *net)
     }
     for (int32_t i = 0; net->memory && i < net->n_own + n_threads; i++)
         free(net->memory[i]);
-    for (int32_t i = 0; net->grads && i < net->model->shards; i++)
-        free(net->grads[i]);
+    for (int32_t i = 0; net->grads && i < net->n_own; i++)
+        free(net->grads[net->first + i]);
     for (int i = 0; i < LEAT_N_SLOTS; i++)
         free(net->slots[i]);
     leat_dn_close(&net->dn);
