@@ -2,6 +2,8 @@
  *
  * test_command_ranks.c: `leat train --ranks` ends with the file of weights of one process, also when it is resumed with
  * another number; errors and signals end all ranks. */
+#include <math.h>
+
 #include "fixtures/command_pipeline.h"
 
 /* Two epochs of 15 steps. */
@@ -77,6 +79,47 @@ static void a_damaged_record_ends_all_with_its_name(void **state)
     }
 }
 
+/* A .npy file of 96 values of 4 bytes. */
+static void write_values(const char *name, const char *about, const void *values)
+{
+    char path[128], header[128];
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(header + 10, about, strlen(about));
+    header[127] = '\n';
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    fwrite(header, 1, sizeof header, file);
+    fwrite(values, 4, 96, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Rank 0 prints, and the rank that reads the value knows where it is. */
+static void a_value_that_is_not_finite_is_named(void **state)
+{
+    (void)state;
+    float x[96];
+    int32_t y[96];
+    for (int i = 0; i < 96; i++) {
+        x[i] = i == 70 ? NAN : (float)i / 96;
+        y[i] = i % 3;
+    }
+    write_values("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (96, 1), }", x);
+    write_values("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (96,), }", y);
+    expect_success(shell("echo '{source: {npy: {files: x.npy, labels: y.npy}}, pipeline: [batch: "
+                         "48], train: {micro_shards: 12, model: [dense: 3], loss: "
+                         "softmax_cross_entropy}}' >n.yaml"));
+    for (int n = 1; n <= 4; n++) {
+        assert_int_equal(shell("timeout 60 $L train n.yaml -q --ranks %d >log", n), 1);
+        expect_in(err, "epoch 1, step 2: ");
+        expect_in(err, " is NaN (batch 1");
+        if (n == 3)
+            expect_in(err, "its 16 records are 64, 65, ");
+    }
+    expect_success(shell("rm x.npy y.npy n.yaml log"));
+}
+
 /* Ranks that are killed or stopped leave nobody behind. */
 static void signals_end_all(void **state)
 {
@@ -103,6 +146,7 @@ int main(void)
         cmocka_unit_test_teardown(what_is_wrong_is_said_once, clean),
         cmocka_unit_test_teardown(auto_goes_on_with_the_parts_of_the_run, clean),
         cmocka_unit_test_teardown(a_damaged_record_ends_all_with_its_name, clean),
+        cmocka_unit_test_teardown(a_value_that_is_not_finite_is_named, clean),
         cmocka_unit_test_teardown(signals_end_all, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);
