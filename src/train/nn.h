@@ -123,6 +123,7 @@ double leat_layer_bytes(const leat_shape *shape, int64_t rows);
 typedef struct leat_loss_rows {
     const float *logits; /* [rows, n] */
     int64_t n, rows;
+    int64_t first_row; /* rows of other ranks before these: for messages */
     const leat_view *target;
     const float *weights; /* of each row, a factor of its loss; NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */

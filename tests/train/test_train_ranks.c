@@ -256,7 +256,7 @@ static void errors_are_of_all(void **state)
     all_fail(&j, 4, -1, LEAT_E_DATA, "photos/7.jpg is damaged");
     j.bad_rank = -1;
     j.bad_row = 40;
-    all_fail(&j, 3, -1, LEAT_E_DATA, "99");
+    all_fail(&j, 3, -1, LEAT_E_DATA, "row 40 of the batch has label 99");
     j.bad_row = -1;
     all_fail(&j, 3, 1, LEAT_E_IO, "rank 1 of 3 has ended");
     all_fail(&j, 5, -1, LEAT_E_CONFIG, "take one of 1, 2, 3, 4, 6, 12 ranks");
