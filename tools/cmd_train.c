@@ -13,13 +13,14 @@
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
+#include "train/train_ranks.h"
 #include "train/train_run.h"
 #include "train/train_summary_print.h"
 #include "train/train_weights.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
-    int64_t log_every;
+    int64_t log_every, ranks;
     const char *checkpoint, *resume;
     const char *input;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
@@ -32,6 +33,9 @@ static const leat_option options[] = {
                   "passes over the data; auto: as train.epochs says"),
     LEAT_ROW_STEPS(struct train_options),
     LEAT_ROW_THREADS(struct train_options),
+    LEAT_OPTION_I64(struct train_options, ranks, "1", 1, 256,
+                    "processes of this machine that train together on the CPU, each on its rows of "
+                    "every batch; the weights are those of one process, bit for bit"),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -70,6 +74,7 @@ struct train {
     const char *path;
     leat_config *config;
     leat_checkpoint_found found; /* path "": the run is not resumed */
+    leat_train_ranks ranks;
     leat_train_run run;
 };
 
@@ -98,7 +103,9 @@ static int open_plans(struct train *t, leat_error *err)
         (t->o->epochs > 0 && (rc = leat_config_set_as(t->config, text, "--epochs", err)) < 0) ||
         (t->o->checkpoint && (rc = set_checkpoint(t, err)) < 0) ||
         (rc = leat_setup_trace(t->config, t->o->trace, err)) < 0 ||
-        (rc = leat_plan_open(t->config, NULL, &t->run.plan, err)) < 0)
+        (rc = leat_train_ranks_config(&t->ranks, t->config, false, err)) < 0 ||
+        (rc = leat_plan_open(t->config, NULL, &t->run.plan, err)) < 0 ||
+        (rc = leat_train_ranks_config(&t->ranks, t->config, true, err)) < 0)
         return rc;
     if (leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
@@ -127,25 +134,33 @@ static int whiten(struct train *t, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "whiten: ") : rc;
 }
 
-static int open_trainer(struct train *t, leat_error *err)
+/* The weights and the place of the run. */
+static int open_weights(struct train *t, leat_error *err)
 {
-    const int64_t start_ns = leat_host_now_ns();
     int rc;
-    if ((rc = leat_setup_device(t->config, t->o->device, &t->run.device, err)) < 0 ||
-        (rc = leat_trainer_open(t->config, t->run.plan, t->run.device, &t->run.trainer, err)) < 0)
-        return rc;
-    t->run.start.creation = (double)(leat_host_now_ns() - start_ns) * 1e-6;
     if (t->run.eval_plan && (rc = leat_trainer_check(t->run.trainer, t->run.eval_plan, err)) < 0)
         return leat_fail_in(err, rc, "eval: ");
     if (t->o->restore && (rc = leat_trainer_restore(t->run.trainer, t->o->restore, err)) < 0)
         return rc;
     t->run.epochs = leat_trainer_get_info(t->run.trainer)->epochs;
-    rc = leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, &t->found, err);
+    rc = leat_train_keep_open(&t->run.keep, t->run.trainer, t->o->resume, t->ranks.rank == 0,
+                              &t->found, err);
     if (rc < 0 || (rc = leat_trainer_load(t->run.trainer, err)) < 0)
         return rc;
     return whiten(t, err);
 }
 
+static int open_trainer(struct train *t, leat_error *err)
+{
+    const int64_t start_ns = leat_host_now_ns();
+    int rc = leat_setup_device(t->config, t->o->device, &t->run.device, err);
+    if ((rc = leat_ranks_agree(t->ranks.group, rc, NULL, err)) < 0 ||
+        (rc = leat_trainer_open_ranks(t->config, t->run.plan, t->run.device, t->ranks.group,
+                                      &t->run.trainer, err)) < 0)
+        return rc;
+    t->run.start.creation = (double)(leat_host_now_ns() - start_ns) * 1e-6;
+    return leat_ranks_agree(t->ranks.group, open_weights(t, err), NULL, err);
+}
 /* Place of the first batch in the run. */
 static int first_batch(const struct train *t, int64_t *out, leat_error *err)
 {
@@ -191,6 +206,8 @@ static int check_outputs(const struct train *t, leat_error *err)
 {
     static const leat_files_kind weights = { "a file of weights (safetensors)", "{\"", 8 };
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
+    if (t->ranks.rank > 0)
+        return LEAT_OK;
     int rc = leat_json_check(t->o->json, err);
     if (rc < 0 || !t->o->save)
         return rc;
@@ -207,7 +224,7 @@ static int open_log(struct train *t, int64_t first_batch, leat_error *err)
 {
     const leat_trainer_info *const info = leat_trainer_get_info(t->run.trainer);
     const leat_plan_info *const plan = leat_plan_get_info(t->run.plan);
-    if (!t->o->log)
+    if (!t->o->log || t->ranks.rank > 0)
         return LEAT_OK;
     json_t *line = json_object();
     leat_json_text(line, "config", t->path);
@@ -240,12 +257,12 @@ static int plan_loaders(const struct train *t, leat_train_loaders *out, leat_err
     return rc;
 }
 
-static int open_all(struct train *t, leat_error *err)
+/* What each rank opens for itself. */
+static int open_own(struct train *t, leat_error *err)
 {
     leat_loader_options how = { .epochs = 1 };
     int rc;
-    if ((rc = open_plans(t, err)) < 0 || (rc = open_trainer(t, err)) < 0 ||
-        (rc = first_batch(t, &how.first_batch, err)) < 0 || (rc = check_outputs(t, err)) < 0 ||
+    if ((rc = first_batch(t, &how.first_batch, err)) < 0 || (rc = check_outputs(t, err)) < 0 ||
         (rc = leat_bad_list_open(&t->run.bad, t->o->errors, err)) < 0 ||
         (rc = open_log(t, how.first_batch, err)) < 0)
         return rc;
@@ -267,6 +284,16 @@ static int open_all(struct train *t, leat_error *err)
     if (rc == LEAT_OK && plan_loaders(t, &loaders, NULL) == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
     return rc;
+}
+
+static int open_all(struct train *t, leat_error *err)
+{
+    leat_ranks *const ranks = t->ranks.group;
+    int rc;
+    if ((rc = leat_ranks_agree(ranks, open_plans(t, err), NULL, err)) < 0 ||
+        (rc = open_trainer(t, err)) < 0)
+        return rc;
+    return leat_ranks_agree(ranks, open_own(t, err), NULL, err);
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/
@@ -298,6 +325,7 @@ static void close_all(struct train *t)
     leat_train_keep_close(&t->run.keep);
     leat_loader_close(&t->run.loader);
     leat_trainer_close(&t->run.trainer);
+    leat_train_ranks_end(&t->ranks);
     leat_device_close(&t->run.device);
     leat_plan_close(&t->run.eval_plan);
     leat_plan_close(&t->run.plan);
@@ -409,26 +437,39 @@ static int run(const leat_call *call)
     const struct train_options *const o = call->options;
     if (o->input && !o->summary)
         return leat_command_misuse("train", "--input is for --summary; a run reads its data");
+    if (o->ranks > 1 && (o->errors || o->summary))
+        return leat_command_misuse("train", "--ranks: leave out --errors and --summary, which are "
+                                            "of one process");
+    leat_error err = { 0 };
+    leat_train_ranks ranks;
+    int rc = leat_train_ranks_start(&ranks, (int32_t)o->ranks, &err);
+    const bool speaks = ranks.rank == 0;
     struct train t = { .o = o,
+                       .ranks = ranks,
                        .path = call->arguments[0],
                        .run = { .steps_most = o->steps,
-                                .save = o->save,
-                                .talks = !leat_json_to_stdout(o->json),
-                                .progress_when = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
+                                .ranks = ranks.group,
+                                .save = speaks ? o->save : NULL,
+                                .talks = speaks && !leat_json_to_stdout(o->json),
+                                .progress_when =
+                                    o->quiet || !speaks ? LEAT_PROGRESS_OFF : o->progress,
                                 .best_accuracy = -1,
                                 .start = { NAN, NAN, NAN },
                                 .list = json_array() } };
-    leat_error err = { 0 };
     const int64_t start = leat_host_now_ns();
     leat_signals_stop_at_once("train");
     if (o->summary)
         return run_summary(&t);
-    int rc = open_all(&t, &err);
+    rc = rc == LEAT_OK ? open_all(&t, &err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
+    if (!speaks) {
+        close_all(&t);
+        return rc == LEAT_OK ? LEAT_EXIT_OK : LEAT_EXIT_FAILED;
+    }
     const double seconds = (double)(leat_host_now_ns() - start) * 1e-9;
     if (rc == LEAT_OK)
         find_ceiling(&t.run);

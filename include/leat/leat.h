@@ -20,6 +20,7 @@
 #include "leat/op.h"
 #include "leat/option.h"
 #include "leat/plan.h"
+#include "leat/ranks.h"
 #include "leat/rng.h"
 #include "leat/score.h"
 #include "leat/stats.h"

@@ -22,6 +22,7 @@
 
 #include "leat/loader.h"
 #include "leat/meter.h"
+#include "leat/ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -87,6 +88,17 @@ typedef struct leat_metrics {
  * threads  a trainer is used by one thread at a time */
 LEAT_API int leat_trainer_open(const leat_config *config, const leat_plan *plan,
                                leat_device *device, leat_trainer **out, leat_error *err);
+/* The same, to train together with other processes (leat/ranks.h), on the CPU. All of them call it, and from then on every
+ * function that trains or evaluates, in the same order; an error of one is then the error of all. Their weights are the
+ * same, and those of one process that trains alone, bit for bit.
+ * plan     with `engine: {rank: …, ranks: …}` of this process. Plans of evaluation have neither: every rank reads their
+ *          whole batches, and computes its part of the rows where no metric over classes is asked for
+ * ranks    that this process has joined; borrowed; NULL: it trains alone
+ * returns  also LEAT_E_CONFIG: the number of ranks does not divide train.micro_shards; LEAT_E_ARGUMENT: the plan is of
+ *          another rank, or another rank has another model; LEAT_E_IO: a rank has ended */
+LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan *plan,
+                                     leat_device *device, leat_ranks *ranks, leat_trainer **out,
+                                     leat_error *err);
 /* Checks that batches of another plan fit: the same input, target and weights at the same indexes, in every batch,
  * and classes that are known as leat_loader_check() says. Counts the outputs of the plan's samples that train.metrics
  * keeps (leat_train_memory.metrics).

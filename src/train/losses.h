@@ -75,6 +75,7 @@ static inline leat_loss_rows leat_loss_targets(const leat_net_rows *rows)
     return (leat_loss_rows){ .target = &rows->y,
                              .weights = (const float *)rows->weights.data,
                              .valid = rows->valid,
+                             .first_row = rows->first_row,
                              .rows = rows->rows };
 }
 

@@ -337,7 +337,7 @@ int leat_model_check_rows(const leat_model *model, const leat_loss_rows *rows, l
             return leat_fail(err, LEAT_E_DATA,
                              "row %lld of the batch has the sample weight %g; weights are finite "
                              "numbers of 0 or more",
-                             (long long)i, (double)rows->weights[i]);
+                             (long long)(rows->first_row + i), (double)rows->weights[i]);
     return model->loss->check_targets(model->loss_options, &model->layers[model->n_layers - 1].out,
                                       rows, err);
 }

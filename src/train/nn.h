@@ -25,6 +25,7 @@
 enum { LEAT_LAYER_MAX_PARAMS = 4, LEAT_LAYER_MAX_INPUTS = 8, LEAT_OPTIMIZER_MAX_STATES = 2 };
 
 typedef struct leat_program leat_program;
+struct leat_ranks;
 
 /* Whether a step on a GPU is recorded once as a CUDA graph and replayed. AUTO: where that is possible. */
 #define LEAT_GRAPH_LIST(X) X(AUTO, "auto") X(TRUE, "true") X(FALSE, "false")
@@ -122,6 +123,7 @@ double leat_layer_bytes(const leat_shape *shape, int64_t rows);
 typedef struct leat_loss_rows {
     const float *logits; /* [rows, n] */
     int64_t n, rows;
+    int64_t first_row; /* rows of other ranks before these: for messages */
     const leat_view *target;
     const float *weights; /* of each row, a factor of its loss; NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
@@ -248,8 +250,10 @@ typedef struct leat_model {
     bool any_target;   /* target becomes what the loss takes */
     bool weighted;     /* every batch has leat_net_rows.weights */
     uint64_t seed;
-    int32_t threads;    /* of the CPU backend; 0: it decides */
-    int32_t shards;     /* the batch's rows are cut into; see micro_shards */
+    int32_t threads; /* of the CPU backend; 0: it decides */
+    int32_t shards;  /* the batch's rows are cut into; see micro_shards */
+    struct leat_ranks *
+        ranks; /* that train it together, see ranks/exchange.h; NULL: this process alone. Borrowed */
     int32_t accumulate; /* batches whose gradients are summed for one update */
     leat_precision precision;
     leat_graph graph;
@@ -330,7 +334,11 @@ typedef struct leat_net_rows {
     leat_view weights;    /* float32, one per row; data NULL: all 1 */
     const uint8_t *valid; /* a byte per row, 0: it weighs nothing; NULL: all count */
     int64_t rows;         /* 1 … batch_size when training */
-    int64_t n_valid;      /* of them that count; 1 or more when training */
+    int64_t n_valid;      /* of them that count; 1 or more when training; with ranks those of all */
+    /* With ranks, of a training batch: */
+    int64_t all_rows,
+        first_row; /* rows of all ranks; those before the first one here. 0, 0: there are no others */
+    const int64_t *shard_valid; /* rows of each shard that count; NULL: see `valid` */
 } leat_net_rows;
 
 /* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */

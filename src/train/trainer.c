@@ -110,6 +110,8 @@ static int check_rows(const leat_trainer *trainer, const leat_net_rows *rows, le
     const leat_model *model = &trainer->model;
     const bool x_fits = fits(&rows->x, &model->input);
     char got[160], wanted[160];
+    if (rows->rows == 0 && rows->all_rows > 0)
+        return LEAT_OK; /* a rank without rows in a short batch */
     if (rows->rows < 1)
         return leat_fail(err, LEAT_E_ARGUMENT, "a step over %lld rows", (long long)rows->rows);
     if (model->weighted != (rows->weights.data && rows->weights.shape.dtype == LEAT_F32 &&
@@ -153,11 +155,16 @@ static int average_weights(leat_trainer *trainer, bool updated, leat_error *err)
 }
 
 /* Runs a step over checked rows. If all are masked, the optimiser makes no step. */
-static int run_step(leat_trainer *trainer, const leat_net_rows *rows, bool train,
+static int run_step(leat_trainer *trainer, const leat_net_rows *given, bool train,
                     leat_step_times *times, leat_error *err)
 {
     const leat_net_step how = train ? next_step(trainer) : (leat_net_step){ .train = false };
+    leat_net_rows here = *given;
+    const leat_net_rows *const rows = &here;
     int rc;
+    if (trainer->model.ranks && train &&
+        (rc = leat_ranks_rows(&trainer->model, &here, trainer->shard_valid, err)) < 0)
+        return rc;
     trainer->n_skipped += train && rows->n_valid == 0;
     if (rows->n_valid == 0)
         return train ? average_weights(trainer, false, err) : LEAT_OK;
@@ -177,7 +184,8 @@ int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, boo
                            leat_error *err)
 {
     leat_step_times times = { 0 };
-    const int rc = check_rows(trainer, rows, err);
+    const int rc =
+        leat_ranks_agree(trainer->model.ranks, check_rows(trainer, rows, err), NULL, err);
     return rc < 0 ? rc : run_step(trainer, rows, train, &times, err);
 }
 
@@ -196,6 +204,10 @@ static leat_net_rows rows_of(const leat_trainer *trainer, leat_batch *batch)
                            .valid = leat_batch_valid(batch),
                            .rows = info->rows,
                            .n_valid = info->rows - info->n_masked };
+    if (trainer->model.ranks) {
+        rows.all_rows = info->global_rows;
+        rows.first_row = info->first_row;
+    }
     if (trainer->model.weighted)
         rows.weights = leat_batch_tensor(batch, trainer->weight_at);
     return rows;
@@ -314,7 +326,7 @@ void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch)
 static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
     const leat_net_rows rows = rows_of(trainer, batch);
-    int rc = check_rows(trainer, &rows, err);
+    int rc = leat_ranks_agree(trainer->model.ranks, check_rows(trainer, &rows, err), NULL, err);
     for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
         if (i)
             rc = sync_if_due(trainer, err);
@@ -330,7 +342,8 @@ static int make_steps(leat_trainer *trainer, leat_batch *batch, int64_t n, bool 
 {
     if (!trainer || !batch)
         return leat_fail(err, LEAT_E_ARGUMENT, "a step needs a trainer and a batch");
-    if (leat_batch_get_info(batch)->rows < 1 || n < 1) {
+    const leat_batch_info *const info = leat_batch_get_info(batch);
+    if ((trainer->model.ranks ? info->global_rows : info->rows) < 1 || n < 1) {
         leat_batch_release(batch); /* a rank without rows in a short batch: no step */
         return LEAT_OK;
     }

@@ -9,6 +9,7 @@
 #include "classes/class_metrics.h"
 #include "decide/decide.h"
 #include "nn.h"
+#include "ranks/exchange.h"
 #include "views.h"
 #include "weights/pretrained.h"
 
@@ -87,8 +88,10 @@ struct leat_trainer {
     leat_decide decide;
     leat_average average;
     leat_pretrained pretrained;
-    bool whiten;                 /* a layer waits for its first weights, see trainer_whiten.c */
-    bool still;                  /* steps leave the weights as they are: their rate is 0 */
+    bool auto_shards;     /* micro_shards: auto */
+    int64_t *shard_valid; /* with ranks, of each shard of the batch at hand: rows that count */
+    bool whiten;          /* a layer waits for its first weights, see trainer_whiten.c */
+    bool still;           /* steps leave the weights as they are: their rate is 0 */
     leat_stream *stream, *watch; /* NULL where the device computes in host memory */
     leat_trainer_flight flights[LEAT_TRAINER_IN_FLIGHT];
     uint64_t n_begun, n_done; /* steps; flights holds n_done up to n_begun */
@@ -108,6 +111,8 @@ typedef struct leat_trainer_feed {
     int64_t batches;   /* of one epoch; 0 or less: unknown or endless */
     int32_t n_classes; /* 0: unknown */
     uint64_t seed;     /* if train.seed is not given */
+    leat_ranks *
+        ranks; /* that train together, of which this one has joined; NULL: it trains alone. Borrowed */
 } leat_trainer_feed;
 
 /* trainer_options.c: read `train` (*node), and three of its parts, which may be missing (NULL). */
@@ -122,6 +127,9 @@ int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, lea
  * leat_trainer_check() and leat_trainer_close() can be called. */
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
+
+/* trainer_open.c: makes the net anew, with its initial weights, for another number of shards. */
+int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err);
 
 /* A batch with masked rows; if n_valid is 0, nothing happens. */
 int leat_trainer_step_rows(leat_trainer *trainer, const leat_net_rows *rows, bool train,

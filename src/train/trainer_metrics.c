@@ -122,11 +122,15 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
 static int evaluate_all(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
                         void *user, leat_error *err)
 {
+    leat_ranks *const ranks = trainer->model.ranks;
     leat_batch *batch;
     for (;;) {
-        if (stop && stop(user))
+        int32_t stopped = stop && stop(user);
+        int rc = leat_ranks_agree(ranks, LEAT_OK, &stopped, err);
+        if (rc == LEAT_OK && stopped)
             return leat_fail(err, LEAT_E_CANCELED, "the evaluation was stopped");
-        int rc = leat_loader_next(loader, &batch, err);
+        if (rc == LEAT_OK)
+            rc = leat_ranks_agree(ranks, leat_loader_next(loader, &batch, err), NULL, err);
         if (rc == LEAT_OK)
             rc = evaluate_batch(trainer, batch, err);
         if (rc < 0)

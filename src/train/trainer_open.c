@@ -31,14 +31,48 @@ int leat_trainer_open_device(const leat_config *config, leat_device **out, leat_
 
 /* --- parts ----------------------------------------------------------------------------------- */
 
-/* Wide dense layers are slower with fewer than 32 rows, and every shard has its own gradient. */
+/* Wide dense layers are slower with fewer than 32 rows, and every shard has its own gradient. These numbers have many
+ * divisors, which ranks may be. */
+static int32_t auto_shards(int64_t batch_size)
+{
+    static const int32_t numbers[] = { 48, 24, 12, 6, 4, 2 };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (batch_size / 32 >= numbers[i])
+            return numbers[i];
+    return 1;
+}
+
 static int32_t count_shards(const leat_train_options *o, int64_t batch_size)
 {
-    int64_t n = o->micro_shards;
-    if (n == LEAT_OPTION_CHOICE(0))
-        n = batch_size / 32 < 16 ? batch_size / 32 : 16;
-    n = n < batch_size ? n : batch_size;
-    return n > 1 ? (int32_t)n : 1;
+    if (o->micro_shards == LEAT_OPTION_CHOICE(0))
+        return auto_shards(batch_size);
+    return (int32_t)(o->micro_shards < batch_size ? o->micro_shards : batch_size);
+}
+
+/* The new net is opened first, so that after an error the trainer is as it was. */
+int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err)
+{
+    leat_model *const model = &trainer->model;
+    const int32_t was = model->shards;
+    leat_net *net = NULL;
+    int rc = leat_ranks_check(model->ranks, shards, err);
+    if (rc == LEAT_OK && model->ranks) {
+        int64_t *const valid =
+            realloc(trainer->shard_valid, (size_t)(shards + was) * sizeof *valid);
+        if (!valid)
+            return leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
+        trainer->shard_valid = valid;
+    }
+    model->shards = shards;
+    if (rc == LEAT_OK)
+        rc = trainer->backend->open(model, trainer->device, &net, err);
+    if (rc < 0) {
+        model->shards = was;
+        return rc;
+    }
+    trainer->backend->close(trainer->net);
+    trainer->net = net;
+    return LEAT_OK;
 }
 
 static int open_model(leat_trainer *trainer, const leat_node *node, const leat_train_options *o,
@@ -55,6 +89,8 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     model->seed = o->seed == LEAT_OPTION_CHOICE(0) ? feed->seed : (uint64_t)o->seed;
     model->threads = o->threads == LEAT_OPTION_CHOICE(0) ? 0 : (int32_t)o->threads;
     model->shards = count_shards(o, model->batch_size);
+    trainer->auto_shards = o->micro_shards == LEAT_OPTION_CHOICE(0);
+    model->ranks = feed->ranks;
     model->precision = (leat_precision)o->precision;
     model->graph = (leat_graph)o->graph;
     model->accumulate = (int32_t)o->accumulate;
@@ -62,7 +98,12 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     trainer->views = (leat_views)o->views;
     if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
-    const int rc = leat_model_init(model, &nodes, err);
+    int rc = leat_ranks_check(model->ranks, model->shards, err);
+    if (model->ranks && rc == LEAT_OK) {
+        trainer->shard_valid = calloc((size_t)model->shards, sizeof *trainer->shard_valid);
+        rc = trainer->shard_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
+    }
+    rc = rc == LEAT_OK ? leat_model_init(model, &nodes, err) : rc;
     return rc < 0 ? rc : leat_rules_set(model, node, o->multipliers, &o->no_decay, err);
 }
 
@@ -136,6 +177,10 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     const bool split = leat_split_wanted(&trainer->model);
     if (split)
         trainer->backend = &leat_backend_split;
+    if (trainer->model.ranks && trainer->backend != &leat_backend_cpu)
+        return leat_fail(err, LEAT_E_UNSUPPORTED,
+                         "several ranks train on the CPU only: leave out the `device` of `train` "
+                         "and of layers");
     if (trainer->views != LEAT_VIEWS_NONE && !trainer->backend->views &&
         !trainer->device->table->host_memory)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
@@ -307,6 +352,7 @@ void leat_trainer_close(leat_trainer **out)
     leat_model_fini(&trainer->model);
     leat_pretrained_fini(&trainer->pretrained);
     free(trainer->settings);
+    free(trainer->shard_valid);
     free(trainer->times);
     free(trainer);
     *out = NULL;
@@ -449,13 +495,14 @@ int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error 
 
 /* device: NULL: only checks, see leat_trainer_open_feed(). */
 static int open_for_plan(const leat_config *config, const leat_plan *plan, leat_device *device,
-                         leat_trainer **out, leat_error *err)
+                         leat_ranks *ranks, leat_trainer **out, leat_error *err)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
     leat_trainer_feed feed = { .batch_size = info->batch_size,
                                .batches = info->n_batches,
                                .n_classes = info->n_classes,
-                               .seed = info->seed };
+                               .seed = info->seed,
+                               .ranks = ranks };
     leat_train_options options;
     const leat_node *node;
     *out = NULL;
@@ -477,10 +524,44 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     const int32_t ranks = leat_plan_get_info(plan)->ranks;
     if (ranks > 1)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "training on several ranks is not supported: each of the %d would train "
-                         "its own model on its rows; leave out engine.ranks",
+                         "each of the %d ranks would train its own model on its rows: leave out "
+                         "engine.ranks",
                          ranks);
-    return open_for_plan(config, plan, device, out, err);
+    return open_for_plan(config, plan, device, NULL, out, err);
+}
+
+/* All ranks must do the same. */
+static int check_same(const leat_trainer *trainer, int rc, leat_ranks *ranks, leat_error *err)
+{
+    char *const text = rc == LEAT_OK ? leat_checkpoint_describe(trainer) : NULL;
+    if (rc == LEAT_OK && !text)
+        rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the description of a model");
+    rc = leat_ranks_same(ranks, rc, text ? text : "", err);
+    free(text);
+    return rc;
+}
+
+int leat_trainer_open_ranks(const leat_config *config, const leat_plan *plan, leat_device *device,
+                            leat_ranks *ranks, leat_trainer **out, leat_error *err)
+{
+    if (!ranks)
+        return leat_trainer_open(config, plan, device, out, err);
+    if (!config || !plan || !device || !out)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_trainer_open_ranks: config, plan, device and out must be given");
+    const leat_plan_info *const info = leat_plan_get_info(plan);
+    *out = NULL;
+    int rc = LEAT_OK;
+    if (info->rank != ranks->rank || info->ranks != ranks->n)
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "the plan is that of rank %d of %d (engine.rank, engine.ranks), and this is "
+                       "rank %d of %d",
+                       info->rank, info->ranks, ranks->rank, ranks->n);
+    if (rc == LEAT_OK)
+        rc = open_for_plan(config, plan, device, ranks, out, err);
+    if ((rc = check_same(*out, rc, ranks, err)) < 0)
+        leat_trainer_close(out);
+    return rc;
 }
 
 /* --- without a device, or without data ------------------------------------------------------- */
@@ -505,7 +586,7 @@ int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
     if (size)
         *note = 0;
     int rc = check_device(config, err);
-    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, &trainer, err)) < 0)
+    if (rc < 0 || (rc = open_for_plan(config, plan, NULL, NULL, &trainer, err)) < 0)
         return rc;
     rc = check_known(trainer, plan, err);
     if (rc == LEAT_OK)

@@ -65,7 +65,7 @@ static const leat_option train_table[] = {
         leat_train_options, micro_shards, "auto", 1, 256, autos,
         "parts of a batch whose gradients are summed in a fixed order, so that "
         "weights do not depend on threads; also the maximum number of computing threads; "
-        "auto: one per 32 rows, up to 16"),
+        "auto: the largest of 1, 2, 4, 6, 12, 24, 48 that leaves each 32 rows"),
     LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
                      "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
                      "is for GPUs"),

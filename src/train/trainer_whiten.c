@@ -62,6 +62,20 @@ static int add_all(leat_trainer *trainer, leat_whiten *whiten, leat_loader *load
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
+/* The sums of one process: each rank goes on with those of the rank before it. */
+static int add_in_turn(leat_trainer *trainer, leat_whiten *whiten, const leat_net_rows *rows,
+                       leat_error *err)
+{
+    leat_ranks *const ranks = trainer->model.ranks;
+    int rc = LEAT_OK;
+    for (int32_t r = 0; r < ranks->n && rc == LEAT_OK; r++) {
+        if (r == ranks->rank)
+            rc = add_rows(trainer, whiten, rows, err);
+        rc = leat_whiten_take(whiten, ranks, r, rc, err);
+    }
+    return rc;
+}
+
 /* rows or loader: where the images come from. */
 static int whiten_from(leat_trainer *trainer, const leat_net_rows *rows, leat_loader *loader,
                        leat_error *err)
@@ -69,7 +83,9 @@ static int whiten_from(leat_trainer *trainer, const leat_net_rows *rows, leat_lo
     leat_whiten *whiten;
     int rc = leat_whiten_open(&trainer->model, &whiten, err);
     if (rc == LEAT_OK)
-        rc = loader ? add_all(trainer, whiten, loader, err) : add_rows(trainer, whiten, rows, err);
+        rc = loader                 ? add_all(trainer, whiten, loader, err)
+             : trainer->model.ranks ? add_in_turn(trainer, whiten, rows, err)
+                                    : add_rows(trainer, whiten, rows, err);
     if (rc == LEAT_OK)
         rc = leat_whiten_end(whiten, trainer->backend, trainer->net, err);
     trainer->whiten = rc < 0;

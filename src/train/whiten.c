@@ -10,8 +10,10 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "layers.h"
+#include "ranks/exchange.h"
 
 #define EPSILON 5e-4
 
@@ -228,6 +230,21 @@ void leat_whiten_add(leat_whiten *whiten, const leat_net_rows *rows)
 {
     for (int32_t i = 0; i < whiten->n; i++)
         add_moments(&whiten->layers[i], rows);
+}
+
+int leat_whiten_take(leat_whiten *whiten, leat_ranks *ranks, int32_t from, int rc, leat_error *err)
+{
+    for (int32_t i = 0; i < whiten->n; i++) {
+        patches *const p = &whiten->layers[i];
+        const size_t bytes = (size_t)(p->n * p->n) * sizeof *p->moments;
+        if ((rc = leat_ranks_gather(ranks, rc, p->moments, bytes, err)) < 0)
+            return rc;
+        memcpy(p->moments, leat_ranks_from(ranks, from), bytes);
+        if ((rc = leat_ranks_gather(ranks, rc, &p->count, sizeof p->count, err)) < 0)
+            return rc;
+        memcpy(&p->count, leat_ranks_from(ranks, from), sizeof p->count);
+    }
+    return rc;
 }
 
 int leat_whiten_end(leat_whiten *whiten, const leat_backend *backend, leat_net *net,

@@ -17,6 +17,9 @@ int leat_whiten_open(const leat_model *model, leat_whiten **out, leat_error *err
 /* Frees. */
 void leat_whiten_close(leat_whiten **whiten);
 /* rows: x, LEAT_F32 or LEAT_U8, and valid, in host memory; masked rows are left out. */
+/* All ranks get the sums of one. rc: of this rank, with *err. */
+int leat_whiten_take(leat_whiten *whiten, struct leat_ranks *ranks, int32_t from, int rc,
+                     leat_error *err);
 void leat_whiten_add(leat_whiten *whiten, const leat_net_rows *rows);
 /* Writes the weights of every such layer; without a patch they stay as drawn. Once.
  * Returns LEAT_OK, or what backend->read() and write() return. */

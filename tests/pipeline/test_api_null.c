@@ -291,6 +291,7 @@ static void trainers(void **state)
 {
     static leat_compare_result result;
     leat_trainer *trainer = NULL;
+    leat_ranks *ranks = NULL;
     leat_device *device = NULL;
     leat_metrics metrics;
     leat_step_times times;
@@ -301,7 +302,14 @@ static void trainers(void **state)
     leat_error err;
     (void)state;
     REFUSED(leat_trainer_open(NULL, NULL, NULL, &trainer, &err));
+    REFUSED(leat_trainer_open_ranks(NULL, NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_device(NULL, &device, &err));
+    REFUSED(leat_ranks_open(2, NULL, &err));
+    REFUSED(leat_ranks_open(0, &ranks, &err));
+    REFUSED(leat_ranks_join(NULL, 0, &err));
+    assert_int_equal(leat_ranks_agree(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
+    leat_ranks_close(&ranks);
+    leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));
     REFUSED(leat_trainer_check_config(NULL, NULL, NULL, NULL, 0, &err));
     REFUSED(leat_trainer_open_shape(NULL, NULL, 1, NULL, &trainer, &err));

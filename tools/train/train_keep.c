@@ -78,12 +78,12 @@ static void say_found(const char *path, const leat_checkpoint_found *found)
 }
 
 int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
-                         leat_checkpoint_found *found, leat_error *err)
+                         bool writes, leat_checkpoint_found *found, leat_error *err)
 {
     const leat_trainer_info *info = leat_trainer_get_info(trainer);
     *keep = (leat_train_keep){
         .trainer = trainer,
-        .folder = info->checkpoint_dir,
+        .folder = writes ? info->checkpoint_dir : NULL,
         .every_steps = info->checkpoint_steps,
         .every_ns = (int64_t)(info->checkpoint_minutes * 60e9),
         .n_kept = info->checkpoint_keep,
@@ -99,13 +99,13 @@ int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const cha
         return rc;
     if (!from)
         return keep->folder ? refuse_used(keep->folder, err) : LEAT_OK;
-    if (!*from)
-        from = keep->folder;
+    const bool named = *from != '\0';
+    if (!named)
+        from = info->checkpoint_dir;
     if (!from)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--resume: name the folder with --checkpoint DIR, or a checkpoint with "
                          "--resume=FILE");
-    const bool named = from != keep->folder;
     rc = leat_checkpoint_resume(trainer, from, found, err);
     if (rc == LEAT_OK && named && !*found->path)
         rc = leat_fail(err, LEAT_E_IO, "%s: there is no checkpoint", from);

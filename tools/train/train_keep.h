@@ -25,9 +25,9 @@ typedef struct leat_train_keep {
 /* Makes the folder and holds it alone, and restores the trainer. from: a file; "": the newest one of the
  * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
  * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
- * error. */
+ * error. writes false: another rank writes; only restores. */
 int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
-                         leat_checkpoint_found *found, leat_error *err);
+                         bool writes, leat_checkpoint_found *found, leat_error *err);
 
 /* Lets go of the folder. */
 void leat_train_keep_close(leat_train_keep *keep);

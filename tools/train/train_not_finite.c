@@ -43,6 +43,13 @@ static bool find_value(const leat_plan *plan, int64_t first, int64_t n, leat_err
     return found;
 }
 
+/* The rank whose rows have the value says so. */
+static int say(const leat_train_run *t, bool found, leat_error *err)
+{
+    leat_ranks_agree(t->ranks, found ? LEAT_E_DATA : LEAT_OK, NULL, err);
+    return LEAT_E_DATA;
+}
+
 int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
 {
     const bool trained = isfinite(e->train.loss);
@@ -54,17 +61,18 @@ int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_err
     t->diverged = true;
     const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)
                                : find_value(t->plan, first, e->steps, &why);
-    return leat_fail(err, LEAT_E_DATA,
-                     "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
-                     (long long)e->number + 1, (long long)(t->steps - e->steps + 1),
-                     (long long)t->steps, trained ? "eval " : "",
-                     found ? ", because the data contain NaN or infinite values: "
-                           : "; usually the learning rate is too high (train.optimizer), or the "
-                             "input is not normalized",
-                     found ? why.message : "",
-                     !t->save   ? ""
-                     : t->saved ? "; the saved weights are those of the previous epoch"
-                                : "; no weights were saved");
+    leat_fail(err, LEAT_E_DATA,
+              "epoch %lld, steps %lld to %lld: the %sloss is not a finite number%s%s%s",
+              (long long)e->number + 1, (long long)(t->steps - e->steps + 1), (long long)t->steps,
+              trained ? "eval " : "",
+              found ? ", because the data contain NaN or infinite values: "
+                    : "; usually the learning rate is too high (train.optimizer), or the "
+                      "input is not normalized",
+              found ? why.message : "",
+              !t->save   ? ""
+              : t->saved ? "; the saved weights are those of the previous epoch"
+                         : "; no weights were saved");
+    return say(t, found, err);
 }
 
 enum { RECORDS_SHOWN = 16 };
@@ -93,13 +101,14 @@ int leat_train_loss_explain(leat_train_run *t, int64_t batch, int64_t epoch, int
     snprintf(what, sizeof what, "%.399s", err->message);
     list_records(t->plan, batch, records, sizeof records);
     const bool found = find_value(t->plan, batch, 1, &why);
-    return leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s",
-                     (long long)epoch + 1, (long long)(t->steps + 1), what,
-                     found ? "the data: "
-                           : "usually the learning rate is too high (train.optimizer), or the "
-                             "input is not normalized",
-                     found ? why.message : "", records,
-                     t->save && !t->saved ? "; no weights were saved"
-                     : t->save            ? "; the saved weights are those of the previous epoch"
-                                          : "");
+    leat_fail(err, LEAT_E_DATA, "epoch %lld, step %lld: %s; %s%.300s%s%s", (long long)epoch + 1,
+              (long long)(t->steps + 1), what,
+              found ? "the data: "
+                    : "usually the learning rate is too high (train.optimizer), or the "
+                      "input is not normalized",
+              found ? why.message : "", records,
+              t->save && !t->saved ? "; no weights were saved"
+              : t->save            ? "; the saved weights are those of the previous epoch"
+                                   : "");
+    return say(t, found, err);
 }

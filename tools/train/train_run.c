@@ -59,6 +59,7 @@ static int evaluate(leat_train_run *t, leat_train_epoch *e, leat_error *err)
     how.expect.tensor =
         leat_plan_tensor_index(t->eval_plan, leat_plan_tensor(t->plan, how.expect.tensor)->name);
     int rc = leat_loader_open(t->eval_plan, &how, &loader, err);
+    rc = leat_ranks_agree(t->ranks, rc, NULL, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_evaluate_until(t->trainer, loader, is_caught, NULL, &e->eval, err);
     if (rc == LEAT_OK && !t->eval_bad && t->talks) {
@@ -218,7 +219,7 @@ static void record(leat_train_run *t, int64_t number)
 static int step(leat_train_run *t, bool *end, leat_error *err)
 {
     leat_batch *batch;
-    int rc = leat_loader_next(t->loader, &batch, err);
+    int rc = leat_ranks_agree(t->ranks, leat_loader_next(t->loader, &batch, err), NULL, err);
     if (rc == LEAT_E_END) {
         *end = true;
         return LEAT_OK;
@@ -299,10 +300,13 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
-/* True after a signal; with checkpoints only between two updates of the weights. */
-static bool must_stop(const leat_train_run *t)
+/* *stops after a signal to any rank; with checkpoints only between two updates of the weights. */
+static int must_stop(const leat_train_run *t, int32_t *stops, leat_error *err)
 {
-    return leat_signals_caught() && (!t->keep.folder || leat_checkpoint_ready(t->trainer));
+    const bool may =
+        !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
+    *stops = may && leat_signals_caught();
+    return leat_ranks_agree(t->ranks, LEAT_OK, stops, err);
 }
 
 int leat_train_run_all(leat_train_run *t, leat_error *err)
@@ -327,7 +331,8 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     t->keep.loader = t->loader;
     rc = evaluate_owed(t, err);
     end = t->ended_early;
-    while (rc == LEAT_OK && !end && !must_stop(t))
+    int32_t stops = 0;
+    while (rc == LEAT_OK && !end && (rc = must_stop(t, &stops, err)) == LEAT_OK && !stops)
         rc = step(t, &end, err);
     if (rc == LEAT_OK && !end)
         rc = stop(t, err);

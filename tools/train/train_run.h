@@ -52,6 +52,7 @@ typedef struct leat_train_run {
     leat_device *device;
     leat_trainer *trainer;
     leat_loader *loader;
+    leat_ranks *ranks;          /* NULL: one process */
     int64_t epochs, steps_most; /* steps_most < 1: no limit */
     int64_t first;              /* batch of the run that it begins with */
     bool owes_evaluation;       /* of the epoch before that batch */

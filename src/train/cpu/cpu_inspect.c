@@ -165,7 +165,11 @@ int leat_cpu_find_bad(leat_net *net, leat_error *err)
         net->first_bad[i] = most;
     net->job.inspect = true;
     net->segment = 0;
-    leat_cpu_team_run(&net->team, n);
+    leat_cpu_team_run(&net->team, net->n_own);
+    if (net->job.shared)
+        leat_cpu_ranks_share(net, net->first_bad, sizeof *net->first_bad);
+    if (net->failed < 0)
+        return leat_fail_as(err, &net->error);
     for (int32_t i = 0; i < n; i++)
         first = net->first_bad[i] < first ? net->first_bad[i] : first;
     return say(net, first, err);

@@ -161,9 +161,12 @@ static int add_statistics(const leat_cpu_call *call)
 
 static int64_t valid_rows(const leat_net *net, int32_t shard)
 {
+    const leat_net_rows *const batch = net->job.batch;
+    if (batch->shard_valid)
+        return batch->shard_valid[shard];
     int64_t first, n = 0;
-    const int64_t rows = leat_model_shard(net->model, net->job.batch->rows, shard, &first);
-    const uint8_t *valid = net->job.batch->valid;
+    const int64_t rows = leat_model_shard(net->model, batch->rows, shard, &first);
+    const uint8_t *valid = batch->valid;
     for (int64_t i = 0; valid && i < rows; i++)
         n += valid[first + i] != 0;
     return valid ? n : rows;
@@ -195,6 +198,14 @@ static bool move_running(leat_net *net, const leat_model_layer *l, int64_t c, do
     return true;
 }
 
+/* Gets the sums of all ranks. False: one has failed. */
+static bool share_sums(leat_net *net, const leat_cpu_saved *s)
+{
+    if (net->job.shared)
+        leat_cpu_ranks_share(net, s->sums, N_SUMS * (size_t)s->n_channels * sizeof(double));
+    return leat_cpu_ranks_well(net);
+}
+
 /* Mean and variance over all shards; the running ones; factors for finish(). */
 static void combine_statistics(leat_net *net, const leat_prim_op *op)
 {
@@ -202,6 +213,8 @@ static void combine_statistics(leat_net *net, const leat_prim_op *op)
     const leat_batch_norm_options *o = l->options;
     leat_cpu_saved *s = &net->saved[op->saved];
     const int64_t n = s->n_channels;
+    if (!share_sums(net, s))
+        return;
     for (int64_t c = 0; c < n; c++) {
         double mean = 0, squares = 0, count = 0;
         for (int32_t i = 0; i < net->job.n_shards; i++) {
@@ -321,7 +334,7 @@ static int add_gradients(const leat_cpu_call *call)
     return LEAT_OK;
 }
 
-/* The gradients of scale and shift go to shard 0; those of the others stay 0. */
+/* The gradients of scale and shift go to shard 0; those of the others stay 0, also where a sum overwrote them. */
 static void combine_gradients(leat_net *net, const leat_prim_op *op)
 {
     const leat_model_layer *l = &net->model->layers[op->layer];
@@ -329,8 +342,11 @@ static void combine_gradients(leat_net *net, const leat_prim_op *op)
     const int64_t n = s->n_channels;
     const double all = (double)net->job.batch->n_valid * pixels_of(l, s);
     float *grads[2];
+    if (!share_sums(net, s))
+        return;
     for (int k = 0; k < 2; k++)
-        grads[k] = l->params[k].trained ? net->grads[0] + net->grad[l->first_param + k].at : NULL;
+        grads[k] =
+            l->params[k].trained ? net->grads[net->first] + net->grad[l->first_param + k].at : NULL;
     for (int64_t c = 0; c < n; c++) {
         const double factor = (double)weight_of(net, l, SCALE)[c] * s->inverse[c];
         double sum = 0, dot = 0;
@@ -344,9 +360,9 @@ static void combine_gradients(leat_net *net, const leat_prim_op *op)
             (float)(-factor * s->inverse[c] * s->inverse[c] * dot / all);
         factor_row(s, GRAD_ADDEND)[c] = (float)(-factor * sum / all);
         if (grads[SCALE])
-            grads[SCALE][c] = (float)(dot * s->inverse[c]);
+            grads[SCALE][c] = net->first == 0 ? (float)(dot * s->inverse[c]) : 0;
         if (grads[SHIFT])
-            grads[SHIFT][c] = (float)sum;
+            grads[SHIFT][c] = net->first == 0 ? (float)sum : 0;
     }
     for (int row = GRAD_FACTOR; row <= GRAD_ADDEND; row++)
         widen(factor_row(s, row), (size_t)n);

@@ -169,6 +169,8 @@ static void drop(const leat_cpu_call *call, int64_t row, const float *x, float *
 
 static int dropout(const leat_cpu_call *call)
 {
+    const leat_cpu_job *const job = &call->net->job;
+    const int64_t before = job->how->rows_before + job->batch->first_row;
     const size_t n = (size_t)call->out_spec[0]->n;
     const leat_prim_type type = call->out_spec[0]->type;
     for (int64_t row = 0; row < call->rows; row++)
@@ -178,7 +180,7 @@ static int dropout(const leat_cpu_call *call)
             const float *x =
                 leat_cpu_floats(call->net, call->in[0], type, from, here, leat_cpu_room(call, 0));
             float *y = leat_cpu_floats_out(call->out[0], type, from, leat_cpu_room(call, 1));
-            drop(call, call->net->job.how->rows_before + call->first_row + row, x, y, here, at);
+            drop(call, before + call->first_row + row, x, y, here, at);
             leat_cpu_put(call->net, call->out[0], type, from, here, y);
         }
     return LEAT_OK;

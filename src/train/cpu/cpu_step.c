@@ -6,6 +6,7 @@
 
 #include "net_cpu.h"
 #include "train/losses.h"
+#include "train/ranks/exchange.h"
 
 /* --- a thread's part of a step --------------------------------------------------------------- */
 
@@ -14,11 +15,14 @@
  * its shard. */
 static int64_t shard_rows(const leat_net *net, int32_t shard, int64_t *first)
 {
-    const int64_t rows = net->job.batch->rows, n = net->job.n_shards;
+    const int64_t rows = net->job.batch->rows;
     const int64_t most = net->job.program->most_rows;
     if (net->job.how->train) {
-        *first = rows * shard / n;
-        return rows * (shard + 1) / n - *first;
+        const leat_net_rows *const batch = net->job.batch;
+        const int64_t n =
+            leat_model_shard(net->model, batch->all_rows ? batch->all_rows : rows, shard, first);
+        *first -= batch->first_row;
+        return n;
     }
     *first = most * shard;
     return rows - *first < most ? rows - *first : most;
@@ -43,7 +47,7 @@ static leat_cpu_plan *plan_of(const leat_net *net, int64_t rows)
 
 static char *memory_of(const leat_net *net, int32_t shard, int32_t thread)
 {
-    return net->memory[net->job.how->train && !net->by_thread ? shard : thread];
+    return net->memory[net->job.how->train && !net->by_thread ? shard - net->first : thread];
 }
 
 static void *address(const leat_cpu_call *call, int32_t tensor)
@@ -138,23 +142,18 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
     return LEAT_OK;
 }
 
-static bool all_well(const leat_net *net)
-{
-    for (int32_t i = 0; i < net->team.n_at_work; i++)
-        if (net->scratch[i].rc < 0)
-            return false;
-    return true;
-}
-
 static void end_segment(void *owner)
 {
     leat_net *net = owner;
     const leat_cpu_program *p = net->job.program;
     const int32_t meets = p->segments[net->segment].meets;
-    if (meets < 0)
+    if (meets < 0) {
+        if (net->job.shared)
+            leat_cpu_ranks_share(net, net->shard_sums, sizeof *net->shard_sums);
         return;
+    }
     const leat_prim_op *op = &p->program->ops[meets];
-    if (all_well(net))
+    if (net->failed == LEAT_OK && (net->job.shared || leat_cpu_ranks_well(net)))
         leat_cpu_prims[op->prim]->combine(net, op);
     net->segment++;
 }
@@ -203,12 +202,13 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     if (packs_wait(net))
         renew_packs(net, thread);
     for (int32_t i = net->job.n_segments; i > 0; i--) {
-        for (int32_t shard; (shard = leat_cpu_team_claim(&net->team)) < net->job.n_shards;)
-            if (mine->rc == LEAT_OK)
+        for (int32_t shard;
+             (shard = net->job.first + leat_cpu_team_claim(&net->team)) < net->job.end;)
+            if (mine->rc == LEAT_OK && net->failed == LEAT_OK)
                 mine->rc = run_shard(net, shard, thread, &mine->error);
         leat_cpu_team_meet(&net->team, end_segment);
     }
-    if (updates(&net->job) && !net->job.inspect && all_well(net) && net->bad_norm < 0 &&
+    if (updates(&net->job) && !net->job.inspect && leat_cpu_ranks_well(net) && net->bad_norm < 0 &&
         leat_cpu_loss_is_finite(net))
         leat_cpu_update(net, thread);
     leat_dn_leave(net->dn, was);
@@ -222,7 +222,7 @@ static int prepare(leat_net *net, leat_error *err)
     const leat_cpu_job *job = &net->job;
     leat_cpu_plan *plan;
     int64_t first;
-    for (int32_t i = 0; i < job->n_shards; i++) {
+    for (int32_t i = job->first; i < job->end; i++) {
         const int64_t rows = shard_rows(net, i, &first);
         const int rc = rows ? leat_cpu_plan_for(net, job->program, rows, &plan, err) : LEAT_OK;
         if (rc < 0)
@@ -247,6 +247,15 @@ static int32_t count_shards(const leat_net *net, const leat_cpu_program *p, int6
     return train ? net->model->shards : (int32_t)((rows + p->most_rows - 1) / p->most_rows);
 }
 
+/* Whose shards these are. The outputs that a caller wants are of all rows, so that each rank computes them alone. */
+static void divide(const leat_net *net, leat_cpu_job *job)
+{
+    job->shared = net->model->ranks && (job->how->train || !job->how->logits);
+    job->end = job->n_shards;
+    if (job->shared)
+        job->end = leat_ranks_part(net->model->ranks, job->n_shards, &job->first) + job->first;
+}
+
 static int grow_shard_sums(leat_net *net, int32_t n, leat_error *err)
 {
     leat_net_sums *sums = realloc(net->shard_sums, (size_t)n * sizeof *sums);
@@ -255,6 +264,11 @@ static int grow_shard_sums(leat_net *net, int32_t n, leat_error *err)
     net->shard_sums = sums;
     memset(sums, 0, (size_t)n * sizeof *sums);
     return LEAT_OK;
+}
+
+static int32_t own_shards(const leat_net *net)
+{
+    return net->job.end > net->job.first ? net->job.end - net->job.first : 1;
 }
 
 int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch,
@@ -266,7 +280,7 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
     (void)times;
     int rc =
         leat_model_ends(net->model) ? leat_model_check_rows(net->model, &targets, err) : LEAT_OK;
-    if (rc < 0)
+    if (rc < 0 && !net->model->ranks)
         return rc;
     net->segment = how->phase == LEAT_NET_BACKWARD ? program->n_forward : 0;
     net->job = (leat_cpu_job){ .batch = batch,
@@ -278,14 +292,20 @@ int leat_cpu_step(leat_net *net, leat_stream *stream, const leat_net_rows *batch
                                                  : program->n_segments - net->segment };
     net->grad_scale = how->share;
     net->bad_norm = -1;
-    if ((rc = grow_shard_sums(net, net->job.n_shards, err)) < 0)
-        return rc;
+    net->failed = LEAT_OK;
+    divide(net, &net->job);
+    if (rc == LEAT_OK)
+        rc = grow_shard_sums(net, net->job.n_shards, err);
     const int was = leat_dn_enter(net->dn);
-    rc = prepare(net, err);
+    rc = rc == LEAT_OK ? prepare(net, err) : rc;
     leat_dn_leave(net->dn, was);
+    if (net->job.shared)
+        rc = leat_ranks_gather(net->model->ranks, rc, NULL, 0, err);
     if (rc < 0)
         return rc;
-    leat_cpu_team_run(&net->team, net->job.n_shards);
+    leat_cpu_team_run(&net->team, own_shards(net));
+    if (net->failed < 0)
+        return leat_fail_as(err, &net->error);
     for (int32_t i = 0; i < net->team.n_at_work; i++)
         if (net->scratch[i].rc < 0)
             return leat_fail(err, net->scratch[i].rc, "%s", net->scratch[i].error.message);

@@ -17,7 +17,7 @@ enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384, UPDATE_FLOATS = 2048 };
 
 /* --- the tree -------------------------------------------------------------------------------- */
 
-static int32_t largest_power_below(int32_t n)
+int32_t leat_cpu_update_left(int32_t n)
 {
     int32_t p = 1;
     while (2 * p < n)
@@ -25,20 +25,19 @@ static int32_t largest_power_below(int32_t n)
     return p;
 }
 
-/* to = sum over shards first … first + n - 1 of floats [at, at + length); rooms: length floats per level. */
-static void tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length, float *to,
-                 float *rooms)
+void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
+                          float *to, float *rooms)
 {
     if (n == 1) {
         if (to != net->grads[first] + at)
             memcpy(to, net->grads[first] + at, length * sizeof *to);
         return;
     }
-    const int32_t left = largest_power_below(n);
-    tree(net, first, left, at, length, to, rooms);
+    const int32_t left = leat_cpu_update_left(n);
+    leat_cpu_update_tree(net, first, left, at, length, to, rooms);
     const float *right = net->grads[first + left] + at;
     if (n - left > 1) {
-        tree(net, first + left, n - left, at, length, rooms, rooms + length);
+        leat_cpu_update_tree(net, first + left, n - left, at, length, rooms, rooms + length);
         right = rooms;
     }
     net->loops->sum(to, right, to, length);
@@ -52,34 +51,40 @@ static size_t first_bad(const float *x, size_t n)
     return i;
 }
 
-/* Of floats [at, at + length). */
-static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
+float *leat_cpu_update_sum(const leat_net *net)
+{
+    return net->accumulated ? net->accumulated : net->grads[net->first];
+}
+
+void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t length)
 {
     leat_cpu_scratch *const mine = &net->scratch[thread];
-    float *const rooms = mine->floats;
-    float *const sum = (net->accumulated ? net->accumulated : net->grads[0]) + at;
-    if (!net->accumulated || net->job.how->first) {
-        tree(net, 0, net->job.n_shards, at, length, sum, rooms);
-    } else {
-        tree(net, 0, net->job.n_shards, at, length, rooms, rooms + length);
-        net->loops->sum(sum, rooms, sum, length);
-    }
+    const float *const sum = leat_cpu_update_sum(net) + at;
     if (at < mine->bad_gradient && !isfinite(net->loops->largest(sum, length)))
         mine->bad_gradient = at + first_bad(sum, length);
 }
 
-/* --- gradients in the plain layout ----------------------------------------------------------- */
-
-static float *summed(const leat_net *net)
+/* Of floats [at, at + length). */
+static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
 {
-    return net->accumulated ? net->accumulated : net->grads[0];
+    float *const rooms = net->scratch[thread].floats, *const sum = leat_cpu_update_sum(net) + at;
+    const int32_t n = net->job.n_shards;
+    if (!net->accumulated || net->job.how->first) {
+        leat_cpu_update_tree(net, 0, n, at, length, sum, rooms);
+    } else {
+        leat_cpu_update_tree(net, 0, n, at, length, rooms, rooms + length);
+        net->loops->sum(sum, rooms, sum, length);
+    }
+    leat_cpu_update_check(net, thread, at, length);
 }
+
+/* --- gradients in the plain layout ----------------------------------------------------------- */
 
 /* The gradient of a parameter in its plain layout. */
 static const float *gradient_of(const leat_net *net, int32_t param)
 {
     return net->grad[param].copy ? net->gradient + net->model->params[param].at
-                                 : summed(net) + net->grad[param].at;
+                                 : leat_cpu_update_sum(net) + net->grad[param].at;
 }
 
 static void unpack(leat_net *net, int32_t thread)
@@ -90,7 +95,7 @@ static void unpack(leat_net *net, int32_t thread)
         if (!grad->copy || mine->rc < 0)
             continue;
         mine->rc =
-            leat_dn_copy_run(grad->copy, thread, summed(net) + grad->at,
+            leat_dn_copy_run(grad->copy, thread, leat_cpu_update_sum(net) + grad->at,
                              net->gradient + net->model->params[i].at, mine->dn, &mine->error);
     }
     leat_cpu_team_meet(&net->team, NULL);
@@ -235,13 +240,15 @@ static bool has_copies(const leat_net *net)
 
 void leat_cpu_update(leat_net *net, int32_t thread)
 {
-    if (net->job.n_shards > 1 || net->accumulated) {
+    if (net->model->ranks) {
+        leat_cpu_ranks_sum(net, thread);
+    } else if (net->job.n_shards > 1 || net->accumulated) {
         const size_t n = net->n_grad_floats;
         for (size_t at; (at = (size_t)leat_cpu_team_claim(&net->team) * REDUCE_FLOATS) < n;)
             reduce(net, thread, at, n - at < REDUCE_FLOATS ? n - at : REDUCE_FLOATS);
         leat_cpu_team_meet(&net->team, NULL);
     }
-    if (!net->job.how->last || !leat_cpu_gradients_are_finite(net))
+    if (!net->job.how->last || net->failed < 0 || !leat_cpu_gradients_are_finite(net))
         return;
     if (has_copies(net))
         unpack(net, thread);
@@ -315,7 +322,7 @@ int leat_cpu_update_open(leat_net *net, leat_error *err)
     if (!net->blocks || !net->norms || !net->grads)
         return leat_cpu_no_memory(err, 0);
     list_blocks(net, net->blocks);
-    for (int32_t i = 0; i < model->shards; i++)
+    for (int32_t i = net->first; i < net->first + net->n_own; i++)
         if (!(net->grads[i] = leat_cpu_alloc(net->n_grad_floats * sizeof(float), err)))
             return LEAT_E_NOMEM;
     net->gradient = leat_cpu_alloc(model->n_trained_floats * sizeof(float), err);
@@ -326,5 +333,5 @@ int leat_cpu_update_open(leat_net *net, leat_error *err)
     if (model->accumulate > 1 &&
         !(net->accumulated = leat_cpu_alloc(net->n_grad_floats * sizeof(float), err)))
         return LEAT_E_NOMEM;
-    return LEAT_OK;
+    return leat_cpu_ranks_open(net, err);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/ranks/exchange.h"
+
 /* --- values ---------------------------------------------------------------------------------- */
 
 static int cpu_sums(leat_net *net, bool anew, leat_net_sums *out, leat_error *err)
@@ -92,8 +94,8 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
 {
     const leat_model *model = net->model;
     const int64_t n_threads = net->team.n_threads, float_bytes = sizeof(float);
-    const int64_t n = net->by_thread || model->shards < n_threads ? n_threads : model->shards;
-    out->gradients = (int64_t)net->n_grad_floats * float_bytes * model->shards;
+    const int64_t n = net->by_thread || net->n_own < n_threads ? n_threads : net->n_own;
+    out->gradients = (int64_t)net->n_grad_floats * float_bytes * net->n_own;
     out->activations = 0;
     for (int64_t i = 0; i < n; i++)
         out->activations +=
@@ -149,13 +151,14 @@ static void cpu_close(leat_net *net)
         free(net->scratch[i].dn);
         free(net->scratch[i].floats);
     }
-    for (int32_t i = 0; net->memory && i < net->model->shards + n_threads; i++)
+    for (int32_t i = 0; net->memory && i < net->n_own + n_threads; i++)
         free(net->memory[i]);
-    for (int32_t i = 0; net->grads && i < net->model->shards; i++)
-        free(net->grads[i]);
+    for (int32_t i = 0; net->grads && i < net->n_own; i++)
+        free(net->grads[net->first + i]);
     for (int i = 0; i < LEAT_N_SLOTS; i++)
         free(net->slots[i]);
     leat_dn_close(&net->dn);
+    leat_cpu_ranks_close(net);
     free(net->packs);
     free(net->grad);
     free(net->scratch);
@@ -176,8 +179,12 @@ static int32_t count_threads(const leat_model *model)
 {
     const double parts = model->flops_per_sample * (double)model->batch_size / 50e6;
     const int32_t most = parts < 1 ? 1 : parts > 1024 ? 1024 : (int32_t)parts;
-    const int32_t n = model->threads > 0 ? model->threads : leat_dn_threads(most);
-    return n < model->shards ? n : model->shards;
+    const int32_t here = model->ranks ? model->ranks->here : 1; /* they share the cores */
+    const int32_t n =
+        model->threads > 0 ? model->threads : (leat_dn_threads(most) + here - 1) / here;
+    int32_t first;
+    const int32_t n_own = leat_ranks_part(model->ranks, model->shards, &first);
+    return n < n_own ? n : n_own;
 }
 
 static int open_saved(leat_net *net, leat_error *err)
@@ -256,7 +263,7 @@ static size_t scratch_floats(const leat_net *net)
 
 static int open_memory(leat_net *net, leat_error *err)
 {
-    const int32_t n_threads = net->team.n_threads, shards = net->model->shards;
+    const int32_t n_threads = net->team.n_threads, shards = net->n_own;
     const size_t a = net->train.program->bytes;
     const int32_t n = net->by_thread || shards < n_threads ? n_threads : shards;
     net->memory = calloc((size_t)(shards + n_threads), sizeof *net->memory);
@@ -342,6 +349,7 @@ static int plan_net(const leat_model *model, leat_net **out, leat_error *err)
     if (!net)
         return leat_cpu_no_memory(err, sizeof *net);
     net->model = model;
+    net->n_own = leat_ranks_part(model->ranks, model->shards, &net->first);
     net->loops = leat_cpu_loops_get();
     const int rc = leat_dn_find(err);
     if (rc < 0)

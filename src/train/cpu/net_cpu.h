@@ -85,6 +85,12 @@ typedef struct leat_cpu_saved {
     float *factors;
 } leat_cpu_saved;
 
+/* A part of the tree of sums that one rank computes alone. */
+typedef struct leat_cpu_part {
+    int32_t first, n; /* shards */
+    int32_t rank, at; /* of its rank's parts */
+} leat_cpu_part;
+
 /* One thread's scratch memory. */
 typedef struct leat_cpu_scratch {
     char *dn; /* of oneDNN, dn_bytes */
@@ -102,6 +108,9 @@ typedef struct leat_cpu_job {
     const leat_net_step *how;
     leat_cpu_program *program;
     int32_t n_shards;
+    int32_t first,
+        end; /* shards of this process; all where there are no ranks, or they do not share the job */
+    bool shared;        /* all ranks do it together */
     int32_t n_segments; /* from leat_net.segment on */
     bool inspect;       /* the loss was not finite: look for the first op whose output is not */
 } leat_cpu_job;
@@ -116,11 +125,17 @@ struct leat_net {
     leat_cpu_program train, even; /* even: evaluation */
     char **memory;                /* of each shard, or of each thread */
     size_t memory_bytes;
-    bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
-    float *slots[LEAT_N_SLOTS]; /* arenas as leat_model.params has it; the average on demand */
-    float *gradient;            /* plain gradients of convolutions, the same places */
-    float **grads;              /* of each shard */
-    float *accumulated;         /* sum over several batches; NULL: no accumulation */
+    bool by_thread;              /* of `train`; evaluation always uses one memory per thread */
+    float *slots[LEAT_N_SLOTS];  /* arenas as leat_model.params has it; the average on demand */
+    float *gradient;             /* plain gradients of convolutions, the same places */
+    float **grads;               /* of each shard; with ranks NULL but for those of this one */
+    int32_t first, n_own;        /* its shards of training: all without ranks */
+    leat_cpu_part *parts;        /* with ranks */
+    int32_t n_parts, most_parts; /* of one rank */
+    float *sent;                 /* of this rank's parts */
+    int failed;                  /* of this step: the error that ranks agreed on … */
+    leat_error error;            /* … and that */
+    float *accumulated;          /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -253,6 +268,18 @@ int leat_cpu_check_update(const leat_net *net, leat_error *err);
 /* Inside of the job, when all gradients are summed: whether these are finite. */
 bool leat_cpu_gradients_are_finite(const leat_net *net);
 
+/* --- cpu_ranks.c ----------------------------------------------------------------------------- */
+
+/* True where no thread, and no rank as far as is known, has failed. */
+bool leat_cpu_ranks_well(const leat_net *net);
+/* Inside of a shared job, between two meetings: all ranks give `bytes` for each of their shards, and get those of
+ * all in place. Agrees on errors. */
+void leat_cpu_ranks_share(leat_net *net, void *all, size_t bytes);
+/* A thread's part of the sum of all gradients. */
+void leat_cpu_ranks_sum(leat_net *net, int32_t thread);
+int leat_cpu_ranks_open(leat_net *net, leat_error *err);
+void leat_cpu_ranks_close(leat_net *net);
+
 /* --- cpu_update.c ---------------------------------------------------------------------------- */
 
 /* Places of gradients and sizes; after the full batch's plan is made. */
@@ -261,5 +288,13 @@ void leat_cpu_update_count(leat_net *net);
 int leat_cpu_update_open(leat_net *net, leat_error *err);
 /* A thread's part of summing gradients and updating weights. */
 void leat_cpu_update(leat_net *net, int32_t thread);
+/* Shards of the left half of a tree over n. */
+int32_t leat_cpu_update_left(int32_t n);
+/* to = sum over shards first … first + n - 1 of floats [at, at + length); rooms: length floats per level. */
+void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
+                          float *to, float *rooms);
+/* The sum of floats [at, at + length) is there, or belongs there. */
+float *leat_cpu_update_sum(const leat_net *net);
+void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t length);
 
 #endif

@@ -50,7 +50,7 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
             return leat_fail(err, LEAT_E_DATA,
                              "row %lld of the batch has target %g, but binary_cross_entropy needs "
                              "targets from 0 to 1 (2 classes)",
-                             (long long)(i / n), (double)t);
+                             (long long)(rows->first_row + i / n), (double)t);
     }
     return LEAT_OK;
 }

@@ -23,7 +23,8 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
             return leat_fail(err, LEAT_E_DATA,
                              "row %lld of the batch has target %g; mean_squared_error needs "
                              "numbers",
-                             (long long)(i / n), (double)leat_target_f32(rows->target, i));
+                             (long long)(rows->first_row + i / n),
+                             (double)leat_target_f32(rows->target, i));
     return LEAT_OK;
 }
 

@@ -103,22 +103,22 @@ static const float *weights_of(const leat_view *target, int64_t row, int64_t n)
     return (const float *)target->data + row * n;
 }
 
-static int check_class(const leat_view *target, int64_t row, int64_t n, leat_error *err)
+static int check_class(const leat_loss_rows *rows, int64_t row, int64_t n, leat_error *err)
 {
-    const int64_t label = leat_target_i64(target, row);
+    const int64_t label = leat_target_i64(rows->target, row);
     if (label >= 0 && label < n)
         return LEAT_OK;
     return leat_fail(err, LEAT_E_DATA,
                      "row %lld of the batch has label %lld, but the model has %lld class%s "
                      "(0 … %lld): give its last layer as many units as there are classes",
-                     (long long)row, (long long)label, (long long)n, n == 1 ? "" : "es",
-                     (long long)n - 1);
+                     (long long)(rows->first_row + row), (long long)label, (long long)n,
+                     n == 1 ? "" : "es", (long long)n - 1);
 }
 
 /* Weights are rounded, so their sum may differ a little from 1. */
-static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_error *err)
+static int check_weights(const leat_loss_rows *rows, int64_t row, int64_t n, leat_error *err)
 {
-    const float *const t = weights_of(target, row, n);
+    const float *const t = weights_of(rows->target, row, n);
     double sum = 0;
     bool negative = false;
     for (int64_t k = 0; k < n; k++) {
@@ -130,7 +130,8 @@ static int check_weights(const leat_view *target, int64_t row, int64_t n, leat_e
     return leat_fail(err, LEAT_E_DATA,
                      "row %lld of the batch has class weights that %s; softmax_cross_entropy needs "
                      "weights of 0 or more that sum to 1, or class numbers",
-                     (long long)row, negative ? "are not all 0 or more" : "do not sum to 1");
+                     (long long)(rows->first_row + row),
+                     negative ? "are not all 0 or more" : "do not sum to 1");
 }
 
 static int64_t classes(const leat_shape *logits)
@@ -146,7 +147,7 @@ static int check_targets(const void *opts, const leat_shape *logits, const leat_
     (void)opts;
     for (int64_t i = 0; i < rows->rows && rc == LEAT_OK; i++)
         if (leat_loss_counts(rows, i))
-            rc = (soft ? check_weights : check_class)(rows->target, i, logits->dims[0], err);
+            rc = (soft ? check_weights : check_class)(rows, i, logits->dims[0], err);
     return rc;
 }
 

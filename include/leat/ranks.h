@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ranks.h: processes of one machine that train one model together, each on its rows of every batch.
+ *
+ * One process opens the group and forks the others, before it starts threads. Each then joins with its number, opens its
+ * plan with `engine: {rank: r, ranks: n}` and its trainer with leat_trainer_open_ranks(). All make the same calls in the
+ * same order:
+ *
+ *     leat_ranks_open(n, &ranks, &err);
+ *     for (r = n - 1; r > 0 && fork() != 0; r--)
+ *         ;                                              // rank 0 is the process that forked
+ *     leat_ranks_join(ranks, r, &err);
+ *     ...
+ *     while ((rc = leat_ranks_agree(ranks, leat_loader_next(loader, &batch, &err), NULL, &err)) == LEAT_OK)
+ *         if ((rc = leat_trainer_step(trainer, batch, &err)) < 0)
+ *             break;
+ *
+ * On the CPU the weights are the same bits for every number of ranks that divides train.micro_shards. */
+#ifndef LEAT_RANKS_H
+#define LEAT_RANKS_H
+
+#include "leat/error.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct leat_ranks leat_ranks;
+
+/* Makes the memory that the processes share.
+ * ranks    1 to 256
+ * out      owned by the caller; after a fork by each process
+ * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM */
+LEAT_API int leat_ranks_open(int32_t ranks, leat_ranks **out, leat_error *err);
+/* Takes part, once in each process, as number `rank` from 0. Returns LEAT_OK, LEAT_E_ARGUMENT. */
+LEAT_API int leat_ranks_join(leat_ranks *ranks, int32_t rank, leat_error *err);
+/* Waits until all ranks have come here, and tells each how the others fare.
+ * ranks    NULL: the only one
+ * rc       LEAT_OK, or the error of this rank, which *err describes
+ * flag     1 if any rank gave 1, as when one has caught a signal; NULL: gives 0, and does not ask
+ * returns  LEAT_OK if all gave that; otherwise the code of the lowest rank that gave another, with its *err; LEAT_E_IO: a
+ *          rank has ended
+ * threads  one at a time */
+LEAT_API int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_error *err);
+/* Leaves, so that ranks that wait for this one fail; frees. After the trainer is closed. Takes NULL. */
+LEAT_API void leat_ranks_close(leat_ranks **ranks);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

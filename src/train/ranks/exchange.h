@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * exchange.h: what the trainer and its backends use of ranks.h: exchanges between the processes of a run.
+ *
+ * DESIGN: a transport has one operation, `gather`: every rank gives some bytes and gets those of all. So it is a table
+ * of two functions, and what is computed of the bytes is the same on all ranks. In front of them each rank puts
+ * its error code, so that an error of one ends the step of all, with its message, and nobody waits for a rank that will
+ * not come. One process has no table (NULL) and pays one comparison. */
+#ifndef LEAT_RANKS_EXCHANGE_H
+#define LEAT_RANKS_EXCHANGE_H
+
+#include <stddef.h>
+
+#include "leat/ranks.h"
+#include "train/nn.h"
+
+typedef struct leat_ranks_table {
+    /* all: ranks × bytes, in the order of ranks; mine may be this rank's place in it. All ranks give the same number of
+     * bytes. Returns LEAT_OK, or LEAT_E_IO: a rank has ended. */
+    int (*gather)(leat_ranks *ranks, const void *mine, void *all, size_t bytes, leat_error *err);
+    void (*close)(leat_ranks *ranks);
+} leat_ranks_table;
+
+struct leat_ranks {
+    const leat_ranks_table *table;
+    int32_t rank, n;
+    int32_t here; /* of them on this machine */
+    void *own;    /* of the transport */
+    int broken;   /* the error of an exchange that failed; later ones fail, too */
+    char *given, *got;
+    size_t given_bytes, got_bytes;
+};
+
+/* rc: of this rank; *err: of it. Bytes of all ranks are then at leat_ranks_from(), until the next exchange. Returns
+ * LEAT_OK, or the error of the lowest rank that has one. ranks NULL: rc. */
+int leat_ranks_gather(leat_ranks *ranks, int rc, const void *mine, size_t bytes, leat_error *err);
+const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank);
+/* The same, of n parts of `bytes` each, of which each rank has its own (leat_ranks_part) and gets the others in place. */
+int leat_ranks_share(leat_ranks *ranks, int rc, void *all, int32_t n, size_t bytes,
+                     leat_error *err);
+
+/* ranks_rows.c */
+
+/* Of n parts, those of a rank: [*first, *first + returned). */
+int32_t leat_ranks_part_of(const leat_ranks *ranks, int32_t rank, int32_t n, int32_t *first);
+/* Those of this rank; ranks NULL: all. */
+int32_t leat_ranks_part(const leat_ranks *ranks, int32_t n, int32_t *first);
+/* LEAT_OK, or LEAT_E_CONFIG: the ranks cannot share the model's shards evenly; with the numbers that can. */
+int leat_ranks_check(const leat_ranks *ranks, int32_t shards, leat_error *err);
+/* Of a training batch: makes n_valid that of all ranks, and fills valid[shards], which *rows borrows. */
+int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err);
+/* LEAT_OK, or LEAT_E_ARGUMENT: ranks train different things. text: what this one does. */
+int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err);
+
+/* memory_ranks.c */
+extern const leat_ranks_table leat_ranks_memory;
+
+#endif

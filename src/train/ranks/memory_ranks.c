@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * memory_ranks.c: ranks that are processes of one machine and share memory, which they have from a fork.
+ *
+ * DESIGN: every rank has two places of a piece each, and a count of the pieces that it has put there. A rank writes its
+ * piece, counts, and waits until all have counted as far; then it reads theirs. It uses its two places in turn: who has
+ * counted piece k + 1 has read all of piece k, so the place of piece k is free for k + 2, and one wait per piece is enough.
+ * A waiting rank spins briefly, if there is a core for each, and then sleeps (futex). It looks from time to time whether
+ * the others are alive: one that was killed cannot say so. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exchange.h"
+
+enum { PIECE_BYTES = 1 << 20, RANKS_MAX = 256, SPINS = 2000, LOOK_NS = 50 * 1000 * 1000 };
+
+/* In shared memory. */
+typedef struct member {
+    _Alignas(64) atomic_uint pieces; /* put, modulo 2^32; its waiters sleep on it */
+    atomic_int pid;                  /* 0: has not joined */
+    atomic_int left;                 /* closed */
+} member;
+
+typedef struct shared {
+    size_t bytes;
+    int spins;
+    member *members;
+    char *places; /* [2][rank][PIECE_BYTES] */
+} shared;
+
+static char *place(const leat_ranks *ranks, unsigned piece, int32_t rank)
+{
+    const shared *const s = ranks->own;
+    return s->places + ((size_t)(piece & 1) * (size_t)ranks->n + (size_t)rank) * PIECE_BYTES;
+}
+
+static bool has_put(const member *m, unsigned piece)
+{
+    return (int)(atomic_load_explicit(&m->pieces, memory_order_acquire) - piece) >= 0;
+}
+
+/* A child that has ended is there until somebody waits for it, which is not done here. */
+static bool is_gone(const member *m)
+{
+    const int pid = atomic_load(&m->pid);
+    siginfo_t ended = { 0 };
+    if (atomic_load(&m->left))
+        return true;
+    if (!pid)
+        return false;
+    return (kill(pid, 0) < 0 && errno == ESRCH) ||
+           (waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            ended.si_pid == pid);
+}
+
+/* A rank that will not put the piece; -1: none is known. Any rank: one that was killed is seen first by its parent, which
+ * then leaves. */
+static int32_t find_gone(const leat_ranks *ranks, unsigned piece)
+{
+    const shared *const s = ranks->own;
+    for (int32_t r = 0; r < ranks->n; r++)
+        if (is_gone(&s->members[r]) && !has_put(&s->members[r], piece))
+            return r;
+    return -1;
+}
+
+static void sleep_on(member *m, unsigned piece)
+{
+    const unsigned now = atomic_load_explicit(&m->pieces, memory_order_acquire);
+    const struct timespec look = { .tv_nsec = LOOK_NS };
+    if ((int)(now - piece) < 0)
+        syscall(SYS_futex, &m->pieces, FUTEX_WAIT, now, &look, NULL, 0);
+}
+
+static int wait_for(const leat_ranks *ranks, int32_t rank, unsigned piece, leat_error *err)
+{
+    const shared *const s = ranks->own;
+    member *const m = &s->members[rank];
+    for (int i = 0; i < s->spins; i++)
+        if (has_put(m, piece))
+            return LEAT_OK;
+    while (!has_put(m, piece)) {
+        const int32_t gone = find_gone(ranks, piece);
+        if (gone >= 0)
+            return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended", gone, ranks->n);
+        sleep_on(m, piece);
+    }
+    return LEAT_OK;
+}
+
+static int memory_gather(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
+                         leat_error *err)
+{
+    shared *const s = ranks->own;
+    member *const me = &s->members[ranks->rank];
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+        const size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        const unsigned piece = atomic_load_explicit(&me->pieces, memory_order_relaxed) + 1;
+        memcpy(place(ranks, piece, ranks->rank), (const char *)mine + at, n);
+        atomic_store_explicit(&me->pieces, piece, memory_order_release); /* pairs with has_put() */
+        syscall(SYS_futex, &me->pieces, FUTEX_WAKE, RANKS_MAX, NULL, NULL, 0);
+        for (int32_t r = 0; r < ranks->n; r++) {
+            const int rc = wait_for(ranks, r, piece, err);
+            if (rc < 0)
+                return rc;
+            memcpy((char *)all + (size_t)r * bytes + at, place(ranks, piece, r), n);
+        }
+    }
+    return LEAT_OK;
+}
+
+/* Who waits for this rank wakes, and sees that it left. */
+static void memory_close(leat_ranks *ranks)
+{
+    shared *const s = ranks->own;
+    if (ranks->rank >= 0) {
+        member *const me = &s->members[ranks->rank];
+        atomic_store(&me->left, 1);
+        syscall(SYS_futex, &me->pieces, FUTEX_WAKE, RANKS_MAX, NULL, NULL, 0);
+    }
+    munmap(s->members, s->bytes);
+    free(s);
+}
+
+const leat_ranks_table leat_ranks_memory = { memory_gather, memory_close };
+
+int leat_ranks_open(int32_t n, leat_ranks **out, leat_error *err)
+{
+    if (!out || n < 1 || n > RANKS_MAX)
+        return leat_fail(err, LEAT_E_ARGUMENT, "leat_ranks_open: out, and 1 to %d ranks",
+                         RANKS_MAX);
+    const size_t fronts = ((size_t)n * sizeof(member) + 4095) / 4096 * 4096;
+    const size_t bytes = fronts + (size_t)n * 2 * PIECE_BYTES;
+    leat_ranks *const ranks = calloc(1, sizeof *ranks);
+    shared *const s = calloc(1, sizeof *s);
+    void *const memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    *out = NULL;
+    if (!ranks || !s || memory == MAP_FAILED) {
+        if (memory != MAP_FAILED)
+            munmap(memory, bytes);
+        free(ranks);
+        free(s);
+        return leat_fail(err, LEAT_E_NOMEM, "%d ranks: %zu bytes", n, bytes);
+    }
+    *s = (shared){ bytes, n <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0, memory,
+                   (char *)memory + fronts };
+    *ranks = (leat_ranks){ .table = &leat_ranks_memory, .rank = -1, .n = n, .here = n, .own = s };
+    *out = ranks;
+    return LEAT_OK;
+}
+
+int leat_ranks_join(leat_ranks *ranks, int32_t rank, leat_error *err)
+{
+    if (!ranks || rank < 0 || rank >= ranks->n || ranks->rank >= 0)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "leat_ranks_join: ranks that are open, and once a number below theirs");
+    const shared *const s = ranks->own;
+    ranks->rank = rank;
+    atomic_store(&s->members[rank].pid, getpid());
+    return LEAT_OK;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ranks_rows.c: which parts of a batch and of a model are whose, and what all ranks have together. See exchange.h. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/digest.h"
+#include "exchange.h"
+
+int32_t leat_ranks_part_of(const leat_ranks *ranks, int32_t rank, int32_t n, int32_t *first)
+{
+    *first = (int32_t)((int64_t)n * rank / ranks->n);
+    return (int32_t)((int64_t)n * (rank + 1) / ranks->n) - *first;
+}
+
+int32_t leat_ranks_part(const leat_ranks *ranks, int32_t n, int32_t *first)
+{
+    *first = 0;
+    return ranks ? leat_ranks_part_of(ranks, ranks->rank, n, first) : n;
+}
+
+int leat_ranks_check(const leat_ranks *ranks, int32_t shards, leat_error *err)
+{
+    char can[1024] = "1";
+    if (!ranks || shards % ranks->n == 0)
+        return LEAT_OK;
+    for (int32_t i = 2; i <= shards; i++)
+        if (shards % i == 0)
+            snprintf(can + strlen(can), sizeof can - strlen(can), ", %d", i);
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%d ranks cannot share the %d parts of a batch (train.micro_shards) evenly: "
+                     "take one of %s ranks, or set train.micro_shards to a multiple of %d",
+                     ranks->n, shards, can, ranks->n);
+}
+
+int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err)
+{
+    int32_t at;
+    const int32_t n = leat_ranks_part(model->ranks, model->shards, &at);
+    for (int32_t i = at; i < at + n; i++) {
+        int64_t first;
+        const int64_t in_shard = leat_model_shard(model, rows->all_rows, i, &first);
+        first -= rows->first_row;
+        valid[i] = rows->valid ? 0 : in_shard;
+        for (int64_t k = 0; rows->valid && k < in_shard; k++)
+            valid[i] += rows->valid[first + k] != 0;
+    }
+    const int rc =
+        leat_ranks_share(model->ranks, LEAT_OK, valid, model->shards, sizeof *valid, err);
+    rows->shard_valid = valid;
+    rows->n_valid = 0;
+    for (int32_t i = 0; rc == LEAT_OK && i < model->shards; i++)
+        rows->n_valid += valid[i];
+    return rc;
+}
+
+int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err)
+{
+    const uint64_t mine = leat_digest_row(text, strlen(text), 0);
+    uint64_t first, other;
+    if ((rc = leat_ranks_gather(ranks, rc, &mine, sizeof mine, err)) < 0)
+        return rc;
+    memcpy(&first, leat_ranks_from(ranks, 0), sizeof first);
+    for (int32_t r = 1; r < ranks->n; r++) {
+        memcpy(&other, leat_ranks_from(ranks, r), sizeof other);
+        if (other != first)
+            return leat_fail(err, LEAT_E_ARGUMENT,
+                             "rank %d trains another model, or in another way, than rank 0: give "
+                             "all the same config",
+                             r);
+    }
+    return LEAT_OK;
+}

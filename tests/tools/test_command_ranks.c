@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_ranks.c: `leat train --ranks` ends with the file of weights of one process, also when it is resumed with
+ * another number; errors and signals end all ranks. */
+#include <math.h>
+
+#include "fixtures/command_pipeline.h"
+
+/* Two epochs of 15 steps. */
+#define TRAIN                                                                                      \
+    "timeout 60 $L train x.yaml -q --set train.micro_shards=12 --set 'train.model=[conv2d: "       \
+    "{filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, flatten, dense: 10]' --set "         \
+    "train.optimizer=adam "
+
+static void the_files_are_those_of_one_process(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--save one.st --log log1"));
+    for (int n = 2; n <= 6; n += 1 + n / 4) {
+        expect_success(shell("rm -rf x.st logn"));
+        expect_success(shell(TRAIN "--save x.st --ranks %d --log logn --json x.json", n));
+        expect_success(shell("cmp one.st x.st"));
+        expect_success(shell("for f in log1 logn; do grep epoch $f/log.jsonl | grep -o "
+                             "'\"[a-z_]*\\(loss\\|accuracy\\)\": [^,}]*' >$f.txt; done; "
+                             "cmp log1.txt logn.txt && test -s logn.txt"));
+    }
+    expect_success(shell("rm -rf log1 logn"));
+}
+
+static void a_run_goes_on_with_other_ranks(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell(TRAIN "--save one.st"));
+    expect_success(shell(TRAIN "--ranks 3 --steps 13 --checkpoint c"));
+    expect_success(shell(TRAIN "--ranks 2 --steps 9 --checkpoint c --resume"));
+    expect_in(err, "goes on from c/step-000000013.safetensors");
+    expect_success(shell(TRAIN "--checkpoint c --resume --save x.st"));
+    expect_success(shell("cmp one.st x.st; rm -rf c log"));
+}
+
+static void what_is_wrong_is_said_once(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_failure(shell(TRAIN "--ranks 5"), 1, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    expect_failure(shell(TRAIN "--ranks 2 --device sim"), 1, "train on the CPU only");
+    expect_failure(shell(TRAIN "--ranks 2 --errors bad.jsonl"), 2, "leave out --errors");
+    expect_failure(shell("timeout 60 $L train none.yaml --ranks 3"), 1, "none.yaml");
+}
+
+/* A run that began with another number of parts, which `auto` would not give, ends with its weights. */
+static void auto_goes_on_with_the_parts_of_the_run(void **state)
+{
+    (void)state;
+    static const char run[] = "timeout 60 $L train x.yaml -q --set 'train.model=[flatten, "
+                              "dense: 10]' --set train.optimizer=adam --set pipeline.batch.size=64";
+    make_pipeline();
+    expect_success(shell("%s --save one.st --set train.micro_shards=8", run));
+    expect_success(shell("%s --steps 5 --checkpoint c --set train.micro_shards=8", run));
+    expect_success(shell("%s --ranks 2 --checkpoint c --resume --save x.st", run));
+    assert_null(strstr(err, "micro_shards"));
+    expect_success(shell("cmp one.st x.st; rm -rf c"));
+}
+
+/* Whichever rank reads it. */
+static void a_damaged_record_ends_all_with_its_name(void **state)
+{
+    (void)state;
+    make_pipeline();
+    for (int at = 2000; at < 60000; at += 25000) {
+        expect_success(shell("cp x-00001-of-00002.tfrecord whole; printf XXXX | dd bs=1 seek=%d "
+                             "conv=notrunc of=x-00001-of-00002.tfrecord 2>/dev/null",
+                             at));
+        expect_failure(shell(TRAIN "--ranks 3 >log"), 1, "x-00001-of-00002.tfrecord");
+        expect_in(err, "record ");
+        expect_success(shell("mv whole x-00001-of-00002.tfrecord; rm log"));
+    }
+}
+
+/* A .npy file of 96 values of 4 bytes. */
+static void write_values(const char *name, const char *about, const void *values)
+{
+    char path[128], header[128];
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(header + 10, about, strlen(about));
+    header[127] = '\n';
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *const file = fopen(path, "wb");
+    assert_non_null(file);
+    fwrite(header, 1, sizeof header, file);
+    fwrite(values, 4, 96, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Rank 0 prints, and the rank that reads the value knows where it is. */
+static void a_value_that_is_not_finite_is_named(void **state)
+{
+    (void)state;
+    float x[96];
+    int32_t y[96];
+    for (int i = 0; i < 96; i++) {
+        x[i] = i == 70 ? NAN : (float)i / 96;
+        y[i] = i % 3;
+    }
+    write_values("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (96, 1), }", x);
+    write_values("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (96,), }", y);
+    expect_success(shell("echo '{source: {npy: {files: x.npy, labels: y.npy}}, pipeline: [batch: "
+                         "48], train: {micro_shards: 12, model: [dense: 3], loss: "
+                         "softmax_cross_entropy}}' >n.yaml"));
+    for (int n = 1; n <= 4; n++) {
+        assert_int_equal(shell("timeout 60 $L train n.yaml -q --ranks %d >log", n), 1);
+        expect_in(err, "epoch 1, step 2: ");
+        expect_in(err, " is NaN (batch 1");
+        if (n == 3)
+            expect_in(err, "its 16 records are 64, 65, ");
+    }
+    expect_success(shell("rm x.npy y.npy n.yaml log"));
+}
+
+/* Ranks that are killed or stopped leave nobody behind. */
+static void signals_end_all(void **state)
+{
+    (void)state;
+    make_pipeline();
+    shell(TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
+                "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; done; "
+                "first=$(pgrep -P $p); kill -TERM $first; wait $p");
+    expect_in(err, "leat train");
+    expect_success(shell("ls c/step-*.safetensors"));
+    expect_failure(shell("rm -rf c; " TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
+                         "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; "
+                         "done; first=$(pgrep -P $p); kill -KILL $(pgrep -P $first | tail -1); "
+                         "wait $p"),
+                   1, "has ended");
+    expect_success(shell("rm -rf c log"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_files_are_those_of_one_process, clean),
+        cmocka_unit_test_teardown(a_run_goes_on_with_other_ranks, clean),
+        cmocka_unit_test_teardown(what_is_wrong_is_said_once, clean),
+        cmocka_unit_test_teardown(auto_goes_on_with_the_parts_of_the_run, clean),
+        cmocka_unit_test_teardown(a_damaged_record_ends_all_with_its_name, clean),
+        cmocka_unit_test_teardown(a_value_that_is_not_finite_is_named, clean),
+        cmocka_unit_test_teardown(signals_end_all, clean),
+    };
+    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}
