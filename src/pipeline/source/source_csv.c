@@ -203,8 +203,14 @@ static int read_values(leat_csv_feature *f, const feature_options *given, const 
     f->n_classes = given->classes.n;
     if (f->n_classes && !(f->classes = calloc((size_t)f->n_classes, sizeof *f->classes)))
         return leat_fail(err, LEAT_E_NOMEM, "%d classes", f->n_classes);
-    for (int32_t i = 0; i < f->n_classes; i++)
+    for (int32_t i = 0; i < f->n_classes; i++) {
         memcpy(f->classes[i], given->classes.values[i].text, sizeof *f->classes);
+        for (int32_t j = 0; j < i; j++)
+            if (!strcmp(f->classes[i], f->classes[j]))
+                return leat_node_fail(where, err, LEAT_E_CONFIG,
+                                      "feature '%s': classes %d and %d are both '%.80s'", name, j,
+                                      i, f->classes[i]);
+    }
     f->has_missing = *given->missing.text != 0;
     if (f->has_missing && !convert(f, given->missing.text, &f->missing))
         return leat_node_fail(where, err, LEAT_E_CONFIG, "feature '%s': default is no %s: '%.80s'",

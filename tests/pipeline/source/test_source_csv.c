@@ -237,6 +237,8 @@ static void errors_say_what_and_where(void **state)
     fails_with("a,b\n1,2\n1,\"2", one, LEAT_E_DATA, "column 1 has a quote that RFC 4180 does not");
     fails_with("a,b\nant,2\nwasp,2\n", "features: {x: {columns: a, classes: [ant]}}", LEAT_E_DATA,
                "is no name of its `classes`: 'wasp'");
+    fails_with("a,b\nant,2\n", "features: {x: {columns: a, classes: [ant, bee, ant]}}",
+               LEAT_E_CONFIG, "feature 'x': classes 0 and 2 are both 'ant'");
     fails_with("a\n256\n", "features: {x: {columns: a, type: uint8}}", LEAT_E_DATA,
                "is no uint8: '256'");
     fails_with("a\n1.5\n", "features: {x: {columns: a, type: int64}}", LEAT_E_DATA,
