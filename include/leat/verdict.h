@@ -115,7 +115,7 @@ typedef struct leat_work_row {
       "starting work takes as long as the work, or longer",                                        \
       "The device waits for the host, which launches many short kernels.",                         \
       "the job is as fast as the step alone, in which the device waits for kernels to be "         \
-      "launched")                                                                                  \
+      "launched; or batches are small, and the host's calls for copies and kernels take turns")    \
     X(SYNC_BOUND, "sync-bound", 13, STEP, WARN, "the host stops to wait for results",              \
       "The device waits while the host waits for its results.",                                    \
       "the job is as fast as the step alone, in which the device waits while the host waits for "  \

@@ -237,6 +237,46 @@ static void the_step_is_divided(void **state)
     assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
 }
 
+/* us per batch of an MLP with batch 10 on an H200 with 16 cores, CUDA 13.0, driver 580. */
+static void calls_of_the_host_take_turns(void **state)
+{
+    static const struct {
+        double run, loader, step, step_busy, busy, wait, step_free;
+        int32_t sync_every;
+        leat_verdict_kind kind;
+    } rows[] = {
+        { 130.4, 91.8, 49.1, 0.96, 0.43, 0.013, 0, 0, LEAT_VERDICT_LAUNCH_BOUND },
+        { 107.4, 80.5, 49.8, 0.96, 0.52, 0.002, 0, 0, LEAT_VERDICT_LAUNCH_BOUND },
+        { 215.0, 74.7, 131.1, 0.98, 0.83, 0.000, 0, 0, LEAT_VERDICT_LAUNCH_BOUND },
+        { 158.7, 110.8, 111.8, 0.51, 0.34, 0.003, 0, 1, LEAT_VERDICT_SYNC_BOUND },
+        { 158.7, 110.8, 111.8, 0.51, 0.34, 0.003, 49, 1, LEAT_VERDICT_SYNC_BOUND },
+        { 226.7, 87.1, 167.2, 0.77, 0.71, 0.001, 131, 1, LEAT_VERDICT_LAUNCH_BOUND },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        leat_facts f = facts_of(rows[i].run / 1e3, rows[i].loader / 1e3, rows[i].step / 1e3);
+        f.cores = 16;
+        f.run_cores = 4;
+        f.copy_bytes = 4080;
+        f.step_busy = rows[i].step_busy;
+        f.step_free = rows[i].step_free > 0 ? rate_of(rows[i].step_free / 1e3) : 0;
+        f.sync_every = rows[i].sync_every;
+        f.meter.busy = rows[i].busy;
+        f.meter.input_wait = rows[i].wait;
+        assert_verdict(&f, rows[i].kind, "", LEAT_SEVERITY_HIGH);
+        f.copy_bytes = 4e7; /* large copies take time of their own */
+        leat_diagnosis d;
+        leat_diagnose(&f, &d);
+        assert_true(d.verdict.kind != LEAT_VERDICT_LAUNCH_BOUND || rows[i].step_busy < 0.9);
+    }
+    leat_facts f = facts_of(10, 4, 3); /* both together are faster than this: something else */
+    f.copy_bytes = 4080;
+    f.meter.busy = 0.4;
+    f.meter.input_wait = 0.01;
+    f.run_cores = 1;
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
+}
+
 /* --- shared cores ------------------------------------------------------------------------------ */
 
 static void cores_are_a_part_like_others(void **state)
@@ -420,6 +460,7 @@ int main(void)
         cmocka_unit_test(without_prefetch_times_add_up),
         cmocka_unit_test(copies_bind_in_several_ways),
         cmocka_unit_test(the_step_is_divided),
+        cmocka_unit_test(calls_of_the_host_take_turns),
         cmocka_unit_test(cores_are_a_part_like_others),
         cmocka_unit_test(what_is_not_certain_is_not_claimed),
         cmocka_unit_test(neighbours_are_not_the_input),
