@@ -34,6 +34,11 @@ int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size
     return begins;
 }
 
+int leat_csv_scan_is_open(const leat_csv_scan *scan)
+{
+    return scan->state == QUOTED;
+}
+
 leat_csv_cursor leat_csv_begin(const uint8_t *record, size_t n, char delimiter)
 {
     while (n && (record[n - 1] == '\n' || record[n - 1] == '\r'))

@@ -18,6 +18,9 @@ typedef struct leat_csv_scan {
  * Returns 1; 0: no record begins in the rest of these n bytes, and *at is n. */
 int leat_csv_scan_next(leat_csv_scan *scan, const uint8_t *bytes, size_t n, size_t *at);
 
+/* 1 if the bytes so far end inside a field whose closing quote has not come. */
+int leat_csv_scan_is_open(const leat_csv_scan *scan);
+
 /* Position in one record. */
 typedef struct leat_csv_cursor {
     const uint8_t *at, *end;

@@ -199,6 +199,10 @@ static bool convert(const leat_csv_feature *f, const char *text, void *out)
 static int read_values(leat_csv_feature *f, const feature_options *given, const char *name,
                        const leat_node *where, leat_error *err)
 {
+    if (given->classes.n && given->type != TYPE_INT64 && leat_node_find(where, "type"))
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "feature '%s': the labels of `classes` are int64: leave `type` out",
+                              name);
     f->dtype = given->classes.n ? LEAT_I64 : dtypes[given->type];
     f->n_classes = given->classes.n;
     if (f->n_classes && !(f->classes = calloc((size_t)f->n_classes, sizeof *f->classes)))
@@ -432,6 +436,23 @@ static int add_place(places *p, uint64_t at, leat_error *err)
     return LEAT_OK;
 }
 
+/* The last record ends inside a field. More than one line of it would be lost as one bad record. */
+static int check_open_quote(const leat_row_file *file, const places *found, leat_error *err)
+{
+    char line[4096];
+    const uint64_t begin = found->at[found->n - 1], n = file->bytes - begin;
+    const size_t size = n < sizeof line ? (size_t)n : sizeof line;
+    const int rc = leat_source_pread(file->fd, line, size, begin, file->path, err);
+    const char *const ends = rc < 0 ? NULL : memchr(line, '\n', size);
+    if (rc < 0 || (n == size && (!ends || ends == line + size - 1)))
+        return rc;
+    return leat_fail(
+        err, LEAT_E_DATA,
+        "%s: a quote in the record at byte %llu is not closed, so the last %llu bytes would be "
+        "one record: close it, or write it twice where it is text in a quoted field",
+        file->path, (unsigned long long)begin, (unsigned long long)n);
+}
+
 /* Lists the start of each record, and the end of the file. */
 static int scan_file(const leat_row_file *file, char delimiter, places *out, leat_error *err)
 {
@@ -447,6 +468,8 @@ static int scan_file(const leat_row_file *file, char delimiter, places *out, lea
             rc = add_place(out, from + at - 1, err);
     }
     free(piece);
+    if (rc >= 0 && out->n && leat_csv_scan_is_open(&scan))
+        rc = check_open_quote(file, out, err);
     return rc < 0 ? rc : add_place(out, file->bytes, err);
 }
 
@@ -597,6 +620,11 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
     if (strlen(o->delimiter.text) != 1 || strchr("\"\r\n", *o->delimiter.text))
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "csv: delimiter is one byte, and no quote or line end");
+    if (o->columns.n && o->header && leat_node_find(where, "header"))
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "csv: `columns` is for files without a header line: leave it out, or say "
+            "`header: false`");
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;

@@ -237,6 +237,17 @@ static void errors_say_what_and_where(void **state)
     fails_with("a,b\n1,2\n1,\"2", one, LEAT_E_DATA, "column 1 has a quote that RFC 4180 does not");
     fails_with("a,b\nant,2\nwasp,2\n", "features: {x: {columns: a, classes: [ant]}}", LEAT_E_DATA,
                "is no name of its `classes`: 'wasp'");
+    fails_with("a,b\n1,2\n3,\"4\n5,6\n", one, LEAT_E_DATA,
+               "bad.csv: a quote in the record at byte 8 is not closed, so the last 9 bytes would");
+    fails_with("a,b\nant,2\n", "features: {x: {columns: a, classes: [ant], type: float32}}",
+               LEAT_E_CONFIG, "feature 'x': the labels of `classes` are int64: leave `type` out");
+    check_numbers("a,b\nant,2\n", "features: {n: {columns: a, classes: [ant], type: int64}}",
+                  (const int64_t[]){ 0 }, 1);
+    fails_with("a,b\n1,2\n", "columns: [a, b], header: true, features: {x: a}", LEAT_E_CONFIG,
+               "`columns` is for files without a header line");
+    check_numbers("1,2\n",
+                  "columns: [a, b], header: false, features: {n: {columns: b, type: int64}}",
+                  (const int64_t[]){ 2 }, 1);
     fails_with("a,b\nant,2\n", "features: {x: {columns: a, classes: [ant, bee, ant]}}",
                LEAT_E_CONFIG, "feature 'x': classes 0 and 2 are both 'ant'");
     fails_with("a\n256\n", "features: {x: {columns: a, type: uint8}}", LEAT_E_DATA,
