@@ -17,6 +17,8 @@
 #include "print/terminal.h"
 #include "signals.h"
 
+/* --- files -------------------------------------------------------------------------------------- */
+
 /* Image files from anywhere as a folder that the source `images` reads, in the given order. */
 
 typedef struct picture_folder {

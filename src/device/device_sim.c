@@ -33,6 +33,8 @@
 #include "base/clock.h"
 #include "leat/error.h"
 
+/* --- tasks --------------------------------------------------------------------------------- */
+
 /* The real work of a simulated device: copies and host calls. One thread runs each
  * task at its time, in order of (time, number). */
 

@@ -22,7 +22,7 @@
 #include "shard_names.h"
 #include "shards.h"
 
-/* What a conversion of a folder left out, and which classes are empty by now. */
+/* --- what was left out, and which classes are empty --------------------------------------------- */
 
 /* Classes without an image in the result; *first: the first of them, where there are any.
  * order    as leat_shards_options has it */

@@ -127,13 +127,15 @@ void leat_speed_print(const char *name, const leat_meter *m, double flops_per_sa
 {
     char products[128], launches[160] = "", copies[192] = "";
     const double rate = flops_per_s(m, flops_per_sample);
+    const bool says_why = *ceiling->why && ceiling->flops_per_s > 0; /* else of_products() does */
     if (m->launches > 0)
         launches_text(m, launches);
     if (m->copied_bytes_per_s > 0)
         copies_text(m, ceiling, copies);
     leat_terminal_say(2, "%s: %sFLOP/s%s%s%s%s%s%s", name, leat_figure_scaled(rate).text,
                       of_products(ceiling, rate, products), launches, copies,
-                      simulated ? " (simulated)" : "", *ceiling->why ? "; " : "", ceiling->why);
+                      simulated ? " (simulated)" : "", says_why ? "; " : "",
+                      says_why ? ceiling->why : "");
 }
 
 /* "; most of the kernels' time: 20 % nhwc_batch_norm_bwd, 18 % leat_train_each, …" */

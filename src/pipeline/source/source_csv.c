@@ -12,7 +12,9 @@
 #include "row_files.h"
 #include "source.h"
 
-/* Which columns of a line make up which feature, for the source `csv`. Const after open. */
+/* --- features ----------------------------------------------------------------------------------- */
+
+/* Which columns of a line make up which feature. Const after open. */
 
 #define LEAT_CSV_FIELD                                                                             \
     LEAT_OPTION_STRING_MAX /* bytes of a field that is read, with a terminating 0 */
@@ -73,7 +75,7 @@ static const leat_option table[] = {
     LEAT_OPTION_END
 };
 
-/* --- open -------------------------------------------------------------------------------------- */
+/* --- features: open ----------------------------------------------------------------------------- */
 
 typedef struct opening {
     csv_features *f;
@@ -364,6 +366,8 @@ static int csv_features_read(const csv_features *f, const leat_source *base,
     return leat_fail(err, LEAT_E_DATA, "%lld fields where %lld are expected", (long long)column,
                      (long long)layout->n_columns);
 }
+
+/* --- files -------------------------------------------------------------------------------------- */
 
 typedef struct csv_options {
     leat_strings files;
