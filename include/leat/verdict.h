@@ -169,29 +169,48 @@ typedef struct leat_verdict_row {
 #define LEAT_SHARE_WORD(id, word, ...)   word ", "
 #define LEAT_SHARE_WORDS                 LEAT_SHARE_LIST(LEAT_SHARE_WORD)
 
-/* The cause within a verdict. X(ID, name, what it adds to the meaning of the verdict, the meaning in its place or NULL) */
+/* The cause within a verdict. X(ID, name, what it adds to the meaning of the verdict, the meaning in its place or NULL,
+ * when) */
 #define LEAT_CAUSE_LIST(X)                                                                         \
-    X(STORAGE, "storage", " The workers wait for reads.", NULL)                                    \
-    X(CPU_SATURATED, "cpu-saturated", " The slowest stage keeps the cores busy.", NULL)            \
+    X(STORAGE, "storage", " The workers wait for reads.", NULL,                                    \
+      "the workers want cores for less than 75 % of their time, and most of their waiting is for " \
+      "storage")                                                                                   \
+    X(CPU_SATURATED, "cpu-saturated", " The slowest stage keeps the cores busy.", NULL,            \
+      "the workers want cores for 75 % of their time or more, and there are as many workers as "   \
+      "cores, or more")                                                                            \
     X(LATENCY_BOUND, "latency-bound",                                                              \
-      " In the slowest stage the workers wait, and the cores are idle.", NULL)                     \
-    X(SERIAL, "serial", " There are too few workers: cores are idle.", NULL)                       \
-    X(ORDERING, "ordering", " A slow sample holds up the batches behind it, now and then.", NULL)  \
-    X(NOT_OVERLAPPED, "not-overlapped", "", "Each batch is made after a step, not during it.")     \
-    X(PAGEABLE, "pageable", " The batches are not in pinned memory.", NULL)                        \
-    X(SMALL_COPIES, "small-copies", " The copies are small, so their latency counts.", NULL)       \
-    X(BUS_SATURATED, "bus-saturated", "", NULL)                                                    \
-    X(CORES_FULL, "cores-full", "", NULL)                                                          \
-    X(TRAINER_STARVED, "trainer-starved", " The workers take those of the trainer.", NULL)         \
+      " In the slowest stage the workers wait, and the cores are idle.", NULL,                     \
+      "the workers wait inside of a stage (sleep, locks) for longer than they want cores")         \
+    X(SERIAL, "serial", " There are too few workers: cores are idle.", NULL,                       \
+      "the workers want cores for 75 % of their time or more, and there are fewer workers than "   \
+      "cores")                                                                                     \
+    X(ORDERING, "ordering", " A slow sample holds up the batches behind it, now and then.", NULL,  \
+      "most of the workers' waiting is for rows that other workers compute, or batches come "      \
+      "unevenly")                                                                                  \
+    X(NOT_OVERLAPPED, "not-overlapped", "", "Each batch is made after a step, not during it.",     \
+      "batches, or copies of them, and steps take turns")                                          \
+    X(PAGEABLE, "pageable", " The batches are not in pinned memory.", NULL,                        \
+      "copies come from pageable memory")                                                          \
+    X(SMALL_COPIES, "small-copies", " The copies are small, so their latency counts.", NULL,       \
+      "copies are below 64 KiB")                                                                   \
+    X(BUS_SATURATED, "bus-saturated", "", NULL,                                                    \
+      "copies run nearly all the time, and are large, pinned and overlapped")                      \
+    X(CORES_FULL, "cores-full", "", NULL,                                                          \
+      "the CPU time of loader and step explains the step time: together they need all cores")      \
+    X(TRAINER_STARVED, "trainer-starved", " The workers take those of the trainer.", NULL,         \
+      "on the CPU, the cores would have had time enough: workers took the trainer's core")         \
     X(DRIVER_STARVED, "driver-starved",                                                            \
-      " The workers take that of the thread that feeds the device.", NULL)                         \
-    X(BUSY_NEIGHBOUR, "busy-neighbour", "", NULL)                                                  \
+      " The workers take that of the thread that feeds the device.", NULL,                         \
+      "all cores were busy, and the thread that launches came late")                               \
+    X(BUSY_NEIGHBOUR, "busy-neighbour", "", NULL, "other processes took 10 % of the CPUs or more") \
     X(CPU_LIMIT, "cpu-limit", "",                                                                  \
       "A CPU limit stopped this process meanwhile: raise it and run this again. The figures say "  \
-      "little.")                                                                                   \
+      "little.",                                                                                   \
+      "a CPU limit stopped the process for 5 % of the time or more")                               \
     X(TOO_FEW_STEPS, "too-few-steps", "",                                                          \
       "Fewer than 5 steps were measured: their times say little. Measure again, with more "        \
-      "--steps or --rounds.")
+      "--steps or --rounds.",                                                                      \
+      "fewer than 5 steps were measured")
 
 typedef enum leat_cause {
     LEAT_CAUSE_NONE,

@@ -40,7 +40,7 @@ int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *e
 static int check_device(const char *name, leat_error *err)
 {
     leat_device *device = NULL;
-    if (!strncmp(name, "cuda", 4))
+    if (leat_device_is_gpu(name))
         return LEAT_OK;
     const int rc = leat_device_open(name, &device, err);
     leat_device_close(&device);

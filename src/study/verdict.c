@@ -31,7 +31,7 @@ static const leat_verdict_row verdicts[LEAT_N_VERDICTS] = {
 static const struct {
     const char *name, *adds, *meaning;
 } causes[] = { [LEAT_CAUSE_NONE] = { "", "", NULL },
-#define CAUSE_ROW(id, name, adds, meaning) [LEAT_CAUSE_##id] = { name, adds, meaning },
+#define CAUSE_ROW(id, name, adds, meaning, when) [LEAT_CAUSE_##id] = { name, adds, meaning },
                LEAT_CAUSE_LIST(CAUSE_ROW) };
 
 static const char *const severities[] = {

@@ -63,6 +63,28 @@ static void options_mean_one_thing(void **state)
     }
 }
 
+/* Every word of the lists of leat/verdict.h, which reports and JSON take their words from. */
+static void every_word_of_a_report_is_explained(void **state)
+{
+#define WORD(id, word, ...) word,
+    static const char *const words[] = {
+        LEAT_VERDICT_LIST(WORD) LEAT_CAUSE_LIST(WORD) LEAT_SHARE_LIST(WORD)
+            LEAT_WORK_LIST(WORD) "arm",
+        "ceiling",
+        "crossover",
+        "severity",
+        "verdict",
+        "worker",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        char start[64];
+        expect_success(shell("$L help %s", words[i]));
+        snprintf(start, sizeof start, "%.50s: ", words[i]);
+        expect_in(out, start);
+    }
+}
+
 /* --- examples --------------------------------------------------------------------------------------*/
 
 /* The first node of that name: its options (*options, NULL: none are given), true if there is one. */
@@ -184,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_mean_one_thing),
+        cmocka_unit_test(every_word_of_a_report_is_explained),
         cmocka_unit_test(everything_has_an_example_that_can_be_read),
         cmocka_unit_test(every_word_is_explained),
         cmocka_unit_test(devices_show_what_is_simulated),

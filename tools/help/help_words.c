@@ -9,16 +9,26 @@
 
 #define VERDICT_WORD(id, name, code, part, tone, words, meaning, when) { name, "verdict: " when },
 
+#define CAUSE_WORD(id, name, adds, meaning, when) { name, "cause within a verdict: " when },
+#define SHARE_WORD(id, word, text, name)                                                           \
+    { word, "JSON: share of a step's time; on the screen: " text },
+#define WORK_WORD(id, word, text)                                                                  \
+    { word, "JSON: share of the workers' time; on the screen: " text },
+
 const leat_help_word leat_help_words[] = {
     { "acc. %", "train: share of correct predictions in the epoch, in percent" },
+    { "arm", "compare, experiment: one of the settings that take turns" },
     { "batch", "samples stacked together, the input of one step" },
     { "batches ready", "progress: finished batches that wait for the consumer" },
     { "busy",
       "the device computed: the union of its work intervals, in percent of the steady time" },
     { "bytes/s", "bench: bytes that a stage outputs per second" },
+    { "ceiling",
+      "the most that this machine reaches in a matrix product, or in a copy to the device" },
     { "changed during the run",
       "bench --explain: decisions that the loader changed after measuring samples and reads" },
     { "copy", "the same as exposed copy" },
+    { "crossover", "the size from which on one device is faster than another, with an interval" },
     { "digest", "a 64-bit hash of all bytes of a batch, or of a plan: the same for any threads, "
                 "reader and prefetch" },
     { "epoch", "one pass over the data" },
@@ -49,6 +59,7 @@ const leat_help_word leat_help_words[] = {
     { "sample", "one example as tensors" },
     { "samples/s", "samples per second over the steady time; of a stage: over the measured time" },
     { "scratch", "memory of a plan: working memory of a worker for one sample" },
+    { "severity", "of a verdict: how much of the time it takes: none, low, moderate, high" },
     { "slot", "memory of one batch, reused" },
     { "slots",
       "memory of a plan: memory of batches; with prefetch: auto only needed slots are allocated" },
@@ -60,8 +71,10 @@ const leat_help_word leat_help_words[] = {
     { "us/sample", "bench: microseconds of worker time per sample in a stage" },
     { "verdict", "doctor, compare: what limits a job: " LEAT_VERDICT_NAMES
                  "each explained in docs/measuring.md" },
-    LEAT_VERDICT_LIST(VERDICT_WORD){
-        "waited", "share of the time that the consumer spent in leat_loader_next" },
+    LEAT_VERDICT_LIST(VERDICT_WORD) LEAT_CAUSE_LIST(CAUSE_WORD) LEAT_SHARE_LIST(SHARE_WORD)
+        LEAT_WORK_LIST(WORK_WORD){
+            "waited", "share of the time that the consumer spent in leat_loader_next" },
+    { "worker", "a thread of the loader (engine.threads)" },
     { "worker time", "bench: share of all workers' time spent in a stage" },
     { NULL, NULL },
 };

@@ -259,7 +259,7 @@ static int suggest(struct doctor *d, leat_error *err)
         .prefetch = plan->prefetch,
         .batch_size = plan->batch_size,
         .steps = d->options->steps,
-        .is_cuda = strncmp(d->out.device, "cuda", 4) == 0,
+        .is_cuda = leat_device_is_gpu(d->out.device),
         .progress = tried,
         .user = d,
     };
