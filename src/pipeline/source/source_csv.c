@@ -313,8 +313,10 @@ static int read_field(const leat_csv_feature *f, const char *name, const leat_cs
         return leat_fail(err, LEAT_E_DATA,
                          "column %lld (feature '%s') is %s%s: give the feature a `default`",
                          (long long)column, name, *text ? "the missing value " : "empty", text);
-    return leat_fail(err, LEAT_E_DATA, "column %lld (feature '%s') is no %s: '%.80s'",
-                     (long long)column, name,
+    float value;
+    const bool large = f->dtype == LEAT_F32 && leat_number_f32(text, &value) == LEAT_NUMBER_LARGE;
+    return leat_fail(err, LEAT_E_DATA, "column %lld (feature '%s') is %s%s: '%.80s'",
+                     (long long)column, name, large ? "too large for " : "no ",
                      f->n_classes ? "name of its `classes`" : leat_dtype_name(f->dtype), text);
 }
 
@@ -457,6 +459,19 @@ static int check_open_quote(const leat_row_file *file, const places *found, leat
         file->path, (unsigned long long)begin, (unsigned long long)n);
 }
 
+/* What is no text in lines is told by its first bytes. */
+static int check_begin(const leat_row_file *file, const uint8_t *begin, size_t n, leat_error *err)
+{
+    const char *is = NULL;
+    if (n >= 2 && !memcmp(begin, "\x1f\x8b", 2))
+        is = "a gzip file: unpack it (gunzip)";
+    else if (n >= 2 && (!memcmp(begin, "\xff\xfe", 2) || !memcmp(begin, "\xfe\xff", 2)))
+        is = "text in UTF-16: make it UTF-8 (iconv -f UTF-16 -t UTF-8)";
+    else if (memchr(begin, '\r', n) && !memchr(begin, '\n', n))
+        is = "text whose lines end with CR alone: make them LF (tr '\\r' '\\n')";
+    return is ? leat_fail(err, LEAT_E_DATA, "%s: this is %s", file->path, is) : LEAT_OK;
+}
+
 /* Lists the start of each record, and the end of the file. */
 static int scan_file(const leat_row_file *file, char delimiter, places *out, leat_error *err)
 {
@@ -467,6 +482,8 @@ static int scan_file(const leat_row_file *file, char delimiter, places *out, lea
         const uint64_t left = file->bytes - from;
         const size_t n = left < PIECE ? (size_t)left : PIECE;
         rc = leat_source_pread(file->fd, piece, n, from, file->path, err);
+        if (rc >= 0 && from == 0)
+            rc = check_begin(file, piece, n, err);
         size_t at = rc >= 0 && from == 0 && n >= 3 && !memcmp(piece, "\xef\xbb\xbf", 3) ? 3 : 0;
         while (rc >= 0 && leat_csv_scan_next(&scan, piece, n, &at))
             rc = add_place(out, from + at - 1, err);

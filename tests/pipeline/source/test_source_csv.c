@@ -237,6 +237,13 @@ static void errors_say_what_and_where(void **state)
     fails_with("a,b\n1,2\n1,\"2", one, LEAT_E_DATA, "column 1 has a quote that RFC 4180 does not");
     fails_with("a,b\nant,2\nwasp,2\n", "features: {x: {columns: a, classes: [ant]}}", LEAT_E_DATA,
                "is no name of its `classes`: 'wasp'");
+    fails_with("a,b\r1,2\r", one, LEAT_E_DATA,
+               "bad.csv: this is text whose lines end with CR alone");
+    fails_with("\xff\xfe"
+               "a",
+               one, LEAT_E_DATA, "bad.csv: this is text in UTF-16");
+    fails_with("\x1f\x8b\x08", one, LEAT_E_DATA, "bad.csv: this is a gzip file: unpack it");
+    fails_with("a,b\n1,2\n1e39,2\n", one, LEAT_E_DATA, "is too large for float32: '1e39'");
     fails_with("a,b\n1,2\n3,\"4\n5,6\n", one, LEAT_E_DATA,
                "bad.csv: a quote in the record at byte 8 is not closed, so the last 9 bytes would");
     fails_with("a,b\nant,2\n", "features: {x: {columns: a, classes: [ant], type: float32}}",
