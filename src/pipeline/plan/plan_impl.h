@@ -217,7 +217,7 @@ static inline const leat_plan *leat_plan_whole(const leat_plan *plan)
 void leat_note_add(leat_plan *plan, const char *format, ...) LEAT_PRINTF(2, 3);
 /* Frees all notes. */
 void leat_note_clear(leat_plan *plan);
-/* gpu_decode.c: makes plan->gpu. Everything else of the plan is settled. */
+/* gpu_cut.c: makes plan->gpu. Everything else of the plan is settled. */
 int leat_gpu_cut(leat_plan *plan, leat_error *err);
 /* plan_layout.c: lays out a slot. Shapes and placement of ops must be final. May be called
  * again, on a copy of a plan whose chains are cut elsewhere. batch: node for messages; NULL: none */
