@@ -19,9 +19,9 @@ starts, and the share of right answers on the test folder, which leat reads for 
 import argparse
 import json
 import statistics
-import subprocess
-import sys
 import time
+
+import take_turns
 
 MEAN, STD = [0.491, 0.482, 0.447], [0.247, 0.243, 0.262]
 BATCH, THREADS = 128, 2
@@ -147,22 +147,15 @@ def main():
     if given.one:
         print(json.dumps(train(given.one, given.train, given.test, given.epochs)))
         return
-    got = {arm: [] for arm in given.arms}
-    for turn in range(given.turns):
-        for arm in given.arms if turn % 2 == 0 else reversed(given.arms):
-            words = [sys.executable, "-W", "ignore", __file__, given.train, given.test, "--epochs", str(given.epochs)]
-            out = subprocess.run([*words, "--one", arm], check=True, capture_output=True, text=True).stdout
-            got[arm].append(json.loads(out.splitlines()[-1]))
-            print(turn, arm, got[arm][-1], flush=True)
+    words = [given.train, given.test, "--epochs", str(given.epochs)]
+    got = take_turns.run(given.arms, given.turns, __file__, words)
     print("\n| arm | samples/s | lowest to highest | of the step alone | first epoch, s | right |")
     print("| --- | --- | --- | --- | --- | --- |")
     for arm, runs in got.items():
-        rates = [r["samples_per_s"] for r in runs]
-        shares = [r["samples_per_s"] / s["samples_per_s"] for r, s in zip(runs, got.get("step alone", []))]
-        share = f"{statistics.median(shares):.2f}" if shares else ""
-        right = "" if arm == "step alone" else f"{100 * statistics.median(r['accuracy'] for r in runs):.1f} %"
-        print(f"| {arm} | {statistics.median(rates):,.0f} | {min(rates):,.0f} to {max(rates):,.0f} | {share} | "
-              f"{statistics.median(r['first_epoch_s'] for r in runs):.1f} | {right} |")
+        if runs:
+            right = "" if arm == "step alone" else f"{100 * statistics.median(r['accuracy'] for r in runs):.1f} %"
+            columns = take_turns.rates(runs, got.get("step alone", []), "samples_per_s")
+            print(f"| {arm} | {columns} | {statistics.median(r['first_epoch_s'] for r in runs):.1f} | {right} |")
 
 
 if __name__ == "__main__":

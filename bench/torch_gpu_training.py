@@ -19,9 +19,9 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
-import sys
 import time
+
+import take_turns
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 BATCH = 256
@@ -115,32 +115,16 @@ def main():
     if given.one:
         print(json.dumps(train(given.one, given.folder, given.model, given.workers, given.epochs)))
         return
-    got = {arm: [] for arm in given.arms}
-    for turn in range(given.turns):
-        for arm in given.arms if turn % 2 == 0 else reversed(given.arms):
-            words = [sys.executable, "-W", "ignore", __file__, given.folder, "--epochs", str(given.epochs), "--model",
-                     given.model, "--workers", str(given.workers), "--one", arm]
-            done = subprocess.run(words, capture_output=True, text=True)
-            if done.returncode:
-                print(turn, arm, "failed:", done.stderr[-1500:], flush=True)
-                continue
-            got[arm].append(json.loads(done.stdout.splitlines()[-1]))
-            print(turn, arm, got[arm][-1], flush=True)
-            if given.json:
-                with open(given.json, "w") as to:
-                    json.dump(got, to, indent=1)
+    words = [given.folder, "--epochs", str(given.epochs), "--model", given.model, "--workers", str(given.workers)]
+    got = take_turns.run(given.arms, given.turns, __file__, words, given.json)
     print(f"\n{given.model}, {given.workers} workers")
     print("| arm | images/s | lowest to highest | of the step alone | waiting for next() |")
     print("| --- | --- | --- | --- | --- |")
     for arm, runs in got.items():
-        if not runs:
-            continue
-        rates = [r["images_per_s"] for r in runs]
-        shares = [r["images_per_s"] / s["images_per_s"] for r, s in zip(runs, got.get("step alone", []))]
-        share = f"{statistics.median(shares):.2f}" if shares else ""
-        wait = statistics.median(r["wait_share"] for r in runs)
-        print(f"| {arm} | {statistics.median(rates):,.0f} | {min(rates):,.0f} to {max(rates):,.0f} | {share} | "
-              f"{100 * wait:.1f} % |")
+        if runs:
+            wait = statistics.median(r["wait_share"] for r in runs)
+            columns = take_turns.rates(runs, got.get("step alone", []), "images_per_s")
+            print(f"| {arm} | {columns} | {100 * wait:.1f} % |")
 
 
 if __name__ == "__main__":

@@ -417,8 +417,8 @@ static bool hardly_waits(const leat_facts *f)
            f->cores && !is_taken(f) && f->run_cores >= CORES_FULL * f->cores;
 }
 
-/* Batches of a few kB and a short step, each of which is faster alone: what they take together is calls of the driver by
- * the host, which wait for each other. Seen on an H200: 92 and 49 us alone, 131 us together. */
+/* Batches of a few kB and a short step, each of which is faster alone: most likely the host's calls of the driver wait for
+ * each other. Seen on an H200: 92 and 49 us alone, 131 us together. */
 static bool calls_take_turns(const leat_facts *f)
 {
     return !f->on_host && !is_taken(f) && f->copy_bytes > 0 && f->copy_bytes < SMALL_COPY &&
@@ -515,7 +515,7 @@ struct rule {
 /* Both rates may match; the step is tested first. */
 static const struct rule overlapped[] = {
     { calls_take_turns, say_turns,
-      "the host's calls that copy small batches and that launch the step wait for each other" },
+      "small batches and the step are faster alone: the host's calls for both take turns" },
     { is_unsure, say_unclear, NULL },
     { reaches_step, say_step, NULL },
     { reaches_slower_loader, say_input, "the device waits for batches" },
