@@ -7,13 +7,14 @@
 random_resized_crop to 224 x 224, flip, normalize; batches of 256, bfloat16 by autocast, channels_last, SGD. Each arm is a
 process of its own, and the arms take turns:
 
-    leat         leat.Loader, its threads as many as the workers
-    leat bytes   the same, but the pixels are normalised on the GPU, so a batch has a quarter of the bytes
+    leat         leat.Loader on the GPU, its threads as many as the workers
+    leat bytes   the same, but the pixels are normalised on the GPU, so a quarter of the bytes is copied
+    leat host    its batches are in host memory, and the loop copies them into pinned memory and to the GPU
     DataLoader   ImageFolder with torchvision.io.decode_image and transforms.v2, persistent workers, pinned memory
     step alone   the steps on one batch that stays on the GPU: no loader can be faster
 
 Prints medians over the turns, from the second epoch on: images/s, that share of the step alone, and how long the loop waited
-for next(), in which leat's arms also copy the batch into pinned memory."""
+for next(), in which `leat host` also copies the batch into pinned memory."""
 
 import argparse
 import json
@@ -25,21 +26,23 @@ import take_turns
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 BATCH = 256
-ARMS = ["leat", "leat bytes", "DataLoader", "step alone"]
+ARMS = ["leat", "leat bytes", "leat host", "DataLoader", "step alone"]
 
 
-def open_leat(folder, workers, normalize=True):
+def open_leat(folder, workers, device="cuda:0", bytes_alone=False):
     import leat_data as leat
 
+    built = leat.from_images(folder, seed=1, engine={"threads": workers}).shuffle()
     ops = ["decode_jpeg", {"random_resized_crop": {"size": [224, 224]}}, "random_flip"]
-    ops += [{"normalize": {"mean": MEAN, "std": STD}}] if normalize else []
-    built = leat.from_images(folder, seed=1, engine={"threads": workers}).shuffle().map(ops)
-    loader = built.batch(size=BATCH, drop_remainder=True).prefetch(3).loader(to="torch").as_tuples("image", "label")
+    built = built.map(ops=ops, tensor="image", device="cpu")
+    built = built.map(ops=[{"normalize": {"mean": MEAN, "std": STD}}], tensor="image", device="gpu" if bytes_alone else "cpu")
+    loader = built.batch(size=BATCH, drop_remainder=True).prefetch(3).loader(to="torch", device=device)
 
     class Batches:
         def __iter__(self):
-            for image, label in loader:  # the rows are height, width, channels: this view of them is channels_last
-                yield image.pin_memory().permute(0, 3, 1, 2), label.pin_memory()
+            for batch in loader:  # the rows are height, width, channels: this view of them is channels_last
+                image, label = batch["image"].permute(0, 3, 1, 2), batch["label"]
+                yield (image, label) if device else (image.pin_memory(), label.pin_memory())
 
     return Batches()
 
@@ -63,7 +66,7 @@ def open_arm(arm, folder, workers):
     if arm == "step alone":
         image, label = next(iter(open_leat(folder, workers)))
         return [(image.cuda(), label.cuda())] * 40
-    return open_leat(folder, workers, normalize=arm == "leat")
+    return open_leat(folder, workers, None if arm == "leat host" else "cuda:0", arm == "leat bytes")
 
 
 def train(arm, folder, model_name, workers, epochs):
@@ -76,16 +79,12 @@ def train(arm, folder, model_name, workers, epochs):
     loader = open_arm(arm, folder, workers)
     model = getattr(torchvision.models, model_name)(num_classes=10).cuda().to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, foreach=True)
-    mean = torch.tensor(MEAN, device="cuda").view(1, 3, 1, 1) * 255
-    scale = 1 / (torch.tensor(STD, device="cuda").view(1, 3, 1, 1) * 255)
     samples, waited, ends = 0, 0.0, []
     for epoch in range(epochs):
         asked = time.monotonic()
         for image, label in loader:
             waited += time.monotonic() - asked if epoch else 0
             image, label = image.cuda(non_blocking=True), label.cuda(non_blocking=True).long()
-            if arm == "leat bytes":
-                image = ((image - mean) * scale).contiguous(memory_format=torch.channels_last)
             image = image.contiguous(memory_format=torch.channels_last)
             with torch.autocast("cuda", torch.bfloat16):
                 loss = torch.nn.functional.cross_entropy(model(image), label)

@@ -29,9 +29,10 @@ typedef struct run {
     atomic_int n_inside; /* threads in a call without the GIL; close_run() waits for 0 */
 } run;
 
-/* All but the plan, which is constant: [GIL] */
+/* All but plan and device, which are constant: [GIL] */
 typedef struct loader {
     PyObject_HEAD leat_py_plan plan;
+    leat_py_device *device; /* NULL: host memory */
     int hold;
     bool at_exit; /* the interpreter closed it */
     run *run;     /* NULL: closed */
@@ -131,9 +132,12 @@ static int parse_state(PyObject *given, leat_loader_state *out)
 /* At a state, or at a number of batch. NULL with an exception. */
 static run *open_run(const loader *l, const leat_loader_state *state, int64_t first_batch)
 {
-    const leat_loader_options options = {
-        .epochs = -1, .hold = l->hold, .beyond_hold = 1, .first_batch = first_batch, .state = state
-    };
+    const leat_loader_options options = { .device = leat_py_device_get(l->device),
+                                          .epochs = -1,
+                                          .hold = l->hold,
+                                          .beyond_hold = 1,
+                                          .first_batch = first_batch,
+                                          .state = state };
     leat_error err = { 0 };
     run *r = calloc(1, sizeof *r);
     int rc;
@@ -194,6 +198,7 @@ static void loader_free(PyObject *self)
     loader *const l = (loader *)self;
     close_run(l->run);
     leat_py_plan_close(&l->plan);
+    leat_py_device_leave(l->device);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -201,9 +206,11 @@ static void loader_free(PyObject *self)
 static PyObject *loader_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     loader *const l = (loader *)PyType_GenericAlloc(type, 0);
+    const char *device;
     if (!l)
         return NULL;
-    if (leat_py_plan_open(&l->plan, args, keywords, &l->hold) == 0 &&
+    if (leat_py_plan_open(&l->plan, args, keywords, &l->hold, &device) == 0 &&
+        (!device || (l->device = leat_py_device_open(device)) != NULL) &&
         (l->run = open_run(l, NULL, 0)) != NULL) {
         begin_pass(l, 0);
         return (PyObject *)l;
@@ -253,7 +260,7 @@ static PyObject *loader_next(PyObject *self, PyObject *number)
         rc = take_within(l->run, SLICE_NS, &taken, &err);
     while (rc == LEAT_E_AGAIN && PyErr_CheckSignals() == 0 && refuse_next(l, pass) == 0);
     if (rc == LEAT_OK)
-        return leat_py_batch_of(taken, leat_plan_get_info(l->plan.plan)->n_tensors);
+        return leat_py_batch_of(taken, leat_plan_get_info(l->plan.plan)->n_tensors, l->device);
     if (!PyErr_Occurred() && (rc != LEAT_E_CANCELED || refuse_next(l, pass) == 0))
         leat_py_raise(&err);
     if (pass == l->pass)

@@ -22,17 +22,43 @@ typedef struct leat_py_plan {
     Py_buffer buffers[LEAT_PY_ROWS];
 } leat_py_plan;
 
-/* From the arguments of Loader(), which also say how many batches can be held. 0, or -1 with an exception. */
-int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *hold);
+/* From the arguments of Loader(), which also say how many batches can be held, and on which device (NULL: in host memory).
+ * 0, or -1 with an exception. */
+int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *hold,
+                      const char **device);
 void leat_py_plan_close(leat_py_plan *p);
 /* A new dict of counts, tensors, notes and classes. */
 PyObject *leat_py_plan_info(const leat_plan *plan);
 
+/* In leat_device.c. A counted GPU. NULL is host memory, which use() and leave() take, too. */
+typedef struct leat_py_device leat_py_device;
+
+leat_py_device *leat_py_device_open(const char *name); /* NULL with an exception */
+leat_py_device *leat_py_device_use(leat_py_device *d); /* returns it */
+void leat_py_device_leave(leat_py_device *d);          /* any thread, without the GIL */
+leat_device *leat_py_device_get(const leat_py_device *d);
+int leat_py_device_number(const leat_py_device *d); /* N of cuda:N */
+
+#define LEAT_PY_STREAMS 8
+
+/* The streams whose work uses one batch. All zero: none. */
+typedef struct leat_py_streams {
+    int n;
+    long long native[LEAT_PY_STREAMS]; /* cudaStream_t as a number; 1: the legacy stream */
+    leat_stream *stream[LEAT_PY_STREAMS];
+} leat_py_streams;
+
+/* Work on this stream waits for the batch's copy, and the batch waits for the stream when it is released. 0, or -1 with an
+ * exception. */
+int leat_py_streams_add(leat_py_streams *s, leat_py_device *d, leat_batch *batch, long long native);
+/* Releases the batch behind their work so far. Any thread, without the GIL. */
+void leat_py_streams_release(leat_py_streams *s, leat_batch *batch);
+
 /* In leat_loader.c. Makes the type. 0, or -1 with an exception. */
 int leat_py_loader_init(PyObject *module);
 
-/* In leat_tensor.c. A Batch with its n tensors; takes over the batch, also after an error. */
-PyObject *leat_py_batch_of(leat_batch *held, int32_t n);
+/* In leat_tensor.c. A Batch with its n tensors, on this device; takes over the batch, also after an error. */
+PyObject *leat_py_batch_of(leat_batch *held, int32_t n, leat_py_device *device);
 /* Makes the types. 0, or -1 with an exception. */
 int leat_py_tensor_init(PyObject *module);
 

@@ -105,15 +105,17 @@ static int open_arrays(leat_py_plan *p, PyObject *arrays, PyObject *stages, long
     return rc < 0 ? -1 : 0;
 }
 
-int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *hold)
+int leat_py_plan_open(leat_py_plan *p, PyObject *args, PyObject *keywords, int *hold,
+                      const char **device)
 {
     static char *names[] = { "path",   "text", "name",   "section", "settings", "arrays",
-                             "stages", "seed", "engine", "hold",    NULL };
+                             "stages", "seed", "engine", "hold",    "device",   NULL };
     const char *path, *text, *name, *section, *engine;
     PyObject *settings, *arrays, *stages;
     long long seed;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "zzzzOOOLzi", names, &path, &text, &name,
-                                     &section, &settings, &arrays, &stages, &seed, &engine, hold))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "zzzzOOOLziz", names, &path, &text, &name,
+                                     &section, &settings, &arrays, &stages, &seed, &engine, hold,
+                                     device))
         return -1;
     return arrays != Py_None ? open_arrays(p, arrays, stages, seed, engine)
                              : open_plan(p, path, text, name, section, settings);

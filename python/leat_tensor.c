@@ -13,6 +13,8 @@
 
 typedef struct holding {
     leat_batch *batch;
+    leat_py_device *device;  /* NULL: host memory */
+    leat_py_streams streams; /* [GIL]; the last user's alone when it leaves */
     atomic_size_t n_users;
 } holding;
 
@@ -20,15 +22,17 @@ static void leave(holding *h)
 {
     if (atomic_fetch_sub(&h->n_users, 1) ==
         1) { /* pairs with itself: the last user sees all writes */
-        leat_batch_release(h->batch);
+        leat_py_streams_release(&h->streams, h->batch);
+        leat_py_device_leave(h->device);
         free(h);
     }
 }
 
 /* --- DLPack ------------------------------------------------------------------------------------- */
 
+enum { DL_CPU = 1, DL_CUDA = 2 };
 typedef struct dl_device {
-    int32_t type, id; /* 1: CPU */
+    int32_t type, id; /* DL_CPU, DL_CUDA */
 } dl_device;
 typedef struct dl_type {
     uint8_t code, bits; /* code 0: int, 1: unsigned, 2: float, 4: bfloat16 */
@@ -155,14 +159,67 @@ static capsule *make_capsule(const tensor *t, bool copies)
     return c;
 }
 
+static dl_device device_of(const tensor *t)
+{
+    const leat_py_device *const gpu = t->holding->device;
+    return gpu ? (dl_device){ DL_CUDA, leat_py_device_number(gpu) } : (dl_device){ DL_CPU, 0 };
+}
+
 static dl_tensor describe(const tensor *t, capsule *c)
 {
     return (dl_tensor){ .data = c->copy ? c->copy : t->view.data,
-                        .device = { 1, 0 },
+                        .device = device_of(t),
                         .rank = t->view.shape.rank,
                         .type = types[t->view.shape.dtype],
                         .shape = c->shape,
                         .strides = c->strides };
+}
+
+/* The first number of a pair; `otherwise` for None. */
+static long first_of(PyObject *pair, long otherwise)
+{
+    if (pair == Py_None)
+        return otherwise;
+    PyObject *const first = PySequence_GetItem(pair, 0);
+    const long value = first ? PyLong_AsLong(first) : -1;
+    Py_XDECREF(first);
+    return value;
+}
+
+/* The consumer's stream: None is the legacy one, and -1 says that it waits by itself. 0, or -1 with an exception. */
+static int take_stream(const tensor *t, PyObject *given)
+{
+    const long long stream = given == Py_None ? 1 : PyLong_AsLongLong(given);
+    if (PyErr_Occurred())
+        return -1;
+    if (stream == 0 || stream == 2 || stream < -1) {
+        PyErr_SetString(PyExc_ValueError,
+                        stream == 2 ? "the per-thread default stream is of one thread, and any "
+                                      "thread may free a batch: give a stream of your own"
+                                    : "a stream is 1 (the legacy default stream), -1 (do not "
+                                      "wait) or the address of a cudaStream_t");
+        return -1;
+    }
+    return leat_py_streams_add(&t->holding->streams, t->holding->device, t->holding->batch,
+                               stream == -1 ? 1 : stream);
+}
+
+/* Raises why it cannot be exported like this. 0, or -1. */
+static int check_export(const tensor *t, PyObject *stream, long device, PyObject *copy)
+{
+    if (PyErr_Occurred())
+        return -1;
+    const bool on_gpu = t->holding->device;
+    if (!on_gpu && (stream != Py_None || device != DL_CPU))
+        PyErr_SetString(PyExc_BufferError, "this tensor is in host memory: it has no stream, and "
+                                           "can only be exported to the CPU");
+    else if (on_gpu && (device != DL_CUDA || copy == Py_True))
+        PyErr_SetString(PyExc_BufferError,
+                        "this tensor is in the GPU's memory: it can only be exported there and "
+                        "without a copy; let the library that takes it copy it");
+    else
+        return on_gpu ? take_stream(t, stream) : 0;
+    return -1;
 }
 
 /* stream, max_version, dl_device, copy: as the array API standard says. */
@@ -170,27 +227,13 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keyword
 {
     static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-    long major = 0, type = 1;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$OOOO", names, &stream, &version, &device,
                                      &copy))
         return NULL;
-    if (version != Py_None) {
-        PyObject *const first = PySequence_GetItem(version, 0);
-        major = first ? PyLong_AsLong(first) : -1;
-        Py_XDECREF(first);
-    }
-    if (device != Py_None) {
-        PyObject *const first = PySequence_GetItem(device, 0);
-        type = first ? PyLong_AsLong(first) : -1;
-        Py_XDECREF(first);
-    }
-    if (PyErr_Occurred())
+    const long major = first_of(version, 0);
+    const long type = first_of(device, device_of((tensor *)self).type);
+    if (check_export((tensor *)self, stream, type, copy) < 0)
         return NULL;
-    if (stream != Py_None || type != 1) {
-        PyErr_SetString(PyExc_BufferError, "this tensor is in host memory: it has no stream, and "
-                                           "can only be exported to the CPU");
-        return NULL;
-    }
     const tensor *const t = (tensor *)self;
     capsule *const c = make_capsule(t, copy == Py_True);
     if (!c)
@@ -213,9 +256,9 @@ static PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *keyword
 
 static PyObject *tensor_device(PyObject *self, PyObject *none)
 {
-    (void)self;
+    const dl_device device = device_of((tensor *)self);
     (void)none;
-    return Py_BuildValue("ii", 1, 0);
+    return Py_BuildValue("ii", (int)device.type, (int)device.id);
 }
 
 /* NumPy's asarray(): a view, unless another type or a copy is asked for. */
@@ -225,6 +268,11 @@ static PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *keywords
     PyObject *dtype = Py_None, *copy = Py_None, *out = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OO", names, &dtype, &copy))
         return NULL;
+    if (((tensor *)self)->holding->device) {
+        PyErr_SetString(PyExc_TypeError, "this tensor is in the GPU's memory: NumPy has no such "
+                                         "arrays; torch, jax and cupy take it by from_dlpack()");
+        return NULL;
+    }
     PyObject *const numpy = PyImport_ImportModule("numpy");
     PyObject *view = numpy ? PyObject_CallMethod(numpy, "from_dlpack", "O", self) : NULL;
     if (view && (dtype != Py_None || copy == Py_True)) {
@@ -271,7 +319,7 @@ static void batch_free(PyObject *self)
     Py_DECREF(type);
 }
 
-PyObject *leat_py_batch_of(leat_batch *held, int32_t n)
+PyObject *leat_py_batch_of(leat_batch *held, int32_t n, leat_py_device *device)
 {
     holding *const h = calloc(1, sizeof *h);
     batch *const b = h ? PyObject_New(batch, batch_type) : NULL;
@@ -281,6 +329,7 @@ PyObject *leat_py_batch_of(leat_batch *held, int32_t n)
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
     h->batch = held;
+    h->device = leat_py_device_use(device);
     atomic_init(&h->n_users, 1);
     b->holding = h;
     b->tensors = PyTuple_New(n);
@@ -313,6 +362,17 @@ static PyObject *batch_info(PyObject *self, void *none)
                          (long long)i->first_row, "n_masked", (long long)i->n_masked, "n_replaced",
                          (long long)i->n_replaced, "digest", (unsigned long long)i->digest,
                          "is_copy", i->is_copy ? Py_True : Py_False);
+}
+
+/* record_stream(number): the batch is not used again before the work of this stream. */
+static PyObject *batch_record_stream(PyObject *self, PyObject *number)
+{
+    holding *const h = ((batch *)self)->holding;
+    const long long native = PyLong_AsLongLong(number);
+    if (PyErr_Occurred() || (h->device && leat_py_streams_add(&h->streams, h->device, h->batch,
+                                                              native ? native : 1) < 0))
+        return NULL;
+    return Py_NewRef(Py_None);
 }
 
 /* None: all rows are samples. */
@@ -349,11 +409,14 @@ static PyType_Spec tensor_spec = { "leat_data._leat.Tensor", sizeof(tensor), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                    tensor_slots };
 
+static PyMethodDef batch_methods[] = { { "record_stream", batch_record_stream, METH_O, "" },
+                                       { NULL, NULL, 0, NULL } };
 static PyGetSetDef batch_fields[] = { { "tensors", batch_tensors, NULL, NULL, NULL },
                                       { "info", batch_info, NULL, NULL, NULL },
                                       { "valid", batch_valid, NULL, NULL, NULL },
                                       { NULL, NULL, NULL, NULL, NULL } };
 static PyType_Slot batch_slots[] = { { Py_tp_dealloc, (void *)batch_free },
+                                     { Py_tp_methods, batch_methods },
                                      { Py_tp_getset, batch_fields },
                                      { 0, NULL } };
 static PyType_Spec batch_spec = { "leat_data._leat.Batch", sizeof(batch), 0,

@@ -70,6 +70,12 @@ class Batch(dict):
 
     __slots__ = ("_core", "_convert", "_info")
 
+    def record_stream(self, stream):
+        """On a GPU: other work on this stream uses the batch, too, which is kept until that is done. The stream is one of
+        PyTorch or CuPy, or the address of a cudaStream_t. The stream on which the batch was taken needs no such call."""
+        native = getattr(stream, "cuda_stream", getattr(stream, "ptr", stream))
+        self._core.record_stream(native)
+
     @property
     def info(self):
         """number, epoch, in_epoch, rows, n_masked, … as a dict."""
@@ -149,6 +155,8 @@ class Loader:
 
     config    path of a YAML file, or a dict with the same keys
     to        "torch", "numpy" or "jax": what the tensors of a batch are; None: objects with DLPack
+    device    "cuda:0", …: batches are made in pinned memory, copied to this GPU while it computes, and tensors are there,
+              in the order of your stream. Maps with `device: gpu` run on it. None or "cpu": host memory
     set       settings by path, such as {"pipeline.batch.size": 256}, as --set of the command
     section   the name of a top-level map with `source` and `pipeline` of its own, such as "eval"
     hold      batches that you may keep without a copy; those beyond are copied (stats()["n_copied"])
@@ -159,8 +167,8 @@ class Loader:
     belongs to the parent; a pickled one is opened anew where it is unpickled, at the same position.
     """
 
-    def __init__(self, config, to=None, *, set=None, section=None, hold=3, rank=None, ranks=None):
-        self._setup(to, hold)
+    def __init__(self, config, to=None, *, device=None, set=None, section=None, hold=3, rank=None, ranks=None):
+        self._setup(to, device, hold)
         settings = dict(set or {})
         if rank is not None or ranks is not None:
             settings.update({"engine.rank": rank or 0, "engine.ranks": 1 if ranks is None else ranks})
@@ -169,13 +177,18 @@ class Loader:
         else:
             path, text = _os.fspath(config), None
         pairs = [f"{key}={_setting(value)}" for key, value in settings.items()]
-        self._recipe = (path, text, "<dict>", section, pairs, None, None, 0, None, hold)
+        self._recipe = (path, text, "<dict>", section, pairs, None, None, 0, None, hold, self._device)
         self._open()
 
-    def _setup(self, to, hold):
+    def _setup(self, to, device, hold):
         if to not in _CONVERTERS:
             raise ConfigError(f"to={to!r}: it is 'torch', 'numpy', 'jax' or None")
-        self._to, self._hold = to, hold
+        device = None if device is None or str(device) == "cpu" else str(device)
+        if device and device.partition(":")[0] != "cuda":
+            raise ConfigError(f"device={device!r}: it is 'cuda', 'cuda:1' and so on, 'cpu' or None")
+        if device and to == "numpy":
+            raise ConfigError(f"to='numpy' and device={device!r}: NumPy has no arrays in a GPU's memory")
+        self._to, self._device, self._hold = to, device, hold
         self._convert = _CONVERTERS[to]()
 
     def _open(self):
@@ -252,10 +265,11 @@ class Loader:
     def __getstate__(self):
         if self._recipe[5] is not None:
             raise TypeError("a loader of arrays cannot be pickled: make it in the other process")
-        return {"to": self._to, "hold": self._hold, "recipe": self._recipe, "state": self.state_dict()}
+        return {"to": self._to, "device": self._device, "hold": self._hold, "recipe": self._recipe,
+                "state": self.state_dict()}
 
     def __setstate__(self, saved):
-        self._setup(saved["to"], saved["hold"])
+        self._setup(saved["to"], saved["device"], saved["hold"])
         self._recipe = saved["recipe"]
         self._open()
         self.load_state_dict(saved["state"])
@@ -272,6 +286,13 @@ def _setting(value):
     return value if isinstance(value, str) else _yaml(value)
 
 
+def _one_of(name, value, options):
+    """The short form of a stage or source, or its options."""
+    if value is not None and options:
+        raise ConfigError(f"{name}({value!r}, {next(iter(options))}=…): give all of it by name")
+    return options or value
+
+
 class Builder:
     """A pipeline, stage by stage. Its methods are the stages of a config, with tf.data's names: shuffle, repeat, take, skip,
     batch, map, prefetch, … leat.from_arrays(), leat.from_images(), leat.from_tfrecord() and the like begin one."""
@@ -281,7 +302,7 @@ class Builder:
         self._stages = []
 
     def _add(self, name, value, options):
-        self._stages.append((name, value if not options else options))
+        self._stages.append((name, _one_of(name, value, options)))
         return self
 
     @property
@@ -295,15 +316,15 @@ class Builder:
         out["pipeline"] = [name if given is None else {name: given} for name, given in self._stages]
         return out
 
-    def loader(self, to=None, *, hold=3):
+    def loader(self, to=None, *, device=None, hold=3):
         """Opens the loader. Arrays are not copied: do not change them while it lives."""
         if self._source:
-            return Loader(self.config, to, hold=hold)
+            return Loader(self.config, to, device=device, hold=hold)
         out = Loader.__new__(Loader)
-        out._setup(to, hold)
+        out._setup(to, device, hold)
         stages = [(name, None if given is None else _yaml(given)) for name, given in self._stages]
         engine = None if self._engine is None else _yaml(self._engine)
-        out._recipe = (None, None, None, None, [], self._arrays, stages, self._seed, engine, hold)
+        out._recipe = (None, None, None, None, [], self._arrays, stages, self._seed, engine, hold, out._device)
         out._open()
         return out
 
@@ -325,7 +346,7 @@ def _stage_method(name, help, options):
 
 def _source_function(name, help, options):
     def function(value=None, *, seed=0, engine=None, **given):
-        return Builder(None, seed, engine, {name: value if not given else given})
+        return Builder(None, seed, engine, {name: _one_of(name, value, given)})
 
     return _document(function, f"from_{name}", help, options)
 

@@ -86,6 +86,21 @@ void leat_stream_unwrap(leat_stream **stream)
     *stream = NULL;
 }
 
+int leat_stream_follow(leat_stream *stream, leat_stream *other)
+{
+    if (!stream || !other || stream->device != other->device)
+        return LEAT_E_ARGUMENT;
+    const leat_device_table *const t = stream->device->table;
+    leat_event *event;
+    int rc = t->event_open(stream->device, &event, NULL);
+    if (rc < 0)
+        return rc;
+    if ((rc = t->event_record(event, other)) >= 0)
+        rc = t->stream_wait(stream, event);
+    t->event_close(event);
+    return rc;
+}
+
 void leat_device_close(leat_device **device)
 {
     if (!device || !*device)

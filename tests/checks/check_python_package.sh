@@ -24,7 +24,7 @@ PYTHONPATH=$tmp "$python" "$tree/tools/dev/python_stubs.py" "$tree/python/leat_d
     diff "$tree/python/leat_data/__init__.pyi" - ||
     { echo "python/leat_data/__init__.pyi is not what tools/dev/python_stubs.py writes"; exit 1; }
 for test in "$tree"/tests/python/test_*.py; do
-    PYTHONPATH=$tmp LEAT_COMMAND=$build/leat "$python" -W ignore "$test"
+    PYTHONPATH=$tmp LEAT_COMMAND=$build/leat LEAT_FAKE_PLUGIN=$build/tests/libleat-cuda-fake.so "$python" -W ignore "$test"
 done
 mkdir pages
 cd pages

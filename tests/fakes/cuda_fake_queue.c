@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "leat/api.h"
+
 static cudaError_t lost_or_not(void)
 {
     return fake.lost ? (cudaError_t)fake.lost_code : cudaSuccess;
@@ -34,6 +36,15 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
     fake.live[STREAMS]++;
     *out = stream;
     return cuda_fake_leave(cudaSuccess);
+}
+
+LEAT_API void *cuda_fake_stream(void);
+/* A stream of device 0 of whoever calls, such as a test in Python. */
+void *cuda_fake_stream(void)
+{
+    cudaStream_t out;
+    cudaSetDevice(0);
+    return cudaStreamCreateWithFlags(&out, cudaStreamNonBlocking) == cudaSuccess ? out : NULL;
 }
 
 static bool stream_is_used(const void *what)

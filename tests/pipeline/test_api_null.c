@@ -221,6 +221,7 @@ static void loaders(void **state)
     assert_null(leat_plan_class(NULL, 0));
     leat_stream_unwrap(NULL);
     REFUSED(leat_stream_wrap(NULL, NULL, &stream, &err));
+    REFUSED(leat_stream_follow(NULL, NULL));
     REFUSED(leat_loader_next_within(NULL, 0, &batch, &err));
     REFUSED(leat_loader_next_within(loader, 0, NULL, &err));
     REFUSED(leat_loader_next_within(loader, -5, &batch, NULL));

@@ -56,6 +56,10 @@ def run_python(code, *args, timeout=60):
 
 
 class Delivery(unittest.TestCase):
+    def test_a_short_form_and_options_do_not_mix(self):
+        self.assertRaisesRegex(leat.ConfigError, "batch", leat.from_arrays({"x": X}).batch, 8, drop_remainder=True)
+        self.assertRaisesRegex(leat.ConfigError, "npy", leat.from_npy, "x.npy", name="x")
+
     def test_each_loop_is_one_pass(self):
         loader = arrays()
         self.assertEqual(len(loader), N)
