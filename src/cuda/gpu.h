@@ -91,7 +91,6 @@ int leat_gpu_copy_to_device(leat_stream *stream, void *to, const void *from, siz
                             bool pinned);
 int leat_gpu_copy_to_host(leat_stream *stream, void *to, const void *from, size_t bytes);
 int leat_gpu_copy_on_device(leat_stream *stream, void *to, const void *from, size_t bytes);
-int leat_gpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg);
 
 /* --- gpu_ops.c, gpu_synthetic_work.c -------------------------------------------------------------------- */
 int leat_gpu_ops_open(leat_device *device, const leat_device_ops_spec *spec, leat_device_ops **out,

@@ -175,7 +175,6 @@ static const leat_device_table table = {
     .copy_to_device = leat_gpu_copy_to_device,
     .copy_to_host = leat_gpu_copy_to_host,
     .copy_on_device = leat_gpu_copy_on_device,
-    .host_call = leat_gpu_host_call,
     .memory_info = leat_gpu_memory_info,
     .explain = leat_gpu_explain,
     .synthetic_work = leat_gpu_synthetic_work,

@@ -122,13 +122,6 @@ static int cpu_copy(leat_stream *stream, void *to, const void *from, size_t byte
     return LEAT_OK;
 }
 
-static int cpu_host_call(leat_stream *stream, void (*fn)(void *), void *arg)
-{
-    (void)stream;
-    fn(arg);
-    return LEAT_OK;
-}
-
 const leat_device_table leat_device_cpu = {
     .kind = "cpu",
     .help = "this machine's processor",
@@ -154,7 +147,6 @@ const leat_device_table leat_device_cpu = {
     .copy_to_device = cpu_copy_to_device,
     .copy_to_host = cpu_copy,
     .copy_on_device = cpu_copy,
-    .host_call = cpu_host_call,
     .matmul = leat_device_cpu_matmul,
     .add = leat_device_cpu_add,
 };

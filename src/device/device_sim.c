@@ -52,9 +52,7 @@ static inline bool leat_sim_before(leat_sim_place a, leat_sim_place b)
 }
 
 typedef struct leat_sim_task {
-    leat_sim_place at;  /* filled by push */
-    void (*fn)(void *); /* NULL: a copy */
-    void *arg;
+    leat_sim_place at; /* filled by push */
     void *to;
     const void *from;
     size_t bytes;
@@ -134,20 +132,12 @@ static struct timespec timespec_of(int64_t ns)
     return (struct timespec){ ns / 1000000000, ns % 1000000000 };
 }
 
-static void run_task(const leat_sim_task *task)
-{
-    if (task->fn)
-        task->fn(task->arg);
-    else
-        memcpy(task->to, task->from, task->bytes);
-}
-
 static void run_first_locked(leat_sim_tasks *tasks)
 {
     const leat_sim_task task = pop_locked(tasks);
     tasks->running = task.at;
     pthread_mutex_unlock(&tasks->lock);
-    run_task(&task);
+    memcpy(task.to, task.from, task.bytes);
     pthread_mutex_lock(&tasks->lock);
     tasks->running = LAST;
     if (tasks->n_waiting)
@@ -540,21 +530,6 @@ static int sim_copy_on_device(leat_stream *stream, void *to, const void *from, s
                 device_of(stream)->options.memory_bytes_per_s / 2, 2);
 }
 
-static int sim_host_call(leat_stream *base, void (*fn)(void *), void *arg)
-{
-    struct sim_device *device = device_of(base);
-    struct sim_stream *stream = (struct sim_stream *)base;
-    pthread_mutex_lock(&device->tasks.lock);
-    const int rc = device_sim_tasks_reserve_locked(&device->tasks);
-    if (rc == LEAT_OK) {
-        stream->tail_ns = later(leat_clock_ns(), stream->tail_ns);
-        stream->behind = device_sim_tasks_push_locked(&device->tasks, stream->tail_ns,
-                                                      &(leat_sim_task){ .fn = fn, .arg = arg });
-    }
-    pthread_mutex_unlock(&device->tasks.lock);
-    return rc;
-}
-
 const leat_device_table leat_device_sim = {
     .kind = "sim",
     .help = "a simulated accelerator with a clock of its own; it computes nothing",
@@ -580,7 +555,6 @@ const leat_device_table leat_device_sim = {
     .copy_to_device = sim_copy_to_device,
     .copy_to_host = sim_copy_to_host,
     .copy_on_device = sim_copy_on_device,
-    .host_call = sim_host_call,
     .synthetic_work = sim_synthetic_work,
     .matmul = sim_matmul,
     .add = sim_add,

@@ -136,9 +136,6 @@ typedef struct leat_device_table {
                           bool pinned);
     int (*copy_to_host)(leat_stream *stream, void *to, const void *from, size_t bytes);
     int (*copy_on_device)(leat_stream *stream, void *to, const void *from, size_t bytes);
-    /* Calls fn(arg) on a thread of the device once earlier work is done. fn is short, takes no lock
-     * that is held while enqueuing, and calls no function of the device. */
-    int (*host_call)(leat_stream *stream, void (*fn)(void *), void *arg);
 
     /* The following functions are optional: NULL if the device does not support them. */
 

@@ -179,7 +179,7 @@ static void no_call_after_the_close(void **state)
         check(leat_loader_open(plan, &o, &loader, &err), &err);
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_loader_close(&loader);
-        assert_int_equal(fake->pending_calls(), 0);
+        assert_int_equal(fake->pending(), 0);
         leat_batch_release(batch);
         leat_device_close(&device);
         check_fake(fake);

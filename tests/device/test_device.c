@@ -129,7 +129,7 @@ static void tables_are_complete(void **state)
                     t->pinned_free && t->stream_unwrap && t->stream_open && t->stream_close &&
                     t->stream_sync && t->event_open && t->event_close && t->event_record &&
                     t->stream_wait && t->event_query && t->event_sync && t->event_ns &&
-                    t->copy_to_device && t->copy_to_host && t->copy_on_device && t->host_call);
+                    t->copy_to_device && t->copy_to_host && t->copy_on_device);
         assert_string_equal(leat_device_get_info(device)->name, devices[i].name);
         assert_int_equal(leat_device_get_info(device)->available, 1);
         leat_device_close(&device);
@@ -339,35 +339,21 @@ static void a_stream_of_others_can_be_wrapped(void **state)
     on_each(check_wrapped);
 }
 
-struct call {
-    const bench *b;
-    int n, n_right;
-};
-
-static void compare(void *arg)
+/* One stream follows another: it waits for its work so far. */
+static void check_follow(bench *b)
 {
-    struct call *call = arg;
-    call->n++;
-    call->n_right += !memcmp(call->b->from, call->b->to, N_BYTES);
-}
-
-static void check_host_call(bench *b)
-{
-    struct call call = { b, 0, 0 };
     assert_int_equal(b->table->copy_to_device(b->stream[0], b->there, b->from, N_BYTES, true), 0);
-    assert_int_equal(b->table->copy_to_host(b->stream[0], b->to, b->there, N_BYTES), 0);
-    assert_int_equal(b->table->host_call(b->stream[0], compare, &call), 0);
-    assert_int_equal(b->table->host_call(b->stream[0], compare, &call), 0);
-    assert_int_equal(b->table->event_record(b->event, b->stream[0]), 0);
-    assert_int_equal(b->table->event_sync(b->event), LEAT_OK);
-    assert_int_equal(call.n, 2);
-    assert_int_equal(call.n_right, 2);
+    assert_int_equal(leat_stream_follow(b->stream[1], b->stream[0]), LEAT_OK);
+    assert_int_equal(b->table->copy_to_host(b->stream[1], b->to, b->there, N_BYTES), 0);
+    assert_int_equal(b->table->stream_sync(b->stream[1], NULL), LEAT_OK);
+    assert_memory_equal(b->from, b->to, N_BYTES);
+    assert_int_equal(leat_stream_follow(b->stream[1], NULL), LEAT_E_ARGUMENT);
 }
 
-static void a_host_call_comes_after_the_work_before_it(void **state)
+static void a_stream_follows_another(void **state)
 {
     (void)state;
-    on_each(check_host_call);
+    on_each(check_follow);
 }
 
 static void check_pageable(bench *b)
@@ -391,14 +377,12 @@ static void pageable_memory_is_free_on_return(void **state)
 
 static void check_close(bench *b)
 {
-    struct call call = { b, 0, 0 };
     leat_stream *stream;
     assert_int_equal(b->table->stream_open(b->device, &stream, NULL), LEAT_OK);
     assert_int_equal(b->table->copy_to_device(stream, b->there, b->from, N_BYTES, true), 0);
     assert_int_equal(b->table->copy_to_host(stream, b->to, b->there, N_BYTES), 0);
-    assert_int_equal(b->table->host_call(stream, compare, &call), 0);
     b->table->stream_close(stream);
-    assert_int_equal(call.n_right, 1);
+    assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
 static void closing_a_stream_waits_for_its_work(void **state)
@@ -449,7 +433,7 @@ int main(void)
         cmocka_unit_test(a_stream_of_others_can_be_wrapped),
         cmocka_unit_test(an_event_never_recorded_is_done),
         cmocka_unit_test(an_event_is_done_when_its_work_is),
-        cmocka_unit_test(a_host_call_comes_after_the_work_before_it),
+        cmocka_unit_test(a_stream_follows_another),
         cmocka_unit_test(pageable_memory_is_free_on_return),
         cmocka_unit_test(closing_a_stream_waits_for_its_work),
         cmocka_unit_test(memory_can_run_out),

@@ -249,30 +249,6 @@ static void an_event_is_not_done_before_the_bytes_are_there(void **state)
     bench_close(&b);
 }
 
-/* --- host calls ---------------------------------------------------------------------------- */
-
-static void note_time(void *arg)
-{
-    *(int64_t *)arg = leat_clock_ns();
-}
-
-static void host_calls_come_at_their_time(void **state)
-{
-    (void)state;
-    int64_t called_ns[2] = { 0, 0 };
-    bench b;
-    bench_open(&b, PLAIN);
-    leat_device_sim_busy(b.stream[0], 20 * MS);
-    b.table->host_call(b.stream[0], note_time, &called_ns[0]);
-    b.table->host_call(b.stream[1], note_time, &called_ns[1]); /* has nothing to wait for */
-    const int64_t end_ns = end_of(&b, 0);
-    b.table->stream_sync(b.stream[1], NULL);
-    b.table->stream_sync(b.stream[0], NULL);
-    assert_true(called_ns[0] >= end_ns);
-    assert_true(called_ns[1] != 0 && called_ns[1] < called_ns[0]);
-    bench_close(&b);
-}
-
 /* --- against a model ----------------------------------------------------------------------- */
 
 struct model {
@@ -396,7 +372,6 @@ int main(void)
         cmocka_unit_test(a_slot_rewritten_too_early_is_seen),
         cmocka_unit_test(copies_can_be_time_alone),
         cmocka_unit_test(an_event_is_not_done_before_the_bytes_are_there),
-        cmocka_unit_test(host_calls_come_at_their_time),
         cmocka_unit_test(random_work_agrees_with_a_model),
         cmocka_unit_test(a_long_queue_is_kept_in_order),
         cmocka_unit_test(an_eager_host_takes_longer_to_issue_kernels),

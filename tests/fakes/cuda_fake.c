@@ -214,12 +214,12 @@ static void run_op(const op *o, uint32_t drawn)
 {
     if (drawn % 16 == 0)
         nanosleep(&(struct timespec){ .tv_nsec = (long)(drawn % 40000) }, NULL);
-    cuda_fake_reach(o->kind != CALL);
+    cuda_fake_reach(true);
     if (o->kind == COPY) {
         memcpy(o->to, o->from, o->bytes);
     } else if (o->kind == SET) {
         memset(o->to, o->value, o->bytes);
-    } else if (o->kind == CALL || o->kind == WORK) {
+    } else if (o->kind == WORK) {
         in_call = true;
         o->fn(o->arg);
         in_call = false;
@@ -442,13 +442,13 @@ static unsigned fake_contexts(void)
     pthread_mutex_unlock(&fake.lock);
     return contexts;
 }
-static size_t fake_pending_calls(void)
+static size_t fake_pending(void)
 {
     size_t n = 0;
     pthread_mutex_lock(&fake.lock);
     for (const struct CUstream_st *s = fake.streams; s; s = s->next)
         for (const op *o = s->first; o; o = o->next)
-            n += o->kind == CALL;
+            n++;
     pthread_mutex_unlock(&fake.lock);
     return n;
 }
@@ -456,11 +456,10 @@ static size_t fake_pending_calls(void)
 LEAT_API const cuda_fake_table *cuda_fake_get(void);
 const cuda_fake_table *cuda_fake_get(void)
 {
-    static const cuda_fake_table table = { fake_reset,      fake_set_memory,   fake_set_gpus,
-                                           fake_set_driver, fake_fail_at,      fake_calls,
-                                           fake_lose,       fake_pause,        fake_live,
-                                           fake_violation,  fake_kernels,      fake_graphs,
-                                           cuda_fake_work,  fake_forgives,     fake_is_lost,
-                                           fake_contexts,   fake_pending_calls };
+    static const cuda_fake_table table = {
+        fake_reset,     fake_set_memory, fake_set_gpus, fake_set_driver, fake_fail_at, fake_calls,
+        fake_lose,      fake_pause,      fake_live,     fake_violation,  fake_kernels, fake_graphs,
+        cuda_fake_work, fake_forgives,   fake_is_lost,  fake_contexts,   fake_pending
+    };
     return &table;
 }

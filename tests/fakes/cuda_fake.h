@@ -39,8 +39,8 @@ typedef struct cuda_fake_table {
     /* Ending what work still uses is no violation: a call was made to fail, or the device is lost. */
     int (*forgives)(void);
     int (*is_lost)(void);
-    unsigned (*contexts)(void);    /* a bit for each GPU that has a context by now */
-    size_t (*pending_calls)(void); /* calls of the host that have not been made yet */
+    unsigned (*contexts)(void); /* a bit for each GPU that has a context by now */
+    size_t (*pending)(void);    /* work of all streams that has not been done */
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */

@@ -15,7 +15,6 @@ typedef enum op_kind {
     SET,
     RECORD,
     WAIT,
-    CALL, /* of the host */
     WORK, /* of another fake library, on the device */
     KERNEL,
     GRAPH_END

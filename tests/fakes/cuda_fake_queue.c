@@ -286,9 +286,3 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     const op o = { .kind = SET, .to = to, .bytes = bytes, .value = value };
     return cuda_fake_leave(cuda_fake_enqueue(stream, &o));
 }
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *arg)
-{
-    ENTER_AS(CAPTURED);
-    const op o = { .kind = CALL, .fn = fn, .arg = arg };
-    return cuda_fake_leave(cuda_fake_enqueue(stream, &o));
-}

@@ -20,7 +20,7 @@
  *
  *   slot:  FREE ─in batch order▶ RESERVED ─first task claimed▶ FILLING ─n_left = 0▶ [BATCH_OPS ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
- *          FULL ─ship▶ SHIPPING ─copied▶ FREE                                              (device)
+ *          FULL ─ship▶ SHIPPING ─landed▶ FREE                                              (device)
  *   batch: EMPTY ─next▶ HELD ─release▶ RELEASED ─ring comes round, next▶ HELD …             (host)
  *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
  *   read task: FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
@@ -253,8 +253,10 @@ struct leat_loader {
     int64_t reserve_batch;   /* the first batch without a slot */
     int64_t n_in_batch_ops;  /* slots in that state */
     int64_t ship_batch;      /* the next to copy */
-    bool shipping;           /* a thread copies, or notes copies in the trace */
-    int64_t traced_batch;    /* the next batch whose copy is traced [thread with `shipping`] */
+    bool shipping;           /* a thread copies, or frees slots of copies that have landed */
+    int64_t
+        landed_batch; /* the first whose copy has not landed, as far as known [also who ships] */
+    bool awaiting;    /* a thread waits for it */
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
     int n_sleepers;                         /* workers that wait on `work` and were not signalled */

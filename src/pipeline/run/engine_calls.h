@@ -11,7 +11,9 @@
 /* --- slot.c ----------------------------------------------------------------------------------- */
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
 void leat_slot_close_all(leat_loader *loader);
-/* True when the window needs one more slot than were made. */
+/* The next batch of the window finds no free slot. */
+bool leat_slot_is_short_locked(const leat_loader *loader);
+/* The same, and one more may be made. */
 bool leat_slot_can_make_locked(const leat_loader *loader);
 /* Makes a slot. Releases the lock meanwhile. */
 void leat_slot_make_locked(leat_loader *loader);
@@ -60,8 +62,6 @@ bool leat_ship_can_locked(const leat_loader *loader);
 bool leat_ship_is_full_locked(const leat_loader *loader);
 /* Enqueues the copy of the next full batch. Releases the lock meanwhile. */
 void leat_ship_next_locked(leat_loader *loader);
-/* Puts finished copies into the trace. Releases the lock meanwhile. */
-void leat_ship_note_locked(leat_loader *loader);
 /* Asks the device whether it has failed. Releases the lock meanwhile. */
 void leat_ship_check_locked(leat_loader *loader);
 /* Waits for an event; LEAT_E_AGAIN at until_ns, unless that is 0. Releases the lock meanwhile. */
@@ -70,6 +70,21 @@ int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_
 leat_event *leat_ship_arrived(const leat_batch *batch);
 /* Fills *err with the device's own explanation of rc. Returns rc. */
 int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
+
+/* The device has failed with rc: the consumer will hear of it. */
+void leat_ship_fail_device_locked(leat_loader *loader, int rc);
+
+/* --- land.c ----------------------------------------------------------------------------------- */
+/* Puts copies that have landed into the trace, in batch order. Returns the first batch behind them. [who ships] */
+int64_t leat_land_ask(leat_loader *loader);
+/* Frees the slots of the batches before it. */
+void leat_land_free_locked(leat_loader *loader, int64_t end);
+/* Both, if no thread does so. Releases the lock meanwhile. */
+void leat_land_now_locked(leat_loader *loader);
+/* Slots are short, copies are in flight, and no thread waits for the oldest. */
+bool leat_land_can_await_locked(const leat_loader *loader);
+/* Waits for it, but not for long: there may be other work. Releases the lock meanwhile. */
+void leat_land_await_locked(leat_loader *loader);
 
 /* --- ship_ops.c ------------------------------------------------------------------------------- */
 int leat_ship_ops_open(leat_loader *loader, leat_error *err);

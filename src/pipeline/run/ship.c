@@ -13,9 +13,8 @@
  *   ops stream:      wait(copied[b]) · kernels · record(ops_done[j])
  *
  * The consumer's stream then waits for ops_done instead of copied. No host thread waits for any of
- * these. A call-back after the copy frees the slot. If the device decodes files, it reads them
- * from the slot, so the call-back comes after the kernels. With prefetch 0 leat_loader_next
- * waits for the copy: nothing overlaps. */
+ * these. land.c finds out when the slot is free again. With prefetch 0 leat_loader_next waits for the copy: nothing
+ * overlaps. */
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -55,7 +54,7 @@ static void close_events(leat_loader *loader)
 
 int leat_ship_open(leat_loader *loader, leat_error *err)
 {
-    loader->ship_batch = loader->traced_batch = loader->first_batch;
+    loader->ship_batch = loader->landed_batch = loader->first_batch;
     if (!loader->device)
         return LEAT_OK;
     int rc;
@@ -99,17 +98,6 @@ bool leat_ship_can_locked(const leat_loader *loader)
     return loader->free_buffers && leat_ship_is_full_locked(loader);
 }
 
-/* The copy of a slot is done. Called on a thread of the device. */
-static void copied(void *arg)
-{
-    leat_slot *const slot = arg;
-    leat_loader *const loader = slot->loader;
-    pthread_mutex_lock(&loader->lock);
-    leat_slot_free_locked(slot);
-    leat_wake_balance_locked(loader);
-    pthread_mutex_unlock(&loader->lock);
-}
-
 int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns)
 {
     const leat_device_table *const t = table_of(loader);
@@ -128,6 +116,39 @@ leat_event *leat_ship_arrived(const leat_batch *batch)
 {
     return batch->loader->ops ? batch->buffer->ops_done : batch->copied;
 }
+
+/* --- when the device fails -------------------------------------------------------------------- */
+
+int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
+{
+    char why[256] = "";
+    if (table_of(loader)->explain)
+        table_of(loader)->explain(loader->device, why, sizeof why);
+    return leat_fail(err, rc, "%s: %s: %s", loader->device->info.name, what,
+                     why[0] ? why : leat_code_text(rc));
+}
+
+void leat_ship_fail_device_locked(leat_loader *loader, int rc)
+{
+    leat_ship_fail(loader, rc, "copies do not end", &loader->device_failure);
+    leat_wake_consumer_locked(loader);
+}
+
+/* On a failed device no copy lands: slots would stay SHIPPING and the consumer would wait for
+ * ever. So the waiting consumer calls this from time to time. */
+void leat_ship_check_locked(leat_loader *loader)
+{
+    if (!loader->device || loader->shipping || loader->ship_batch == loader->first_batch)
+        return;
+    leat_event *const event = leat_loader_batch(loader, loader->ship_batch - 1)->copied;
+    pthread_mutex_unlock(&loader->lock);
+    const int rc = table_of(loader)->event_query(event);
+    pthread_mutex_lock(&loader->lock);
+    if (rc < 0 && rc != LEAT_E_AGAIN)
+        leat_ship_fail_device_locked(loader, rc);
+}
+
+/* --- copying a batch ---------------------------------------------------------------------------- */
 
 /* The device cannot decode a file: says which record it is. */
 static int fail_file(const leat_loader *loader, const leat_slot *slot, int64_t row, leat_error *err)
@@ -164,7 +185,7 @@ static int enqueue_ops(leat_loader *loader, leat_slot *slot, leat_batch *batch)
     return rc < 0 ? rc : t->event_record(batch->buffer->ops_done, loader->ops_stream);
 }
 
-/* Enqueues wait, copy, ops and call-back. */
+/* Enqueues wait, copy and ops. */
 static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool in_use)
 {
     const leat_device_table *const t = table_of(loader);
@@ -187,38 +208,9 @@ static int enqueue(leat_loader *loader, leat_slot *slot, leat_batch *batch, bool
         return rc;
     if (loader->ops && (rc = enqueue_ops(loader, slot, batch)) < 0)
         return rc;
-    if (plan->caches_on_device) /* before host_call: after it the slot may belong to another batch */
+    if (plan->caches_on_device)
         leat_device_cache_note(loader->device_cache, plan, slot->memory, batch->info.rows);
-    return t->host_call(plan->decodes_on_device ? loader->ops_stream : stream, copied, slot);
-}
-
-/* Puts copies that have ended since the last call into the trace, in batch order. [who ships] */
-static void note_copies(leat_loader *loader)
-{
-    while (loader->traced_batch < loader->ship_batch) {
-        const leat_batch *const batch = leat_loader_batch(loader, loader->traced_batch);
-        if (table_of(loader)->event_query(batch->copied) != LEAT_OK)
-            return;
-        const leat_trace_span span = { .start_ns = table_of(loader)->event_ns(batch->copy_start),
-                                       .end_ns = table_of(loader)->event_ns(batch->copied),
-                                       .batch = loader->traced_batch,
-                                       .bytes = (uint64_t)batch->info.copied_bytes,
-                                       .kind = LEAT_TRACE_COPY };
-        leat_trace_put(&loader->copy_spans, &span);
-        loader->traced_batch++;
-    }
-}
-
-void leat_ship_note_locked(leat_loader *loader)
-{
-    if (!loader->device || loader->shipping) /* the thread that ships does it */
-        return;
-    loader->shipping = true;
-    pthread_mutex_unlock(&loader->lock);
-    note_copies(loader);
-    pthread_mutex_lock(&loader->lock);
-    loader->shipping = false;
-    leat_wake_balance_locked(loader);
+    return LEAT_OK;
 }
 
 void leat_ship_next_locked(leat_loader *loader)
@@ -244,9 +236,10 @@ void leat_ship_next_locked(leat_loader *loader)
     batch->info.sent_ns = leat_clock_ns();
     leat_wake_balance_locked(loader); /* this takes a while: others may compute */
     pthread_mutex_unlock(&loader->lock);
-    note_copies(loader);
+    const int64_t end = leat_land_ask(loader);
     const int rc = enqueue(loader, slot, batch, in_use);
     pthread_mutex_lock(&loader->lock);
+    leat_land_free_locked(loader, end);
     loader->shipping = false;
     if (rc < 0) {
         slot->state = LEAT_SLOT_FULL;
@@ -259,32 +252,4 @@ void leat_ship_next_locked(leat_loader *loader)
         loader->ship_batch++;
     }
     leat_wake_balance_locked(loader);
-}
-
-/* --- when the device fails -------------------------------------------------------------------- */
-
-int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err)
-{
-    char why[256] = "";
-    if (table_of(loader)->explain)
-        table_of(loader)->explain(loader->device, why, sizeof why);
-    return leat_fail(err, rc, "%s: %s: %s", loader->device->info.name, what,
-                     why[0] ? why : leat_code_text(rc));
-}
-
-/* A failed device runs no call-back: slots would stay SHIPPING and the consumer would wait for
- * ever. So the waiting consumer calls this from time to time. */
-void leat_ship_check_locked(leat_loader *loader)
-{
-    leat_error error;
-    if (!loader->device || loader->shipping || loader->ship_batch == loader->first_batch)
-        return;
-    leat_event *const event = leat_loader_batch(loader, loader->ship_batch - 1)->copied;
-    pthread_mutex_unlock(&loader->lock);
-    const int rc = table_of(loader)->event_query(event);
-    if (rc < 0 && rc != LEAT_E_AGAIN)
-        leat_ship_fail(loader, rc, "copies do not end", &error);
-    pthread_mutex_lock(&loader->lock);
-    if (rc < 0 && rc != LEAT_E_AGAIN)
-        loader->device_failure = error;
 }

@@ -82,12 +82,17 @@ void leat_slot_close_all(leat_loader *loader)
     loader->slots = NULL;
 }
 
+bool leat_slot_is_short_locked(const leat_loader *loader)
+{
+    return !loader->n_slots_free && !loader->stop &&
+           loader->reserve_batch < leat_loader_window_end(loader);
+}
+
 bool leat_slot_can_make_locked(const leat_loader *loader)
 {
     const int64_t extra = loader->n_slots - loader->prefetch_most; /* held, or being copied */
-    return !loader->n_slots_free && loader->n_slots_made < loader->prefetch + extra &&
-           loader->reserve_batch < leat_loader_window_end(loader) && !loader->making &&
-           !loader->short_of_memory && !loader->stop;
+    return leat_slot_is_short_locked(loader) && !loader->making && !loader->short_of_memory &&
+           loader->n_slots_made < loader->prefetch + extra;
 }
 
 void leat_slot_make_locked(leat_loader *loader)

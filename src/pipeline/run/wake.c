@@ -5,8 +5,9 @@
  * Invariant: nothing else wakes a thread of the engine, except leat_wake_stop(). Look here for a lost
  * wake-up.
  *
- * DESIGN. A thread that finds nothing to do sleeps in one of three places. While reads are in
- * flight, one thread, the leader, sleeps on the reader's eventfd. Other workers sleep on `work`,
+ * DESIGN. A thread that finds nothing to do sleeps in one of four places. While reads are in
+ * flight, one thread, the leader, sleeps on the reader's eventfd. While all slots are in use and copies to a device are
+ * in flight, one thread waits for the oldest copy (land.c). Other workers sleep on `work`,
  * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
  * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
  * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
@@ -51,11 +52,12 @@ static bool needs_leader_locked(const leat_loader *loader)
     return loader->readahead.in_flight && loader->readahead.leader == LEAT_NOBODY;
 }
 
-/* There is a short step to do: start a copy or reads, or make memory. */
+/* There is a short step to do: start a copy or reads, make memory, or wait for a copy that frees a slot. */
 static bool can_start_locked(const leat_loader *loader)
 {
     return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
-           leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader);
+           leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader) ||
+           leat_land_can_await_locked(loader);
 }
 
 bool leat_wake_is_replaced_locked(const leat_loader *loader)
@@ -169,10 +171,27 @@ static void sleep_locked(leat_loader *loader, leat_worker *worker)
     leat_stats_sleep_locked(loader, -1, end);
 }
 
+/* A copy that will free a slot is in flight. */
+static void await_copy_locked(leat_loader *loader, leat_worker *worker)
+{
+    const bool is_consumer = worker == &loader->workers[loader->n_threads];
+    const int64_t start = leat_clock_ns();
+    if (!is_consumer)
+        leat_stats_sleep_locked(loader, 1, start);
+    leat_land_await_locked(loader);
+    const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
+    if (!is_consumer)
+        leat_stats_sleep_locked(loader, -1, end);
+}
+
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
 {
     if (needs_leader_locked(loader)) {
         lead_locked(loader, worker, LEAT_WORKER, 0);
+        return;
+    }
+    if (leat_land_can_await_locked(loader)) {
+        await_copy_locked(loader, worker);
         return;
     }
     if (leat_takes_part_worker_spins_locked(loader, worker))
@@ -192,6 +211,10 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
 {
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
+    if (leat_land_can_await_locked(loader)) {
+        await_copy_locked(loader, worker);
+        return;
+    }
     if (leat_takes_part_spin_locked(loader, worker))
         return;
     loader->waits_for = done;
