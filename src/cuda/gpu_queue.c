@@ -2,17 +2,19 @@
  *
  * gpu_queue.c: memory, streams, events and copies of a GPU, as functions of the device table.
  *
- * Streams do not wait for the legacy stream (cudaStreamNonBlocking). Events record their time, and a
- * thread that waits for an event asks for it for SPIN_NS and then sleeps (cudaEventBlockingSync), because it takes 50 µs
- * and more until it wakes up. CUDA has one current device per thread,
+ * Streams do not wait for the legacy stream (cudaStreamNonBlocking). Events record their time. A thread that waits for
+ * one asks for it for SPIN_NS, and from then on sleeps for a 16th of what it has waited. With cudaEventBlockingSync,
+ * recording an event behind a graph took 9.5 instead of 2.3 µs on an H200, and waking up 50 µs. CUDA has one current device per thread,
  * and threads of the pipeline change between devices. So every function sets the device first, even if
  * an event implies it: otherwise the runtime would make a context on the first GPU. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "gpu.h"
 
-#define SPIN_NS 30000
+#define SPIN_NS  30000
+#define SLEEP_NS 500000
 
 /* --- memory ------------------------------------------------------------------------------------ */
 
@@ -149,7 +151,7 @@ int leat_gpu_event_open(leat_device *device, leat_event **out, leat_error *err)
         return leat_gpu_fail(err, LEAT_E_NOMEM, "event: %zu bytes", sizeof *event);
     cudaError_t cuda = cudaSetDevice(gpu->number);
     if (cuda == cudaSuccess)
-        cuda = cudaEventCreateWithFlags(&event->cuda, cudaEventBlockingSync);
+        cuda = cudaEventCreateWithFlags(&event->cuda, cudaEventDefault);
     const int rc = leat_gpu_check(gpu, cuda, "opening an event", err);
     if (rc < 0) {
         free(event);
@@ -198,13 +200,14 @@ int leat_gpu_event_sync(leat_event *base)
     const int used = leat_gpu_use(gpu);
     if (used < 0)
         return used;
-    const int64_t until_ns = leat_clock_ns() + SPIN_NS;
+    const int64_t start_ns = leat_clock_ns();
     cudaError_t rc;
-    do
-        rc = cudaEventQuery(event);
-    while (rc == cudaErrorNotReady && leat_clock_ns() < until_ns);
-    if (rc == cudaErrorNotReady)
-        rc = cudaEventSynchronize(event);
+    while ((rc = cudaEventQuery(event)) == cudaErrorNotReady) {
+        const int64_t ns = leat_clock_ns() - start_ns;
+        if (ns > SPIN_NS)
+            nanosleep(&(struct timespec){ .tv_nsec = ns / 16 < SLEEP_NS ? ns / 16 : SLEEP_NS },
+                      NULL);
+    }
     return leat_gpu_code(gpu, rc, "waiting for an event");
 }
 
