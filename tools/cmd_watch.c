@@ -17,7 +17,7 @@
 struct watch_options {
     double every;
     const char *json;
-    int32_t overhead, driver;
+    int32_t overhead;
 };
 
 static const leat_option options[] = {
@@ -124,7 +124,7 @@ static const char *advice(const leat_watch_process *p)
                "losses and metrics less often (.item(), .cpu(), print), not in each step";
     case LEAT_VERDICT_INCONCLUSIVE:
         return p->shares[LEAT_SHARE_UNKNOWN] > 0.1
-                   ? "inconclusive: who launched the work is not known: try --driver"
+                   ? "inconclusive: who launched the work is not known"
                    : "inconclusive: too little work was recorded to tell";
     default:
         return "the host is late: the device is done with its work, and the program does something "
@@ -214,7 +214,7 @@ static int watch(const leat_call *call, leat_watch_result *result, leat_error *e
         rc = leat_watch(call->arguments, &plain, result, err);
         alone_s = result->seconds;
     }
-    const leat_watch_options how = { .every_s = o->every, .progress = show, .driver = o->driver };
+    const leat_watch_options how = { .every_s = o->every, .progress = show };
     if (rc == LEAT_OK)
         rc = leat_watch(call->arguments, &how, result, err);
     if (rc < 0)

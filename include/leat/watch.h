@@ -51,9 +51,6 @@ typedef struct leat_watch_options {
     void (*progress)(void *user, const leat_watch_result *so_far);
     void *user;
     int32_t unwatched; /* 1: only runs the program, to compare its time */
-    /* 1: also records calls of CUDA's driver, for programs that do without the runtime (JAX): else their idle time is
-     * unknown. Every launch takes longer then. */
-    int32_t driver;
 } leat_watch_options;
 
 /* Runs a program, found as execvp() does, with this process's standard streams, and waits for its end. While it runs,

@@ -455,8 +455,7 @@ static bool listen_a_moment(watch *w)
 static void become(const watch *w, const char *const *arguments, const char *plugin, int tells)
 {
     if (!w->options->unwatched &&
-        (setenv(LEAT_WATCH_LIBRARY, plugin, 1) || setenv(LEAT_WATCH_SOCKET, w->socket, 1) ||
-         (w->options->driver ? setenv(LEAT_WATCH_DRIVER, "1", 1) : unsetenv(LEAT_WATCH_DRIVER))))
+        (setenv(LEAT_WATCH_LIBRARY, plugin, 1) || setenv(LEAT_WATCH_SOCKET, w->socket, 1)))
         _exit(127);
     execvp(arguments[0], (char *const *)(uintptr_t)arguments);
     const int why = errno;

@@ -11,7 +11,6 @@
  * InitializeInjection(), when a program begins to use CUDA. */
 #define LEAT_WATCH_LIBRARY "CUDA_INJECTION64_PATH"
 #define LEAT_WATCH_SOCKET  "LEAT_WATCH"
-#define LEAT_WATCH_DRIVER  "LEAT_WATCH_DRIVER" /* set: calls of the driver are recorded, too */
 
 enum { LEAT_WATCH_MAGIC = 0x6c77, LEAT_WATCH_VERSION = 1 };
 

@@ -12,7 +12,7 @@
 
 #include "leat/api.h"
 
-enum { N_KINDS = 64 };
+enum { N_KINDS = 64, N_CALLS = 1024 };
 
 /* As large as any record. */
 typedef union record {
@@ -20,8 +20,6 @@ typedef union record {
     CUpti_ActivityKernel10 kernel;
     CUpti_ActivityMemcpy6 copy;
     CUpti_ActivityMemset4 set;
-    CUpti_ActivityAPI call;
-    CUpti_ActivitySynchronization2 wait;
 } record;
 
 static struct {
@@ -30,6 +28,8 @@ static struct {
     CUpti_BuffersCallbackRequestFunc request;
     CUpti_BuffersCallbackCompleteFunc complete;
     bool kinds[N_KINDS], zeroed;
+    CUpti_CallbackFunc note; /* NULL: nobody has subscribed */
+    bool noted[N_CALLS];
     int fail;
     uint8_t *buffer; /* being filled */
     size_t size, at;
@@ -54,9 +54,7 @@ static size_t size_of(CUpti_ActivityKind kind)
 {
     return kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ? sizeof(CUpti_ActivityKernel10)
            : kind == CUPTI_ACTIVITY_KIND_MEMCPY          ? sizeof(CUpti_ActivityMemcpy6)
-           : kind == CUPTI_ACTIVITY_KIND_MEMSET          ? sizeof(CUpti_ActivityMemset4)
-           : kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION ? sizeof(CUpti_ActivitySynchronization2)
-                                                         : sizeof(CUpti_ActivityAPI);
+                                                         : sizeof(CUpti_ActivityMemset4);
 }
 
 /* --- the library's functions ---------------------------------------------------------------------- */
@@ -118,6 +116,9 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
     if (kind == CUPTI_ACTIVITY_KIND_KERNEL)
         violate("kernels recorded one after the other");
+    if (kind == CUPTI_ACTIVITY_KIND_RUNTIME || kind == CUPTI_ACTIVITY_KIND_DRIVER ||
+        kind == CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)
+        violate("a kind of record that makes calls slow");
     if (on && (!fake.clock || !fake.request))
         violate("a kind enabled before clock and buffers are there");
     pthread_mutex_lock(&fake.lock);
@@ -135,6 +136,44 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
     return enable(kind, false);
 }
+LEAT_API CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc note,
+                                    void *user);
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *out, CUpti_CallbackFunc note, void *user)
+{
+    const CUptiResult rc = fake.note ? CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED : answer();
+    if (user)
+        violate("call-backs with a user");
+    if (rc != CUPTI_SUCCESS)
+        return rc;
+    pthread_mutex_lock(&fake.lock);
+    fake.note = note;
+    memset(fake.noted, 0, sizeof fake.noted);
+    pthread_mutex_unlock(&fake.lock);
+    *out = (CUpti_SubscriberHandle)(void *)&fake;
+    return rc;
+}
+LEAT_API CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle who);
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle who)
+{
+    if ((void *)who != &fake || !fake.note)
+        violate("nobody has subscribed");
+    pthread_mutex_lock(&fake.lock);
+    fake.note = NULL;
+    pthread_mutex_unlock(&fake.lock);
+    return CUPTI_SUCCESS;
+}
+LEAT_API CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle who,
+                                         CUpti_CallbackDomain domain, CUpti_CallbackId id);
+CUptiResult cuptiEnableCallback(uint32_t on, CUpti_SubscriberHandle who,
+                                CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    if ((void *)who != &fake || !fake.note || domain != CUPTI_CB_DOMAIN_DRIVER_API || id >= N_CALLS)
+        violate("a call-back that nobody can get");
+    else
+        fake.noted[id] = on;
+    return answer();
+}
+
 /* Gives the buffer back as it is. */
 static void deliver(void)
 {
@@ -218,9 +257,36 @@ static void put(const record *r)
     fake.at += bytes;
 }
 
+/* The host made a call. It began at `start`, and ends now. */
+static void make_call(CUpti_CallbackId id, uint64_t start, uint32_t call)
+{
+    uint64_t kept = 0;
+    CUpti_CallbackData data = { .callbackSite = CUPTI_API_ENTER,
+                                .correlationData = &kept,
+                                .correlationId = call };
+    pthread_mutex_lock(&fake.lock);
+    const CUpti_CallbackFunc note = fake.noted[id] ? fake.note : NULL;
+    pthread_mutex_unlock(&fake.lock);
+    if (!note)
+        return;
+    note(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+    if (!kept)
+        violate("a call-back that has not kept when the call began");
+    kept = start;
+    data.callbackSite = CUPTI_API_EXIT;
+    note(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+}
+
 static void fake_work(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32_t call)
 {
     record r;
+    if (kind == CUPTI_FAKE_WAIT || kind == CUPTI_FAKE_LAUNCH || kind == CUPTI_FAKE_OTHER_CALL) {
+        make_call(kind == CUPTI_FAKE_WAIT     ? CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize
+                  : kind == CUPTI_FAKE_LAUNCH ? CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
+                                              : CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2,
+                  start, call);
+        return;
+    }
     memset(&r, 0, sizeof r);
     if (kind == CUPTI_FAKE_KERNEL) {
         r.kernel = (CUpti_ActivityKernel10){ .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -237,23 +303,10 @@ static void fake_work(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32
                                           .end = end,
                                           .bytes = 4096,
                                           .correlationId = call };
-    } else if (kind == CUPTI_FAKE_SET) {
+    } else {
         r.set = (CUpti_ActivityMemset4){
             .kind = CUPTI_ACTIVITY_KIND_MEMSET, .start = start, .end = end, .correlationId = call
         };
-    } else if (kind == CUPTI_FAKE_WAIT) {
-        r.wait = (CUpti_ActivitySynchronization2){ .kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
-                                                   .start = start,
-                                                   .end = end,
-                                                   .correlationId = call };
-    } else {
-        r.call = (CUpti_ActivityAPI){ .kind = CUPTI_ACTIVITY_KIND_RUNTIME,
-                                      .cbid = kind == CUPTI_FAKE_LAUNCH
-                                                  ? CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000
-                                                  : CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020,
-                                      .start = start,
-                                      .end = end,
-                                      .correlationId = call };
     }
     pthread_mutex_lock(&fake.lock);
     if (fake.kinds[r.any.kind])
@@ -275,7 +328,7 @@ static void fake_fail(int code)
 }
 static int fake_enabled(void)
 {
-    int n = 0;
+    int n = fake.note != NULL;
     for (int i = 0; i < N_KINDS; i++)
         n += fake.kinds[i];
     return n;

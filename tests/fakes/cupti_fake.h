@@ -27,7 +27,7 @@ typedef struct cupti_fake_table {
     void (*drop)(uint64_t n);      /* so many records found no room */
     uint64_t (*now)(void);         /* by the clock that was registered */
     void (*fail_next)(int answer); /* what the next call that may fail answers; 0: success */
-    int (*enabled)(void);          /* kinds and calls that are recorded now */
+    int (*enabled)(void);          /* kinds that are recorded now; and 1 if calls are noted */
     const char *(*violation)(void);
 } cupti_fake_table;
 

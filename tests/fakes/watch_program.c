@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cupti_fake.h"
@@ -21,11 +23,29 @@ enum { STEPS = 100 };
 
 static const cupti_fake_table *cupti;
 static uint32_t calls;
+static uint64_t planted_ns; /* 0: none */
+
+/* In place of the C library's, also for the plugin, which asks it when a call ends. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *out)
+{
+    if (!planted_ns)
+        return (int)syscall(SYS_clock_gettime, clock, out);
+    *out =
+        (struct timespec){ (time_t)(planted_ns / (1000 * MS)), (long)(planted_ns % (1000 * MS)) };
+    return 0;
+}
+
+static void host(cupti_fake_kind kind, uint64_t start, uint64_t end, uint32_t call)
+{
+    planted_ns = end;
+    cupti->work(kind, start, end, call);
+    planted_ns = 0;
+}
 
 /* Work that the host enqueued at `call`. */
 static void work(cupti_fake_kind kind, uint64_t call, uint64_t start, uint64_t end)
 {
-    cupti->work(CUPTI_FAKE_LAUNCH, call, call + US, ++calls);
+    host(CUPTI_FAKE_LAUNCH, call, call + US, ++calls);
     cupti->work(kind, start, end, calls);
 }
 
@@ -59,13 +79,13 @@ static void copies(uint64_t at)
 static void waits(uint64_t at)
 {
     work(CUPTI_FAKE_KERNEL, at - 2 * US, at, at + 7 * MS);
-    cupti->work(CUPTI_FAKE_WAIT, at + MS, at + 7 * MS + US, 0);
+    host(CUPTI_FAKE_WAIT, at + MS, at + 7 * MS + US, 0);
 }
 
 /* One call for ten kernels without gaps. */
 static void graphs(uint64_t at)
 {
-    cupti->work(CUPTI_FAKE_LAUNCH, at - MS, at - MS + US, ++calls);
+    host(CUPTI_FAKE_LAUNCH, at - MS, at - MS + US, ++calls);
     for (uint64_t i = 0; i < 10; i++)
         cupti->work(CUPTI_FAKE_KERNEL, at + i * MS, at + (i + 1) * MS, calls);
 }

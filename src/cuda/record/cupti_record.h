@@ -10,7 +10,8 @@
 #include "device/device_busy.h"
 #include "leat/error.h"
 
-/* Who takes the records: called on CUPTI's threads, one at a time. */
+/* Who takes the records. The device's work comes on CUPTI's threads, one at a time; calls and waits of the host in the
+ * threads that make them, so span() locks, and returns soon. */
 typedef struct leat_cupti_sink {
     void (*span)(const leat_device_span *span);
     void (*end)(uint64_t dropped); /* after the records of a buffer; so many were lost */
@@ -19,12 +20,8 @@ typedef struct leat_cupti_sink {
 /* Opens CUPTI at the first call, and gives it the sink, which stays, and the host's clock. LEAT_CUPTI names its file (off:
  * none). LEAT_E_UNSUPPORTED: it is missing, of another version, or refuses, with the reason. */
 int leat_cupti_open(const leat_cupti_sink *sink, leat_error *err);
-/* What is recorded beside the device's work and the calls of CUDA's runtime that enqueue it. */
-enum {
-    LEAT_CUPTI_WAITS = 1, /* where the host waits for the device */
-    LEAT_CUPTI_DRIVER = 2 /* calls of the driver, by programs that do without the runtime */
-};
-int leat_cupti_start(unsigned more, leat_error *err);
+/* Records the device's work and the calls that enqueue it; with_waits: also where the host waits for the device. */
+int leat_cupti_start(bool with_waits, leat_error *err);
 /* Delivers the records of work that is done; all: every record, also of work that is not. */
 int leat_cupti_flush(bool all, leat_error *err);
 /* Delivers records of done work about every `ms` milliseconds. */

@@ -49,7 +49,7 @@ int leat_gpu_record_start(leat_device *device, leat_error *err)
     pthread_mutex_unlock(&kept.lock);
     int rc = busy ? leat_gpu_fail(err, LEAT_E_BUSY, "a recording is under way already")
                   : leat_cupti_open(&sink, err);
-    if (rc < 0 || (rc = leat_cupti_start(0, err)) < 0)
+    if (rc < 0 || (rc = leat_cupti_start(false, err)) < 0)
         return rc;
     pthread_mutex_lock(&kept.lock);
     kept.recording = true;

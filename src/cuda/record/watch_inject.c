@@ -133,8 +133,7 @@ static int start(leat_error *err)
 {
     int rc = leat_cupti_open(&sink, err);
     if (rc == LEAT_OK)
-        rc = leat_cupti_start(
-            LEAT_CUPTI_WAITS | (getenv(LEAT_WATCH_DRIVER) ? LEAT_CUPTI_DRIVER : 0), err);
+        rc = leat_cupti_start(true, err);
     return rc < 0 ? rc : leat_cupti_flush_every(FLUSH_MS, err);
 }
 
