@@ -8,7 +8,6 @@
  * and threads of the pipeline change between devices. So every function sets the device first, even if
  * an event implies it: otherwise the runtime would make a context on the first GPU. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "gpu.h"
@@ -205,8 +204,7 @@ int leat_gpu_event_sync(leat_event *base)
     while ((rc = cudaEventQuery(event)) == cudaErrorNotReady) {
         const int64_t ns = leat_clock_ns() - start_ns;
         if (ns > SPIN_NS)
-            nanosleep(&(struct timespec){ .tv_nsec = ns / 16 < SLEEP_NS ? ns / 16 : SLEEP_NS },
-                      NULL);
+            leat_clock_nap(ns / 16 < SLEEP_NS ? ns / 16 : SLEEP_NS);
     }
     return leat_gpu_code(gpu, rc, "waiting for an event");
 }

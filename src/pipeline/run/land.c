@@ -8,8 +8,6 @@
  * kernels have ended. Whoever needs a slot asks the events of copies. If there is nothing else to do, one thread waits:
  * without sleeping while the copy is young, then asleep for a 16th of its age. It was a call-back of the device
  * (cudaLaunchHostFunc) before, which held up the stream for 35 µs, ten times as long as a small copy takes. */
-#include <time.h>
-
 #include "base/clock.h"
 #include "engine.h"
 
@@ -79,8 +77,7 @@ void leat_land_await_locked(leat_loader *loader)
         age_ns = leat_clock_ns() - sent_ns;
     } while (rc == LEAT_E_AGAIN && age_ns < SPIN_NS);
     if (rc == LEAT_E_AGAIN)
-        nanosleep(&(struct timespec){ .tv_nsec = age_ns / 16 < SLEEP_NS ? age_ns / 16 : SLEEP_NS },
-                  NULL);
+        leat_clock_nap(age_ns / 16 < SLEEP_NS ? age_ns / 16 : SLEEP_NS);
     pthread_mutex_lock(&loader->lock);
     loader->awaiting = false;
     if (rc < 0 && rc != LEAT_E_AGAIN)
