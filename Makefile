@@ -3,7 +3,7 @@
 JOBS   ?= $(shell nproc)
 PREFIX ?= /usr/local
 
-.PHONY: all setup demo test install uninstall dist wheel clean
+.PHONY: all setup demo test install uninstall dist wheel deb clean
 
 all: build/build.ninja
 	cmake --build build -j $(JOBS)
@@ -38,6 +38,11 @@ dist: all
 # Needs Python with some packages: see tools/dev/wheel.
 wheel: | setup
 	@tools/dev/wheel build/wheel
+
+deb: all
+	@rm -rf build/deb
+	@cd build && cpack -G DEB >deb.log 2>&1 || { tail -20 deb.log; exit 1; }
+	@du -b build/deb/*.deb | awk '{ printf "%s  %.2f MB\n", $$2, $$1 / 1e6 }'
 
 clean:
 	rm -rf build data/demo-images data/demo

@@ -54,3 +54,18 @@ if(TARGET leat_command)
     install(FILES ${CMAKE_BINARY_DIR}/leat.completion
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME leat)
 endif()
+
+# `make deb`: a package for the Debian on which it is built, with the libraries that this one has.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME leat)
+set(CPACK_PACKAGE_CONTACT "the leat project")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "input pipeline for training on images and rows, and its measuring")
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/deb)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR})
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libdnnl-dev) # for the trainer, which opens oneDNN
+include(CPack)
