@@ -115,6 +115,10 @@ static const struct {
     { "s/- shuffle.*/- shuffle: 1000/",
       "plan --set pipeline.shuffle.reshuffle=false",
       { "c.yaml:4:14: stage 'shuffle': 1000 is a seed or a size", "`shuffle: {seed: 1000}`" } },
+    { "s/data.t.*/{files: data\\/t-*.tfrecord, features: "
+      "{nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn: image\\/encoded}}/",
+      "plan",
+      { "c.yaml:2:", "the tensor's name 'nnnn", "more than 63 bytes" } },
     { "s/pad: 2/padding: 2/", "plan", { "c.yaml:7:", "did you mean 'pad'" } },
     { "s/1.0e-3/0,001/", "train", { "c.yaml:18:", "as the decimal point" } },
     { "s/^source:/data:/", "plan", { "c.yaml:1:1: ", "did you mean 'source'" } },
