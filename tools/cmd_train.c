@@ -109,7 +109,7 @@ static int open_plans(struct train *t, leat_error *err)
         return rc;
     if (leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
-    return rc;
+    return rc < 0 ? rc : leat_setup_same_classes(t->run.eval_plan, t->run.plan, err);
 }
 
 /* The images of the section `whiten` decide the weights of layers with `init: whiten` that have none yet. Without the
