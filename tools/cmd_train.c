@@ -298,6 +298,15 @@ static int open_all(struct train *t, leat_error *err)
 
 /* --- begin and end -----------------------------------------------------------------------------*/
 
+static bool measures_evaluations(const leat_config *config)
+{
+    char text[64];
+    return (leat_config_get(config, "train.metrics", text, sizeof text, NULL) == LEAT_OK &&
+            strcmp(text, "[]") != 0) ||
+           (leat_config_get(config, "train.views", text, sizeof text, NULL) == LEAT_OK &&
+            strcmp(text, "none") != 0);
+}
+
 static void print_head(const struct train *t)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
@@ -316,6 +325,9 @@ static void print_head(const struct train *t)
             2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
     if (info->note)
         leat_terminal_say(2, "note: %s", info->note);
+    if (!t->run.eval_plan && measures_evaluations(t->config))
+        leat_terminal_say(2, "note: there is no `eval` part, so train.metrics and train.views "
+                             "have no effect here");
     leat_train_weights_print(t->run.trainer);
     fflush(stdout);
 }

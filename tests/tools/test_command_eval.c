@@ -323,6 +323,29 @@ static int clean_two(void **state)
     return clean(state);
 }
 
+/* What evaluations alone use is told where there is none. */
+static void options_without_an_evaluation_are_told(void **state)
+{
+    static const char note[] = "note: there is no `eval` part";
+    static const char *const with[] = { "metrics=[f1]", "views=mirror" };
+    static const char *const without[] = { "metrics=[]", "views=none" };
+    (void)state;
+    make_pipeline();
+    for (int i = 0; i < 2; i++) {
+        static const char train[] = "$L train x.yaml --epochs 1 --set 'train.%s' %s";
+        char line[200];
+        snprintf(line, sizeof line, train, with[i], "--set eval-");
+        expect_success(shell("%s", line));
+        expect_in(out, note);
+        snprintf(line, sizeof line, train, with[i], "");
+        expect_success(shell("%s", line));
+        assert_null(strstr(out, note));
+        snprintf(line, sizeof line, train, without[i], "--set eval-");
+        expect_success(shell("%s", line));
+        assert_null(strstr(out, note));
+    }
+}
+
 /* Labels are numbered by the classes of each source, so that of a class which is missing in one of them would be
  * another class. */
 static void sources_with_other_classes_are_refused(void **state)
@@ -384,6 +407,7 @@ int main(void)
         cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_csv_column, clean),
         cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
+        cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
         cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),
     };
