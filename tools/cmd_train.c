@@ -501,8 +501,10 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK && t.run.stopped)
         leat_train_stop_print(&t.run, call);
     close_all(&t);
-    if (rc == LEAT_OK && t.run.stopped)
+    if (rc == LEAT_OK && t.run.stopped) {
         leat_signals_raise();
+        return LEAT_EXIT_FAILED; /* another rank has caught a signal */
+    }
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 
