@@ -74,6 +74,7 @@ static int open_all(struct eval *e, leat_error *err)
         return leat_fail_in(err, rc, "--sheet: ");
     if (rc < 0 || (rc = leat_trained_open_config(&e->t, &how, err)) < 0 ||
         (rc = leat_trained_open(&e->t, &how, err)) < 0 ||
+        (!how.labels && (rc = leat_trained_take_classes(&e->t, e->t.plan, err)) < 0) ||
         (rc = leat_trainer_check(e->t.trainer, e->t.plan, err)) < 0)
         return rc;
     const leat_trainer_info *info = leat_trainer_get_info(e->t.trainer);

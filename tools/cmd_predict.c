@@ -185,24 +185,31 @@ static int set(struct predict *p, const char *section, const char *what, leat_er
     return rc;
 }
 
-/* The number of classes of the data, if these exist; else the number of class names. */
-static int64_t count_classes(const struct predict *p, const char *section)
+/* The number of classes of the data, and their names, if these exist; else the number of class names. */
+static int count_classes(struct predict *p, const char *section, int64_t *n, leat_error *err)
 {
     leat_plan *plan = NULL;
-    int64_t n = p->t.n_classes;
-    if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK &&
-        leat_plan_get_info(plan)->n_classes > n)
-        n = leat_plan_get_info(plan)->n_classes;
+    int rc = LEAT_OK;
+    if (leat_plan_open(p->t.config, section, &plan, NULL) == LEAT_OK) {
+        rc = leat_trained_take_classes(&p->t, plan, err);
+        *n = leat_plan_get_info(plan)->n_classes;
+    }
     leat_plan_close(&plan);
-    return n;
+    if (*n < p->t.n_classes)
+        *n = p->t.n_classes;
+    return rc;
 }
 
 /* The pipeline reads the images in the place of its source. */
 static int read_images(struct predict *p, const char *section, leat_error *err)
 {
-    const int64_t n = p->o->labels || !section ? p->t.n_classes : count_classes(p, section);
-    int rc =
-        picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1, n, err);
+    int64_t n = p->t.n_classes;
+    int rc = LEAT_OK;
+    if (!p->o->labels && (section || n == 0))
+        rc = count_classes(p, section, &n, err);
+    if (rc == LEAT_OK)
+        rc = picture_folder_open(&p->folder, p->call->arguments + 1, p->call->n_arguments - 1, n,
+                                 err);
     char *const path = leat_files_yaml(p->folder.path, LEAT_YAML_VALUE);
     char *const source = path ? leat_files_text("source={images: %s}", path) : NULL;
     if (rc == LEAT_OK)

@@ -109,7 +109,7 @@ static int open_plans(struct train *t, leat_error *err)
         return rc;
     if (leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
-    return rc;
+    return rc < 0 ? rc : leat_setup_same_classes(t->run.eval_plan, t->run.plan, err);
 }
 
 /* The images of the section `whiten` decide the weights of layers with `init: whiten` that have none yet. Without the
@@ -298,6 +298,15 @@ static int open_all(struct train *t, leat_error *err)
 
 /* --- begin and end -----------------------------------------------------------------------------*/
 
+static bool measures_evaluations(const leat_config *config)
+{
+    char text[64];
+    return (leat_config_get(config, "train.metrics", text, sizeof text, NULL) == LEAT_OK &&
+            strcmp(text, "[]") != 0) ||
+           (leat_config_get(config, "train.views", text, sizeof text, NULL) == LEAT_OK &&
+            strcmp(text, "none") != 0);
+}
+
 static void print_head(const struct train *t)
 {
     const leat_trainer_info *info = leat_trainer_get_info(t->run.trainer);
@@ -316,6 +325,9 @@ static void print_head(const struct train *t)
             2, "simulated: times are modelled, no arithmetic is done, so there is no loss");
     if (info->note)
         leat_terminal_say(2, "note: %s", info->note);
+    if (!t->run.eval_plan && measures_evaluations(t->config))
+        leat_terminal_say(2, "note: there is no `eval` part, so train.metrics and train.views "
+                             "have no effect here");
     leat_train_weights_print(t->run.trainer);
     fflush(stdout);
 }
@@ -489,8 +501,10 @@ static int run(const leat_call *call)
     if (rc == LEAT_OK && t.run.stopped)
         leat_train_stop_print(&t.run, call);
     close_all(&t);
-    if (rc == LEAT_OK && t.run.stopped)
+    if (rc == LEAT_OK && t.run.stopped) {
         leat_signals_raise();
+        return LEAT_EXIT_FAILED; /* another rank has caught a signal */
+    }
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
 }
 

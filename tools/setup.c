@@ -100,6 +100,29 @@ static int64_t spans_of_thread(const leat_config *config)
     return n;
 }
 
+int leat_setup_same_class(const char *section, int64_t i, const char *name, const char *trained,
+                          leat_error *err)
+{
+    if (strcmp(name, trained) == 0)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "%s: class %lld is '%s' there, but '%s' in the source of training, so the "
+                     "labels mean other classes: both need the same names in the same order (a "
+                     "folder without images counts)",
+                     section, (long long)i, name, trained);
+}
+
+int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_error *err)
+{
+    const char *name, *trained;
+    int rc = LEAT_OK;
+    for (int32_t i = 0;
+         rc == LEAT_OK && (name = leat_plan_class(eval, i)) && (trained = leat_plan_class(plan, i));
+         i++)
+        rc = leat_setup_same_class("eval", i, name, trained, err);
+    return rc;
+}
+
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err)
 {
     static const leat_files_kind trace = { "a trace",

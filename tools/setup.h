@@ -19,6 +19,12 @@ int leat_setup_threads(leat_config *config, int64_t threads, leat_error *err);
 int leat_setup_device(const leat_config *config, const char *name, leat_device **out,
                       leat_error *err);
 
+/* An error if class i of the source of a section has another name than in that of training. */
+int leat_setup_same_class(const char *section, int64_t i, const char *name, const char *trained,
+                          leat_error *err);
+/* The same for all classes of the plan of `eval`. */
+int leat_setup_same_classes(const leat_plan *eval, const leat_plan *plan, leat_error *err);
+
 /* For --trace PATH: checks that the file can be written and that no other than a former trace gives
  * way to it, and has enough spans kept. NULL: does nothing. */
 int leat_setup_trace(leat_config *config, const char *path, leat_error *err);

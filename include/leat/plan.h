@@ -125,7 +125,7 @@ typedef struct leat_builder leat_builder;
 
 /* One tensor in memory, one row per record; borrowed until the plan is closed. */
 typedef struct leat_rows {
-    const char *name;
+    const char *name; /* 1 to 63 bytes, that of no other */
     leat_shape shape; /* of one row */
     const void *data; /* n_records rows, one after the other */
 } leat_rows;

@@ -276,21 +276,16 @@ class Loader:
 
 
 def _yaml(value):
-    """JSON is YAML."""
+    """JSON is YAML, but for pairs of surrogates, and for characters that end lines or may not stand there."""
     import json  # half of the time of importing this package, where it is not needed
+    import re
 
-    return json.dumps(value)
+    return re.sub("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]", lambda c: f"\\u{ord(c[0]):04x}",
+                  json.dumps(value, ensure_ascii=False))
 
 
 def _setting(value):
     return value if isinstance(value, str) else _yaml(value)
-
-
-def _one_of(name, value, options):
-    """The short form of a stage or source, or its options."""
-    if value is not None and options:
-        raise ConfigError(f"{name}({value!r}, {next(iter(options))}=…): give all of it by name")
-    return options or value
 
 
 class Builder:
@@ -301,8 +296,8 @@ class Builder:
         self._arrays, self._seed, self._engine, self._source = arrays, seed, engine, source
         self._stages = []
 
-    def _add(self, name, value, options):
-        self._stages.append((name, _one_of(name, value, options)))
+    def _add(self, name, value, options, first):
+        self._stages.append((name, _given(name, value, options, first)))
         return self
 
     @property
@@ -337,16 +332,29 @@ def _document(function, name, help, options):
     return function
 
 
+def _given(name, value, options, first):
+    """The value of a stage or source: alone, or as its first option beside the others."""
+    if value is None or not options:
+        return options or value
+    if first in options or first == "seed" or isinstance(value, dict):
+        raise ConfigError(f"{name}: {value!r} stands beside options with names: give all of them names")
+    return {first: value, **options}
+
+
 def _stage_method(name, help, options):
+    first = options[0][0] if options else None
+
     def method(self, value=None, **given):
-        return self._add(name, value, given)
+        return self._add(name, value, given, first)
 
     return _document(method, name, help, options)
 
 
 def _source_function(name, help, options):
+    first = options[0][0]
+
     def function(value=None, *, seed=0, engine=None, **given):
-        return Builder(None, seed, engine, {name: _one_of(name, value, given)})
+        return Builder(None, seed, engine, {name: _given(name, value, given, first)})
 
     return _document(function, f"from_{name}", help, options)
 
@@ -369,6 +377,9 @@ def from_arrays(arrays, *, seed=0, engine=None):
     for name, array in arrays.items():
         if numpy.ndim(array) == 0:
             raise ConfigError(f"array {name!r} has no rows")
-        array = numpy.ascontiguousarray(array)
+        if isinstance(array, numpy.ma.MaskedArray):
+            raise ConfigError(f"array {name!r} is masked: give array.filled(VALUE), and the mask as an array of its own")
+        array = numpy.asarray(array)
+        array = numpy.ascontiguousarray(array, array.dtype.newbyteorder("="))
         rows.append((name, array.dtype.name, array.shape[1:], array))
     return Builder(rows, seed, engine)

@@ -95,6 +95,18 @@ leat_number leat_number_f32(const char *text, float *out)
     return LEAT_NUMBER_OK;
 }
 
+leat_number leat_number_data(const char *text, float *out)
+{
+    const char *const p = text + (*text == '-' || *text == '+');
+    if (leat_text_same(p, "nan"))
+        *out = NAN;
+    else if (leat_text_same(p, "infinity"))
+        *out = *text == '-' ? -INFINITY : INFINITY;
+    else
+        return leat_number_f32(text, out);
+    return LEAT_NUMBER_OK;
+}
+
 static int64_t unit_bytes(const char *text)
 {
     if (!*text)

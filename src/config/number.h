@@ -20,6 +20,8 @@ leat_number leat_number_i64(const char *text, int64_t *out);
 leat_number leat_number_f64(const char *text, double *out);
 /* The nearest float of such a text. */
 leat_number leat_number_f32(const char *text, float *out);
+/* As data files have it: also "nan" and "infinity", which an array can hold, too. */
+leat_number leat_number_data(const char *text, float *out);
 /* "4096", "64 KiB", "1.5GiB", "100 MB"; not negative, and a whole number of bytes. */
 leat_number leat_number_bytes(const char *text, int64_t *out);
 /* The shortest such text: 65536 is "64 KiB". Returns `text`. */

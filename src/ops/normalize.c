@@ -49,6 +49,12 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     if (in->dtype != LEAT_U8 && in->dtype != LEAT_F32)
         return leat_fail(err, LEAT_E_CONFIG, "normalize expects uint8 or float32, got %s",
                          leat_shape_text(in, text, sizeof text));
+    for (int32_t i = 0; i < o->mean.n && in->dtype == LEAT_U8; i++)
+        if (o->mean.values[i] > 1)
+            return leat_fail(err, LEAT_E_CONFIG,
+                             "normalize: uint8 pixels count as 0 to 1, so a mean of %g is none of "
+                             "theirs: divide mean and std by 255",
+                             (double)o->mean.values[i]);
     const int64_t last = in->rank ? in->dims[in->rank - 1] : 1;
     if (n > 1 && last != n && last != LEAT_UNKNOWN_DIM)
         return leat_fail(err, LEAT_E_CONFIG, "normalize: mean and std are for %d channels, got %s",

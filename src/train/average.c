@@ -18,7 +18,7 @@ typedef struct ema_options {
 } ema_options;
 
 static const leat_option ema_table[] = {
-    LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 1,
+    LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 0.999999,
                     "share of the average that is kept each "
                     "time"),
     LEAT_OPTION_I64(ema_options, every, "1", 1, 1e9, "updates between two averagings"),
@@ -34,7 +34,7 @@ typedef struct lookahead_options {
 
 static const leat_option lookahead_table[] = {
     LEAT_OPTION_I64(lookahead_options, every, "5", 1, 1e9, "updates between two averagings"),
-    LEAT_OPTION_F64(lookahead_options, decay, "0.7737809375", 0, 1,
+    LEAT_OPTION_F64(lookahead_options, decay, "0.7737809375", 0, 0.999999,
                     "share of the average that is kept at the end of the run"),
     LEAT_OPTION_F64(lookahead_options, power, "3", 0, 100,
                     "the share is decay × (part of the run done)^power; 0: always decay"),

@@ -173,7 +173,7 @@ static void erasing_fills_a_box(void **state)
     (void)state;
     enum { H = 20, W = 30 };
     void *options[2] = {
-        op_options(leat_op_find("random_erasing"), "p", "0.75", "value", "[1, 2.5, 300]", NULL),
+        op_options(leat_op_find("random_erasing"), "p", "0.75", "value", "[1, 2.5, 255]", NULL),
         op_options(leat_op_find("random_erasing"), "p", "0.75", "value", "[-0.5, 2, 9]", NULL)
     };
     static const uint8_t bytes[3] = { 1, 2, 255 };
@@ -215,6 +215,13 @@ static void erasing_fills_a_box(void **state)
     op_expect_refusal("random_erasing", op_options_of("random_erasing", "scale", "0.5"),
                       (leat_shape){ LEAT_U8, 3, { 2, 2, 3 } },
                       "random_erasing: scale is [least, most], got 1 values");
+    op_expect_refusal("random_erasing", op_options_of("random_erasing", "value", "300"),
+                      (leat_shape){ LEAT_U8, 3, { 2, 2, 3 } },
+                      "random_erasing: value is 300, but values of uint8[2, 2, 3] are 0 to 255");
+    op_expect_refusal("pad",
+                      op_options(leat_op_find("pad"), "pixels", "1", "value", "[0, 1, -0.5]", NULL),
+                      (leat_shape){ LEAT_U8, 3, { 2, 2, 3 } },
+                      "pad: value is -0.5, but values of uint8[2, 2, 3] are 0 to 255");
 }
 
 /* A box that cannot be smaller than the image: none. */

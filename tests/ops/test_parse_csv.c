@@ -95,7 +95,7 @@ static void bad_lines_are_named(void **state)
         { { "columns", "1", "fields", "3" }, "1,2", "parse_csv: 2 fields where 3 are expected" },
         { { "columns", "2" }, "1,x2", "parse_csv: field 1 is no float32: 'x2'" },
         { { "columns", "1" }, "1.5.2", "parse_csv: field 0 is no float32: '1.5.2'" },
-        { { "columns", "1" }, "nan", "parse_csv: field 0 is no float32: 'nan'" },
+        { { "columns", "1" }, "nano", "parse_csv: field 0 is no float32: 'nano'" },
         { { "columns", "1" }, "1e39", "parse_csv: field 0 is no float32: '1e39'" },
         { { "columns", "1" }, "0x10", "parse_csv: field 0 is no float32: '0x10'" },
         { { "columns", "1", "dtype", "int64" }, "1.0", "parse_csv: field 0 is no int64: '1.0'" },
@@ -168,12 +168,14 @@ static void options_are_checked(void **state)
     op_expect_refusal("parse_csv", given((const char *[]){ "columns", "1", NULL }),
                       (leat_shape){ LEAT_F32, 1, { 4 } },
                       "parse_csv expects bytes (uint8[n]), got float32[4]");
-    op_expect_refusal("parse_csv",
-                      given((const char *[]){ "columns", "1", "delimiter", ", ", NULL }), bytes,
-                      "parse_csv: delimiter is one byte, and no quote or line end");
-    op_expect_refusal("parse_csv",
-                      given((const char *[]){ "columns", "1", "delimiter", "\"", NULL }), bytes,
-                      "parse_csv: delimiter is one byte, and no quote or line end");
+    op_expect_refusal(
+        "parse_csv", given((const char *[]){ "columns", "1", "delimiter", ", ", NULL }), bytes,
+        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line "
+        "end");
+    op_expect_refusal(
+        "parse_csv", given((const char *[]){ "columns", "1", "delimiter", "\"", NULL }), bytes,
+        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line "
+        "end");
     op_expect_refusal("parse_csv",
                       given((const char *[]){ "columns", "2", "first", "3", "fields", "4", NULL }),
                       bytes, "parse_csv: 2 columns from field 3 on do not fit in 4 fields");

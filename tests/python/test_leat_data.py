@@ -56,10 +56,6 @@ def run_python(code, *args, timeout=60):
 
 
 class Delivery(unittest.TestCase):
-    def test_a_short_form_and_options_do_not_mix(self):
-        self.assertRaisesRegex(leat.ConfigError, "batch", leat.from_arrays({"x": X}).batch, 8, drop_remainder=True)
-        self.assertRaisesRegex(leat.ConfigError, "npy", leat.from_npy, "x.npy", name="x")
-
     def test_each_loop_is_one_pass(self):
         loader = arrays()
         self.assertEqual(len(loader), N)
@@ -345,6 +341,17 @@ class Errors(unittest.TestCase):
                 leat.from_arrays(wrong).batch(4).loader()
 
 
+    def test_masked_arrays_are_refused(self):
+        with self.assertRaisesRegex(leat.ConfigError, "masked"):
+            leat.from_arrays({"x": np.ma.masked_equal(X, 3)})
+
+    def test_names_of_arrays(self):
+        for wrong in ({"": X}, {"n" * 64: X}, {"n" * 63 + "a": X, "n" * 63 + "b": X}):
+            with self.assertRaisesRegex(leat.ConfigError, "1 to 63 bytes"):
+                leat.from_arrays(wrong).batch(4).loader()
+        self.assertEqual([*next(iter(leat.from_arrays({"n" * 63: X}).batch(4).loader("numpy")))], ["n" * 63])
+
+
 class Threads(unittest.TestCase):
     def test_eight_threads_share_an_epoch(self):
         for threads in (0, 2):
@@ -516,6 +523,31 @@ class Builders(unittest.TestCase):
         loader = leat.from_arrays({"x": X}).skip(10).take(20).repeat(2).batch(size=7, drop_remainder=True).loader("numpy")
         self.assertEqual([b.rows for b in loader], [7] * 5)
 
+
+    def test_big_endian_arrays(self):
+        loader = leat.from_arrays({"x": X.astype(">f4"), "y": Y.astype(">i8")}).batch(ROWS).loader("numpy")
+        batch = next(iter(loader))
+        np.testing.assert_array_equal(batch["x"], X)
+        np.testing.assert_array_equal(batch["y"], Y)
+
+    def test_a_value_beside_options(self):
+        """A value without a name is the first option, whatever others are given."""
+        built = leat.from_arrays({"x": X}).cache("c", bytes="1 MB").on_error("mask", max_errors=5).prefetch(4, pinned=False)
+        self.assertEqual(built.config["pipeline"], [
+            {"cache": {"file": "c", "bytes": "1 MB"}}, {"on_error": {"policy": "mask", "max_errors": 5}},
+            {"prefetch": {"batches": 4, "pinned": False}}])
+        self.assertEqual(leat.from_csv("a.csv", header=False).config["source"], {"csv": {"files": "a.csv", "header": False}})
+        for wrong in (lambda b: b.batch(4, size=5), lambda b: b.shuffle(1000, reshuffle=False),
+                      lambda b: b.batch({"size": 4}, drop_remainder=True)):
+            with self.assertRaisesRegex(leat.ConfigError, "names"):
+                wrong(leat.from_arrays({"x": X}))
+
+    def test_names_in_any_letters(self):
+        for name in ("\U0001f600", "a\u2028b", "a\x85b", "a\x7fb", 'a"b', "a\\ud83d\\ude00", "\ufeff", "\xe9"):
+            with tempfile.TemporaryDirectory() as parent:
+                folder = os.path.join(parent, name)
+                os.mkdir(folder)
+                self.assertEqual(len(list(leat.Loader(files(folder)))), N, repr(name))
 
     def test_a_source_of_files(self):
         with tempfile.TemporaryDirectory() as folder:

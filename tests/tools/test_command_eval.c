@@ -323,6 +323,77 @@ static int clean_two(void **state)
     return clean(state);
 }
 
+/* What evaluations alone use is told where there is none. */
+static void options_without_an_evaluation_are_told(void **state)
+{
+    static const char note[] = "note: there is no `eval` part";
+    static const char *const with[] = { "metrics=[f1]", "views=mirror" };
+    static const char *const without[] = { "metrics=[]", "views=none" };
+    (void)state;
+    make_pipeline();
+    for (int i = 0; i < 2; i++) {
+        static const char train[] = "$L train x.yaml --epochs 1 --set 'train.%s' %s";
+        char line[200];
+        snprintf(line, sizeof line, train, with[i], "--set eval-");
+        expect_success(shell("%s", line));
+        expect_in(out, note);
+        snprintf(line, sizeof line, train, with[i], "");
+        expect_success(shell("%s", line));
+        assert_null(strstr(out, note));
+        snprintf(line, sizeof line, train, without[i], "--set eval-");
+        expect_success(shell("%s", line));
+        assert_null(strstr(out, note));
+    }
+}
+
+/* Labels are numbered by the classes of each source, so that of a class which is missing in one of them would be
+ * another class. */
+static void sources_with_other_classes_are_refused(void **state)
+{
+    static const char what[] = "eval: class 0 is 'crescent' there, but 'circle' in the source of "
+                               "training";
+    static const char *const commands[] = {
+        "train y.yaml",
+        "plan y.yaml",
+        "eval y.yaml --weights x.st",
+        "predict y.yaml --weights x.st few/ring/*.jpg",
+        "train l.yaml",
+        "plan l.yaml",
+    };
+    (void)state;
+    train();
+    expect_success(
+        shell("cp -r test-images few && rm -r few/circle && $L convert images few -o z && "
+              "sed 's/y-/z-/' x.yaml > y.yaml && for d in few images; do "
+              "(cd $d && ls */* | sed 's:\\(.*\\)/.*:&,\\1:' > list.csv); done && "
+              "sed 's:^source.*:source\\: {images\\: images/list.csv}:; "
+              "s:^  source.*:  source\\: {images\\: few/list.csv}:' x.yaml > l.yaml"));
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        expect_failure(shell("$L %s", commands[i]), 1, what);
+    expect_success(shell("mkdir few/circle && $L train y.yaml --epochs 1 -q "
+                         "--set 'eval.source={images: few}' && rm images/list.csv"));
+}
+
+/* A folder whose classes are in the names of files has other folders. */
+static void names_are_those_of_a_pattern(void **state)
+{
+    static const char what[] = "source: {images: {path: mixed, class_from: '([a-z]+)-[0-9]+'}}";
+    (void)state;
+    train();
+    expect_success(shell("mkdir mixed mixed/a mixed/b && cp images/c*/* mixed/a && "
+                         "cp images/[d-z]*/* mixed/b && "
+                         "sed \"s/^source:.*/%s/; s/^  source:.*/  %s/\" x.yaml > y.yaml",
+                         what, what));
+    expect_success(shell("$L eval y.yaml --weights x.st --json"));
+    json_t *json = parse_out();
+    const json_t *one = json_array_get(json_object_get(json, "classes"), 0);
+    assert_string_equal(json_string_value(json_object_get(one, "name")), "circle");
+    json_decref(json);
+    expect_success(shell("$L predict y.yaml --weights x.st images/ring/*.jpg --top 10"));
+    expect_in(out, "triangle");
+    assert_null(strstr(out, " a "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -336,6 +407,9 @@ int main(void)
         cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_csv_column, clean),
         cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
+        cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
+        cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
+        cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

@@ -112,6 +112,9 @@ static void labels_are_checked_at_open(void **state)
     expect_success(
         shell("$L train t.yaml -q --set 'pipeline=[{on_error: {policy: mask}}, {batch: 8}]'"));
     expect_success(shell("$L train t.yaml -q --set 'train.model=[{dense: 8}]'"));
+    expect_success(shell("sed 's/7$/-1/' bad.csv > low.csv"));
+    expect_failure(shell("$L train t.yaml -q --set 'source=" CSV("low.csv") "'"), 1,
+                   "'label' is -1, but the model has 4 classes (0 to 3): labels count from 0");
     /* a pass without end, and the first epoch of many */
     expect_failure(shell("$L train t.yaml -q --steps 1 --set 'pipeline=[repeat, {batch: 8}]'"), 1,
                    said);

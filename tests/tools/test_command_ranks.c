@@ -135,6 +135,13 @@ static void signals_end_all(void **state)
                          "done; first=$(pgrep -P $p); kill -KILL $(pgrep -P $first | tail -1); "
                          "wait $p"),
                    1, "has ended");
+    assert_int_equal(
+        shell("rm -rf c; " TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
+              "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; "
+              "done; first=$(pgrep -P $p); kill -TERM $(pgrep -P $first | tail -1); wait $p"),
+        1);
+    expect_in(err, "leat train: stopped in epoch ");
+    expect_success(shell("ls c/step-*.safetensors"));
     expect_success(shell("rm -rf c log"));
 }
 

@@ -242,7 +242,8 @@ static void smoothed_and_weighted_is_right(void **state)
 
 static void class_weights_of_a_wrong_kind_are_refused(void **state)
 {
-    static const char *const bad[] = { "[1, 2]", "3", "[1, 2, -1]", "[1, 2, [3]]", "{a: 1}" };
+    static const char *const bad[] = { "[1, 2]",      "3",      "[1, 2, -1]",
+                                       "[1, 2, [3]]", "{a: 1}", "[0, 0, 0]" };
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 2);
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -156,9 +156,12 @@ static int list_csv_classes(leat_trained *t, const char *section, leat_error *er
     return rc;
 }
 
+/* As far as they can be known without opening the source. */
 static int names_of_source(leat_trained *t, const char *section, leat_error *err)
 {
     char text[LEAT_OPTION_STRING_MAX];
+    if (get_source(t->config, section, "images", ".class_from", text))
+        return LEAT_OK;
     if (get_source(t->config, section, "images", ".path", text) ||
         get_source(t->config, section, "images", "", text))
         return list_folders(t, text, err);
@@ -167,13 +170,42 @@ static int names_of_source(leat_trained *t, const char *section, leat_error *err
     return list_csv_classes(t, section, err);
 }
 
+static void forget_classes(leat_trained *t)
+{
+    for (int64_t i = 0; i < t->n_classes; i++)
+        free(t->classes[i]);
+    free(t->classes);
+    t->classes = NULL;
+    t->n_classes = 0;
+}
+
 /* Names from --labels, from the section's source, or else from the training source: the classes are the same. */
 static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
+    leat_trained source = { .config = t->config };
+    int rc;
     if (how->labels)
         return read_names(t, how->labels, err);
-    const int rc = names_of_source(t, leat_trained_section(how), err);
-    return rc < 0 || t->n_classes ? rc : names_of_source(t, NULL, err);
+    if ((rc = names_of_source(t, leat_trained_section(how), err)) < 0 || !leat_trained_section(how))
+        return rc;
+    if (t->n_classes == 0)
+        return names_of_source(t, NULL, err);
+    rc = names_of_source(&source, NULL, err);
+    for (int64_t i = 0; i < source.n_classes && i < t->n_classes && rc == LEAT_OK; i++)
+        rc = leat_setup_same_class(how->section, i, t->classes[i], source.classes[i], err);
+    forget_classes(&source);
+    return rc;
+}
+
+int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err)
+{
+    const char *name;
+    int rc = LEAT_OK;
+    if (leat_plan_class(plan, 0))
+        forget_classes(t);
+    for (int32_t i = 0; rc == LEAT_OK && (name = leat_plan_class(plan, i)); i++)
+        rc = add_class(t, name, err);
+    return rc;
 }
 
 const char *leat_trained_class(const leat_trained *t, int64_t i, char text[24])
@@ -225,8 +257,6 @@ void leat_trained_close(leat_trained *t)
     leat_device_close(&t->device);
     leat_plan_close(&t->plan);
     leat_config_close(&t->config);
-    for (int64_t i = 0; i < t->n_classes; i++)
-        free(t->classes[i]);
-    free(t->classes);
+    forget_classes(t);
     *t = (leat_trained){ 0 };
 }

@@ -40,6 +40,8 @@ typedef struct leat_trained {
 
 /* Reads the config and the names of classes. The caller may change the config before the next call. */
 int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_error *err);
+/* The names are those of this plan's source, if it has some: it also knows those of a list of images. */
+int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err);
 /* Opens plan, device and trainer, and loads the weights. */
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err);
 void leat_trained_close(leat_trained *t);

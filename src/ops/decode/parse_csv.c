@@ -41,7 +41,7 @@ static const leat_option options[] = {
 static bool convert(int32_t dtype, const char *text, void *out, int64_t i)
 {
     return (dtype == DTYPE_INT64 ? leat_number_i64(text, (int64_t *)out + i)
-                                 : leat_number_f32(text, (float *)out + i)) == LEAT_NUMBER_OK;
+                                 : leat_number_data(text, (float *)out + i)) == LEAT_NUMBER_OK;
 }
 
 static bool is_missing(const csv_options *o, const char *text)
@@ -84,7 +84,8 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
                          leat_shape_text(in, text, sizeof text));
     if (strlen(delimiter) != 1 || strchr("\"\r\n", *delimiter))
         return leat_fail(err, LEAT_E_CONFIG,
-                         "parse_csv: delimiter is one byte, and no quote or line end");
+                         "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no "
+                         "quote or line end");
     if (o->fields && o->fields < o->first + o->columns)
         return leat_fail(err, LEAT_E_CONFIG,
                          "parse_csv: %lld columns from field %lld on do not fit in %lld fields",

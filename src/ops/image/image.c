@@ -63,10 +63,15 @@ size_t leat_image_pixel_bytes(const leat_shape *shape)
 int leat_image_expect_value(const char *op, const char *option, const leat_f32s *values,
                             const leat_shape *in, leat_error *err)
 {
+    char text[128];
+    for (int32_t i = 0; i < values->n && in->dtype == LEAT_U8; i++)
+        if (values->values[i] < 0 || values->values[i] > UINT8_MAX)
+            return leat_fail(err, LEAT_E_CONFIG, "%s: %s is %g, but values of %s are 0 to 255", op,
+                             option, (double)values->values[i],
+                             leat_shape_text(in, text, sizeof text));
     if (values->n == 1 || (values->n > 1 && values->n <= 4 &&
                            (values->n == in->dims[2] || in->dims[2] == LEAT_UNKNOWN_DIM)))
         return LEAT_OK;
-    char text[128];
     return leat_fail(err, LEAT_E_CONFIG,
                      "%s: %s is one value or one for each channel, got %d values for %s", op,
                      option, (int)values->n, leat_shape_text(in, text, sizeof text));
@@ -79,7 +84,7 @@ void leat_image_value(const leat_f32s *values, const leat_shape *shape, uint8_t 
         if (shape->dtype == LEAT_F32)
             memcpy(pixel + (size_t)c * sizeof x, &x, sizeof x);
         else
-            pixel[c] = (uint8_t)(x < 0 ? 0 : x > 255 ? 255 : lrintf(x));
+            pixel[c] = (uint8_t)lrintf(x);
     }
 }
 

@@ -35,11 +35,10 @@ size_t leat_image_pixel_bytes(const leat_shape *shape);
 
 enum { LEAT_IMAGE_PIXEL_MAX = 16 }; /* bytes */
 
-/* LEAT_OK if an option has one value or one per channel. */
+/* LEAT_OK if an option has one value or one per channel, which the image's type holds. */
 int leat_image_expect_value(const char *op, const char *option, const leat_f32s *values,
                             const leat_shape *in, leat_error *err);
-/* Writes that value as one pixel of an image of known shape; uint8 is rounded (ties to even) and
- * saturates. */
+/* Writes that value as one pixel of an image of known shape; uint8 is rounded (ties to even). */
 void leat_image_value(const leat_f32s *values, const leat_shape *shape, uint8_t *pixel);
 /* Writes a pixel n times. */
 void leat_image_repeat(uint8_t *to, const uint8_t *pixel, size_t pixel_bytes, size_t n);

@@ -81,6 +81,20 @@ void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_row
                   LEAT_MAX_FEATURES, n_rows);
         return;
     }
+    for (int32_t i = 0; i < n_rows && rows[i].name; i++) {
+        const size_t length = strlen(rows[i].name);
+        int32_t same = 0;
+        while (strcmp(rows[same].name, rows[i].name) != 0)
+            same++;
+        if (length < 1 || length >= LEAT_FEATURE_NAME || same < i) {
+            leat_fail(
+                &builder->error, LEAT_E_ARGUMENT,
+                "leat_builder_rows: tensor %d is named '%.80s', but a name has 1 to %d bytes, "
+                "and no other tensor has it",
+                i, rows[i].name, LEAT_FEATURE_NAME - 1);
+            return;
+        }
+    }
     builder->n_records = n_records;
     builder->n_rows = n_rows;
     memcpy(builder->rows, rows, (size_t)n_rows * sizeof *rows);

@@ -2,6 +2,7 @@
  *
  * padding_sizes.c: finds the row size of every tensor, for the stages that pad samples (padded_batch,
  * bucket_by_length). */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +119,7 @@ static int set_value(leat_chain *chain, const char *name, const leat_node *node,
         rc = leat_number_f64(node->text, &real);
     else if (node->kind == LEAT_NODE_SCALAR)
         rc = leat_number_i64(node->text, &integer);
-    if (rc != LEAT_NUMBER_OK ||
+    if (rc != LEAT_NUMBER_OK || (isinf((float)real) && !isinf(real)) ||
         (!leat_dtype_is_float(type) && (integer < low[type] || integer > high[type])))
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "values: the padding value of '%s' must be one %s", name,

@@ -23,12 +23,13 @@ static int check_classes(const leat_expect *expect, const char *name, leat_dtype
                               : dtype == LEAT_I32 ? ((const int32_t *)row)[i]
                                                   : ((const int64_t *)row)[i];
         if (class < 0 || class >= expect->classes)
-            return leat_fail(
-                err, LEAT_E_DATA,
-                "'%s' is %lld, but the model has %lld class%s (0 to %lld): give its last "
-                "layer as many units as there are classes%s",
-                name, (long long)class, (long long)expect->classes,
-                expect->classes == 1 ? "" : "es", (long long)expect->classes - 1, where);
+            return leat_fail(err, LEAT_E_DATA,
+                             "'%s' is %lld, but the model has %lld class%s (0 to %lld): %s%s", name,
+                             (long long)class, (long long)expect->classes,
+                             expect->classes == 1 ? "" : "es", (long long)expect->classes - 1,
+                             class < 0 ? "labels count from 0"
+                                       : "give its last layer as many units as there are classes",
+                             where);
     }
     return LEAT_OK;
 }

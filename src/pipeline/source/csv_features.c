@@ -138,7 +138,7 @@ static bool convert(const leat_csv_feature *f, const char *text, void *out)
 {
     int64_t whole;
     if (f->dtype == LEAT_F32)
-        return leat_number_f32(text, out) == LEAT_NUMBER_OK;
+        return leat_number_data(text, out) == LEAT_NUMBER_OK;
     for (int32_t i = 0; i < f->n_classes; i++)
         if (!strcmp(text, f->classes[i])) {
             whole = i;

@@ -277,8 +277,10 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
     size_t n_paths = 0;
     leat_row_files *rows;
     if (strlen(o->delimiter.text) != 1 || strchr("\"\r\n", *o->delimiter.text))
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "csv: delimiter is one byte, and no quote or line end");
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or "
+            "line end");
     if (o->columns.n && o->header && leat_node_find(where, "header"))
         return leat_node_fail(
             where, err, LEAT_E_CONFIG,

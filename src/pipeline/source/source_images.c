@@ -150,7 +150,8 @@ static int open_images(const void *opts, const leat_node *where, const leat_sour
         source->base.n_bytes += list->files[i].bytes;
     source->base.n_records = source->base.n_files = list->n_files;
     source->base.n_classes = list->n_classes;
-    source->base.class_names = list->classes;
+    source->base.class_names =
+        list->given ? list->given->labels.classes : list->classes; /* NULL: numbers */
     source->base.notes = list->notes;
     add_features(source);
     source->base.digest = digest_of(source);

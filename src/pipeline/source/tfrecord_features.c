@@ -243,6 +243,10 @@ static int add_feature(leat_tfrecord_features *f, const char *name, const featur
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "more than %d features: name only those that the model needs",
                               LEAT_MAX_FEATURES);
+    if (strlen(name) >= LEAT_FEATURE_NAME)
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "the tensor's name '%.80s' has more than %d bytes", name,
+                              LEAT_FEATURE_NAME - 1);
     const int32_t i = f->base->n_features;
     leat_tfrecord_wanted *const w = &f->wanted[i];
     leat_feature_info *const info = &f->base->features[i];

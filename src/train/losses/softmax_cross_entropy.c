@@ -37,11 +37,15 @@ static int read_weights(leat_softmax_options *o, int64_t n, leat_error *err)
     if (!o->weights)
         return leat_fail(err, LEAT_E_NOMEM, "class_weights: %lld", (long long)n);
     int64_t i = 0;
+    bool any = false;
     for (const leat_node *node = list->first; node; node = node->next, i++) {
         const int rc = leat_option_set(&row, &o->weights[i], node->text ? node->text : "", err);
         if (rc < 0)
             return rc;
+        any = any || o->weights[i] > 0;
     }
+    if (!any)
+        return leat_fail(err, LEAT_E_CONFIG, "class_weights are all 0: nothing would be learned");
     return LEAT_OK;
 }
 

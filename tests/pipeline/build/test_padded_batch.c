@@ -309,6 +309,7 @@ static const struct {
       "'boxes' is float32[?, 4]: its row cannot be smaller, unless truncate is true" },
     { FEATURES, "{padded_batch: {size: 4, values: {tokens: 1.5}}}", "must be one int64" },
     { FEATURES, "{padded_batch: {size: 4, values: {blob: 256}}}", "must be one uint8" },
+    { FEATURES, "{padded_batch: {size: 4, values: {boxes: 1e39}}}", "must be one float32" },
     { FEATURES, "{padded_batch: {size: 4, values: {id: 1}}}", "no padding is needed" },
     { FEATURES, "{batch: 4}, {padded_batch: 4}", "a second batch stage" },
     { FEATURES, "{padded_batch: {batch_size: 4}}", "has no option 'batch_size': write size" },

@@ -2,6 +2,8 @@
  *
  * test_source_csv.c: the source csv: files that Python's csv module wrote (tests/golden/make_arrays.py),
  * columns by name, number and range, missing values, classes, and what is said about other files. */
+#include <math.h>
+
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 
@@ -116,6 +118,19 @@ static void lines_are_records(void **state)
     check_numbers("3\n4\n", "header: false, features: {n: {columns: 0, type: int64}}",
                   (const int64_t[]){ 3, 4 }, 2);
     check_numbers("a,n\n,\"-9223372036854775808\"\n", ONE, (const int64_t[]){ INT64_MIN }, 1);
+}
+
+/* What an array can hold, a line can hold. */
+static void floats_may_be_no_numbers(void **state)
+{
+    (void)state;
+    put_text("n.csv", "n\nnan\nNaN\n-nan\n-\ninf\nInfinity\n-inf\n");
+    first f = open_first(in_folder("n.csv"), "na: '-', features: {n: {columns: n, default: nan}}",
+                         "pipeline: [{batch: 100}]");
+    const float *const x = leat_batch_tensor(f.batch, 0).data;
+    for (int i = 0; i < 7; i++)
+        assert_true(i < 4 ? isnan(x[i]) : isinf(x[i]) && (x[i] < 0) == (i == 6));
+    close_first(&f);
 }
 
 /* Records longer than a piece of the scan, and quotes across its border. */
@@ -273,6 +288,8 @@ static void errors_say_what_and_where(void **state)
                "default is no float32: 'y'");
     fails_with("a,b\n1,2\n", "delimiter: ', ', features: {x: a}", LEAT_E_CONFIG,
                "delimiter is one byte");
+    fails_with("a\tb\n1\t2\n", "delimiter: tab, features: {x: a}", LEAT_E_CONFIG,
+               "such as \"\\t\" (a tab)");
     fails_with("a,b\n", one, LEAT_E_DATA, "no record in 1 file");
     fails_with("", one, LEAT_E_DATA, "no record in 1 file");
 }
@@ -371,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_become_tensors),
         cmocka_unit_test(lines_are_records),
+        cmocka_unit_test(floats_may_be_no_numbers),
         cmocka_unit_test(large_records_are_found),
         cmocka_unit_test(engine_and_line_ends_do_not_matter),
         cmocka_unit_test(a_zero_byte_ends_no_field),

@@ -58,6 +58,16 @@ static void what_is_no_row_is_refused(void **state)
         assert_int_equal(open_rows(3, &bad[i], 1, &plan, &err), LEAT_E_ARGUMENT);
         assert_non_null(strstr(err.message, "tensor 0 needs a name, data and a shape"));
     }
+    static const char *const names[][2] = {
+        { "a", "a" },
+        { "a", "" },
+        { "a", "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" },
+    };
+    for (int i = 0; i < 3; i++) {
+        const leat_rows two[] = { { names[i][0], scalar, x }, { names[i][1], scalar, x } };
+        assert_int_equal(open_rows(3, two, 2, &plan, &err), LEAT_E_ARGUMENT);
+        assert_non_null(strstr(err.message, "tensor 1 is named"));
+    }
     for (int i = 0; i < 17; i++)
         many[i] = (leat_rows){ "x", scalar, x };
     assert_int_equal(open_rows(3, many, 17, &plan, &err), LEAT_E_ARGUMENT);
