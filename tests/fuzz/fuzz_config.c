@@ -120,7 +120,10 @@ static void assign(leat_config *config, char *assignment)
         EXPECT(!strcmp(before, after));
         return;
     }
-    *strchr(assignment, '=') = 0;
+    char *const equals = strchr(assignment, '=');
+    if (!equals) /* it took an entry away */
+        return;
+    *equals = 0;
     const int get = leat_config_get(config, assignment, value, sizeof value, &err);
     require_message(get, &err);
     EXPECT(get == LEAT_OK);
