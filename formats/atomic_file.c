@@ -77,6 +77,14 @@ static int check_target(const char *path, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
+/* A file that replaces another one can be read and written by the same people. A file system without modes refuses. */
+static void keep_mode(const leat_atomic_file *file)
+{
+    struct stat old;
+    if (stat(file->path, &old) == 0)
+        (void)!fchmod(file->fd, old.st_mode & 0777);
+}
+
 /* --- a file with a temporary name, and one without any ------------------------------------------ */
 
 static int draw_temporary(leat_atomic_file *file)
@@ -165,6 +173,7 @@ int leat_atomic_file_open(leat_atomic_file **out, const char *path, unsigned fla
         return leat_format_fail(err, LEAT_FORMAT_IO, 0, "%s: cannot create a file there: %s", path,
                                 leat_format_open_error(error));
     }
+    keep_mode(file);
     *out = file;
     return LEAT_FORMAT_OK;
 }
@@ -267,6 +276,7 @@ static int copy_to_temporary(leat_atomic_file *file, bool sync)
         file->fd = from;
         return -1;
     }
+    keep_mode(file);
     file->written = 0;
     do {
         n = pread(from, file->buffer, BUFFER_BYTES, at);

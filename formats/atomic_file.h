@@ -6,7 +6,7 @@
  * as ".NAME.<16 hex digits>.tmp", renames it to NAME and syncs the folder. A NAME of more than 100 bytes
  * is left out of the temporary name, so that it always fits. Without O_TMPFILE (network file systems) or
  * /proc, the file has the temporary name from the start. If NAME is a link that link.h
- * follows, the file that it names is replaced, or made.
+ * follows, the file that it names is replaced, or made. A replaced file keeps its mode.
  *
  * Any failure removes the file. A killed process never changes NAME. The system removes its nameless
  * file; a file with a temporary name stays, and can be deleted. */

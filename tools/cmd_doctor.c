@@ -15,6 +15,7 @@
 struct doctor_options {
     leat_texts set, fail_if;
     int64_t rounds, steps, threads;
+    double step_ms;
     const char *device, *devices, *json;
     int32_t verify, quick, quiet, progress;
 };
@@ -31,6 +32,9 @@ static const leat_option options[] = {
                   "number of rounds; every part runs once per round; auto: 6"),
     LEAT_ROW_STEPS(struct doctor_options),
     LEAT_ROW_THREADS(struct doctor_options),
+    LEAT_OPTION_F64(struct doctor_options, step_ms, "0", 0, 1e6,
+                    "for a program of yours that takes the batches: its step takes so many ms; "
+                    "the config needs no `train`; 0: the step is leat's own"),
     LEAT_OPTION_STRING(struct doctor_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct doctor_options, devices, NULL,
@@ -175,10 +179,10 @@ static int compare_devices(const struct doctor_options *o, const char *path,
                                      .steps = o->steps,
                                      .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                      .json = o->json };
-    if (o->device || o->verify || o->quick || o->fail_if.n)
+    if (o->device || o->step_ms > 0 || o->verify || o->quick || o->fail_if.n)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--devices compares two devices and gives no verdict, so --device, "
-                         "--verify, --quick and --fail-if do not go with it");
+                         "--step-ms, --verify, --quick and --fail-if do not go with it");
     return leat_crossover_run_devices(&run, config, err);
 }
 
@@ -202,6 +206,7 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
         .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
+        .step_ms = o->step_ms,
         .verify = o->verify,
         .no_trials = o->quick,
         .progress = show_progress,
@@ -257,6 +262,11 @@ const leat_command leat_command_doctor = {
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: " LEAT_VERDICT_NAMES "each explained in docs/measuring.md. "
         "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"
+        "--step-ms 45 is for a training program that is not leat's and takes leat's batches: "
+        "measure "
+        "its step on one batch that is repeated (docs/how-to/keep-up.md has the lines for PyTorch, "
+        "Keras and JAX), and leat waits that long in its place. The step counts as a device of its "
+        "own, which needs none of the loader's cores.\n\n"
         "--fail-if is for scripts. Figures: " FIGURES " (all but the last four are shares of the "
         "time, 0.1 or 10%; the gain is that of the best suggestion, and 0 if other programs used "
         "the CPU, as nothing is tried then). If one of them holds, the exit code names the "
@@ -271,6 +281,7 @@ const leat_command leat_command_doctor = {
     .example = "  leat doctor examples/cifar10.yaml\n"
                "  leat doctor examples/cifar10.yaml --device sim:h200 --verify\n"
                "  leat doctor examples/mlp.yaml --devices 'cpu,sim:h200 {host: eager}'\n"
+               "  leat doctor examples/cifar10.yaml --step-ms 45\n"
                "  leat doctor examples/cifar10.yaml --quick --fail-if 'idle>10%'",
     .n_min = 1,
     .n_max = 1,

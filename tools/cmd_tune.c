@@ -4,11 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "files.h"
 #include "formats/figure.h"
+#include "formats/whole_file.h"
 #include "print/json.h"
+#include "print/patch.h"
 #include "print/progress.h"
 #include "print/summary.h"
 #include "print/terminal.h"
@@ -19,15 +22,18 @@ struct tune_options {
     leat_texts set;
     double seconds;
     const char *device, *write, *json;
-    int32_t quiet, progress;
+    int32_t diff, quiet, progress;
 };
 
 static const leat_option options[] = {
     LEAT_OPTION_F64(struct tune_options, seconds, "60", 1, 86400,
                     "limit of time; the last comparison may take a little longer"),
     LEAT_OPTION_STRING(struct tune_options, write, NULL,
-                       "write the config with the winning lines to this file, if there are any; "
-                       "comments are not kept, and only a file that tune wrote is replaced"),
+                       "write the config with the winning lines to this file, if there are any: "
+                       "CONFIG itself, whose other lines stay as they are, or another file, if it "
+                       "is new or tune wrote it"),
+    LEAT_OPTION_BOOL(struct tune_options, diff, "false",
+                     "print what --write CONFIG would change, as a patch"),
     LEAT_OPTION_STRING(struct tune_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct tune_options),
@@ -76,7 +82,7 @@ static json_t *best_json(const leat_tune_result *result)
     return best;
 }
 
-static json_t *result_json(const leat_tune_result *result, const char *path)
+static json_t *result_json(const leat_tune_result *result, const char *path, const char *patch)
 {
     json_t *json = leat_json_open("tune"), *baseline = json_object(), *tried = json_array();
     leat_json_real(baseline, "samples_per_s", result->baseline.value);
@@ -92,6 +98,7 @@ static json_t *result_json(const leat_tune_result *result, const char *path)
     leat_json_add(json, "baseline", baseline);
     leat_json_add(json, "best", best_json(result));
     leat_json_add(json, "tried", tried);
+    leat_json_text(json, "patch", patch);
     leat_json_real(json, "seconds", result->seconds);
     leat_json_bool(json, "complete", result->complete);
     leat_json_text(json, "sentence", result->sentence);
@@ -104,10 +111,13 @@ static json_t *result_json(const leat_tune_result *result, const char *path)
 static void print_try(const leat_tune_try *try, bool first)
 {
     char gain[48] = "";
-    if (!first)
+    if (!first && try->rounds == 1)
+        snprintf(gain, sizeof gain, "%.2f", try->speedup.value);
+    else if (!first)
         snprintf(gain, sizeof gain, "%.2f (%.2f-%.2f)", try->speedup.value, try->speedup.low,
                  try->speedup.high);
-    printf("%12s %18s %7d  ", leat_figure_rate(try->samples_per_s.value).text, gain, try->rounds);
+    printf("%12s %18s %6d%s  ", leat_figure_rate(try->samples_per_s.value).text, gain, try->rounds,
+           try->rounds == 1 ? "*" : " ");
     leat_terminal_wrap(stdout, try->set[0] ? try->set : "the config as it is", 42, 44);
 }
 
@@ -117,7 +127,24 @@ static bool begins_race(const leat_tune_try *try)
     return try->speedup.low == 1 && try->speedup.high == 1;
 }
 
-static void print_result(const leat_tune_result *result, const char *output)
+static void print_tries(const leat_tune_result *result)
+{
+    bool once = false;
+    printf("\n%12s %18s %7s\n%12s %18s %7s  %s\n", "", "times the first", "", "samples/s", "(95 %)",
+           "rounds", "settings");
+    for (int32_t i = 0; i < result->n_tried; i++) {
+        const bool first = begins_race(&result->tried[i]);
+        if (first && i)
+            putchar('\n');
+        print_try(&result->tried[i], first);
+        once |= result->tried[i].rounds == 1;
+    }
+    if (once)
+        leat_terminal_say(2, "* measured in one round: no interval, and nothing follows from it");
+    putchar('\n');
+}
+
+static void print_result(const leat_tune_result *result)
 {
     char line[160];
     leat_terminal_say(2, "device %s%s", result->device,
@@ -128,27 +155,18 @@ static void print_result(const leat_tune_result *result, const char *output)
                result->cores);
     if (result->uncached > 0)
         leat_terminal_say(2, "%s", leat_summary_uncached_text(result->uncached, line));
-    printf("\n%12s %18s %7s\n%12s %18s %7s  %s\n", "", "times the first", "", "samples/s", "(95 %)",
-           "rounds", "settings");
-    for (int32_t i = 0; i < result->n_tried; i++) {
-        const bool first = begins_race(&result->tried[i]);
-        if (first && i)
-            putchar('\n');
-        print_try(&result->tried[i], first);
-    }
-    putchar('\n');
+    print_tries(result);
     leat_terminal_say(0, "%s", result->sentence);
-    if (output && !result->n_set)
-        printf("nothing was written to %s\n", leat_terminal_name(output));
-    if (!result->n_set)
-        return;
-    printf("\n%s samples/s instead of %s with\n",
-           leat_figure_rate(result->samples_per_s.value).text,
-           leat_figure_rate(result->baseline.value).text);
+    if (result->n_set)
+        printf("\n%s samples/s instead of %s with\n",
+               leat_figure_rate(result->samples_per_s.value).text,
+               leat_figure_rate(result->baseline.value).text);
     for (int32_t i = 0; i < result->n_set; i++)
         printf("  --set %s\n", result->set[i]);
-    if (output)
-        printf("written to %s\n", leat_terminal_name(output));
+    leat_terminal_say(0,
+                      "\nnot tried: what changes the batches or needs more memory or disk, such "
+                      "as a `cache`, `batch.size` or stored pixels; `leat doctor` tells which of "
+                      "them would help");
 }
 
 static void show_progress(void *user, double seconds, double limit)
@@ -158,88 +176,176 @@ static void show_progress(void *user, double seconds, double limit)
     leat_progress_show(progress, (uint64_t)fmin(seconds, limit));
 }
 
+/* --- the file ---------------------------------------------------------------------------------- */
+
 #define BEGINS "# Written by `leat tune`"
 
-/* The config as a file, with a line that says where it is from. NULL: *err says why. */
-static char *tuned_text(const leat_config *config, const char *path, const leat_tune_result *result,
-                        leat_error *err)
+struct job {
+    const struct tune_options *o;
+    const char *path;
+    char *before;        /* the text of CONFIG; NULL: it is a pipe */
+    char *after, *patch; /* with the winning lines, and what differs; NULL: there are none */
+    leat_config *config;
+    leat_tune_result result;
+};
+
+static int put_after(const struct job *job, char *text, size_t size, size_t *n, leat_error *err)
 {
-    size_t length = 0;
-    char *text = NULL, *whole = NULL;
-    if (leat_config_text(config, NULL, 0, &length, err) < 0)
-        return NULL;
-    text = malloc(length + 1);
-    if (text && leat_config_text(config, text, length + 1, &length, err) < 0) {
-        free(text);
-        return NULL;
-    }
-    if (text)
-        whole = leat_files_text(
-            BEGINS " from %s on %s: %.2f times as fast (95 %% interval %.2f to %.2f)%s.\n%s", path,
-            result->device, result->speedup.value, result->speedup.low, result->speedup.high,
-            result->simulated ? ", simulated" : "", text);
-    if (!whole)
-        leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    free(text);
-    return whole;
+    return job->before ? leat_config_edit(job->config, job->before, job->path, text, size, n, err)
+                       : leat_config_text(job->config, text, size, n, err);
 }
 
-/* Writes the config with the winning lines, if there are any. */
-static int write_config(const struct tune_options *o, const char *path, leat_config *config,
-                        const leat_tune_result *result, leat_error *err)
+static int edit(struct job *job, leat_error *err)
 {
-    if (!o->write || !result->n_set)
+    size_t n = 0;
+    if (!job->result.n_set)
         return LEAT_OK;
-    int rc = leat_tune_apply(result, config, err);
+    int rc = leat_tune_apply(&job->result, job->config, err);
+    if (rc < 0 || (rc = put_after(job, NULL, 0, &n, err)) < 0)
+        return rc;
+    job->after = malloc(n + 1);
+    if (job->after && (rc = put_after(job, job->after, n + 1, &n, err)) < 0)
+        return rc;
+    if (job->after && job->before)
+        job->patch = leat_patch_text(job->before, job->after, job->path);
+    return job->after && (job->patch || !job->before)
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* A pipe, which can be read only once, has no text. */
+static int read_text(const char *path, char **text, leat_error *err)
+{
+    leat_format_error why;
+    struct stat status;
+    size_t n;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return LEAT_OK;
+    return leat_whole_file_read(path, SIZE_MAX, text, &n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                    : LEAT_OK;
+}
+
+/* Somebody may have changed the file while the measurement ran. */
+static int check_unchanged(const struct job *job, leat_error *err)
+{
+    char *now = NULL;
+    int rc = read_text(job->path, &now, err);
+    if (rc == LEAT_OK && (!now || strcmp(now, job->before) != 0))
+        rc = leat_fail(err, LEAT_E_IO,
+                       "%s: changed while tune measured, so it was not written; write the lines "
+                       "above into it",
+                       job->path);
+    free(now);
+    return rc;
+}
+
+/* Another file says in its first line where it is from. CONFIG itself has such a line only if tune wrote it. */
+static int write_config(const struct job *job, leat_error *err)
+{
+    const leat_tune_result *const result = &job->result;
+    const bool begins = !strncmp(job->after, BEGINS, strlen(BEGINS));
+    const bool in_place = is_same_file(job->o->write, job->path);
+    const char *const first = begins ? strchr(job->after, '\n') : NULL;
+    int rc = in_place ? check_unchanged(job, err) : LEAT_OK;
     if (rc < 0)
         return rc;
-    char *text = tuned_text(config, path, result, err);
-    if (!text)
-        return err->code;
-    rc = leat_files_write(o->write, text, strlen(text), err);
+    char *const text =
+        in_place && !begins
+            ? leat_files_text("%s", job->after)
+            : leat_files_text(
+                  BEGINS " from %s on %s: %.2f times as fast (95 %% interval %.2f to %.2f)%s.\n%s",
+                  job->path, result->device, result->speedup.value, result->speedup.low,
+                  result->speedup.high, result->simulated ? ", simulated" : "",
+                  first ? first + 1 : job->after);
+    rc = text ? leat_files_write(job->o->write, text, strlen(text), err)
+              : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(text);
     return rc;
 }
 
-static int tune(const struct tune_options *o, const char *path, leat_config *config,
-                leat_tune_result *result, leat_error *err)
+/* The result comes first: it took long, and the rest can fail. */
+static int report(struct job *job, leat_error *err)
 {
-    leat_progress progress;
-    leat_progress_init(&progress, "tune", "s", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
-    const leat_tune_options how = {
-        .seconds = o->seconds, .device = o->device, .progress = show_progress, .user = &progress
-    };
-    int rc = leat_tune(config, &how, result, err);
-    leat_progress_fini(&progress);
-    if (rc < 0 || (rc = write_config(o, path, config, result, err)) < 0)
+    leat_error why = { 0 };
+    const struct tune_options *const o = job->o;
+    const bool talks = !leat_json_to_stdout(o->json);
+    const int edited = edit(job, &why);
+    if (talks)
+        print_result(&job->result);
+    if (talks && o->diff && job->patch)
+        printf("\n%s", job->patch);
+    int rc = leat_json_write(result_json(&job->result, job->path, job->patch), o->json, err);
+    if (rc < 0 || !(o->write || o->diff))
         return rc;
-    if (!leat_json_to_stdout(o->json))
-        print_result(result, o->write);
-    return leat_json_write(result_json(result, path), o->json, err);
+    if (edited < 0) {
+        *err = why;
+        return leat_fail_in(err, edited, "%s was not written; write the lines above into it: ",
+                            o->write ? o->write : "a patch");
+    }
+    if (job->after && o->write && (rc = write_config(job, err)) < 0)
+        return rc;
+    if (talks && o->write)
+        leat_terminal_say(0, "\n%s %s", job->after ? "written to" : "nothing was written to",
+                          leat_terminal_name(o->write));
+    return rc;
 }
 
-static int check_output(const char *path, leat_error *err)
+static int tune(struct job *job, leat_error *err)
+{
+    leat_progress progress;
+    leat_progress_init(&progress, "tune", "s", 0,
+                       job->o->quiet ? LEAT_PROGRESS_OFF : job->o->progress);
+    const leat_tune_options how = { .seconds = job->o->seconds,
+                                    .device = job->o->device,
+                                    .progress = show_progress,
+                                    .user = &progress };
+    const int rc = leat_tune(job->config, &how, &job->result, err);
+    leat_progress_fini(&progress);
+    return rc < 0 ? rc : report(job, err);
+}
+
+static int check_output(const struct job *job, leat_error *err)
 {
     static const leat_files_kind tuned = { "a config that `leat tune` wrote", BEGINS, 0 };
-    const int rc = path ? leat_files_check(path, &tuned, err) : LEAT_OK;
+    const char *const path = job->o->write;
+    if (path && job->o->diff)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "--diff prints a patch in place of writing; leave out --write or --diff");
+    if (job->o->diff && !job->before)
+        return leat_fail(err, LEAT_E_ARGUMENT, "%s: --diff needs a config that is a file",
+                         job->path);
+    const int rc =
+        path ? leat_files_check(path, is_same_file(path, job->path) ? NULL : &tuned, err) : LEAT_OK;
     return rc < 0 ? leat_fail_in(err, rc, "--write: ") : rc;
 }
 
 static int run(const leat_call *call)
 {
-    const struct tune_options *o = call->options;
-    const char *path = call->arguments[0];
     leat_error err = { 0 };
-    leat_config *config = NULL;
-    leat_tune_result *result = calloc(1, sizeof *result);
+    struct job *const job = calloc(1, sizeof *job);
     leat_signals_stop_at_once("tune");
-    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
-        (rc = check_output(o->write, &err)) == LEAT_OK &&
-        (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = tune(o, path, config, result, &err);
-    leat_config_close(&config);
-    free(result);
+    int rc = job ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    if (job) {
+        const struct tune_options *const o = job->o = call->options;
+        job->path = call->arguments[0];
+        if ((rc = leat_setup_config(job->path, &o->set, &job->config, &err)) == LEAT_OK &&
+            (rc = read_text(job->path, &job->before, &err)) == LEAT_OK &&
+            (rc = check_output(job, &err)) == LEAT_OK &&
+            (rc = leat_json_check(o->json, &err)) == LEAT_OK)
+            rc = tune(job, &err);
+        leat_config_close(&job->config);
+        free(job->before);
+        free(job->after);
+        free(job->patch);
+    }
+    free(job);
     return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("tune", &err);
 }
 
@@ -255,10 +361,17 @@ const leat_command leat_command_tune = {
         "Options are tried one after the other, and once more if something changed. A last "
         "comparison of the config with the winner decides: if its interval includes \"no "
         "difference\", nothing is claimed and nothing is written.\n\n"
+        "--write CONFIG changes the config in place: values are replaced where they stand, and "
+        "comments, order and layout stay. The new text is read and compared before it is written. "
+        "--diff prints the same change as a patch. Values of --set are written too.\n\n"
+        "Not tried is what changes the batches or needs more memory or disk: `cache`, "
+        "`batch.size`, "
+        "stored pixels. `leat doctor` tells which of them would help.\n\n"
         "The result holds for this machine in its present state. `leat compare` measures single "
         "values in more detail.",
     .example = "  leat tune examples/cifar10.yaml\n"
-               "  leat tune examples/cifar10.yaml --seconds 120 --write tuned.yaml\n"
+               "  leat tune examples/cifar10.yaml --seconds 120 --write examples/cifar10.yaml\n"
+               "  leat tune examples/cifar10.yaml --diff\n"
                "  leat tune examples/cifar10.yaml --device sim:h200",
     .n_min = 1,
     .n_max = 1,

@@ -57,6 +57,18 @@ LEAT_API int leat_config_get(const leat_config *config, const char *path, char *
 LEAT_API int leat_config_text(const leat_config *config, char *text, size_t size, size_t *length,
                               leat_error *err);
 
+/* The text of a config's file, changed so that it reads as `config`: comments, order and layout stay, and lines that
+ * need no change keep their bytes. Values are replaced in place; keys that a mapping lacks follow its last one. The
+ * result is read again and compared, so it is right or not given.
+ * before   the file's text, as it was read; UTF-8
+ * name     stands for the file in messages
+ * text     cut to fit, ends with 0; NULL if size is 0
+ * length   of the whole text
+ * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM, LEAT_E_CONFIG: `before` is no config, LEAT_E_UNSUPPORTED: it
+ *          needs more than that, such as an entry that is taken away or added to a list */
+LEAT_API int leat_config_edit(const leat_config *config, const char *before, const char *name,
+                              char *text, size_t size, size_t *length, leat_error *err);
+
 /* A deep copy. Its values keep their file, line and column for messages.
  * out      owned by the caller: leat_config_close()
  * returns  LEAT_OK, LEAT_E_NOMEM */

@@ -27,7 +27,10 @@ typedef struct leat_doctor_options {
     int32_t rounds;     /* each measures every part once; 0 = 6 */
     int32_t steps;      /* measured steps per round; 0 = about 0.3 s */
     const char *device; /* overrides train.device; NULL: as the config says */
-    int32_t verify;     /* 1: applies the first suggestion, and measures it */
+    /* Above 0: the batches are for a program of the caller, whose step takes so long, and uses none of the loader's
+     * cores. leat waits in its place; the config's `train` is not read, and may be missing. */
+    double step_ms;
+    int32_t verify; /* 1: applies the first suggestion, and measures it */
     /* 1: tries no changes; those predicted from the verdict's own figures remain. */
     int32_t no_trials;
     /* Called while it runs, with what it does; may be NULL. */
@@ -82,6 +85,7 @@ typedef struct leat_doctor_suggestion {
 
 typedef struct leat_doctor_result {
     char device[64];
+    double given_step_ms; /* as in the options: a step was not measured; 0: it was */
     int32_t simulated;
     int32_t rounds, steps, warmup_steps;
     double batch;       /* samples per step, mean */

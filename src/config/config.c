@@ -215,8 +215,10 @@ static void put_value(struct writer *w, const leat_node *node, size_t indent)
     if (fits(w, node)) {
         put(w, " ");
         put_flow(w, node);
-    } else
+    } else {
+        w->column = COLUMNS; /* a new line, however short the key is */
         put_block(w, node, indent);
+    }
 }
 
 static void put_block(struct writer *w, const leat_node *node, size_t indent)

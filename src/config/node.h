@@ -30,6 +30,8 @@ struct leat_node {
     const char *file;  /* as given to load, "--set path", or an origin (leat_config_set_as()) */
     int line, column;  /* from 1, of the value; 0 = unknown */
     int key_line, key_column;
+    /* Of the file's text, in characters: where the value begins and, except of block lists and mappings, ends. */
+    size_t start, end;
     /* For messages about a key that --set added: another path that ends with this name. NULL: none. */
     const char *elsewhere;
 };

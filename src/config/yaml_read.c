@@ -88,6 +88,7 @@ static leat_node *make(struct builder *b, leat_node_kind kind, yaml_mark_t mark)
     if (node && b->places) {
         node->line = (int)mark.line + 1;
         node->column = (int)mark.column + 1;
+        node->start = mark.index;
     }
     return node;
 }
@@ -131,6 +132,7 @@ static int add_scalar(struct builder *b, const yaml_event_t *event)
     if (!node || !(node->text = leat_tree_text(b->tree, text, n)))
         return fail_memory(b);
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
+    node->end = event->end_mark.index;
     return add(b, node, event->start_mark);
 }
 
@@ -180,10 +182,11 @@ static int check_keys(struct builder *b, const struct open_node *map)
     return rc;
 }
 
-static int close_node(struct builder *b)
+static int close_node(struct builder *b, const yaml_event_t *event)
 {
     leat_check(b->depth > 0);
     const struct open_node *top = &b->open[--b->depth];
+    top->node->end = event->end_mark.index;
     return top->node->kind == LEAT_NODE_MAP ? check_keys(b, top) : LEAT_OK;
 }
 
@@ -224,7 +227,7 @@ static int take_event(struct builder *b, const yaml_event_t *event)
         return rc ? rc : open_node(b, LEAT_NODE_MAP, event);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        return close_node(b);
+        return close_node(b, event);
     default:
         return LEAT_OK;
     }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "formats/figure.h"
 #include "leat/budget.h"
 #include "median.h"
@@ -72,7 +73,7 @@ static void read_config(leat_arm *arm)
     char text[32] = "0";
     leat_config_get(arm->config, "train.sync_every", text, sizeof text, NULL);
     arm->sync_every = (int32_t)strtol(text, NULL, 10);
-    arm->pageable = says(arm->config, "pipeline.prefetch.pinned", "false");
+    arm->pageable = !arm->step_ns && says(arm->config, "pipeline.prefetch.pinned", "false");
     arm->no_threads = says(arm->config, "engine.threads", "0");
 }
 
@@ -83,10 +84,12 @@ static int open_parts(leat_arm *arm, leat_error *err)
     if ((rc = leat_plan_open(arm->config, NULL, &arm->plan, err)) < 0)
         return rc;
     arm->once.plan_ns = (now = leat_clock_ns()) - at;
-    if ((rc = leat_trainer_open_device(arm->config, &arm->device, err)) < 0)
+    rc = arm->step_ns ? leat_device_open("cpu", &arm->device, err)
+                      : leat_trainer_open_device(arm->config, &arm->device, err);
+    if (rc < 0)
         return rc;
     arm->once.device_ns = (at = leat_clock_ns()) - now;
-    if (arm->input_only)
+    if (arm->input_only || arm->step_ns)
         return LEAT_OK;
     if ((rc = leat_trainer_open(arm->config, arm->plan, arm->device, &arm->trainer, err)) < 0)
         return rc;
@@ -110,6 +113,11 @@ int leat_arm_open(leat_arm *arm, leat_error *err)
     arm->out->flops_per_sample = training ? training->flops_per_sample : 0;
     arm->out->on_host = strcmp(info->name, "cpu") == 0;
     arm->out->overlaps = prefetch > 0 && !(arm->no_threads && arm->out->on_host);
+    if (arm->step_ns) {
+        leat_text(arm->out->device, sizeof arm->out->device, "a consumer of %.6g ms per step",
+                  (double)arm->step_ns * 1e-6);
+        arm->out->on_host = 0;
+    }
     arm->settle = prefetch > 2 ? (int32_t)(prefetch < 1000 ? prefetch : 1000) + 3 : 5;
     return LEAT_OK;
 }
@@ -132,17 +140,22 @@ static int32_t steps_of(const leat_arm *arm, int32_t i)
     return arm->repeat_every && (i + 1) % arm->repeat_every == 0 ? 2 : 1;
 }
 
+static int make_steps(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err)
+{
+    return arm->step_ns ? leat_arm_consumer_take(arm, batch, n, err)
+                        : leat_trainer_repeat(arm->trainer, batch, n, err);
+}
+
 /* Makes the steps of n batches, which train nothing: a measurement is longer than the run for which the learning
  * rate was chosen, and must not fail because the loss diverges. *n_steps: all steps made. */
-static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps,
-                 leat_error *err)
+static int drive(leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n_steps, leat_error *err)
 {
     *n_steps = 0;
     for (int32_t i = 0; i < n; i++) {
         leat_batch *batch;
         const int32_t times = steps_of(arm, i);
         int rc = leat_arm_next(loader, &batch, err);
-        if (rc < 0 || (rc = leat_trainer_repeat(arm->trainer, batch, times, err)) < 0)
+        if (rc < 0 || (rc = make_steps(arm, batch, times, err)) < 0)
             return rc;
         *n_steps += times;
     }
@@ -152,6 +165,8 @@ static int drive(const leat_arm *arm, leat_loader *loader, int32_t n, int32_t *n
 /* Waits for n steps and appends their times. */
 static int append_times(leat_arm *arm, int32_t n, leat_error *err)
 {
+    if (arm->step_ns)
+        return LEAT_OK; /* they are appended when they are made */
     leat_step_times *larger = realloc(arm->times, (arm->n_times + (size_t)n) * sizeof *larger);
     if (!larger)
         return leat_fail(err, LEAT_E_NOMEM, "times of %d steps", n);
@@ -242,7 +257,9 @@ static int repeat(leat_arm *arm, int32_t n, leat_error *err)
     if ((rc = leat_loader_open(arm->plan, &options, &loader, err)) == LEAT_OK &&
         (rc = leat_arm_next(loader, &batch, err)) == LEAT_OK) {
         from = leat_arm_use_now();
-        if ((rc = leat_trainer_repeat(arm->trainer, batch, n, err)) == LEAT_OK)
+        rc = arm->step_ns ? leat_arm_consumer_repeat(arm, batch, n, err)
+                          : leat_trainer_repeat(arm->trainer, batch, n, err);
+        if (rc == LEAT_OK)
             rc = append_times(arm, n, err);
         leat_arm_use_add(&arm->use_step, from, rows_after(arm, 0));
     }
@@ -312,7 +329,7 @@ static int first_step(leat_arm *arm, leat_loader *loader, leat_error *err)
     leat_batch *batch;
     int rc = leat_arm_next(loader, &batch, err);
     const int64_t got = leat_clock_ns();
-    if (rc < 0 || (rc = leat_trainer_repeat(arm->trainer, batch, 1, err)) < 0)
+    if (rc < 0 || (rc = make_steps(arm, batch, 1, err)) < 0)
         return rc;
     rc = append_times(arm, 1, err);
     arm->once.batch_ns = got - from;
@@ -456,7 +473,7 @@ int leat_arm_count_memory(leat_arm *arm, leat_error *err)
     leat_train_memory m = { .limit = 0 };
     leat_machine machine;
     leat_budget budget;
-    int rc = arm->input_only ? LEAT_OK : leat_trainer_memory(arm->trainer, &m, err);
+    int rc = arm->trainer ? leat_trainer_memory(arm->trainer, &m, err) : LEAT_OK;
     if (rc < 0 || (rc = leat_plan_budget(arm->plan, &options, &budget, err)) < 0)
         return rc;
     *out = (leat_arm_memory){ .trainer = m.limit ? m.total : 0, .cache = cache_of(&budget) };

@@ -47,6 +47,8 @@ typedef struct leat_arm_memory {
 
 typedef struct leat_arm {
     int64_t warmup_ns; /* longest warm-up, set by the caller; 0: 3 s */
+    int64_t
+        step_ns; /* set by the caller: a step takes so long, and there is no trainer; 0: there is */
     leat_compare_arm *out;
     leat_config *config;
     leat_plan *plan;
@@ -93,8 +95,15 @@ int leat_arm_next(leat_loader *loader, leat_batch **out, leat_error *err);
 int leat_arm_set_device(leat_config *config, const char *device, leat_error *err);
 /* Allocates the meters of n rounds. LEAT_OK, LEAT_E_NOMEM */
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err);
-/* Opens plan, device and trainer of arm->config, which the caller has set. */
+/* Opens plan, device and trainer of arm->config, which the caller has set. With arm->step_ns no trainer and, in the
+ * device's place, host memory. */
 int leat_arm_open(leat_arm *arm, leat_error *err);
+/* With arm->step_ns, in place of leat_trainer_repeat(): n steps on a batch, which is then released; their times are
+ * appended to arm->times. `repeat` does not wait for them: the step alone is known.
+ * LEAT_OK, LEAT_E_NOMEM */
+int leat_arm_consumer_take(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err);
+int leat_arm_consumer_repeat(leat_arm *arm, leat_batch *batch, int32_t n, leat_error *err);
+
 /* Sets arm->memory of an arm whose parts are open. leat_arm_open() calls it. */
 int leat_arm_count_memory(leat_arm *arm, leat_error *err);
 /* What arms that are open at a time take: all their trainers and caches, and the largest of their loaders, of which one is

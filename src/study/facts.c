@@ -115,7 +115,8 @@ static void add_placed(const leat_arm *arm, leat_facts *out)
     int n = 0;
     bool alike = true;
     for (int32_t i = 0;
-         info->crossings > 0 && leat_trainer_layer(arm->trainer, i, &layer) == LEAT_OK; i++) {
+         info && info->crossings > 0 && leat_trainer_layer(arm->trainer, i, &layer) == LEAT_OK;
+         i++) {
         if (!strcmp(layer.device, info->device))
             continue;
         first = n++ ? first : layer;

@@ -52,6 +52,7 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
     int rc;
     memset(trial, 0, sizeof *trial);
     arm->input_only = how->input_only;
+    arm->step_ns = job->step_ns;
     if ((rc = leat_arm_init(arm, &trial->result, how->rounds, err)) < 0 ||
         (rc = leat_config_copy(job->config, &arm->config, err)) < 0 ||
         (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||

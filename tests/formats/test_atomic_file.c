@@ -234,6 +234,23 @@ static void odd_writes_lose_nothing(void **state)
     assert_int_equal(count_in_folder(), 0);
 }
 
+static void a_replaced_file_keeps_its_mode(void **state)
+{
+    const char *path = in_folder("mode");
+    leat_format_error err;
+    struct stat st;
+    (void)state;
+    for (kind = 0; kind < N_KINDS; kind++) {
+        write_whole(path, "old", 3);
+        assert_int_equal(chmod(path, 0604), 0);
+        assert_int_equal(write_new(path, 0, &err), LEAT_FORMAT_OK);
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 07777, 0604);
+        unlink(path);
+    }
+    kind = NAMELESS;
+}
+
 static void memory_runs_out(void **state)
 {
     const char *path = in_folder("file");
@@ -403,6 +420,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_file_or_old_file),
         cmocka_unit_test(odd_writes_lose_nothing),
+        cmocka_unit_test(a_replaced_file_keeps_its_mode),
         cmocka_unit_test(memory_runs_out),
         cmocka_unit_test(names_that_cannot_be_written),
         cmocka_unit_test(given_up_leaves_nothing),

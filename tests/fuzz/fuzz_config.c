@@ -89,6 +89,24 @@ static void read_file_back(const leat_config *config)
     leat_config_close(&copy);
 }
 
+/* A text is edited so that it reads as the config, or the reason is said. */
+static void edit(const leat_config *config, const char *before)
+{
+    static char text[TEXT_BYTES], again[TEXT_BYTES], file[2 * TEXT_BYTES];
+    leat_config *copy;
+    size_t length;
+    leat_error err = { .code = 0 };
+    const int rc = leat_config_edit(config, before, "file", file, sizeof file, &length, &err);
+    require_message(rc, &err);
+    if (rc < 0 || length >= sizeof file ||
+        leat_node_text(leat_config_root(config), text, sizeof text) >= sizeof text)
+        return;
+    EXPECT(leat_config_parse(file, "file", &copy, NULL) == LEAT_OK);
+    leat_node_text(leat_config_root(copy), again, sizeof again);
+    EXPECT(!strcmp(text, again));
+    leat_config_close(&copy);
+}
+
 static void assign(leat_config *config, char *assignment)
 {
     static char before[TEXT_BYTES], after[TEXT_BYTES];
@@ -102,7 +120,10 @@ static void assign(leat_config *config, char *assignment)
         EXPECT(!strcmp(before, after));
         return;
     }
-    *strchr(assignment, '=') = 0;
+    char *const equals = strchr(assignment, '=');
+    if (!equals) /* it took an entry away */
+        return;
+    *equals = 0;
     const int get = leat_config_get(config, assignment, value, sizeof value, &err);
     require_message(get, &err);
     EXPECT(get == LEAT_OK);
@@ -135,6 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             assign(config, sets);
         }
         use(leat_config_root(config));
+        edit(config, text);
     }
     leat_config_close(&config);
     free(text);

@@ -407,6 +407,7 @@ static void studies(void **state)
     REFUSED(leat_sweep(&series, 1, NULL, NULL, NULL, &err));
     REFUSED(leat_crossing_find(NULL, NULL, &crossing, &err));
     REFUSED(leat_config_text(NULL, text, sizeof text, &length, &err));
+    REFUSED(leat_config_edit(NULL, "a: 1", "x", text, sizeof text, &length, &err));
 }
 
 static void trained_models(void **state)

@@ -240,6 +240,37 @@ static void the_cpu_is_a_device_like_others(void **state)
     assert_true(r.shares[LEAT_SHARE_EXPOSED_COPY] == 0);
 }
 
+/* A program of the caller takes the batches. The config has no `train`, or one that is not read. */
+static void a_given_step_is_a_device_of_its_own(void **state)
+{
+    leat_error err;
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const double ms = i < 2 ? 60 : 4;
+        const leat_doctor_options options = { .rounds = 3, .step_ms = ms };
+        leat_config *config = record_file_config(
+            "engine: {threads: 2}\n"
+            "pipeline: [shuffle, {map: {tensor: x, ops: [{sleep: 5}]}}, {batch: %d}, prefetch]\n"
+            "train:\n  device: no such\n",
+            BATCH);
+        if (i % 2)
+            check(leat_config_set(config, "train-", &err), &err);
+        check(leat_doctor(config, &options, &r, &err), &err);
+        leat_config_close(&config);
+        check_result();
+        assert_true(fabs(capacity(LEAT_PART_STEP)->step_ms / ms - 1) < 1e-6);
+        assert_true(r.given_step_ms == ms && strstr(r.device, i < 2 ? "of 60 ms" : "of 4 ms"));
+        assert_true(r.shares[LEAT_SHARE_EXPOSED_COPY] == 0);
+        expect(i < 2 ? LEAT_VERDICT_COMPUTE_BOUND : LEAT_VERDICT_INPUT_BOUND,
+               i < 2 ? "" : "augment: latency-bound");
+        assert_true(!suggestion("train.") && !suggestion("pipeline.batch"));
+        if (i >= 2 && r.verdict.kind == LEAT_VERDICT_INPUT_BOUND)
+            assert_non_null(suggestion("engine.threads="));
+        for (int32_t k = 0; k < r.n_without_gain; k++)
+            assert_null(strstr(r.without_gain[k], "train."));
+    }
+}
+
 static void count_progress(void *user, int done, int total, const char *what)
 {
     int *seen = user;
@@ -440,6 +471,7 @@ int main(void)
         cmocka_unit_test(without_prefetch_nothing_overlaps),
         cmocka_unit_test(a_missing_prefetch_is_inserted),
         cmocka_unit_test(the_cpu_is_a_device_like_others),
+        cmocka_unit_test(a_given_step_is_a_device_of_its_own),
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_cache_is_filled_first),
         cmocka_unit_test(placed_layers_are_named),

@@ -187,6 +187,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_int(json, "schema", 1);
     leat_json_text(json, "config", path);
     leat_json_text(json, "device", r->device);
+    leat_json_real(json, "given_step_ms", r->given_step_ms);
     leat_json_bool(json, "simulated", r->simulated);
     leat_json_real(json, "batch", r->batch);
     leat_json_real(json, "uncached", r->uncached);

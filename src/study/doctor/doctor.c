@@ -87,6 +87,7 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
 {
     leat_arm_room room = { .n = 0 };
     int rc;
+    d->arm.step_ns = (int64_t)(d->options->step_ms * 1e6);
     if ((rc = leat_config_copy(config, &d->config, err)) < 0 ||
         (d->options->device &&
          (rc = leat_arm_set_device(d->config, d->options->device, err)) < 0) ||
@@ -97,8 +98,9 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
-    const char *const note = leat_trainer_get_info(d->arm.trainer)->note;
-    snprintf(d->result->note, sizeof d->result->note, "%s", note ? note : "");
+    const leat_trainer_info *const training = leat_trainer_get_info(d->arm.trainer);
+    snprintf(d->result->note, sizeof d->result->note, "%s",
+             training && training->note ? training->note : "");
     leat_doctor_suggestion change = { .n_set = 0 };
     leat_suggest_prefetch(d->arm.plan, leat_plan_get_info(d->arm.plan)->prefetch > 0 ? 0 : 2,
                           &change);
@@ -178,8 +180,8 @@ static void gather(struct doctor *d)
     f->throttled = d->rounds.throttled / f->cores;
     leat_doctor_fill_costs(f, &d->arm.once, d->out.warmup_steps, d->result);
     f->one_time_ns = ms_total(d->result) * 1e6;
-    f->steps_of_job =
-        n_batches > 0 ? (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs) : 0;
+    if (n_batches > 0 && d->arm.trainer)
+        f->steps_of_job = (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs);
     if (d->has_waitless) {
         leat_facts *free_step = calloc(1, sizeof *free_step);
         if (free_step) {
@@ -407,6 +409,7 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
         return rc;
     snprintf(out->device, sizeof out->device, "%s", d->out.device);
     out->simulated = d->out.simulated;
+    out->given_step_ms = d->options->step_ms;
     out->uncached = d->out.uncached;
     out->batch_size = leat_plan_get_info(d->arm.plan)->batch_size;
     out->steps = d->out.steps;
@@ -428,6 +431,11 @@ static int check(const leat_doctor_options *options, leat_error *err)
 {
     if (options->rounds < 0 || options->rounds > LEAT_BOOTSTRAP_MAX)
         return leat_fail(err, LEAT_E_ARGUMENT, "rounds must be within 1 … %d", LEAT_BOOTSTRAP_MAX);
+    if (!(options->step_ms >= 0 && options->step_ms <= 1e6))
+        return leat_fail(err, LEAT_E_ARGUMENT, "step_ms must be within 0 … 1000000");
+    if (options->step_ms > 0 && options->device)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "a step of given time (step_ms) has no device; leave out one of the two");
     if (options->steps < 0 || options->steps > STEPS_LIMIT)
         return leat_fail(err, LEAT_E_ARGUMENT, "steps must be within 1 … %d", STEPS_LIMIT);
     return LEAT_OK;

@@ -406,6 +406,15 @@ static void note_no_gain(const leat_doctor_suggestion *s, leat_doctor_result *ou
         settings_of(s, out->without_gain[out->n_without_gain++]);
 }
 
+/* Whether the step would take another time: that of a program of others is not known then. */
+static bool changes_step(const leat_doctor_suggestion *s)
+{
+    for (int32_t i = 0; i < s->n_set; i++)
+        if (!strncmp(s->set[i], "train.", 6) || !strncmp(s->set[i], "pipeline.batch.", 15))
+            return true;
+    return false;
+}
+
 static int try_row(const leat_suggest_about *about, const struct row *row, leat_doctor_result *out,
                    leat_error *err)
 {
@@ -414,7 +423,8 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
     row->set(about, &s);
-    if ((!s.n_set && !s.lines[0]) || leat_suggest_is_listed(&s, out))
+    if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
+        leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
     const int rc = leat_suggest_try(about, row->input_only, row->whole, &s, &why);
     out->n_no_memory += rc == LEAT_E_NOMEM;

@@ -58,7 +58,7 @@ static bool is_unread(const leat_suggest_about *about, int32_t i, char path[128]
 bool leat_suggest_unread_any(const leat_suggest_about *about)
 {
     char path[128];
-    for (int32_t i = 0; leat_plan_tensor(about->arm->plan, i); i++)
+    for (int32_t i = 0; leat_plan_tensor(about->arm->plan, i) && !about->arm->step_ns; i++)
         if (is_unread(about, i, path))
             return true;
     return false;

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_config_edit.c: new values in the text of a config: every layout keeps its comments and all lines that need no
+ * change, and the text reads as the config that was wanted. */
+#include <glob.h>
+
+#include "config/node.h"
+#include "fixtures/own_folder.h"
+
+static leat_config *parse(const char *text)
+{
+    leat_config *config;
+    leat_error err;
+    if (leat_config_parse(text, "test.yaml", &config, &err))
+        fail_msg("%s\n%s", err.message, text);
+    return config;
+}
+
+/* sets: assignments, separated by spaces. Returns how many there are. */
+static size_t set_all(leat_config *config, const char *sets)
+{
+    leat_error err;
+    size_t n = 0;
+    for (char one[200]; *sets; sets += *sets == ' ', n++) {
+        const size_t length = strcspn(sets, " ");
+        snprintf(one, sizeof one, "%.*s", (int)length, sets);
+        for (char *c = one; *c; c++)
+            *c = *c == '_' ? ' ' : *c;
+        if (leat_config_set(config, one, &err))
+            fail_msg("%s", err.message);
+        sets += length;
+    }
+    return n;
+}
+
+/* The edited text, which must read as the config; in new memory. */
+static char *edited(const leat_config *config, const char *before)
+{
+    static char wanted[1 << 15], got[1 << 15];
+    size_t length, again;
+    leat_error err;
+    if (leat_config_edit(config, before, "test.yaml", NULL, 0, &length, &err))
+        fail_msg("%s\n%s", err.message, before);
+    char *const after = malloc(length + 1);
+    assert_non_null(after);
+    assert_int_equal(leat_config_edit(config, before, "x", after, length / 2 + 1, &again, &err), 0);
+    assert_int_equal(strlen(after), length / 2);
+    assert_int_equal(leat_config_edit(config, before, "x", after, length + 1, &again, &err), 0);
+    assert_int_equal(strlen(after), length);
+    assert_int_equal(again, length);
+    leat_config *read = parse(after);
+    leat_node_text(leat_config_root(config), wanted, sizeof wanted);
+    leat_node_text(leat_config_root(read), got, sizeof got);
+    assert_string_equal(got, wanted);
+    leat_config_close(&read);
+    return after;
+}
+
+static void every_layout_is_kept(void **state)
+{
+    /* `_` in a value stands for a space. */
+    static const struct {
+        const char *sets, *before, *after;
+    } cases[] = {
+        { "a=2", "a: 1", "a: 2" },
+        { "a=2", "a: 1  # one\nb: 1\n", "a: 2  # one\nb: 1\n" },
+        { "a=2", "# head\n\na:   1\t# tab\n\n# foot\n", "# head\n\na:   2\t# tab\n\n# foot\n" },
+        { "a=2", "---\na: \"1\"\n...\n", "---\na: 2\n...\n" },
+        { "a=x:_y", "a: '1' # c\n", "a: \"x: y\" # c\n" },
+        { "a.b=2", "a: {c: 'ä→𝄞', b: 1} # ü\n", "a: {c: 'ä→𝄞', b: 2} # ü\n" },
+        { "a.b=2", "\xEF\xBB\xBFü: 1\r\na:\r\n  b: 1 # ö\r\n",
+          "\xEF\xBB\xBFü: 1\r\na:\r\n  b: 2 # ö\r\n" },
+        { "a=1", "a: 1 # same\n", "a: 1 # same\n" },
+        { "a=null", "a: ~ # same\n", "a: ~ # same\n" },
+        { "a=2", "a: |\n  one\n  two\nb: 3\n", "a: 2\nb: 3\n" },
+        { "a=2", "a: one\n  two # c\nb: 3\n", "a: 2 # c\nb: 3\n" },
+        { "a=[3,_4]", "a: [1, 2] # c\n", "a: [3, 4] # c\n" },
+        { "a=[3,_4]", "a:\n- 1 # one\n- 2\n", "a:\n- 3 # one\n- 4\n" },
+        { "a=[3]", "a: [1,\n    2] # c\nb: 1\n", "a: [3] # c\nb: 1\n" },
+        { "a=2", "a: {b: 1}\n", "a: 2\n" },
+        /* keys that are missing */
+        { "b=2", "a: 1", "a: 1\nb: 2" },
+        { "b=2", "a: 1 # one\n# foot\n", "a: 1 # one\nb: 2\n# foot\n" },
+        { "b=2", "a:\n  c: 1\n  # of c\n# foot\n", "a:\n  c: 1\n  # of c\nb: 2\n# foot\n" },
+        { "a.b=2", "a: {}\n", "a: {b: 2}\n" },
+        { "a.b=2", "a: {c: 1} # c\n", "a: {c: 1, b: 2} # c\n" },
+        { "a.b=2 a.d=3", "a: {c: 1,}\n", "a: {c: 1, b: 2, d: 3,}\n" },
+        { "a.b=2", "a: {c: }\n", "a: {c: , b: 2}\n" },
+        { "a.b=2", "a: {\n  c: 1, # one\n  d: 1  # two\n}\n",
+          "a: {\n  c: 1, # one\n  d: 1, b: 2  # two\n}\n" },
+        { "a.b=2", "a: # c\n", "a: {b: 2} # c\n" },
+        { "a.b.c=2", "a:", "a: {b: {c: 2}}" },
+        { "a.b=2", "a:\n    c: 1\n\nd: 1\n", "a:\n    c: 1\n    b: 2\n\nd: 1\n" },
+        { "a.b=2 a.e=3 f=4", "a:\n  c: 1", "a:\n  c: 1\n  b: 2\n  e: 3\nf: 4" },
+        { "a.b=2", "a:\r\n  c: 1\r\nd: 1\r\n", "a:\r\n  c: 1\r\n  b: 2\r\nd: 1\r\n" },
+        { "a.b=2", "a:\n  c: |\n    x\n    y\nd: 1\n", "a:\n  c: |\n    x\n    y\n  b: 2\nd: 1\n" },
+        { "a.b=2", "a:\n  c: [1,\n    2] # c\nd: 1\n", "a:\n  c: [1,\n    2] # c\n  b: 2\nd: 1\n" },
+        { "a.b=2", "a:\n  c:\n  - 1\n  - - 2\n    - 3 # c\nd: 1\n",
+          "a:\n  c:\n  - 1\n  - - 2\n    - 3 # c\n  b: 2\nd: 1\n" },
+        { "a.b.c=2", "a:\n  b:\n    d: 1\n", "a:\n  b:\n    d: 1\n    c: 2\n" },
+        /* stages */
+        { "p.prefetch.batches=4", "p:\n  - shuffle\n  - prefetch # c\n  - x\n",
+          "p:\n  - shuffle\n  - prefetch: {batches: 4} # c\n  - x\n" },
+        { "p.prefetch.batches=4", "p: [shuffle, prefetch]\n",
+          "p: [shuffle, {prefetch: {batches: 4}}]\n" },
+        { "p.prefetch={batches:_4}", "p:\n  - prefetch: 2  # two\n",
+          "p:\n  - prefetch: {batches: 4}  # two\n" },
+        { "p.prefetch.pinned=true", "p:\n  - prefetch: {batches: 2}\n",
+          "p:\n  - prefetch: {batches: 2, pinned: true}\n" },
+        { "p.prefetch.pinned=true", "p:\n  - prefetch:\n      batches: 2 # two\n  - x\n",
+          "p:\n  - prefetch:\n      batches: 2 # two\n      pinned: true\n  - x\n" },
+        { "p.prefetch.pinned=true e.t=3", "p:\n- prefetch:\n   batches: 2",
+          "p:\n- prefetch:\n   batches: 2\n   pinned: true\ne: {t: 3}" },
+        { "p.map.ops.j.s=0.5", "p:\n  - map:\n      ops:\n        - j\n        - k: {a: 1}\n",
+          "p:\n  - map:\n      ops:\n        - j: {s: 0.5}\n        - k: {a: 1}\n" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_config *config = parse(cases[i].before);
+        set_all(config, cases[i].sets);
+        char *const after = edited(config, cases[i].before);
+        assert_string_equal(after, cases[i].after);
+        free(after);
+        leat_config_close(&config);
+    }
+}
+
+static void what_no_edit_can_do_is_refused(void **state)
+{
+    static const struct {
+        const char *sets, *before, *words;
+    } cases[] = {
+        { "a.b-", "a:\n  b: 1\n  c: 2\n", "test.yaml:2:6: " },
+        { "a=[1]", "a:\n  - 1\n  - 2\n", "test.yaml:2:3: " },
+        { "a=1", "a:\n  b: 1\n", "test.yaml:2:3: " },
+        { "p.batch.drop=true", "p:\n  - batch: 128\n", "'batch' has a value without a name" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        leat_config *config = parse(cases[i].before);
+        size_t length;
+        leat_error err;
+        set_all(config, cases[i].sets);
+        assert_int_equal(
+            leat_config_edit(config, cases[i].before, "test.yaml", NULL, 0, &length, &err),
+            LEAT_E_UNSUPPORTED);
+        if (!strstr(err.message, cases[i].words))
+            fail_msg("%s", err.message);
+        leat_config_close(&config);
+    }
+    leat_config *config = parse("a: 1");
+    size_t length;
+    leat_error err;
+    assert_int_equal(leat_config_edit(config, "a: [", "b.yaml", NULL, 0, &length, &err),
+                     LEAT_E_CONFIG);
+    assert_non_null(strstr(err.message, "b.yaml:"));
+    leat_config_close(&config);
+}
+
+/* How many lines of `after` are new, if the others are those of `before`, in their order. */
+static size_t new_lines(const char *before, const char *after)
+{
+    size_t n = 0;
+    while (*after) {
+        const size_t old = strcspn(before, "\n") + 1, new = strcspn(after, "\n") + 1;
+        if (old == new && !strncmp(before, after, new)) {
+            before += old;
+        } else {
+            const char *const next = after + new;
+            n++;
+            /* A changed line takes the place of an old one; a line that was added stands before it. */
+            if (*before && strncmp(before, next, old) != 0 &&
+                strncmp(before, strchr(next, '\n') + 1, old) != 0)
+                before += old;
+        }
+        after += new;
+    }
+    return *before ? 1000 : n;
+}
+
+static void edit_example(const char *path)
+{
+    static const char *const sets[] = { "pipeline.prefetch.batches=7",
+                                        "pipeline.prefetch.pinned=false",
+                                        "engine.threads=3",
+                                        "engine.reader=pread",
+                                        "train.threads=2",
+                                        "pipeline.map.device=cpu",
+                                        "pipeline.map.ops.decode_jpeg.device_share=0.5" };
+    size_t size, n_known = 0;
+    char text[1 << 14];
+    uint8_t *const bytes = read_whole(path, &size);
+    snprintf(text, sizeof text, "%.*s", (int)size, (char *)bytes);
+    for (unsigned chosen = 0; chosen < 1u << 7; chosen++) {
+        leat_config *config = parse(text);
+        size_t n = 0;
+        for (size_t i = 0; i < 7; i++)
+            n += chosen >> i & 1 && leat_config_set(config, sets[i], NULL) == LEAT_OK;
+        size_t length;
+        if (leat_config_text(config, NULL, 0, &length, NULL) == LEAT_OK) {
+            char *const after = edited(config, text);
+            if (new_lines(text, after) > n)
+                fail_msg("%s\n%s", path, after);
+            if (!n)
+                assert_string_equal(after, text);
+            free(after);
+            n_known++;
+        }
+        leat_config_close(&config);
+    }
+    assert_true(n_known >= 64);
+    free(bytes);
+}
+
+static void examples_keep_their_other_lines(void **state)
+{
+    glob_t found;
+    (void)state;
+    assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
+    assert_int_equal(glob(SOURCE_DIR "/examples/*/*.yaml", GLOB_APPEND, NULL, &found), 0);
+    assert_true(found.gl_pathc > 15);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        edit_example(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_layout_is_kept),
+        cmocka_unit_test(what_no_edit_can_do_is_refused),
+        cmocka_unit_test(examples_keep_their_other_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_command_tune.c: `leat tune` on a job with too few threads: what it writes into the config, and what it leaves. */
+#include "fixtures/command_pipeline.h"
+
+/* Samples sleep, so more threads than one are faster on any machine. */
+static const char job[] = "# my job\n"
+                          "engine: {threads: 1}   # too few\n"
+                          "source: {tfrecord: \"x-*.tfrecord\"}\n"
+                          "pipeline:\n"
+                          "  - map:\n"
+                          "      - decode_jpeg  # pixels\n"
+                          "      - sleep: 2\n"
+                          "      - center_crop: {size: [16, 16]}\n"
+                          "      - cast\n"
+                          "  - batch: {size: 4}\n"
+                          "  - prefetch: {batches: 2}\n"
+                          "train:\n"
+                          "  model: [flatten, {dense: {units: 10}}]\n"
+                          "  loss: softmax_cross_entropy\n"
+                          "  threads: 1";
+
+static int make_job(void **state)
+{
+    if (make_images(state) < 0)
+        return -1;
+    make_pipeline();
+    return 0;
+}
+
+static void put_job(const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/job.yaml", folder);
+    FILE *const file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The lines of job.yaml that differ from `job`. */
+static void expect_one_line(void)
+{
+    put_job(job);
+    expect_success(shell("cp job.yaml old.yaml"));
+}
+
+static void the_file_is_edited_in_place(void **state)
+{
+    (void)state;
+    expect_one_line();
+    expect_success(shell("chmod 604 job.yaml && $L tune job.yaml -q --seconds 5 --write job.yaml"));
+    expect_in(out, "--set engine.threads=");
+    expect_in(out, "written to job.yaml");
+    expect_in(out, "not tried: ");
+    assert_int_equal(
+        shell("diff old.yaml job.yaml > d; grep -c '^>' d; grep '^> engine: {threads: .*}   "
+              "# too few' d && stat -c %%a job.yaml && $L plan job.yaml"),
+        0);
+    expect_in(out, "604");
+    /* Only lines that tune may change differ. */
+    expect_success(shell("! grep '^[<>]' d | grep -vE 'engine:|prefetch:|threads:'"));
+}
+
+static void a_patch_changes_it_likewise(void **state)
+{
+    (void)state;
+    expect_one_line();
+    expect_success(
+        shell("$L tune job.yaml -q --seconds 5 --diff > p && cmp job.yaml old.yaml && cat p"));
+    expect_in(out, "--- job.yaml\n+++ job.yaml\n@@ ");
+    expect_in(out, "\n-engine: {threads: 1}   # too few\n+engine: {threads: ");
+    if (shell("patch --version") == 0)
+        expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
+}
+
+static void another_file_says_where_it_is_from(void **state)
+{
+    (void)state;
+    expect_one_line();
+    expect_success(
+        shell("rm -f t.yaml; $L tune job.yaml -q --seconds 5 --write t.yaml --json=j > o && "
+              "cmp job.yaml old.yaml && head -2 t.yaml && $L plan t.yaml > p && cat j"));
+    assert_int_equal(strncmp(out, "# Written by `leat tune` from job.yaml on cpu: ", 47), 0);
+    expect_in(out, "\n# my job\n");
+    expect_in(out, "\"patch\": \"--- job.yaml\\n");
+    /* Such a file may be tuned again, and has one such line. */
+    expect_success(shell("$L tune t.yaml -q --seconds 5 --set engine.threads=1 --write t.yaml && "
+                         "grep -c Written t.yaml"));
+    expect_in(out, "\n1\n");
+}
+
+/* Nothing is lost: the lines are printed, and the file is as it was. */
+static void a_file_that_changed_meanwhile_is_not_written(void **state)
+{
+    (void)state;
+    expect_one_line();
+    assert_int_equal(
+        shell("(sleep 2; echo '# mine' >> old.yaml; cp old.yaml job.yaml) & $L tune "
+              "job.yaml -q --seconds 5 --write job.yaml; c=$?; wait; cmp old.yaml job.yaml || "
+              "c=9; exit $c"),
+        1);
+    expect_in(out, "--set engine.threads=");
+    expect_in(err, "job.yaml: changed while tune measured");
+}
+
+static void what_cannot_be_edited_is_printed(void **state)
+{
+    (void)state;
+    expect_one_line();
+    assert_int_equal(shell("$L tune job.yaml -q --seconds 5 --set "
+                           "'pipeline.map=[decode_jpeg, {sleep: 2}, {center_crop: 16}, cast, "
+                           "cast]' --write job.yaml"),
+                     1);
+    expect_in(out, "--set engine.threads=");
+    expect_in(err, "job.yaml was not written; write the lines above into it: job.yaml:");
+    expect_success(shell("cmp job.yaml old.yaml"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_file_is_edited_in_place),
+        cmocka_unit_test(a_patch_changes_it_likewise),
+        cmocka_unit_test(another_file_says_where_it_is_from),
+        cmocka_unit_test(a_file_that_changed_meanwhile_is_not_written),
+        cmocka_unit_test(what_cannot_be_edited_is_printed),
+    };
+    return cmocka_run_group_tests(tests, make_job, command_remove_folder);
+}
