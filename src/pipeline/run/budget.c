@@ -20,6 +20,8 @@
 #include "engine.h"
 #include "formats/figure.h"
 
+#define SMALL_SLOT    ((int64_t)1 << 20) /* bytes: a few more of them do not matter */
+#define MOST_COPIED   6
 #define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
 #define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
 #define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
@@ -599,6 +601,14 @@ static void add_plan(const leat_budget_division *d)
             "parts of the JPEG files: mapped files; counts pages in use");
 }
 
+/* Small ones are more, so that nobody has to wait until it is known that one has landed (land.c). */
+static int64_t n_being_copied(const leat_budget *b)
+{
+    if (!b->prefetch_most || b->slot_bytes > SMALL_SLOT)
+        return 1;
+    return b->n_buffers < MOST_COPIED ? b->n_buffers + 1 : MOST_COPIED;
+}
+
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
                            int64_t limit)
 {
@@ -607,8 +617,8 @@ void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most,
     b->total_bytes = 0;
     b->prefetch_most = prefetch_most;
     b->read_bytes = read_bytes;
-    b->n_slots = prefetch_most + (d->facts->device[0] ? 1 : d->facts->hold);
     b->n_buffers = d->facts->device[0] ? prefetch_most + d->facts->hold : 0;
+    b->n_slots = prefetch_most + (d->facts->device[0] ? n_being_copied(b) : d->facts->hold);
     add_batches(d);
     add_reading(d);
     add_workers(d);

@@ -79,7 +79,7 @@ void leat_ship_fail_device_locked(leat_loader *loader, int rc);
 int64_t leat_land_ask(leat_loader *loader);
 /* Frees the slots of the batches before it. */
 void leat_land_free_locked(leat_loader *loader, int64_t end);
-/* Both, if no thread does so. Releases the lock meanwhile. */
+/* Both, if no thread does so, for a caller that uses the slots next. Releases the lock meanwhile. */
 void leat_land_now_locked(leat_loader *loader);
 /* Slots are short, copies are in flight, and no thread waits for the oldest. */
 bool leat_land_can_await_locked(const leat_loader *loader);

@@ -5,14 +5,14 @@
  * handles than slots.
  *
  * DESIGN. A slot is free when its copy has landed; if the device decodes files, which it reads from the slot, when the
- * kernels have ended. Whoever needs a slot asks the events of copies. If there is nothing else to do, one thread waits:
- * without sleeping while the copy is young, then asleep for a 16th of its age. It was a call-back of the device
+ * kernels have ended. Whoever ships the next batch, or needs a slot, asks the events of copies. If slots are short and
+ * there is nothing else to do, one thread asks again and again, and sleeps for a 16th of the copy's age in between. It was a call-back of the device
  * (cudaLaunchHostFunc) before, which held up the stream for 35 µs, ten times as long as a small copy takes. */
 #include "base/clock.h"
 #include "engine.h"
 
-#define SPIN_NS  30000
-#define SLEEP_NS 500000
+#define LEAST_SLEEP_NS 5000
+#define MOST_SLEEP_NS  500000
 
 /* LEAT_OK: the device needs the slot of this batch no longer. */
 static int ask_landed(const leat_loader *loader, const leat_batch *batch)
@@ -55,7 +55,7 @@ void leat_land_now_locked(leat_loader *loader)
     pthread_mutex_lock(&loader->lock);
     leat_land_free_locked(loader, end);
     loader->shipping = false;
-    leat_wake_balance_locked(loader);
+    leat_wake_consumer_locked(loader);
 }
 
 bool leat_land_can_await_locked(const leat_loader *loader)
@@ -68,16 +68,14 @@ void leat_land_await_locked(leat_loader *loader)
 {
     const leat_batch *const batch = leat_loader_batch(loader, loader->landed_batch);
     const int64_t sent_ns = batch->info.sent_ns;
-    int64_t age_ns;
-    int rc;
     loader->awaiting = true;
     pthread_mutex_unlock(&loader->lock);
-    do {
-        rc = ask_landed(loader, batch);
-        age_ns = leat_clock_ns() - sent_ns;
-    } while (rc == LEAT_E_AGAIN && age_ns < SPIN_NS);
+    const int rc = ask_landed(loader, batch);
+    const int64_t age_ns = leat_clock_ns() - sent_ns;
     if (rc == LEAT_E_AGAIN)
-        leat_clock_nap(age_ns / 16 < SLEEP_NS ? age_ns / 16 : SLEEP_NS);
+        leat_clock_nap(age_ns < 16 * LEAST_SLEEP_NS  ? LEAST_SLEEP_NS
+                       : age_ns < 16 * MOST_SLEEP_NS ? age_ns / 16
+                                                     : MOST_SLEEP_NS);
     pthread_mutex_lock(&loader->lock);
     loader->awaiting = false;
     if (rc < 0 && rc != LEAT_E_AGAIN)
