@@ -52,12 +52,11 @@ static bool needs_leader_locked(const leat_loader *loader)
     return loader->readahead.in_flight && loader->readahead.leader == LEAT_NOBODY;
 }
 
-/* There is a short step to do: start a copy or reads, make memory, or wait for a copy that frees a slot. */
+/* There is a short step to do: start a copy or reads, or make memory. */
 static bool can_start_locked(const leat_loader *loader)
 {
     return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
-           leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader) ||
-           leat_land_can_await_locked(loader);
+           leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
 bool leat_wake_is_replaced_locked(const leat_loader *loader)
@@ -71,7 +70,7 @@ bool leat_wake_is_replaced_locked(const leat_loader *loader)
  * asks for their batch. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
-    if (can_start_locked(loader))
+    if (can_start_locked(loader) || leat_land_can_await_locked(loader))
         return true;
     if (leat_sched_can_batch_ops_locked(loader, LEAT_WORKER_TURN))
         return true;
