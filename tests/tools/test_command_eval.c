@@ -323,6 +323,39 @@ static int clean_two(void **state)
     return clean(state);
 }
 
+/* Options of the run do not have to fit the batches of an evaluation. */
+static void what_concerns_the_run_is_left_out(void **state)
+{
+    static const char run[] = "--set train.accumulate=7 --set 'train.schedule={cosine: {warmup: 3, "
+                              "unit: steps}}' --set 'train.average={ema: {every: 4}}' --set "
+                              "train.stop=1";
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --save x.st -q %s", run));
+    expect_success(shell("$L eval x.yaml --weights x.st %s", run));
+    expect_success(
+        shell("$L predict x.yaml --weights x.st $(ls test-images/ring/*|head -n 1) %s", run));
+    expect_success(shell("$L export x.yaml --weights x.st --onnx x.onnx %s", run));
+}
+
+/* An average that begins too late, or is too long, is that of the first weights. */
+static void averages_of_first_weights_are_told(void **state)
+{
+    (void)state;
+    make_pipeline(); /* 15 batches */
+    expect_failure(
+        shell("$L train x.yaml --epochs 1 --set 'train.average={ema: {every: 16}}'"), 1,
+        "averaged every 16 updates, but the run has 15, so the first weights would stay");
+    expect_failure(
+        shell("$L train x.yaml --epochs 1 --set 'train.average={lookahead: {every: 16}}'"), 1,
+        "averaged every 16 updates");
+    expect_success(shell("$L train x.yaml --epochs 1 --set train.average=ema"));
+    expect_in(out,
+              "note: after the 15 updates of this run 99 % of the average are still the first");
+    expect_success(shell("$L train x.yaml --epochs 1 --set 'train.average={ema: {warmup: true}}'"));
+    assert_null(strstr(out, "note: after the 15 updates"));
+}
+
 /* What evaluations alone use is told where there is none. */
 static void options_without_an_evaluation_are_told(void **state)
 {
@@ -407,6 +440,8 @@ int main(void)
         cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_csv_column, clean),
         cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
+        cmocka_unit_test_teardown(what_concerns_the_run_is_left_out, clean),
+        cmocka_unit_test_teardown(averages_of_first_weights_are_told, clean),
         cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
         cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),

@@ -241,8 +241,21 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
+/* What concerns the run alone is left out: it may not fit the number of batches here. */
+static void forget_run(leat_config *config)
+{
+    static const char *const parts[] = { "accumulate", "schedule", "average", "stop",
+                                         "checkpoint" };
+    char path[64];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(path, sizeof path, "train.%s-", parts[i]);
+        leat_config_set(config, path, NULL); /* an error: it is not there */
+    }
+}
+
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
+    forget_run(t->config);
     int rc = leat_plan_open(t->config, leat_trained_section(how), &t->plan, err);
     if (rc == LEAT_OK)
         rc = leat_setup_device(t->config, how->device, &t->device, err);
