@@ -407,6 +407,21 @@ static void sources_with_other_classes_are_refused(void **state)
                          "--set 'eval.source={images: few}' && rm images/list.csv"));
 }
 
+static void labels_are_as_many_as_classes(void **state)
+{
+    static const char *const commands[] = { "eval x.yaml",
+                                            "predict x.yaml $(ls test-images/ring/* | head -n 1)" };
+    (void)state;
+    train();
+    for (int i = 0; i < 2; i++) {
+        expect_failure(shell("tail -n +2 x-labels.txt >few.txt && $L %s --weights x.st --labels "
+                             "few.txt",
+                             commands[i]),
+                       1, "--labels few.txt has 9 names, but the model has 10 classes");
+        expect_success(shell("$L %s --weights x.st --labels x-labels.txt", commands[i]));
+    }
+}
+
 /* A folder whose classes are in the names of files has other folders. */
 static void names_are_those_of_a_pattern(void **state)
 {
@@ -444,6 +459,7 @@ int main(void)
         cmocka_unit_test_teardown(averages_of_first_weights_are_told, clean),
         cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
         cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
+        cmocka_unit_test_teardown(labels_are_as_many_as_classes, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);

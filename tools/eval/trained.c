@@ -241,6 +241,17 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
+/* A name too many or too few may have moved all after it. */
+static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    const int64_t n = leat_trainer_get_info(t->trainer)->expect.classes;
+    if (n == 0 || n == t->n_classes)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "--labels %s has %lld names, but the model has %lld classes", how->labels,
+                     (long long)t->n_classes, (long long)n);
+}
+
 /* What concerns the run alone is left out: it may not fit the number of batches here. */
 static void forget_run(leat_config *config)
 {
@@ -261,6 +272,8 @@ int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *
         rc = leat_setup_device(t->config, how->device, &t->device, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+    if (rc == LEAT_OK && how->labels)
+        rc = check_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
 }
 
