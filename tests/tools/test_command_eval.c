@@ -422,6 +422,21 @@ static void labels_are_as_many_as_classes(void **state)
     }
 }
 
+static void lists_of_classes_in_another_order_are_refused(void **state)
+{
+    (void)state;
+    expect_success(shell(
+        "printf 'a,y\\n1,cat\\n2,dog\\n3,cat\\n4,dog\\n' >k.csv; for c in 'cat, dog' 'dog, cat'; "
+        "do "
+        "echo \"{source: {csv: {files: k.csv, features: {x: a, label: {columns: y, classes: "
+        "[$c]}}}}, "
+        "pipeline: [{batch: 2}], train: {input: x, model: [{dense: 2}], loss: "
+        "softmax_cross_entropy}, eval: {source: {csv: {files: k.csv, features: {x: a, label: "
+        "{columns: y, classes: [cat, dog]}}}}, pipeline: [{batch: 2}]}}\" >k-${c%%,*}.yaml; done"));
+    expect_success(shell("$L train k-cat.yaml"));
+    expect_failure(shell("$L train k-dog.yaml"), 1, "eval: class 0 is 'cat' there, but 'dog'");
+}
+
 /* A folder whose classes are in the names of files has other folders. */
 static void names_are_those_of_a_pattern(void **state)
 {
@@ -459,6 +474,7 @@ int main(void)
         cmocka_unit_test_teardown(averages_of_first_weights_are_told, clean),
         cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
         cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
+        cmocka_unit_test_teardown(lists_of_classes_in_another_order_are_refused, clean),
         cmocka_unit_test_teardown(labels_are_as_many_as_classes, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),
     };

@@ -179,22 +179,29 @@ static void forget_classes(leat_trained *t)
     t->n_classes = 0;
 }
 
+int leat_trained_same_classes(leat_config *config, const char *section, leat_error *err)
+{
+    leat_trained here = { .config = config }, source = { .config = config };
+    int rc = names_of_source(&here, section, err);
+    if (rc == LEAT_OK)
+        rc = names_of_source(&source, NULL, err);
+    for (int64_t i = 0; i < source.n_classes && i < here.n_classes && rc == LEAT_OK; i++)
+        rc = leat_setup_same_class(section, i, here.classes[i], source.classes[i], err);
+    forget_classes(&here);
+    forget_classes(&source);
+    return rc;
+}
+
 /* Names from --labels, from the section's source, or else from the training source: the classes are the same. */
 static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
-    leat_trained source = { .config = t->config };
     int rc;
     if (how->labels)
         return read_names(t, how->labels, err);
     if ((rc = names_of_source(t, leat_trained_section(how), err)) < 0 || !leat_trained_section(how))
         return rc;
-    if (t->n_classes == 0)
-        return names_of_source(t, NULL, err);
-    rc = names_of_source(&source, NULL, err);
-    for (int64_t i = 0; i < source.n_classes && i < t->n_classes && rc == LEAT_OK; i++)
-        rc = leat_setup_same_class(how->section, i, t->classes[i], source.classes[i], err);
-    forget_classes(&source);
-    return rc;
+    return t->n_classes ? leat_trained_same_classes(t->config, how->section, err)
+                        : names_of_source(t, NULL, err);
 }
 
 int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err)
