@@ -80,7 +80,9 @@ int leat_tfrecord_reader_open(leat_tfrecord_reader **out, const char *path, unsi
  *          start of the file), again on every later call; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM
  *
  * With LEAT_TFRECORD_RESYNC, the next call continues after LEAT_FORMAT_BAD. A record with a valid length
- * ends there. Otherwise the damage extends to the next record with two valid CRCs, or to the end of the
+ * ends there, unless its data are damaged, no record can begin there, and a valid one begins before: then bytes are
+ * missing, and its header is the first damage, the rest up to the valid record the next one. (With LENGTHS_ONLY the
+ * record was returned, and its size was wrong.) Otherwise the damage extends to the next record with two valid CRCs, or to the end of the
  * file (resync.h). Damage counts as one record: number and offset are those of the damage, and
  * leat_tfrecord_reader_lost() is not 0. */
 int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payload,

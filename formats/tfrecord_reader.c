@@ -3,6 +3,7 @@
  * tfrecord_reader.c: reads plain and compressed TFRecord files from start to end. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +39,7 @@ struct leat_tfrecord_reader {
     uint64_t offset; /* of the last record; its number is next_record - 1 */
     uint64_t framed; /* bytes of the record at next_offset; 0: its length is damaged */
     uint64_t lost;   /* bytes of the last damage */
+    bool unchecked;  /* the last record ends at next_offset, and its data were not read */
     uint64_t base;
     size_t held, capacity;
     uint8_t *buffer;
@@ -266,7 +268,48 @@ static int next_record(leat_tfrecord_reader *reader, const uint8_t **payload, si
     reader->offset = reader->next_offset;
     reader->next_offset += framed_size;
     reader->next_record++;
+    reader->unchecked = !framed;
     return LEAT_FORMAT_OK;
+}
+
+/* A record may begin there, or the file ends. */
+static bool can_begin(const leat_tfrecord_reader *reader, uint64_t at)
+{
+    uint8_t header[LEAT_TFRECORD_HEADER];
+    uint64_t length;
+    return at == reader->end ||
+           (leat_format_pread(reader->fd, header, sizeof header, at) == (ssize_t)sizeof header &&
+            leat_tfrecord_check_length(header, &length, NULL) == LEAT_FORMAT_OK &&
+            reader->end - at >= LEAT_TFRECORD_OVERHEAD &&
+            length <= reader->end - at - LEAT_TFRECORD_OVERHEAD);
+}
+
+/* The data of the record at `from` are damaged, and no record begins at its end. If one begins before it, bytes of the
+ * record are missing, and *next is the end of its header: what follows is damage of its own. */
+static int look_inside(const leat_tfrecord_reader *reader, uint64_t from, uint64_t *next,
+                       leat_format_error *err)
+{
+    uint64_t found;
+    const int rc =
+        leat_resync_find(reader->fd, from + LEAT_TFRECORD_HEADER, reader->end, &found, err);
+    if (rc == LEAT_FORMAT_OK && found < *next)
+        *next = from + LEAT_TFRECORD_HEADER;
+    return rc;
+}
+
+/* No record begins at next_offset. Where only lengths are read, the record before it may be the damaged one. */
+static int look_back(leat_tfrecord_reader *reader, leat_format_error *err)
+{
+    uint64_t found, next = reader->next_offset;
+    int rc = leat_resync_find(reader->fd, reader->offset, reader->end, &found, err);
+    reader->unchecked = false;
+    if (rc == LEAT_FORMAT_OK && found != reader->offset)
+        rc = look_inside(reader, reader->offset, &next, err);
+    if (rc == LEAT_FORMAT_OK && next != reader->next_offset) {
+        reader->next_offset = reader->base = next;
+        reader->held = 0;
+    }
+    return rc;
 }
 
 /* Skips the damage at next_offset, which counts as one record. */
@@ -274,8 +317,11 @@ static int skip_damage(leat_tfrecord_reader *reader, leat_format_error *err)
 {
     const uint64_t from = reader->next_offset;
     uint64_t next = from + reader->framed;
-    const int rc = reader->framed ? LEAT_FORMAT_OK
-                                  : leat_resync_find(reader->fd, from + 1, reader->end, &next, err);
+    int rc = LEAT_FORMAT_OK;
+    if (!reader->framed)
+        rc = leat_resync_find(reader->fd, from + 1, reader->end, &next, err);
+    else if (!reader->inflate && !can_begin(reader, next))
+        rc = look_inside(reader, from, &next, err);
     if (rc < 0)
         return rc;
     reader->lost = next - from;
@@ -304,6 +350,11 @@ static int may_go_on(const leat_tfrecord_reader *reader, int rc)
            (!reader->inflate || reader->framed);
 }
 
+static bool may_look_back(const leat_tfrecord_reader *reader, int rc)
+{
+    return may_go_on(reader, rc) && !reader->inflate && !reader->framed;
+}
+
 int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payload,
                               size_t *payload_size, leat_format_error *err)
 {
@@ -319,6 +370,11 @@ int leat_tfrecord_reader_next(leat_tfrecord_reader *reader, const uint8_t **payl
                                     (ull)reader->next_record);
         if (rc == LEAT_FORMAT_OK)
             rc = next_record(reader, payload, payload_size, &inner);
+        if (reader->unchecked && may_look_back(reader, rc)) {
+            rc = look_back(reader, &inner);
+            if (rc == LEAT_FORMAT_OK)
+                rc = next_record(reader, payload, payload_size, &inner);
+        }
         if (rc == LEAT_FORMAT_OK)
             return LEAT_FORMAT_OK;
         say_where(reader, &inner, &reader->why);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "host.h"
@@ -109,6 +110,8 @@ static int open_plans(struct train *t, leat_error *err)
         return rc;
     if (leat_config_get(t->config, "eval", text, sizeof text, NULL) == LEAT_OK)
         rc = leat_plan_open(t->config, "eval", &t->run.eval_plan, err);
+    if (rc == LEAT_OK && t->run.eval_plan)
+        rc = leat_trained_same_classes(t->config, "eval", err);
     return rc < 0 ? rc : leat_setup_same_classes(t->run.eval_plan, t->run.plan, err);
 }
 

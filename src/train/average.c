@@ -90,6 +90,11 @@ int leat_average_init(leat_average *average, const leat_node *node, const leat_r
         return leat_node_fail(node, err, LEAT_E_CONFIG,
                               "average 'lookahead': the pipeline has no end, so no part of the run "
                               "is known: set `power: 0`");
+    if (rc == LEAT_OK && average->mode && average->length > 0 && average->every > average->length)
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "train.average: the weights are averaged every %lld updates, but the "
+                              "run has %lld, so the first weights would stay: lower `every`",
+                              (long long)average->every, (long long)average->length);
     return rc;
 }
 

@@ -277,6 +277,22 @@ static void note_input(leat_trainer *trainer, const char *name)
                  name);
 }
 
+/* A long average of a short run is that of weights which have learned little. */
+static void note_average(leat_trainer *trainer)
+{
+    const leat_average *const average = &trainer->average;
+    double kept = 1;
+    for (int64_t n = average->every;
+         average->mode == LEAT_AVERAGE_EMA && n <= average->length && kept >= 0.1;
+         n += average->every)
+        kept *= leat_average_decay(average, n);
+    if (average->mode == LEAT_AVERAGE_EMA && average->length > 0 && kept >= 0.1 && !*trainer->note)
+        snprintf(trainer->note, sizeof trainer->note,
+                 "after the %lld updates of this run %.0f %% of the average are still the first "
+                 "weights: lower the decay of train.average, or set warmup: true",
+                 (long long)average->length, kept * 100);
+}
+
 /* --- open, close ----------------------------------------------------------------------------- */
 
 static int open_parts(leat_trainer *trainer, const leat_config *config, const leat_node *node,
@@ -329,6 +345,7 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
         return rc;
     }
     note_input(trainer, feed->input_name);
+    note_average(trainer);
     *out = trainer;
     if (!device)
         return LEAT_OK;

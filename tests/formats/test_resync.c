@@ -146,6 +146,61 @@ static void records_appended_to_a_cut_one(void **state)
     }
 }
 
+/* Offsets of records and damage. Returns how many. */
+static int places(const char *path, unsigned flags, uint64_t *offsets, int *n_sound)
+{
+    leat_tfrecord_reader *reader;
+    leat_format_error err;
+    const uint8_t *payload;
+    size_t size;
+    int n = 0, rc;
+    *n_sound = 0;
+    assert_int_equal(leat_tfrecord_reader_open(&reader, path, flags | LEAT_TFRECORD_RESYNC, &err),
+                     LEAT_FORMAT_OK);
+    while ((rc = leat_tfrecord_reader_next(reader, &payload, &size, &err)) == LEAT_FORMAT_OK ||
+           leat_tfrecord_reader_lost(reader)) {
+        assert_in_range(n, 0, 2 * N);
+        assert_int_equal(leat_tfrecord_reader_record(reader), n);
+        *n_sound += rc == LEAT_FORMAT_OK;
+        offsets[n++] = leat_tfrecord_reader_offset(reader);
+    }
+    assert_int_equal(rc, LEAT_FORMAT_END);
+    leat_tfrecord_reader_close(&reader);
+    return n;
+}
+
+/* Bytes that are missing in the data of a record: the next one begins before its end. The places are the same where
+ * only lengths are read. Where as many bytes are missing as the next records have, it ends where another one begins, and
+ * these are lost. */
+static void missing_bytes_cost_one_record(void **state)
+{
+    const char *path = in_folder("missing");
+    uint8_t bytes[sizeof file];
+    uint64_t all[2 * N + 1], short_of[2 * N + 1];
+    int n_sound, of_lengths;
+    (void)state;
+    for (int r = 0; r < N; r++)
+        for (size_t at = begins[r] + LEAT_TFRECORD_HEADER; at < begins[r + 1]; at++)
+            for (size_t n = 1; n <= begins[r + 1] - at; n++) {
+                if (r == 3 && (n == begins[5] - begins[4] || n == begins[6] - begins[4]))
+                    continue;
+                memcpy(bytes, file, at);
+                memcpy(bytes + at, file + at + n, begins[N] - at - n);
+                write_whole(path, bytes, begins[N] - n);
+                const int n_all = places(path, 0, all, &n_sound);
+                assert_int_equal(n_sound, N - 1);
+                assert_in_range(n_all, N, N + 1);
+                for (int i = 0, k = 0; i < N; i++, k++) {
+                    const uint64_t want = begins[i] - (i > r ? n : 0);
+                    k += all[k] != want; /* the rest of the damaged record */
+                    assert_int_equal(all[k], want);
+                }
+                assert_int_equal(places(path, LEAT_TFRECORD_LENGTHS_ONLY, short_of, &of_lengths),
+                                 n_all);
+                assert_memory_equal(short_of, all, (size_t)n_all * sizeof *all);
+            }
+}
+
 /* Damage of many windows of the search, of zeros and of noise, with a sound record on its edges. */
 static void long_damage(void **state)
 {
@@ -286,6 +341,7 @@ int main(void)
         cmocka_unit_test(a_flipped_bit_costs_one_record),
         cmocka_unit_test(a_cut_tail_costs_the_tail),
         cmocka_unit_test(records_appended_to_a_cut_one),
+        cmocka_unit_test(missing_bytes_cost_one_record),
         cmocka_unit_test(long_damage),
         cmocka_unit_test(a_file_of_false_lengths_ends),
         cmocka_unit_test(a_file_that_shrinks_ends),

@@ -7,6 +7,7 @@
  *     then       two bytes per option value, for each row of the table
  *     then       type, rank, two bytes per dim
  *     the rest   pixels, repeated as needed; for decoders all of it is the input */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,14 +38,13 @@ static uint32_t next_u16(reader *r)
     return high << 8 | next_byte(r);
 }
 
-/* Whole numbers near the low end are the likely ones; 0xffff is the upper limit. */
+/* Whole numbers near the low end are the likely ones, of floats those near 0; 0xffff is the upper limit. */
 static double next_number(reader *r, const leat_option *row)
 {
     const uint32_t x = next_u16(r);
-    const double value =
-        row->low + (row->type == LEAT_OPTION_TYPE_F32 || row->type == LEAT_OPTION_TYPE_F32S
-                        ? x / 256.0
-                        : (double)x);
+    const bool is_float = row->type == LEAT_OPTION_TYPE_F32 || row->type == LEAT_OPTION_TYPE_F32S;
+    const double low = is_float && row->low < -128 ? -128 : row->low;
+    const double value = low + (is_float ? x / 256.0 : (double)x);
     return x == 0xffff || value > row->high ? row->high : value;
 }
 

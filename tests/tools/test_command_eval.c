@@ -323,6 +323,39 @@ static int clean_two(void **state)
     return clean(state);
 }
 
+/* Options of the run do not have to fit the batches of an evaluation. */
+static void what_concerns_the_run_is_left_out(void **state)
+{
+    static const char run[] = "--set train.accumulate=7 --set 'train.schedule={cosine: {warmup: 3, "
+                              "unit: steps}}' --set 'train.average={ema: {every: 4}}' --set "
+                              "train.stop=1";
+    (void)state;
+    make_pipeline();
+    expect_success(shell("$L train x.yaml --save x.st -q %s", run));
+    expect_success(shell("$L eval x.yaml --weights x.st %s", run));
+    expect_success(
+        shell("$L predict x.yaml --weights x.st $(ls test-images/ring/*|head -n 1) %s", run));
+    expect_success(shell("$L export x.yaml --weights x.st --onnx x.onnx %s", run));
+}
+
+/* An average that begins too late, or is too long, is that of the first weights. */
+static void averages_of_first_weights_are_told(void **state)
+{
+    (void)state;
+    make_pipeline(); /* 15 batches */
+    expect_failure(
+        shell("$L train x.yaml --epochs 1 --set 'train.average={ema: {every: 16}}'"), 1,
+        "averaged every 16 updates, but the run has 15, so the first weights would stay");
+    expect_failure(
+        shell("$L train x.yaml --epochs 1 --set 'train.average={lookahead: {every: 16}}'"), 1,
+        "averaged every 16 updates");
+    expect_success(shell("$L train x.yaml --epochs 1 --set train.average=ema"));
+    expect_in(out,
+              "note: after the 15 updates of this run 99 % of the average are still the first");
+    expect_success(shell("$L train x.yaml --epochs 1 --set 'train.average={ema: {warmup: true}}'"));
+    assert_null(strstr(out, "note: after the 15 updates"));
+}
+
 /* What evaluations alone use is told where there is none. */
 static void options_without_an_evaluation_are_told(void **state)
 {
@@ -374,6 +407,36 @@ static void sources_with_other_classes_are_refused(void **state)
                          "--set 'eval.source={images: few}' && rm images/list.csv"));
 }
 
+static void labels_are_as_many_as_classes(void **state)
+{
+    static const char *const commands[] = { "eval x.yaml",
+                                            "predict x.yaml $(ls test-images/ring/* | head -n 1)" };
+    (void)state;
+    train();
+    for (int i = 0; i < 2; i++) {
+        expect_failure(shell("tail -n +2 x-labels.txt >few.txt && $L %s --weights x.st --labels "
+                             "few.txt",
+                             commands[i]),
+                       1, "--labels few.txt has 9 names, but the model has 10 classes");
+        expect_success(shell("$L %s --weights x.st --labels x-labels.txt", commands[i]));
+    }
+}
+
+static void lists_of_classes_in_another_order_are_refused(void **state)
+{
+    (void)state;
+    expect_success(shell(
+        "printf 'a,y\\n1,cat\\n2,dog\\n3,cat\\n4,dog\\n' >k.csv; for c in 'cat, dog' 'dog, cat'; "
+        "do "
+        "echo \"{source: {csv: {files: k.csv, features: {x: a, label: {columns: y, classes: "
+        "[$c]}}}}, "
+        "pipeline: [{batch: 2}], train: {input: x, model: [{dense: 2}], loss: "
+        "softmax_cross_entropy}, eval: {source: {csv: {files: k.csv, features: {x: a, label: "
+        "{columns: y, classes: [cat, dog]}}}}, pipeline: [{batch: 2}]}}\" >k-${c%%,*}.yaml; done"));
+    expect_success(shell("$L train k-cat.yaml"));
+    expect_failure(shell("$L train k-dog.yaml"), 1, "eval: class 0 is 'cat' there, but 'dog'");
+}
+
 /* A folder whose classes are in the names of files has other folders. */
 static void names_are_those_of_a_pattern(void **state)
 {
@@ -407,8 +470,12 @@ int main(void)
         cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_csv_column, clean),
         cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
+        cmocka_unit_test_teardown(what_concerns_the_run_is_left_out, clean),
+        cmocka_unit_test_teardown(averages_of_first_weights_are_told, clean),
         cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
         cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
+        cmocka_unit_test_teardown(lists_of_classes_in_another_order_are_refused, clean),
+        cmocka_unit_test_teardown(labels_are_as_many_as_classes, clean),
         cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);

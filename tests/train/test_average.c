@@ -163,12 +163,12 @@ static void check_late_start(int start, int accumulate)
     size_t count;
     char options[128];
     snprintf(options, sizeof options,
-             "{lookahead: {every: 5, decay: 0.9, power: 1}}, accumulate: %d", accumulate);
+             "{lookahead: {every: 2, decay: 0.9, power: 1}}, accumulate: %d", accumulate);
     open_with(&f, options);
     assert_int_equal(leat_trainer_start_at(f.trainer, start, &f.err), LEAT_OK);
     for (int n = start + 1; n <= STEPS; n++) {
         const int taken = n - start % accumulate, updates = taken / accumulate;
-        const bool blends = taken % accumulate == 0 && updates % 5 == 0;
+        const bool blends = taken % accumulate == 0 && updates % 2 == 0;
         step(&f, n);
         double *average = all_values(&f, LEAT_SLOT_AVERAGE, &count);
         double *weights = all_values(&f, LEAT_SLOT_WEIGHT, &count);
@@ -225,7 +225,7 @@ static void check_lookahead_masked(int masked, int accumulate, int resume_after)
     size_t count;
     char options[128];
     snprintf(options, sizeof options,
-             "{lookahead: {every: 5, decay: 0.9, power: 1}}, accumulate: %d", accumulate);
+             "{lookahead: {every: 2, decay: 0.9, power: 1}}, accumulate: %d", accumulate);
     open_with(&f, options);
     open_with(&other, options);
     fixture *at = &f;
@@ -238,9 +238,9 @@ static void check_lookahead_masked(int masked, int accumulate, int resume_after)
         const bool updated = n != masked && (n - (n >= masked)) % accumulate == 0;
         double *average = all_values(at, LEAT_SLOT_AVERAGE, &count);
         double *weights = all_values(at, LEAT_SLOT_WEIGHT, &count);
-        if (updated && n < STEPS && updates % 5)
+        if (updated && n < STEPS && updates % 2)
             assert_memory_not_equal(average, weights, count * sizeof *weights);
-        if (n == STEPS || (updated && updates % 5 == 0))
+        if (n == STEPS || (updated && updates % 2 == 0))
             assert_memory_equal(average, weights, count * sizeof *weights);
         free(average);
         free(weights);

@@ -179,22 +179,29 @@ static void forget_classes(leat_trained *t)
     t->n_classes = 0;
 }
 
+int leat_trained_same_classes(leat_config *config, const char *section, leat_error *err)
+{
+    leat_trained here = { .config = config }, source = { .config = config };
+    int rc = names_of_source(&here, section, err);
+    if (rc == LEAT_OK)
+        rc = names_of_source(&source, NULL, err);
+    for (int64_t i = 0; i < source.n_classes && i < here.n_classes && rc == LEAT_OK; i++)
+        rc = leat_setup_same_class(section, i, here.classes[i], source.classes[i], err);
+    forget_classes(&here);
+    forget_classes(&source);
+    return rc;
+}
+
 /* Names from --labels, from the section's source, or else from the training source: the classes are the same. */
 static int find_names(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
-    leat_trained source = { .config = t->config };
     int rc;
     if (how->labels)
         return read_names(t, how->labels, err);
     if ((rc = names_of_source(t, leat_trained_section(how), err)) < 0 || !leat_trained_section(how))
         return rc;
-    if (t->n_classes == 0)
-        return names_of_source(t, NULL, err);
-    rc = names_of_source(&source, NULL, err);
-    for (int64_t i = 0; i < source.n_classes && i < t->n_classes && rc == LEAT_OK; i++)
-        rc = leat_setup_same_class(how->section, i, t->classes[i], source.classes[i], err);
-    forget_classes(&source);
-    return rc;
+    return t->n_classes ? leat_trained_same_classes(t->config, how->section, err)
+                        : names_of_source(t, NULL, err);
 }
 
 int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err)
@@ -241,13 +248,39 @@ int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_
     return rc < 0 ? rc : find_names(t, how, err);
 }
 
+/* A name too many or too few may have moved all after it. */
+static int check_labels(const leat_trained *t, const leat_trained_how *how, leat_error *err)
+{
+    const int64_t n = leat_trainer_get_info(t->trainer)->expect.classes;
+    if (n == 0 || n == t->n_classes)
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_CONFIG,
+                     "--labels %s has %lld names, but the model has %lld classes", how->labels,
+                     (long long)t->n_classes, (long long)n);
+}
+
+/* What concerns the run alone is left out: it may not fit the number of batches here. */
+static void forget_run(leat_config *config)
+{
+    static const char *const parts[] = { "accumulate", "schedule", "average", "stop",
+                                         "checkpoint" };
+    char path[64];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        snprintf(path, sizeof path, "train.%s-", parts[i]);
+        leat_config_set(config, path, NULL); /* an error: it is not there */
+    }
+}
+
 int leat_trained_open(leat_trained *t, const leat_trained_how *how, leat_error *err)
 {
+    forget_run(t->config);
     int rc = leat_plan_open(t->config, leat_trained_section(how), &t->plan, err);
     if (rc == LEAT_OK)
         rc = leat_setup_device(t->config, how->device, &t->device, err);
     if (rc == LEAT_OK)
         rc = leat_trainer_open(t->config, t->plan, t->device, &t->trainer, err);
+    if (rc == LEAT_OK && how->labels)
+        rc = check_labels(t, how, err);
     return rc < 0 ? rc : leat_trainer_restore(t->trainer, how->weights, err);
 }
 

@@ -40,6 +40,9 @@ typedef struct leat_trained {
 
 /* Reads the config and the names of classes. The caller may change the config before the next call. */
 int leat_trained_open_config(leat_trained *t, const leat_trained_how *how, leat_error *err);
+/* An error if class i has another name in the source of a section than in that of training, as far as the config, folders
+ * and files of names tell. */
+int leat_trained_same_classes(leat_config *config, const char *section, leat_error *err);
 /* The names are those of this plan's source, if it has some: it also knows those of a list of images. */
 int leat_trained_take_classes(leat_trained *t, const leat_plan *plan, leat_error *err);
 /* Opens plan, device and trainer, and loads the weights. */
