@@ -17,13 +17,16 @@ struct doctor_options {
     int64_t rounds, steps, threads;
     double step_ms;
     const char *device, *devices, *json;
-    int32_t verify, quick, quiet, progress;
+    int32_t verify, anyway, quick, quiet, progress;
 };
 
 static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct doctor_options, verify, "false",
                      "apply the first suggestion, run the job again, and compare with the "
                      "prediction"),
+    LEAT_OPTION_BOOL(struct doctor_options, anyway, "false",
+                     "try changes though other programs use the cores, in more rounds and with "
+                     "the range of each gain: for a machine that is never quiet"),
     LEAT_OPTION_BOOL(struct doctor_options, quick, "false", "only the verdict: try no changes"),
     LEAT_OPTION_STRINGS(struct doctor_options, fail_if, NULL,
                         "exit with a code of 10 or more if this holds, such as 'idle>10%' or "
@@ -208,6 +211,7 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
         .device = o->device,
         .step_ms = o->step_ms,
         .verify = o->verify,
+        .anyway = o->anyway,
         .no_trials = o->quick,
         .progress = show_progress,
         .user = &progress,

@@ -33,6 +33,9 @@ typedef struct leat_doctor_options {
     int32_t verify; /* 1: applies the first suggestion, and measures it */
     /* 1: tries no changes; those predicted from the verdict's own figures remain. */
     int32_t no_trials;
+    /* 1: changes are tried even if the verdict is LEAT_VERDICT_ENVIRONMENT, in more rounds. For machines that are never
+     * quiet. */
+    int32_t anyway;
     /* Called while it runs, with what it does; may be NULL. */
     void (*progress)(void *user, int done, int total, const char *what);
     void *user;
@@ -73,6 +76,7 @@ typedef struct leat_doctor_suggestion {
     double predicted_samples_per_s;
     double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
     double gain;          /* samples/s: 0.25 is a quarter more */
+    double gain_low, gain_high; /* of the rounds in which it was tried; both 0: it was not */
     int32_t is_verified;
     char not_verified[160]; /* why --verify could not measure it; "": it did, or was not asked to */
     /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
@@ -92,6 +96,9 @@ typedef struct leat_doctor_result {
     int64_t batch_size; /* as configured; after bucket_by_length the largest */
     double uncached;    /* as in leat_compare_arm */
     leat_verdict verdict;
+    /* With options.anyway and LEAT_VERDICT_ENVIRONMENT: what limits the job on this machine as it is, with the other
+     * processes. Else NONE. */
+    leat_verdict beside;
     char sentence[240]; /* what it means, in plain English; without numbers */
     int32_t n_evidence;
     leat_doctor_evidence evidence[LEAT_DOCTOR_MAX_EVIDENCE];

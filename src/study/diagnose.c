@@ -225,15 +225,25 @@ static leat_cause transfer_cause(const leat_facts *f)
                                                              : LEAT_CAUSE_BUS_SATURATED;
 }
 
+/* What a sample of the loader takes on a quiet machine at least, ns: waits inside of stages stay, and so does CPU work,
+ * for which there are more cores. */
+static double least_loader(const leat_facts *f)
+{
+    const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
+    const double waits = f->work[LEAT_WORK_STORAGE] + f->work[LEAT_WORK_STAGE];
+    const double wait_ns = f->loader.value > 0 ? waits * 1e9 / f->loader.value : 0;
+    const double cpu_ns = workers > 0 ? f->loader_cpu_ns / workers : 0;
+    return wait_ns > cpu_ns ? wait_ns : cpu_ns;
+}
+
 /* The workers compute, other processes take their cores, and with these cores the loader would keep up with the
  * step: then the input is not the reason. On the CPU other processes slow the step, too. */
 static bool others_bind(const leat_facts *f)
 {
-    const double workers = f->threads > 0 && f->threads < f->cores ? f->threads : f->cores;
     const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
     return !f->on_host && f->overlaps && f->n_stages > 0 && is_taken(f) &&
            (!is_divided(f) || wants_cores(f) >= 0.5) && !leat_diagnose_waits(f) &&
-           f->loader_cpu_ns > 0 && f->loader_cpu_ns <= NEVER_BELOW * workers * step;
+           f->loader_cpu_ns > 0 && least_loader(f) <= NEVER_BELOW * step;
 }
 
 /* The loader limits the job. If copies take most of its time, they are the reason. */
@@ -304,14 +314,23 @@ static void say_step(const leat_facts *f, const char *unused, leat_diagnosis *d)
         severity_of(share, HOST), why);
 }
 
+/* Whatever others take: the CPU work of both fills all cores for longer than the step takes, or the loader alone. */
+static bool cores_bind(const leat_facts *f)
+{
+    const double work = f->cores ? (f->loader_cpu_ns + f->step_cpu_ns) / f->cores : 0;
+    return f->step.value > 0 && (!is_divided(f) || wants_cores(f) >= CORES_WANTED) &&
+           f->run_cores + f->taken >= CORES_FULL * f->cores && work >= TIE * 1e9 / f->step.value &&
+           work >= TIE * least_loader(f);
+}
+
 /* The cores suffice for the loader or the step alone, but not for both together. */
 static void say_shared(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_forecast m = leat_forecast_of(f);
     const double run = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
-    const bool full = m.shared > 0 && run <= EXPLAINS * m.shared;
+    const bool bind = cores_bind(f), full = bind || (m.shared > 0 && run <= EXPLAINS * m.shared);
     const double quiet = m.shared * leat_forecast_cores(f) / (f->cores ? f->cores : 1);
-    if (is_taken(f) && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
+    if (is_taken(f) && !bind && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
         say_unclear(f, NULL, d);
     else
         say(d, LEAT_VERDICT_SHARED_CORES, full ? LEAT_CAUSE_CORES_FULL : LEAT_CAUSE_TRAINER_STARVED,
@@ -355,7 +374,7 @@ static void say_slower_step(const leat_facts *f, const char *unused, leat_diagno
 {
     const double copy = exposed_copies(f), wait = f->meter.input_wait, placed = mostly_placed(f);
     (void)unused;
-    if (is_taken(f))
+    if (is_taken(f)) /* copies, too, begin late where the host is late */
         say_unclear(f, NULL, d);
     else if (placed > 0) /* on the CPU they are slower beside the workers */
         say_placement(f, placed, "time", d);
@@ -438,10 +457,21 @@ static void say_turns(const leat_facts *f, const char *why, leat_diagnosis *d)
 
 /* --- the rules ------------------------------------------------------------------------------- */
 
+/* Other processes make the rounds differ, and still one part is slower: the input even with all cores, or the step of a
+ * device though the loader had few. */
+static bool is_plain(const leat_facts *f)
+{
+    const double step = f->step.value > 0 ? 1e9 / f->step.value : 0;
+    return is_taken(f) && step > 0 &&
+           (least_loader(f) >= SURE_HIGH * step ||
+            (!f->on_host && reaches(f->of_step) && f->loader_of_step.value >= SURE_HIGH));
+}
+
 static bool is_unsure(const leat_facts *f)
 {
     const leat_estimate slack = f->loader_of_step;
-    return !(slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH));
+    return !is_plain(f) &&
+           !(slack.high < 1 || slack.low > 1 || (slack.low >= SURE_LOW && slack.high <= SURE_HIGH));
 }
 
 static bool reaches_step(const leat_facts *f)

@@ -392,6 +392,42 @@ static void neighbours_are_not_the_input(void **state)
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: latency-bound", LEAT_SEVERITY_HIGH);
 }
 
+/* A neighbour is no verdict where the answer is plain without it. */
+static void a_plain_answer_holds_beside_neighbours(void **state)
+{
+    (void)state;
+    /* Slow storage: rounds differ, but the waits alone are longer than the step. */
+    leat_facts f = facts_of(20, 19, 10);
+    set_stage(&f, 0, "read", 2000, 20);
+    f.loader_of_step = within(10. / 19, 0.95);
+    f.work[LEAT_WORK_STORAGE] = 0.8;
+    f.work[LEAT_WORK_COMPUTE] = 0.1;
+    f.work[LEAT_WORK_CORE] = 0.1;
+    assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE); /* a quiet machine */
+    f.taken = 3.6;
+    assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "storage", LEAT_SEVERITY_HIGH);
+    f.work[LEAT_WORK_STORAGE] = 0.5; /* 9.5 ms of them: not plain */
+    f.work[LEAT_WORK_CORE] = 0.4;
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
+    /* The loader is faster than the step, though it got few cores. */
+    f = facts_of(10.2, 6, 10);
+    f.loader_of_step = within(10. / 6, 0.6);
+    f.taken = 3;
+    assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
+    f.on_host = true; /* the step may be slow for the same reason */
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
+    /* 44 ms of CPU work on four cores are more than a step of 8 ms, and than 24 ms of loader on four workers. */
+    f = facts_of(25, 20, 8);
+    f.on_host = true;
+    f.loader_cpu_ns = 24e6 / ROWS;
+    f.step_cpu_ns = 20e6 / ROWS;
+    f.run_cores = 1.8;
+    f.taken = 2.1;
+    assert_verdict(&f, LEAT_VERDICT_SHARED_CORES, "cores-full", LEAT_SEVERITY_HIGH);
+    f.step_cpu_ns = 8e6 / ROWS; /* 8 ms in all: on a quiet machine the step would be the limit */
+    assert_verdict(&f, LEAT_VERDICT_ENVIRONMENT, "busy-neighbour", LEAT_SEVERITY_MODERATE);
+}
+
 /* Events around a step see no gaps inside: what the parts say holds, and launching counts as computing. */
 static void without_records_of_kernels_verdicts_are_coarse(void **state)
 {
@@ -464,6 +500,7 @@ int main(void)
         cmocka_unit_test(cores_are_a_part_like_others),
         cmocka_unit_test(what_is_not_certain_is_not_claimed),
         cmocka_unit_test(neighbours_are_not_the_input),
+        cmocka_unit_test(a_plain_answer_holds_beside_neighbours),
         cmocka_unit_test(without_records_of_kernels_verdicts_are_coarse),
         cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
         cmocka_unit_test(two_parts_as_slow_are_both_named),

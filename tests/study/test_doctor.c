@@ -8,6 +8,10 @@
 #include "fixtures/record_file.h"
 
 #include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "leat/observe.h"
 
 #include "study/doctor/doctor_fill.h"
 
@@ -105,7 +109,8 @@ static void check_result(void)
     const leat_doctor_suggestion *input = suggestion("pipeline.prefetch.batches=");
     if (input) /* it cannot make the job faster than its step */
         assert_true(input->predicted_step_ms >= 0.999 * capacity(LEAT_PART_STEP)->step_ms);
-    if (r.verdict.kind == LEAT_VERDICT_ENVIRONMENT) /* nothing that is measured then would hold */
+    if (r.verdict.kind == LEAT_VERDICT_ENVIRONMENT &&
+        !r.beside.kind) /* nothing that is measured then would hold */
         assert_int_equal(r.n_tried + r.n_suggestions, 0);
     assert_true(strlen(r.sentence) > 20);
     check_evidence();
@@ -268,6 +273,40 @@ static void a_given_step_is_a_device_of_its_own(void **state)
             assert_non_null(suggestion("engine.threads="));
         for (int32_t k = 0; k < r.n_without_gain; k++)
             assert_null(strstr(r.without_gain[k], "train."));
+    }
+}
+
+/* Two programs per CPU compute. With `anyway` changes are tried beside them. */
+static void a_machine_that_is_never_quiet_gets_advice(void **state)
+{
+    enum { MOST = 256 };
+    pid_t others[MOST];
+    const pid_t parent = getpid();
+    const struct job job = { "sim:{kernel_min_ns: 2000000, launch_ns: 1000}", "sleep: 1", "2", "" };
+    leat_doctor_options options = { .rounds = 4, .steps = 12 };
+    leat_usage now;
+    (void)state;
+    leat_usage_now(&now);
+    const int n = 2 * now.n_cpus < MOST ? 2 * now.n_cpus : MOST;
+    for (int i = 0; i < n; i++) {
+        others[i] = fork();
+        while (others[i] == 0)
+            if (getppid() != parent)
+                _exit(0);
+    }
+    for (options.anyway = 0; options.anyway < 2; options.anyway++) {
+        examine(&job, &options);
+        assert_true(!r.beside.kind ||
+                    (options.anyway && r.verdict.kind == LEAT_VERDICT_ENVIRONMENT));
+        assert_true(r.beside.kind != LEAT_VERDICT_ENVIRONMENT);
+        for (int32_t i = 0; i < r.n_suggestions; i++) {
+            const leat_doctor_suggestion *const s = &r.suggestions[i];
+            assert_true(s->not_tried[0] || (s->gain_low <= s->gain && s->gain <= s->gain_high));
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        kill(others[i], SIGKILL);
+        waitpid(others[i], NULL, 0);
     }
 }
 
@@ -472,6 +511,7 @@ int main(void)
         cmocka_unit_test(a_missing_prefetch_is_inserted),
         cmocka_unit_test(the_cpu_is_a_device_like_others),
         cmocka_unit_test(a_given_step_is_a_device_of_its_own),
+        cmocka_unit_test(a_machine_that_is_never_quiet_gets_advice),
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_cache_is_filled_first),
         cmocka_unit_test(placed_layers_are_named),

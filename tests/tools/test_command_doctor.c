@@ -203,6 +203,29 @@ static void mistakes_are_told_before_anything_runs(void **state)
     expect_failure(shell("$L doctor x.yaml --json x.yaml/x.json -q"), 1, "x.yaml");
 }
 
+/* Floats on a slow bus: the doctor finds the `cast`, and without it the weights are the same, bit for bit. */
+static void bytes_train_to_the_same_weights(void **state)
+{
+    static const char *const floats =
+        "--set 'pipeline.map.ops=[decode_jpeg, {center_crop: [16, 16]}, random_flip, cast]' "
+        "--set 'eval.pipeline.map.ops=[decode_jpeg, {center_crop: [16, 16]}, cast]'";
+    (void)state;
+    expect_success(shell("$L doctor x.yaml %s --device 'sim:{kernel_min_ns: 10000, launch_ns: 0, "
+                         "copy_bytes_per_s: 1e7}' --rounds 3 --steps 10 -q --json | "
+                         "grep -A8 '\"title\": \"Copy bytes'",
+                         floats));
+    expect_in(out, "\"pipeline.map[0].ops.cast-\"");
+    expect_in(out, "\"eval.pipeline.map[0].ops.cast-\"");
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        const char *const how = bf16 ? "bf16" : "fp32";
+        expect_success(shell("$L train x.yaml %s --set train.precision=%s -q --save a.st && "
+                             "$L train x.yaml %s --set train.precision=%s -q --save b.st "
+                             "--set pipeline.map[0].ops.cast- --set eval.pipeline.map[0].ops.cast- "
+                             "&& cmp a.st b.st",
+                             floats, how, floats, how));
+    }
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The trainer takes 615 to 641 MB (by processor), the loader up to 204 MB. Two trainers do not fit: that is found when the
  * second one opens, or when both are counted. */
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(lines_of_set_are_told),
         cmocka_unit_test(exit_codes_name_the_verdict),
         cmocka_unit_test(mistakes_are_told_before_anything_runs),
+        cmocka_unit_test(bytes_train_to_the_same_weights),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
         cmocka_unit_test(what_does_not_fit_in_memory_is_refused),
 #endif

@@ -42,6 +42,8 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
         }
     s->predicted_step_ms = 12.345;
     s->gain = 123456;
+    s->gain_low = 12345;
+    s->gain_high = 1234567;
     s->is_verified = verified;
     s->before_step_ms = 1234.5;
     s->verified_step_ms = 0.0123;
@@ -71,7 +73,11 @@ static void the_longest_result_fits(void **state)
         FILL(r.device);
         FILL(r.sentence);
         FILL(r.verdict.where);
-        r.verdict.kind = verified ? LEAT_VERDICT_SYNC_BOUND : LEAT_VERDICT_INCONCLUSIVE;
+        r.verdict.kind = verified ? LEAT_VERDICT_SYNC_BOUND : LEAT_VERDICT_ENVIRONMENT;
+        if (!verified) { /* as with --anyway */
+            r.beside.kind = LEAT_VERDICT_INPUT_BOUND;
+            FILL(r.beside.where);
+        }
         r.verdict.also = LEAT_VERDICT_TRANSFER_BOUND;
         r.next_limit = LEAT_PART_STEP;
         for (leat_part part = LEAT_PART_NONE + 1; part < LEAT_N_PARTS; part++) {
@@ -91,6 +97,7 @@ static void the_longest_result_fits(void **state)
             FILL(r.without_gain[r.n_without_gain++]);
         const char *const text = screen_of(path, config);
         expect_a_screen(text);
+        assert_true(verified || strstr(text, "\n  With other programs running: input-bound ("));
         assert_non_null(
             strstr(text, verified ? "\nwhat to change; " : "\nwhat may help, but measure again"));
     }

@@ -18,6 +18,8 @@ static json_t *verdict_json(const leat_doctor_result *r)
     leat_json_text(json, "severity", leat_verdict_severity(v->severity));
     leat_json_text(json, "also", leat_verdict_about(v->also)->name);
     leat_json_text(json, "sentence", r->sentence);
+    leat_json_text(json, "beside", leat_verdict_about(r->beside.kind)->name);
+    leat_json_text(json, "beside_label", leat_verdict_label(&r->beside, label));
     return json;
 }
 
@@ -134,6 +136,8 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const char *path
     leat_json_real(one, "predicted_step_ms", s->predicted_step_ms);
     leat_json_real(one, "predicted_samples_per_s", s->predicted_samples_per_s);
     leat_json_real(one, "gain", s->gain);
+    const leat_estimate range = { s->gain, s->gain_low, s->gain_high }, none = { NAN, NAN, NAN };
+    leat_json_interval(one, "gain_range", range.low < range.high ? &range : &none);
     leat_json_text(one, "not_verified", s->not_verified);
     leat_json_real(one, "verified_step_ms", s->is_verified ? s->verified_step_ms : NAN);
     leat_json_real(one, "before_step_ms", s->is_verified ? s->before_step_ms : NAN);

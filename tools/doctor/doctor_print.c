@@ -36,7 +36,7 @@ static leat_terminal_colour colour_of(const leat_verdict *v)
 static void print_verdict(FILE *to, const leat_doctor_result *r)
 {
     const leat_verdict *v = &r->verdict;
-    char names[64], label[LEAT_VERDICT_LABEL], rest[128];
+    char names[64], label[LEAT_VERDICT_LABEL], rest[128], line[160];
     const int n =
         snprintf(names, sizeof names, "verdict: %s%s%s", leat_verdict_about(v->kind)->name,
                  v->also ? " and " : "", leat_verdict_about(v->also)->name);
@@ -47,7 +47,15 @@ static void print_verdict(FILE *to, const leat_doctor_result *r)
             leat_terminal_colour_text(stdout, LEAT_TERMINAL_PLAIN), rest[0] ? " " : "");
     leat_terminal_wrap(to, rest, n + 1, 2);
     fputs("  ", to);
-    leat_terminal_wrap(to, r->sentence, 2, 2);
+    if (!r->beside.kind || r->beside.kind == LEAT_VERDICT_INCONCLUSIVE) {
+        leat_terminal_wrap(to, r->sentence, 2, 2);
+        return;
+    }
+    leat_verdict_label(&r->beside, label);
+    snprintf(line, sizeof line, "With other programs running: %s%s%s%s",
+             leat_verdict_about(r->beside.kind)->name, label[0] ? " (" : "", label,
+             label[0] ? ")" : "");
+    leat_terminal_wrap(to, line, 2, 2);
 }
 
 /* --- what to change ----------------------------------------------------------------------------*/
@@ -109,10 +117,10 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
     fputs("\nwhat to change: ", to);
     if (r->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND)
         fputs("nothing; the input keeps up with the device\n", to);
-    else if (r->verdict.kind == LEAT_VERDICT_ENVIRONMENT)
+    else if (r->verdict.kind == LEAT_VERDICT_ENVIRONMENT && !r->beside.kind)
         fputs(r->verdict.cause == LEAT_CAUSE_CPU_LIMIT
                   ? "raise the CPU limit, then measure again\n"
-                  : "end the other programs, then measure again\n",
+                  : "end the other programs, then measure again; or see --anyway\n",
               to);
     else if (r->n_tried)
         fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
@@ -187,10 +195,10 @@ static void print_head(FILE *to, const leat_doctor_result *r, const char *config
              r->cores == 1 ? "" : "s");
     leat_terminal_wrap(to, line, 0, 2);
     if (r->cores_taken >= 0.1 * r->cores)
-        fprintf(
-            to,
-            "other programs used %.1f of the %d cores: the figures are doubtful. Measure again\n",
-            r->cores_taken, r->cores);
+        fprintf(to, "other programs used %.1f of the %d cores: %s\n", r->cores_taken, r->cores,
+                leat_verdict_about(r->verdict.kind)->tone == LEAT_TONE_OPEN
+                    ? "the figures are doubtful. Measure again"
+                    : "the verdict holds, figures less so");
     if (r->uncached > 0)
         leat_terminal_wrap(to, leat_summary_uncached_text(r->uncached, line), 0, 2);
     if (r->note[0]) {

@@ -261,6 +261,7 @@ static int suggest(struct doctor *d, leat_error *err)
         .prefetch = plan->prefetch,
         .batch_size = plan->batch_size,
         .steps = d->options->steps,
+        .anyway = d->result->beside.kind != LEAT_VERDICT_NONE,
         .is_cuda = leat_device_is_gpu(d->out.device),
         .progress = tried,
         .user = d,
@@ -401,6 +402,19 @@ static double span_cost_ns(void)
 
 /* --- the whole --------------------------------------------------------------------------------- */
 
+/* As if nobody had taken cores: what follows from the rates as they are beside the others. */
+static void diagnose_beside(struct doctor *d)
+{
+    leat_facts *const quiet = malloc(sizeof *quiet);
+    if (!quiet)
+        return;
+    *quiet = d->facts;
+    quiet->taken = quiet->throttled = 0;
+    leat_diagnose(quiet, &d->diagnosis);
+    d->result->beside = d->diagnosis.verdict;
+    free(quiet);
+}
+
 static int examine(struct doctor *d, const leat_config *config, leat_error *err)
 {
     leat_doctor_result *out = d->result;
@@ -418,6 +432,8 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     leat_trial_close(&d->waitless);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
+    if (out->verdict.kind == LEAT_VERDICT_ENVIRONMENT && d->options->anyway)
+        diagnose_beside(d);
     if (d->diagnosis.verdict.kind == LEAT_VERDICT_ENVIRONMENT)
         return LEAT_OK; /* nothing that is measured now would hold */
     if (d->diagnosis.verdict.also && d->facts.overlaps && (rc = probe(d, err)) < 0)

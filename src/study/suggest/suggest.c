@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "study/forecast.h"
 #include "suggest_cache.h"
+#include "suggest_cast.h"
 #include "suggest_unread.h"
 
 enum { MOST_WORKERS = 64, MOST_LAYERS = 10000, SMALL_BATCH = 32 };
@@ -76,6 +77,13 @@ static bool decodes(const leat_suggest_about *about)
            !leat_diagnose_waits(about->facts) &&
            (leat_suggest_without_decoding(about->facts, 1) > 0 ||
             leat_arm_has_cache(about->arm->plan));
+}
+
+static bool casts(const leat_suggest_about *about)
+{
+    return (is(about, LEAT_VERDICT_TRANSFER_BOUND) || is(about, LEAT_VERDICT_INPUT_BOUND) ||
+            is(about, LEAT_VERDICT_SHARED_CORES)) &&
+           leat_suggest_cast_is_last(about);
 }
 
 /* The loader is slower than the step, or (prefetch 0) its time is added to each step. */
@@ -300,6 +308,9 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
 static const struct row rows[] = {
     { "Leave out what the model does not read", "", leat_suggest_unread_any,
       leat_suggest_unread_set, true, false },
+    { "Copy bytes, and let the device make floats of them",
+      "the model converts bytes itself, to the same numbers; a batch is a quarter as large", casts,
+      leat_suggest_cast_take, false, false },
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
       set_prefetch, true, false },

@@ -18,6 +18,7 @@ typedef struct leat_suggest_about {
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;
     int32_t steps; /* of each run; 0: as many as fill it */
+    bool anyway;   /* in more rounds, as others disturb them */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;

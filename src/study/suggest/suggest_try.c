@@ -12,6 +12,7 @@
 
 enum {
     TRIAL_ROUNDS = 3,
+    MOST_ROUNDS = 6, /* beside others: the range of six holds their median with 97 % certainty */
     WARM_NS = 1000000000, /* longest warm-up of a trial */
 };
 
@@ -20,10 +21,11 @@ enum {
 struct pair {
     const leat_suggest_about *about;
     leat_trial *trial;
-    bool whole;                                                 /* runs together in any case */
-    double before_rate[TRIAL_ROUNDS], after_rate[TRIAL_ROUNDS]; /* together, samples/s */
-    double after_rows;                                          /* per step; 0: not run together */
-    double loader[TRIAL_ROUNDS], step[TRIAL_ROUNDS];            /* of the job, samples/s */
+    bool whole; /* runs together in any case */
+    int n_rounds;
+    double before_rate[MOST_ROUNDS], after_rate[MOST_ROUNDS]; /* together, samples/s */
+    double after_rows;                                        /* per step; 0: not run together */
+    double loader[MOST_ROUNDS], step[MOST_ROUNDS];            /* of the job, samples/s */
 };
 
 enum { JOB, VARIANT };
@@ -81,70 +83,71 @@ static double median(double *values, int n)
     return values[n / 2];
 }
 
-/* The speed-up of the variant by the forecasts. */
-static double faster_by_parts(const leat_facts *before, const struct pair *p,
-                              const leat_facts *after, int n)
+/* The speed-up by n rounds, and the facts of the variant that the prediction needs: where the parts ran alone, it is
+ * that of their forecasts. */
+static leat_estimate speed_up(const struct pair *p, int n, leat_facts *after)
 {
-    double faster[TRIAL_ROUNDS];
-    const leat_arm *arm = &p->trial->arm;
-    for (int i = 0; i < n; i++)
-        faster[i] = forecast_at(before, p->loader[i], p->step[i]) /
-                    forecast_at(after, arm->loader[i].samples_per_s, arm->step[i].samples_per_s);
-    return median(faster, n);
-}
-
-static double faster_together(const struct pair *p, int n)
-{
-    double faster[TRIAL_ROUNDS];
-    for (int i = 0; i < n; i++)
-        faster[i] = p->after_rate[i] / p->before_rate[i];
-    return median(faster, n);
-}
-
-/* The speed-up by n rounds, and the facts of the variant that the prediction needs. */
-static double speed_up(const struct pair *p, int n, leat_facts *after)
-{
-    if (p->after_rows > 0) {
+    double faster[MOST_ROUNDS];
+    const leat_arm *const arm = &p->trial->arm;
+    const leat_facts *const before = p->about->facts;
+    if (p->after_rows > 0)
         after->rows = p->after_rows;
-        return faster_together(p, n);
-    }
-    leat_trial_facts(p->trial, p->about->facts, after);
-    return faster_by_parts(p->about->facts, p, after, n);
+    else
+        leat_trial_facts(p->trial, before, after);
+    for (int i = 0; i < n; i++)
+        faster[i] = p->after_rows > 0 ? p->after_rate[i] / p->before_rate[i]
+                                      : forecast_at(before, p->loader[i], p->step[i]) /
+                                            forecast_at(after, arm->loader[i].samples_per_s,
+                                                        arm->step[i].samples_per_s);
+    const double middle = median(faster, n); /* sorts */
+    return (leat_estimate){ middle, faster[0], faster[n - 1] };
 }
 
-/* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. A change of the input alone
- * cannot make the job faster than its step. */
+/* A change of the input alone cannot make the job faster than its step, nor any change faster than its own step. */
+static double bounded(double faster, double most)
+{
+    return most > 0 && faster > most ? most : faster;
+}
+
+/* Predicts the variant's step time: the measured time of the job, scaled by the forecasts. */
 static void predict(const struct pair *p, int n, bool input_only, leat_doctor_suggestion *s)
 {
     const leat_facts *before = p->about->facts;
     leat_facts after;
-    double faster = speed_up(p, n, &after);
-    if (input_only && faster * before->run.value > before->step.value)
-        faster = before->step.value / before->run.value;
+    const leat_estimate by = speed_up(p, n, &after);
+    double most = input_only ? before->step.value / before->run.value : 0;
     if (p->after_rows == 0)
         s->least_step_ms = after.on_host ? 0 : leat_forecast_of(&after).step * 1e-6;
-    const double least = after.rows > 0 ? s->least_step_ms / after.rows : 0;
-    if (least > 0 && faster * before->run.value > 1e3 / least)
-        faster = 1e3 / least / before->run.value;
+    if (after.rows > 0 && s->least_step_ms > 0) {
+        const double own = 1e3 * after.rows / s->least_step_ms / before->run.value;
+        most = most > 0 && most < own ? most : own;
+    }
+    const double faster = bounded(by.value, most);
     s->gain = faster - 1;
+    s->gain_low = bounded(by.low, most) - 1;
+    s->gain_high = bounded(by.high, most) - 1;
     s->predicted_samples_per_s = before->run.value * faster;
     s->predicted_step_ms = after.rows / s->predicted_samples_per_s * 1e3;
 }
 
-/* If two of three rounds gain too little, so does the median. */
+/* If more than half of the rounds gain too little, so does the median. */
 static bool gains_too_little(void *user, int32_t n)
 {
+    const struct pair *const p = user;
     leat_facts after;
-    return n == 2 && speed_up(user, n, &after) < 1 + LEAT_SUGGEST_LEAST;
+    return n == p->n_rounds / 2 + 1 && speed_up(p, n, &after).value < 1 + LEAT_SUGGEST_LEAST;
 }
 
 int leat_suggest_try(const leat_suggest_about *about, bool input_only, bool whole,
                      leat_doctor_suggestion *s, leat_error *err)
 {
-    struct pair pair = { .about = about, .trial = calloc(1, sizeof *pair.trial), .whole = whole };
-    const leat_trial_how how = { .change = s, .rounds = TRIAL_ROUNDS };
+    const int n_rounds = about->anyway ? MOST_ROUNDS : TRIAL_ROUNDS;
+    struct pair pair = {
+        .about = about, .trial = calloc(1, sizeof *pair.trial), .whole = whole, .n_rounds = n_rounds
+    };
+    const leat_trial_how how = { .change = s, .rounds = n_rounds };
     leat_alternate rounds = { .n_cells = 2,
-                              .n_rounds = TRIAL_ROUNDS,
+                              .n_rounds = n_rounds,
                               .run = run_cell,
                               .enough = gains_too_little,
                               .user = &pair };
