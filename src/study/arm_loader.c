@@ -12,7 +12,8 @@
 #include "median.h"
 
 enum {
-    COPY_LAG = 4, /* batches after which the times of a copy are read */
+    COPY_LAG =
+        48, /* batches after which the times of a copy are read; a loader keeps them for 64 */
     COPIES_KEPT = 100,
     LONG_NS = 1000000000, /* a run that takes longer has fewer batches */
 };
@@ -118,6 +119,8 @@ static int take_all(const leat_arm *arm, leat_loader *loader, struct intake *int
            (intake->n < LEAT_ARM_ALONE_MIN || intake->to_ns - intake->from_ns < LONG_NS))
         if ((rc = take_batch(intake, loader, err)) < 0)
             return rc;
+    for (int32_t i = 0; i < COPY_LAG; i++) /* those of the last ones that have landed */
+        note_copy(intake, intake->recent[(intake->n + i) % COPY_LAG]);
     return LEAT_OK;
 }
 

@@ -20,8 +20,7 @@
 #include "engine.h"
 #include "formats/figure.h"
 
-#define SMALL_SLOT    ((int64_t)1 << 20) /* bytes: a few more of them do not matter */
-#define MOST_COPIED   6
+#define SMALL_SLOT    ((int64_t)1 << 20) /* bytes: two more of them do not matter */
 #define AUTO_SHARE    4 /* the automatic limit is 1 / AUTO_SHARE of the free memory */
 #define READ_FIRST    ((int64_t)4 << 20)  /* preferred read memory, at least */
 #define READ_MOST     ((int64_t)64 << 20) /* preferred read memory, at most */
@@ -604,9 +603,7 @@ static void add_plan(const leat_budget_division *d)
 /* Small ones are more, so that nobody has to wait until it is known that one has landed (land.c). */
 static int64_t n_being_copied(const leat_budget *b)
 {
-    if (!b->prefetch_most || b->slot_bytes > SMALL_SLOT)
-        return 1;
-    return b->n_buffers < MOST_COPIED ? b->n_buffers + 1 : MOST_COPIED;
+    return b->prefetch_most && b->slot_bytes <= SMALL_SLOT ? 3 : 1;
 }
 
 void leat_budget_rows_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
