@@ -28,6 +28,17 @@ static void leave(holding *h)
     }
 }
 
+/* The same for a caller with the GIL, which goes on while a copy beyond `hold` waits for its stream. */
+static void leave_with_gil(holding *h)
+{
+    if (!h->device) {
+        leave(h);
+        return;
+    }
+    Py_BEGIN_ALLOW_THREADS leave(h);
+    Py_END_ALLOW_THREADS
+}
+
 /* --- DLPack ------------------------------------------------------------------------------------- */
 
 enum { DL_CPU = 1, DL_CUDA = 2 };
@@ -118,7 +129,7 @@ static PyTypeObject *tensor_type, *batch_type;
 static void tensor_free(PyObject *self)
 {
     PyTypeObject *const type = Py_TYPE(self);
-    leave(((tensor *)self)->holding);
+    leave_with_gil(((tensor *)self)->holding);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -186,12 +197,9 @@ static long first_of(PyObject *pair, long otherwise)
     return value;
 }
 
-/* The consumer's stream: None is the legacy one, and -1 says that it waits by itself. 0, or -1 with an exception. */
-static int take_stream(const tensor *t, PyObject *given)
+/* The consumer's stream; -1 says that it waits by itself. 0, or -1 with an exception. */
+static int take_stream(holding *h, long long stream)
 {
-    const long long stream = given == Py_None ? 1 : PyLong_AsLongLong(given);
-    if (PyErr_Occurred())
-        return -1;
     if (stream == 0 || stream == 2 || stream < -1) {
         PyErr_SetString(PyExc_ValueError,
                         stream == 2 ? "the per-thread default stream is of one thread, and any "
@@ -200,16 +208,17 @@ static int take_stream(const tensor *t, PyObject *given)
                                       "wait) or the address of a cudaStream_t");
         return -1;
     }
-    return leat_py_streams_add(&t->holding->streams, t->holding->device, t->holding->batch,
-                               stream == -1 ? 1 : stream);
+    return leat_py_streams_add(&h->streams, h->device, h->batch, stream == -1 ? 1 : stream);
 }
 
 /* Raises why it cannot be exported like this. 0, or -1. */
 static int check_export(const tensor *t, PyObject *stream, long device, PyObject *copy)
 {
+    const bool on_gpu = t->holding->device;
+    const long long number =
+        on_gpu && !PyErr_Occurred() && stream != Py_None ? PyLong_AsLongLong(stream) : 1;
     if (PyErr_Occurred())
         return -1;
-    const bool on_gpu = t->holding->device;
     if (!on_gpu && (stream != Py_None || device != DL_CPU))
         PyErr_SetString(PyExc_BufferError, "this tensor is in host memory: it has no stream, and "
                                            "can only be exported to the CPU");
@@ -218,7 +227,7 @@ static int check_export(const tensor *t, PyObject *stream, long device, PyObject
                         "this tensor is in the GPU's memory: it can only be exported there and "
                         "without a copy; let the library that takes it copy it");
     else
-        return on_gpu ? take_stream(t, stream) : 0;
+        return on_gpu ? take_stream(t->holding, number) : 0;
     return -1;
 }
 
@@ -314,7 +323,7 @@ static void batch_free(PyObject *self)
     batch *const b = (batch *)self;
     Py_XDECREF(b->tensors);
     if (b->holding)
-        leave(b->holding);
+        leave_with_gil(b->holding);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -369,8 +378,7 @@ static PyObject *batch_record_stream(PyObject *self, PyObject *number)
 {
     holding *const h = ((batch *)self)->holding;
     const long long native = PyLong_AsLongLong(number);
-    if (PyErr_Occurred() || (h->device && leat_py_streams_add(&h->streams, h->device, h->batch,
-                                                              native ? native : 1) < 0))
+    if (PyErr_Occurred() || (h->device && take_stream(h, native ? native : 1) < 0))
         return NULL;
     return Py_NewRef(Py_None);
 }

@@ -178,7 +178,8 @@ static void show_progress(void *user, double seconds, double limit)
 
 /* --- the file ---------------------------------------------------------------------------------- */
 
-#define BEGINS "# Written by `leat tune`"
+#define BEGINS          "# Written by `leat tune`"
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 struct job {
     const struct tune_options *o;
@@ -250,9 +251,11 @@ static int check_unchanged(const struct job *job, leat_error *err)
 static int write_config(const struct job *job, leat_error *err)
 {
     const leat_tune_result *const result = &job->result;
-    const bool begins = !strncmp(job->after, BEGINS, strlen(BEGINS));
+    const bool marked = !strncmp(job->after, BYTE_ORDER_MARK, strlen(BYTE_ORDER_MARK));
+    const char *const after = job->after + (marked ? strlen(BYTE_ORDER_MARK) : 0);
+    const bool begins = !strncmp(after, BEGINS, strlen(BEGINS));
     const bool in_place = is_same_file(job->o->write, job->path);
-    const char *const first = begins ? strchr(job->after, '\n') : NULL;
+    const char *const first = begins ? strchr(after, '\n') : NULL;
     int rc = in_place ? check_unchanged(job, err) : LEAT_OK;
     if (rc < 0)
         return rc;
@@ -263,7 +266,7 @@ static int write_config(const struct job *job, leat_error *err)
                   BEGINS " from %s on %s: %.2f times as fast (95 %% interval %.2f to %.2f)%s.\n%s",
                   job->path, result->device, result->speedup.value, result->speedup.low,
                   result->speedup.high, result->simulated ? ", simulated" : "",
-                  first ? first + 1 : job->after);
+                  first ? first + 1 : after);
     rc = text ? leat_files_write(job->o->write, text, strlen(text), err)
               : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     free(text);

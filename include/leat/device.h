@@ -58,7 +58,7 @@ LEAT_API int leat_stream_wrap(leat_device *device, void *native, leat_stream **o
 /* Frees what leat_stream_wrap() made. Neither waits for the native stream nor ends it. */
 LEAT_API void leat_stream_unwrap(leat_stream **stream);
 /* Makes later work on a stream wait for the work so far on another stream of the same device; the host does not wait.
- * returns  LEAT_OK, LEAT_E_ARGUMENT (also: they are of two devices), LEAT_E_NOMEM, LEAT_E_DEVICE
+ * returns  LEAT_OK, LEAT_E_ARGUMENT (also: they are of two devices), LEAT_E_NOMEM, LEAT_E_DEVICE, LEAT_E_FORKED
  * threads  any; the streams themselves as their owners say */
 LEAT_API int leat_stream_follow(leat_stream *stream, leat_stream *other);
 

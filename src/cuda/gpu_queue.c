@@ -15,6 +15,15 @@
 #define SPIN_NS  30000
 #define SLEEP_NS 500000
 
+/* While a thread captures a graph in mode global, as PyTorch does, calls of other threads such as cudaEventQuery() would
+ * end the capture, unless these threads say that theirs have nothing to do with it. Returns the thread's mode, which
+ * the same call sets again. */
+static enum cudaStreamCaptureMode capture_mode(enum cudaStreamCaptureMode mode)
+{
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
 /* --- memory ------------------------------------------------------------------------------------ */
 
 void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
@@ -23,10 +32,12 @@ void *leat_gpu_device_alloc(leat_device *device, size_t bytes)
     void *memory = NULL; /* CUDA aligns to 256 bytes */
     char what[64];
     snprintf(what, sizeof what, "allocating %zu bytes on the device", bytes);
-    if (leat_gpu_use(gpu) < 0 ||
-        leat_gpu_code(gpu, cudaMalloc(&memory, bytes ? bytes : 1), what) < 0)
+    if (leat_gpu_use(gpu) < 0)
         return NULL;
-    return memory;
+    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const int rc = leat_gpu_code(gpu, cudaMalloc(&memory, bytes ? bytes : 1), what);
+    capture_mode(mode);
+    return rc < 0 ? NULL : memory;
 }
 
 void leat_gpu_device_free(leat_device *device, void *memory)
@@ -45,11 +56,13 @@ void *leat_gpu_pinned_alloc(leat_device *device, size_t bytes)
     char what[64];
     snprintf(what, sizeof what, "allocating %zu bytes of pinned memory", bytes);
     /* Not write-combined, because workers also read rows (digests, in-place ops). */
-    if (leat_gpu_use(gpu) < 0 ||
-        leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what) <
-            0)
+    if (leat_gpu_use(gpu) < 0)
         return NULL;
-    return memory;
+    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const int rc =
+        leat_gpu_code(gpu, cudaHostAlloc(&memory, bytes ? bytes : 1, cudaHostAllocDefault), what);
+    capture_mode(mode);
+    return rc < 0 ? NULL : memory;
 }
 
 void leat_gpu_pinned_free(leat_device *device, void *memory)
@@ -183,13 +196,21 @@ int leat_gpu_event_record(leat_event *base, leat_stream *stream)
                          "recording an event");
 }
 
+static cudaError_t query(cudaEvent_t event)
+{
+    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const cudaError_t rc = cudaEventQuery(event);
+    capture_mode(mode);
+    return rc;
+}
+
 int leat_gpu_event_query(leat_event *event)
 {
     leat_gpu *const gpu = leat_gpu_of(event->device);
     const int rc = leat_gpu_use(gpu);
-    return rc < 0 ? rc
-                  : leat_gpu_code(gpu, cudaEventQuery(((leat_gpu_event *)event)->cuda),
-                                  "asking for an event");
+    return rc < 0
+               ? rc
+               : leat_gpu_code(gpu, query(((leat_gpu_event *)event)->cuda), "asking for an event");
 }
 
 int leat_gpu_event_sync(leat_event *base)
@@ -201,7 +222,7 @@ int leat_gpu_event_sync(leat_event *base)
         return used;
     const int64_t start_ns = leat_clock_ns();
     cudaError_t rc;
-    while ((rc = cudaEventQuery(event)) == cudaErrorNotReady) {
+    while ((rc = query(event)) == cudaErrorNotReady) {
         const int64_t ns = leat_clock_ns() - start_ns;
         if (ns > SPIN_NS)
             leat_clock_nap(ns / 16 < SLEEP_NS ? ns / 16 : SLEEP_NS);
@@ -215,7 +236,10 @@ int64_t leat_gpu_event_ns(leat_event *base)
     leat_gpu *const gpu = leat_gpu_of(base->device);
     if (!event->recorded_ns || leat_gpu_use(gpu) < 0)
         return 0;
-    return leat_gpu_clock_of(gpu, event);
+    const enum cudaStreamCaptureMode mode = capture_mode(cudaStreamCaptureModeRelaxed);
+    const int64_t ns = leat_gpu_clock_of(gpu, event);
+    capture_mode(mode);
+    return ns;
 }
 
 /* --- work -------------------------------------------------------------------------------------- */

@@ -90,6 +90,8 @@ int leat_stream_follow(leat_stream *stream, leat_stream *other)
 {
     if (!stream || !other || stream->device != other->device)
         return LEAT_E_ARGUMENT;
+    if (stream->device->n_forks != leat_forked_count())
+        return LEAT_E_FORKED;
     const leat_device_table *const t = stream->device->table;
     leat_event *event;
     int rc = t->event_open(stream->device, &event, NULL);

@@ -127,6 +127,14 @@ cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **arg
 
 /* --- capture ------------------------------------------------------------------------------------- */
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
+{
+    static _Thread_local enum cudaStreamCaptureMode of_thread = cudaStreamCaptureModeGlobal;
+    const enum cudaStreamCaptureMode before = of_thread;
+    of_thread = *mode;
+    *mode = before;
+    return cudaSuccess;
+}
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     ENTER();

@@ -54,7 +54,7 @@ static struct {
     CUPTI_CALLS(DECLARE)
 #undef DECLARE
     bool prepared;
-    CUpti_SubscriberHandle subscriber; /* NULL: calls are not noted */
+    CUpti_SubscriberHandle subscriber; /* NULL: nothing is recorded */
     leat_cupti_sink sink;
     uint8_t *idle[MOST_IDLE_BUFFERS];
     int n_idle;
@@ -257,7 +257,8 @@ static void CUPTIAPI note_call(void *none, CUpti_CallbackDomain domain, CUpti_Ca
             span.kind = LEAT_SPAN_WAIT;
     span.start_ns = (int64_t)*data->correlationData;
     span.end_ns = (int64_t)host_clock();
-    cupti.sink.span(&span);
+    if (span.start_ns > 0) /* else it began before anybody subscribed */
+        cupti.sink.span(&span);
 }
 
 static int note_calls(const CUpti_CallbackId *ids, int n, leat_error *err)
@@ -297,7 +298,10 @@ static int prepare(leat_error *err)
 int leat_cupti_open(const leat_cupti_sink *sink, leat_error *err)
 {
     pthread_mutex_lock(&cupti.lock);
-    const int rc = load_locked(err);
+    int rc = load_locked(err);
+    if (rc == LEAT_OK && cupti.subscriber)
+        rc = fail(err, LEAT_E_BUSY,
+                  "this process is recorded already, by `leat watch` or by itself");
     if (rc == LEAT_OK)
         cupti.sink = *sink;
     pthread_mutex_unlock(&cupti.lock);
@@ -315,11 +319,12 @@ void leat_cupti_stop(void)
 
 int leat_cupti_start(bool with_waits, leat_error *err)
 {
-    int rc = check(cupti.cuptiSubscribe_fn(&cupti.subscriber, note_call, NULL), "call-backs", err);
+    CUpti_SubscriberHandle subscriber;
+    int rc = check(cupti.cuptiSubscribe_fn(&subscriber, note_call, NULL), "call-backs", err);
     if (rc < 0)
-        cupti.subscriber = NULL;
-    else
-        rc = note_calls(calls, N_CALLS, err);
+        return rc;
+    cupti.subscriber = subscriber;
+    rc = note_calls(calls, N_CALLS, err);
     if (rc == LEAT_OK && with_waits)
         rc = note_calls(waits, N_WAITS, err);
     for (int i = 0; i < N_KINDS && rc == LEAT_OK; i++)

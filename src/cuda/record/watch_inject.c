@@ -3,7 +3,8 @@
  * watch_inject.c: the part of `leat watch` inside the watched program. CUDA's driver loads this plugin into a program
  * whose environment names it in CUDA_INJECTION64_PATH, and calls InitializeInjection() when the program begins to use
  * CUDA. From then on CUPTI's records go to a socket. The program is not slowed by a reader that is late: records wait in
- * CUPTI's buffers, and are counted as lost where those are full.
+ * CUPTI's buffers, and calls of the program in one of ours; they are counted as lost where these are full. Only CUPTI's
+ * threads write to the socket.
  *
  * After fork() a child has no CUDA and says nothing; a program that it starts is watched anew. */
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "cupti_record.h"
 #include "device/watch_wire.h"
 
-enum { FLUSH_MS = 200, MOST_NAMES = 4096, ROOM = 1024 };
+enum { FLUSH_MS = 200, MOST_NAMES = 4096, ROOM = 1024, MOST_CALLS = 1 << 16 };
 
 static struct {
     pthread_mutex_t lock;
@@ -30,6 +31,14 @@ static struct {
     const char *names[MOST_NAMES]; /* that were sent; a kernel's name keeps its address */
     uint32_t n_names;
 } watch = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+
+/* What the program's threads did since the last buffer of CUPTI. */
+static struct {
+    pthread_mutex_t lock;
+    leat_watch_message lists[2][MOST_CALLS], *list; /* one of both; the other is being sent */
+    uint32_t n;
+    uint64_t lost;
+} made = { .lock = PTHREAD_MUTEX_INITIALIZER, .list = made.lists[0] };
 
 static void send_all(const void *from, size_t n)
 {
@@ -81,10 +90,30 @@ static uint32_t number_of(const char *name)
     return slot + 1;
 }
 
+/* In a thread of the program. */
+static void take_call(const leat_device_span *span)
+{
+    pthread_mutex_lock(&made.lock);
+    if (made.n == MOST_CALLS)
+        made.lost++;
+    else
+        made.list[made.n++] = (leat_watch_message){ .start_ns = span->start_ns,
+                                                    .end_ns = span->end_ns,
+                                                    .kind = span->kind,
+                                                    .call = span->call };
+    pthread_mutex_unlock(&made.lock);
+}
+
 static void take_span(const leat_device_span *span)
 {
+    if (getpid() != watch.owner) /* after fork() locks may be held for ever */
+        return;
+    if (span->kind == LEAT_SPAN_CALL || span->kind == LEAT_SPAN_WAIT) {
+        take_call(span);
+        return;
+    }
     pthread_mutex_lock(&watch.lock);
-    if (watch.fd >= 0 && getpid() == watch.owner)
+    if (watch.fd >= 0)
         add(&(leat_watch_message){ .start_ns = span->start_ns,
                                    .end_ns = span->end_ns,
                                    .bytes = span->bytes,
@@ -94,14 +123,31 @@ static void take_span(const leat_device_span *span)
     pthread_mutex_unlock(&watch.lock);
 }
 
+/* Sends the calls, too. [watch.lock] */
+static void send_made(uint64_t dropped)
+{
+    pthread_mutex_lock(&made.lock);
+    const leat_watch_message *const list = made.list;
+    const uint32_t n = made.n;
+    made.list = made.lists[list == made.lists[0]];
+    made.n = 0;
+    dropped += made.lost;
+    made.lost = 0;
+    pthread_mutex_unlock(&made.lock);
+    for (uint32_t i = 0; i < n; i++)
+        add(&list[i]);
+    if (dropped)
+        add(&(leat_watch_message){ .kind = LEAT_WATCH_LOST, .bytes = dropped });
+    send_buffer();
+}
+
 static void take_end(uint64_t dropped)
 {
+    if (getpid() != watch.owner)
+        return;
     pthread_mutex_lock(&watch.lock);
-    if (watch.fd >= 0 && getpid() == watch.owner) {
-        if (dropped)
-            add(&(leat_watch_message){ .kind = LEAT_WATCH_LOST, .bytes = dropped });
-        send_buffer();
-    }
+    if (watch.fd >= 0)
+        send_made(dropped);
     pthread_mutex_unlock(&watch.lock);
 }
 
@@ -109,8 +155,10 @@ static const leat_cupti_sink sink = { take_span, take_end };
 
 static void end(void)
 {
-    if (getpid() == watch.owner)
-        leat_cupti_flush(true, NULL);
+    if (getpid() != watch.owner)
+        return;
+    leat_cupti_flush(true, NULL);
+    take_end(0);
 }
 
 static bool connect_to(const char *path)

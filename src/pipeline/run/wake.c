@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "engine.h"
 
+#define LAND_NS  200000    /* how often the leader asks for copies that have landed */
 #define WAKE_NS  40000     /* less work than this is not worth a wake-up */
 #define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
 
@@ -135,6 +136,8 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     a->leader_called = false;
     if (role == LEAT_WORKER)
         leat_stats_sleep_locked(loader, 1, start);
+    if (!until_ns && leat_land_can_await_locked(loader)) /* nobody else may be there to ask */
+        until_ns = start + LAND_NS;
     pthread_mutex_unlock(&loader->lock);
     if (!until_ns || leat_reader_wait_until(a->reader, until_ns))
         leat_reader_wait(a->reader);
@@ -210,7 +213,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
 {
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
-    if (leat_land_can_await_locked(loader)) {
+    if (!loader->n_threads && leat_land_can_await_locked(loader)) { /* else a worker does */
         await_copy_locked(loader, worker);
         return;
     }
