@@ -39,6 +39,7 @@ dist: all
 wheel: | setup
 	@tools/dev/wheel build/wheel
 
+# Needs Debian's packages file and dpkg-dev.
 deb: all
 	@rm -rf build/deb
 	@cd build && cpack -G DEB >deb.log 2>&1 || { tail -20 deb.log; exit 1; }
