@@ -9,9 +9,8 @@
 #include "arm.h"
 #include "base/clock.h"
 
-enum {
-    WAKES_LATE_NS = 60000
-}; /* a sleep ends later than asked for; the rest is waited for awake */
+/* A sleep ends later than asked for; the rest is waited for awake. */
+enum { WAKES_LATE_NS = 60000 };
 
 static void wait_until(int64_t ns)
 {

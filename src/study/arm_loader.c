@@ -12,8 +12,7 @@
 #include "median.h"
 
 enum {
-    COPY_LAG =
-        48, /* batches after which the times of a copy are read; a loader keeps them for 64 */
+    COPY_LAG = 48, /* batches until the times of a copy are read; kept for 64 */
     COPIES_KEPT = 100,
     LONG_NS = 1000000000, /* a run that takes longer has fewer batches */
 };

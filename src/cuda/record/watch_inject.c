@@ -4,7 +4,7 @@
  * whose environment names it in CUDA_INJECTION64_PATH, and calls InitializeInjection() when the program begins to use
  * CUDA. From then on CUPTI's records go to a socket. The program is not slowed by a reader that is late: records wait in
  * CUPTI's buffers, and calls of the program in one of ours; they are counted as lost where these are full. Only CUPTI's
- * threads write to the socket.
+ * threads write to the socket, and the program's end.
  *
  * After fork() a child has no CUDA and says nothing; a program that it starts is watched anew. */
 #include <errno.h>
