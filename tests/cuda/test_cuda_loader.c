@@ -190,6 +190,25 @@ static void no_call_after_the_close(void **state)
     fake->reset(0);
 }
 
+/* A program that captures a graph in mode global, as PyTorch does, must not be disturbed by leat's threads, nor they by it. */
+static void a_capture_of_others_is_left_alone(void **state)
+{
+    (void)state;
+    for (int prefetch = 0; prefetch < 4; prefetch += 3) {
+        leat_plan *plan = open_plan("{device: cpu, ops: [normalize]}", prefetch);
+        leat_device *device;
+        leat_error err;
+        fake->reset(7);
+        check(leat_device_open("cuda:0", &device, &err), &err);
+        fake->others_capture(1);
+        check(take_all(plan, device, 3, NULL, NULL, &err), &err);
+        leat_device_close(&device);
+        check_fake(fake);
+        leat_plan_close(&plan);
+    }
+    fake->reset(0);
+}
+
 static void too_little_memory_is_said(void **state)
 {
     leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
@@ -232,10 +251,15 @@ static void where_a_map_can_run(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_cases_hold),      cmocka_unit_test(batches_do_not_depend_on_luck),
-        cmocka_unit_test(where_a_map_can_run), cmocka_unit_test(too_little_memory_is_said),
-        cmocka_unit_test(any_call_may_fail),   cmocka_unit_test(a_lost_device_is_an_error),
-        cmocka_unit_test(one_gpu_of_several),  cmocka_unit_test(no_call_after_the_close),
+        cmocka_unit_test(all_cases_hold),
+        cmocka_unit_test(batches_do_not_depend_on_luck),
+        cmocka_unit_test(where_a_map_can_run),
+        cmocka_unit_test(too_little_memory_is_said),
+        cmocka_unit_test(a_capture_of_others_is_left_alone),
+        cmocka_unit_test(any_call_may_fail),
+        cmocka_unit_test(a_lost_device_is_an_error),
+        cmocka_unit_test(one_gpu_of_several),
+        cmocka_unit_test(no_call_after_the_close),
     };
     fake = open_fake();
     nvjpeg = open_fake_nvjpeg();

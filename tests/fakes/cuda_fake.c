@@ -332,7 +332,7 @@ static void fake_reset(uint64_t seed)
 {
     pthread_mutex_lock(&fake.lock);
     fake.random = seed * 2 + 1;
-    fake.lost = fake.paused = false;
+    fake.lost = fake.paused = fake.others_capture = false;
     fake.fail_in = -1;
     fake.fail_code = 0;
     fake.n_gpus = 1;
@@ -442,6 +442,12 @@ static unsigned fake_contexts(void)
     pthread_mutex_unlock(&fake.lock);
     return contexts;
 }
+static void fake_others_capture(int on)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake.others_capture = on != 0;
+    pthread_mutex_unlock(&fake.lock);
+}
 static size_t fake_pending(void)
 {
     size_t n = 0;
@@ -456,10 +462,11 @@ static size_t fake_pending(void)
 LEAT_API const cuda_fake_table *cuda_fake_get(void);
 const cuda_fake_table *cuda_fake_get(void)
 {
-    static const cuda_fake_table table = {
-        fake_reset,     fake_set_memory, fake_set_gpus, fake_set_driver, fake_fail_at, fake_calls,
-        fake_lose,      fake_pause,      fake_live,     fake_violation,  fake_kernels, fake_graphs,
-        cuda_fake_work, fake_forgives,   fake_is_lost,  fake_contexts,   fake_pending
-    };
+    static const cuda_fake_table table = { fake_reset,      fake_set_memory, fake_set_gpus,
+                                           fake_set_driver, fake_fail_at,    fake_calls,
+                                           fake_lose,       fake_pause,      fake_live,
+                                           fake_violation,  fake_kernels,    fake_graphs,
+                                           cuda_fake_work,  fake_forgives,   fake_is_lost,
+                                           fake_contexts,   fake_pending,    fake_others_capture };
     return &table;
 }

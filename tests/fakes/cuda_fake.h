@@ -41,6 +41,8 @@ typedef struct cuda_fake_table {
     int (*is_lost)(void);
     unsigned (*contexts)(void); /* a bit for each GPU that has a context by now */
     size_t (*pending)(void);    /* work of all streams that has not been done */
+    void (*others_capture)(
+        int on); /* until reset: another part of the program captures a graph in mode global */
 } cuda_fake_table;
 
 /* A kernel on the host: one thread of its grid. */

@@ -127,11 +127,12 @@ cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **arg
 
 /* --- capture ------------------------------------------------------------------------------------- */
 
+_Thread_local enum cudaStreamCaptureMode cuda_fake_mode = cudaStreamCaptureModeGlobal;
+
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
 {
-    static _Thread_local enum cudaStreamCaptureMode of_thread = cudaStreamCaptureModeGlobal;
-    const enum cudaStreamCaptureMode before = of_thread;
-    of_thread = *mode;
+    const enum cudaStreamCaptureMode before = cuda_fake_mode;
+    cuda_fake_mode = *mode;
     *mode = before;
     return cudaSuccess;
 }

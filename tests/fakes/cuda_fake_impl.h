@@ -94,6 +94,7 @@ typedef struct fake_gpu {
     bool has_thread, stop, lost, paused, in_op;
     uint64_t random, calls, kernels, graphs;
     int64_t fail_in;
+    bool others_capture;
     int fail_code, lost_code, n_gpus, driver;
     unsigned contexts; /* a bit for each GPU that has one */
     size_t memory, used, live[N_LIVE];
@@ -109,6 +110,7 @@ extern fake_gpu cuda_fake __attribute__((visibility("hidden")));
 
 extern _Thread_local int cuda_fake_device;                    /* of this thread */
 extern _Thread_local struct CUstream_st *cuda_fake_capturing; /* by this thread */
+extern _Thread_local enum cudaStreamCaptureMode cuda_fake_mode;
 
 /* --- cuda_fake_record.c ------------------------------------------------------------------------ */
 /* Records a call that enqueues an op, and gives its number. */

@@ -173,6 +173,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     ENTER();
     if (!is_event(event))
         return cuda_fake_leave(cudaErrorInvalidResourceHandle);
+    if (fake.others_capture && cuda_fake_mode == cudaStreamCaptureModeGlobal)
+        return cuda_fake_leave(cudaErrorStreamCaptureUnsupported);
     return cuda_fake_leave(event->done >= event->recorded ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
