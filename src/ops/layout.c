@@ -20,6 +20,12 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
+/* Gray or RGB at this end and more than any image has at the other. */
+static bool has_channels_at(const leat_shape *in, int end)
+{
+    return (in->dims[end] == 1 || in->dims[end] == 3) && in->dims[2 - end] > 4;
+}
+
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)
 {
     const bool first = ((const layout_options *)opts)->to == CHANNELS_FIRST;
@@ -27,6 +33,10 @@ static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_e
     if (in->rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "layout expects three dimensions, got %s",
                          leat_shape_text(in, text, sizeof text));
+    if (has_channels_at(in, first ? 0 : 2))
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "layout: the channels of %s are %s already: leave `layout` out",
+                         leat_shape_text(in, text, sizeof text), first ? "first" : "last");
     *out = *in;
     for (int i = 0; i < 3; i++)
         out->dims[i] = in->dims[(first ? i + 2 : i + 1) % 3];

@@ -174,7 +174,7 @@ static void layout_there_and_back(void **state)
     void *back = op_options_of("layout", "to", "channels_last");
     for (int level = 0; level <= leat_cpu_best(); level++)
         for (int i = 0; i < 60; i++) {
-            const int64_t height = 1 + i % 7, width = 1 + i * 3, channels = 1 + i % 5;
+            const int64_t height = 1 + i % 7, width = 1 + i * 3, channels = 1 + i % 4;
             leat_cpu_use(level);
             leat_view in = op_noise(i % 2 ? LEAT_U8 : LEAT_F32, height, width, channels, 5);
             const size_t size = leat_dtype_bytes(in.shape.dtype);
@@ -198,6 +198,14 @@ static void layout_there_and_back(void **state)
     op_expect_refusal("layout", op_options_of("layout", "to", "channels_first"),
                       (leat_shape){ LEAT_U8, 1, { 5 } },
                       "layout expects three dimensions, got uint8[5]");
+    op_expect_refusal(
+        "layout", op_options_of("layout", "to", "channels_last"),
+        (leat_shape){ LEAT_U8, 3, { 32, 32, 3 } },
+        "layout: the channels of uint8[32, 32, 3] are last already: leave `layout` out");
+    op_expect_refusal(
+        "layout", op_options_of("layout", "to", "channels_first"),
+        (leat_shape){ LEAT_F32, 3, { 1, 32, 20 } },
+        "layout: the channels of float32[1, 32, 20] are first already: leave `layout` out");
 }
 
 int main(void)
