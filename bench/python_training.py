@@ -25,17 +25,16 @@ import take_turns
 
 MEAN, STD = [0.491, 0.482, 0.447], [0.247, 0.243, 0.262]
 BATCH, THREADS = 128, 2
-ARMS = ["leat", "DataLoader", "tf.data", "step alone"]
 
 
-def leat_loader(folder, ops, **batch):
+def leat_loader(folder, ops, to="torch", layout="channels_first", **batch):
     import leat_data as leat
 
-    ops = ["decode_jpeg", *ops, {"normalize": {"mean": MEAN, "std": STD}}, {"layout": "channels_first"}]
+    ops = ["decode_jpeg", *ops, {"normalize": {"mean": MEAN, "std": STD, "layout": layout}}]
     built = leat.from_images(folder, seed=1, engine={"threads": THREADS})
     if "drop_remainder" in batch:
         built = built.shuffle()
-    return built.map(ops).batch(**batch).prefetch(2).loader(to="torch").as_tuples("image", "label")
+    return built.map(ops).batch(**batch).prefetch(2).loader(to=to).as_tuples("image", "label")
 
 
 def open_leat(folder):
@@ -56,9 +55,8 @@ def open_torch(folder):
                                        persistent_workers=True)
 
 
-def open_tf(folder):
+def tf_data(folder, layout):
     import tensorflow as tf
-    import torch
 
     tf.config.threading.set_inter_op_parallelism_threads(THREADS)
     tf.config.threading.set_intra_op_parallelism_threads(THREADS)
@@ -69,10 +67,17 @@ def open_tf(folder):
         image = tf.io.decode_jpeg(tf.io.read_file(path), channels=3)
         image = tf.image.random_crop(tf.pad(image, [[4, 4], [4, 4], [0, 0]]), [32, 32, 3])
         image = tf.cast(tf.image.random_flip_left_right(image), tf.float32)
-        return tf.transpose((image / 255 - MEAN) / STD, [2, 0, 1]), label
+        return tf.transpose((image / 255 - MEAN) / STD, layout), label
 
     data = tf.data.Dataset.from_tensor_slices((files.file_paths, labels)).shuffle(len(labels))
-    data = data.map(prepare, num_parallel_calls=THREADS).batch(BATCH, drop_remainder=True).prefetch(2)
+    return data.map(prepare, num_parallel_calls=THREADS).batch(BATCH, drop_remainder=True).prefetch(2)
+
+
+def open_tf(folder):
+    import tensorflow as tf
+    import torch
+
+    data = tf_data(folder, layout=[2, 0, 1])
 
     class Batches:
         def __iter__(self):
@@ -88,7 +93,7 @@ def open_kept(folder):
     return [batch] * 100
 
 
-OPEN = dict(zip(ARMS, [open_leat, open_torch, open_tf, open_kept]))
+OPEN = {"leat": open_leat, "DataLoader": open_torch, "tf.data": open_tf, "step alone": open_kept}
 
 
 def make_model():
@@ -135,20 +140,22 @@ def train(arm, train_folder, test_folder, epochs):
             "accuracy": None if arm == "step alone" else right_share(model, test_folder)}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(description, script, arms, train):
+    """A benchmark of these arms; train(arm, train folder, test folder, epochs) measures one."""
+    arms = list(arms)
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("train")
     parser.add_argument("test")
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=ARMS)
-    parser.add_argument("--one", choices=ARMS, help=argparse.SUPPRESS)  # a process of one arm
+    parser.add_argument("--arms", nargs="+", choices=arms, default=arms)
+    parser.add_argument("--one", choices=arms, help=argparse.SUPPRESS)  # a process of one arm
     given = parser.parse_args()
     if given.one:
         print(json.dumps(train(given.one, given.train, given.test, given.epochs)))
         return
     words = [given.train, given.test, "--epochs", str(given.epochs)]
-    got = take_turns.run(given.arms, given.turns, __file__, words)
+    got = take_turns.run(given.arms, given.turns, script, words)
     print("\n| arm | samples/s | lowest to highest | of the step alone | first epoch, s | right |")
     print("| --- | --- | --- | --- | --- | --- |")
     for arm, runs in got.items():
@@ -159,4 +166,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, __file__, OPEN, train)
