@@ -106,31 +106,31 @@ static void shares_text(const leat_watch_process *p, char *text, size_t size)
     }
 }
 
+/* What follows the verdict. */
 static const char *advice(const leat_watch_process *p)
 {
     switch (p->verdict) {
     case LEAT_VERDICT_COMPUTE_BOUND:
-        return "compute-bound: the device works nearly all the time; only faster kernels help";
+        return "the device works nearly all the time; only faster kernels help";
     case LEAT_VERDICT_TRANSFER_BOUND:
-        return "transfer-bound: the device waits for copies that nothing overlaps: copy from "
-               "pinned "
-               "memory, in a stream of its own, one batch ahead";
+        return "the device waits for copies that nothing overlaps: copy from pinned memory, in a "
+               "stream "
+               "of its own, one batch ahead";
     case LEAT_VERDICT_LAUNCH_BOUND:
-        return "launch-bound: the host issues work all the time, and the device is done with it "
-               "sooner: use CUDA graphs (torch.compile with mode='reduce-overhead', jax.jit), or "
+        return "the host issues work all the time, and the device is done with it sooner: use CUDA "
+               "graphs (torch.compile with mode='reduce-overhead', jax.jit), or "
                "larger batches";
     case LEAT_VERDICT_SYNC_BOUND:
-        return "sync-bound: the host waits for a result, and only then issues the next work: read "
+        return "the host waits for a result, and only then issues the next work: read "
                "losses and metrics less often (.item(), .cpu(), print), not in each step";
     case LEAT_VERDICT_INCONCLUSIVE:
-        return p->shares[LEAT_SHARE_UNKNOWN] > 0.1
-                   ? "inconclusive: who launched the work is not known"
-                   : "inconclusive: too little work was recorded to tell";
+        return p->shares[LEAT_SHARE_UNKNOWN] > 0.1 ? "who launched the work is not known"
+                                                   : "too little work was recorded to tell";
     default:
-        return "the host is late: the device is done with its work, and the program does something "
-               "else before it issues more: input (data loader), logging, Python. `py-spy` or "
-               "`perf` "
-               "shows what; leat's own loader can be compared by `leat bench`";
+        return "the device is done with its work, and the program does something else before it "
+               "issues "
+               "more: input (data loader), logging, Python. `py-spy` or `perf` shows what; leat's "
+               "own loader can be compared by `leat bench`";
     }
 }
 
@@ -151,7 +151,8 @@ static void print_process(const leat_watch_process *p)
     shares_text(p, shares, sizeof shares);
     say(2, "%s (process %lld): %.3g s from the first work on the device to the last: %s",
         leat_terminal_name(p->program), (long long)p->pid, p->seconds, shares);
-    say(2, "%s", advice(p));
+    say(2, "%s: %s", p->verdict ? leat_verdict_about(p->verdict)->name : "the host is late",
+        advice(p));
     say(2,
         "%s kernels/s, %.1f us in the median; %s launches/s by the host, %.1f us apart in the "
         "median; %lld copies, %s",

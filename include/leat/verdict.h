@@ -98,9 +98,6 @@ typedef struct leat_work_row {
     const char *word, *text;
 } leat_work_row;
 
-#define LEAT_WORK_WORD(id, word, ...) word ", "
-#define LEAT_WORK_WORDS               LEAT_WORK_LIST(LEAT_WORK_WORD)
-
 /* --- verdicts --------------------------------------------------------------------------------- */
 
 /* What limits a job. X(ID, name, exit code of --fail-if, part that it blames, tone, in a few words, meaning, when) */

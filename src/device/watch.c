@@ -26,7 +26,7 @@
 #include "watch_wire.h"
 
 /* From the records of a watched process to its figures. Records come in any order, but none later than
- * WATCH_LATE_NS after its end; what is older is summed up and forgotten, so that a run may last for days. */
+ * LATE_NS after its end; what is older is summed up and forgotten, so that a run may last for days. */
 
 typedef struct watch_account watch_account;
 

@@ -450,7 +450,7 @@ int leat_plan_budget(const leat_plan *plan, const leat_loader_options *options, 
 }
 
 /* Fills the table of a loader's memory, for a given prefetch and read memory: one
- * row per kind of memory. budget.c calls it. Invariant: whatever loader_open.c allocates is in a
+ * row per kind of memory. Invariant: whatever loader_open.c allocates is in a
  * row. */
 
 #define WORKER_BYTES ((int64_t)384 << 10) /* stack and decoders of a thread */

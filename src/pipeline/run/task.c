@@ -116,7 +116,7 @@ static void note_rows(const leat_loader *loader, const leat_task *task, uint64_t
         out->digest += leat_slot_digest_row(plan, &task->place, memory, row + i);
 }
 
-/* Computes row i of the task one by one, as task.c does. */
+/* Computes row i of the task by itself. */
 static void compute_one(leat_loader *loader, leat_worker *worker, const leat_task *task, uint64_t i,
                         const leat_timing_rate *rate, leat_outcome *out)
 {

@@ -104,10 +104,9 @@ int leat_tfrecord_features_view(const leat_tfrecord_features *f, const leat_feat
     return rc;
 }
 
-/* Chooses features of tf.train.Example messages.
- *
- * DESIGN. A config names features and can give types and shapes. The first readable record decides the
- * rest at open, so all sizes are known before the run. A later record that differs is a bad record. */
+/* --- opening -----------------------------------------------------------------------------------
+ * A config names features and can give types and shapes. The first readable record decides the rest, so all sizes are
+ * known before the run. A later record that differs is a bad record. */
 
 typedef struct feature_options {
     leat_string key;

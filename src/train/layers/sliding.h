@@ -8,8 +8,7 @@
 #include "leat/tensor.h"
 
 /* Words that a padding may be beside a number of pixels on every side. */
-#define LEAT_PADDING_SAME  LEAT_OPTION_CHOICE(0)
-#define LEAT_PADDING_VALID LEAT_OPTION_CHOICE(1)
+#define LEAT_PADDING_SAME LEAT_OPTION_CHOICE(0)
 extern const char *const leat_padding_words[];
 
 /* [0] height, [1] width. `same`: as many zeros that out = ceil(in / stride), the odd one high. Taps of the
