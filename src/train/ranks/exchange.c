@@ -37,17 +37,23 @@ const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank)
     return front_of(ranks, rank) + 1;
 }
 
-/* all: ranks × bytes, in the order of ranks; mine may be this rank's place in it. */
-static int exchange(leat_ranks *ranks, const void *mine, void *all, size_t bytes, leat_error *err)
+int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                    leat_error *err)
 {
-    char *const own = (char *)all + (size_t)ranks->rank * bytes;
     if (ranks->rank < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "ranks: this process has not joined");
-    if (ranks->broken == LEAT_OK && own != mine)
-        memcpy(own, mine, bytes);
     if (ranks->broken == LEAT_OK)
-        ranks->broken = ranks->table->pass(ranks, mine, 0, all, bytes, &ranks->error);
+        ranks->broken = ranks->table->pass(ranks, mine, stride, all, bytes, &ranks->error);
     return ranks->broken < 0 ? leat_fail_as(err, &ranks->error) : LEAT_OK;
+}
+
+int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
+                       leat_error *err)
+{
+    char *const own = (char *)all + (size_t)(ranks->rank < 0 ? 0 : ranks->rank) * bytes;
+    if (own != mine)
+        memcpy(own, mine, bytes);
+    return leat_ranks_swap(ranks, mine, 0, all, bytes, err);
 }
 
 /* The error of one rank becomes that of all. */
@@ -61,7 +67,7 @@ static int take_error(leat_ranks *ranks, int32_t from, leat_error *err)
         ranks->broken = leat_fail(&ranks->error, LEAT_E_NOMEM, "ranks: no memory for an error");
         return leat_fail_as(err, &ranks->error);
     }
-    const int rc = exchange(ranks, err ? err : &none, all, sizeof *all, err);
+    const int rc = leat_ranks_collect(ranks, err ? err : &none, all, sizeof *all, err);
     if (rc == LEAT_OK && err)
         *err = all[from];
     free(all);
@@ -84,7 +90,7 @@ static int gather(leat_ranks *ranks, int rc, int32_t *flag, const void *mine, si
     *(front *)ranks->given = (front){ rc, flag && *flag, (int64_t)bytes };
     if (n)
         memcpy(ranks->given + sizeof(front), mine, n);
-    const int sent = exchange(ranks, ranks->given, ranks->got, all, err);
+    const int sent = leat_ranks_collect(ranks, ranks->given, ranks->got, all, err);
     if (sent < 0)
         return sent;
     for (int32_t r = 0; r < ranks->n; r++)

@@ -46,6 +46,14 @@ const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank);
 int leat_ranks_share(leat_ranks *ranks, int rc, void *all, int32_t n, size_t bytes,
                      leat_error *err);
 
+/* Without error codes: after a leat_ranks_agree(). swap: rank r gets the bytes at mine + r × stride, and those of rank r come
+ * to all + r × bytes; this rank's own are not moved. collect: all get the bytes of all, in the order of ranks; mine may be
+ * their place there. */
+int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                    leat_error *err);
+int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
+                       leat_error *err);
+
 /* A wait for other ranks; begins at once. */
 typedef struct leat_ranks_wait {
     int64_t since_ns; /* nothing has come */

@@ -2,13 +2,14 @@
  *
  * mpi_ranks.c: ranks that MPI started, on any machines: opens the plugin of mpi_ranks.h, and waits for its transfers.
  *
- * DESIGN: a waiting rank tests; it spins only where there is a core for each rank, and else sleeps a part of the time that
- * it has waited. So a late rank gets the core, and what has not come after the deadline is known by rank. The plugin is
+ * DESIGN: a waiting rank tests, and gives its core away between tests where there is none for each rank; after a
+ * millisecond it sleeps a part of the time that it has waited. What has not come after the deadline is known by rank. The plugin is
  * opened with global symbols, because parts that MPI itself opens may need them, and is never unloaded. */
 #include "mpi_ranks.h"
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 #include "base/clock.h"
 #include "exchange.h"
 
-enum { SPIN_NS = 100 * 1000, NAP_NS = 1000 * 1000, TRANSFER_BYTES = 1 << 28 };
+enum { SPIN_NS = 1000 * 1000, NAP_NS = 1000 * 1000, TRANSFER_BYTES = 1 << 28 };
 
 typedef struct mpi_group {
     const leat_mpi_table *table;
@@ -29,8 +30,10 @@ typedef struct mpi_group {
 static void nap(const mpi_group *g, int64_t waited_ns)
 {
     const int64_t ns = waited_ns / 8;
-    if (!g->spins || waited_ns > SPIN_NS)
-        leat_clock_nap(ns < SPIN_NS / 10 ? SPIN_NS / 10 : ns > NAP_NS ? NAP_NS : ns);
+    if (waited_ns > SPIN_NS)
+        leat_clock_nap(ns < NAP_NS ? ns : NAP_NS);
+    else if (!g->spins)
+        sched_yield();
 }
 
 static int wait_all(leat_ranks *ranks, leat_error *err)
