@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What `cmake --install` puts where: library (shared, static), headers, leat.pc, a CMake package, the
-# command with its man pages and completion (written by the command itself), the CUDA plugin.
+# command with its man pages and completion (written by the command itself), the plugins for CUDA and MPI.
 include(CMakePackageConfigHelpers)
 set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leat)
 
@@ -68,4 +68,8 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR})
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libdnnl-dev) # for the trainer, which opens oneDNN
+# Not the component `mpi`: the package would need the MPI of the machine that made it.
+set(CPACK_COMPONENTS_ALL Unspecified)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
 include(CPack)

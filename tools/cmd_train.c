@@ -2,6 +2,7 @@
  *
  * leat train: trains the model of a config, and reports per epoch where the device's time went. */
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
     int64_t log_every, ranks;
+    double deadline;
     const char *checkpoint, *resume;
     const char *input;
     const char *device, *save, *restore, *log, *errors, *json, *trace;
@@ -34,9 +36,13 @@ static const leat_option options[] = {
                   "passes over the data; auto: as train.epochs says"),
     LEAT_ROW_STEPS(struct train_options),
     LEAT_ROW_THREADS(struct train_options),
-    LEAT_OPTION_I64(struct train_options, ranks, "1", 1, 256,
-                    "processes of this machine that train together on the CPU, each on its rows of "
-                    "every batch; the weights are those of one process, bit for bit"),
+    LEAT_OPTION_I64_OR(struct train_options, ranks, "auto", 1, 256, leat_train_ranks_words,
+                       "processes of this machine that train together on the CPU, each on its rows "
+                       "of every batch; the weights are those of one process, bit for bit; mpi: "
+                       "the processes that mpirun or srun started; auto: 1"),
+    LEAT_OPTION_F64(struct train_options, deadline, "300", 0, 1e6,
+                    "with ranks: seconds that the others wait for a rank that does not come before "
+                    "the run ends; 0: for ever"),
     LEAT_OPTION_STRING(struct train_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_OPTION_STRING(struct train_options, save, NULL,
@@ -162,7 +168,8 @@ static int open_trainer(struct train *t, leat_error *err)
                                       &t->run.trainer, err)) < 0)
         return rc;
     t->run.start.creation = (double)(leat_host_now_ns() - start_ns) * 1e-6;
-    return leat_ranks_agree(t->ranks.group, open_weights(t, err), NULL, err);
+    rc = leat_ranks_agree(t->ranks.group, open_weights(t, err), NULL, err);
+    return leat_train_ranks_same_start(&t->ranks, rc, t->found.state.next_batch, err);
 }
 /* Place of the first batch in the run. */
 static int first_batch(const struct train *t, int64_t *out, leat_error *err)
@@ -447,17 +454,52 @@ static void find_ceiling(leat_train_run *run)
     run->ceiling.precision = info->precision;
 }
 
+/* After it was stopped. Batch systems begin a job again that ends with the code AGAIN; MPI's launchers would report ranks
+ * that ended by a signal as crashed. */
+static int end_stopped(const struct train *t)
+{
+    if (!t->ranks.mpi && leat_signals_caught() != SIGUSR1)
+        leat_signals_raise(); /* not if another rank has caught it */
+    return LEAT_EXIT_AGAIN;
+}
+
+/* Rank 0 writes the results. */
+static int write_results(struct train *t, const leat_call *call, double seconds, int rc,
+                         leat_error *err)
+{
+    const struct train_options *const o = t->o;
+    if (rc == LEAT_OK)
+        find_ceiling(&t->run);
+    if (rc == LEAT_OK && t->run.talks)
+        leat_train_end_print(&t->run, t->path, o->log, seconds);
+    rc = leat_setup_trace_write(t->run.loader, o->trace, t->run.talks, rc, err);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(leat_train_end_json(&t->run, call, t->found.path, seconds), o->json,
+                             err);
+    else if (t->run.diverged) /* the JSON of earlier epochs is written; this error is reported */
+        leat_json_write(leat_train_end_json(&t->run, call, t->found.path, seconds), o->json, NULL);
+    int closed = leat_bad_list_close(&t->run.bad, rc == LEAT_OK ? err : NULL);
+    rc = rc == LEAT_OK ? closed : rc;
+    closed = leat_train_log_close(&t->run.log, rc == LEAT_OK ? err : NULL);
+    rc = rc == LEAT_OK ? closed : rc;
+    fflush(stdout);
+    if (rc == LEAT_OK && t->run.stopped)
+        leat_train_stop_print(&t->run, call);
+    return rc;
+}
+
 static int run(const leat_call *call)
 {
     const struct train_options *const o = call->options;
     if (o->input && !o->summary)
         return leat_command_misuse("train", "--input is for --summary; a run reads its data");
-    if (o->ranks > 1 && (o->errors || o->summary))
+    if (o->ranks != 1 && o->ranks != LEAT_TRAIN_RANKS_AUTO && (o->errors || o->summary))
         return leat_command_misuse("train", "--ranks: leave out --errors and --summary, which are "
                                             "of one process");
     leat_error err = { 0 };
     leat_train_ranks ranks;
-    int rc = leat_train_ranks_start(&ranks, (int32_t)o->ranks, &err);
+    leat_signals_note_usr1();
+    int rc = leat_train_ranks_start(&ranks, o->ranks, o->deadline, &err);
     const bool speaks = ranks.rank == 0;
     struct train t = { .o = o,
                        .ranks = ranks,
@@ -481,34 +523,15 @@ static int run(const leat_call *call)
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
-    if (!speaks) {
-        close_all(&t);
-        return rc == LEAT_OK ? LEAT_EXIT_OK : LEAT_EXIT_FAILED;
-    }
-    const double seconds = (double)(leat_host_now_ns() - start) * 1e-9;
-    if (rc == LEAT_OK)
-        find_ceiling(&t.run);
-    if (rc == LEAT_OK && t.run.talks)
-        leat_train_end_print(&t.run, t.path, o->log, seconds);
-    rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(leat_train_end_json(&t.run, call, t.found.path, seconds), o->json,
-                             &err);
-    else if (t.run.diverged) /* the JSON of earlier epochs is written; this error is reported */
-        leat_json_write(leat_train_end_json(&t.run, call, t.found.path, seconds), o->json, NULL);
-    int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
-    rc = rc == LEAT_OK ? closed : rc;
-    closed = leat_train_log_close(&t.run.log, rc == LEAT_OK ? &err : NULL);
-    rc = rc == LEAT_OK ? closed : rc;
-    fflush(stdout);
-    if (rc == LEAT_OK && t.run.stopped)
-        leat_train_stop_print(&t.run, call);
+    if (speaks)
+        rc = write_results(&t, call, (double)(leat_host_now_ns() - start) * 1e-9, rc, &err);
+    int code = rc == LEAT_OK           ? LEAT_EXIT_OK
+               : rc == LEAT_E_ARGUMENT ? LEAT_EXIT_USAGE
+                                       : LEAT_EXIT_FAILED;
+    if (rc < 0 && leat_train_ranks_speaks(&ranks))
+        code = leat_command_fail("train", &err); /* before closing, which may end all ranks */
     close_all(&t);
-    if (rc == LEAT_OK && t.run.stopped) {
-        leat_signals_raise();
-        return LEAT_EXIT_FAILED; /* another rank has caught a signal */
-    }
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
+    return rc == LEAT_OK && t.run.stopped ? end_stopped(&t) : code;
 }
 
 const leat_command leat_command_train = {

@@ -15,8 +15,8 @@
 
 #include "leat/leat.h"
 
-/* Exit codes. */
-enum { LEAT_EXIT_OK = 0, LEAT_EXIT_FAILED = 1, LEAT_EXIT_USAGE = 2 };
+/* Exit codes. AGAIN: stopped in good order before its end; the same command with --resume goes on. */
+enum { LEAT_EXIT_OK = 0, LEAT_EXIT_FAILED = 1, LEAT_EXIT_USAGE = 2, LEAT_EXIT_AGAIN = 85 };
 
 #define LEAT_TEXTS_MAX 64
 typedef struct leat_texts {

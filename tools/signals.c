@@ -29,15 +29,20 @@ static void own_stack(void)
 }
 
 /* Ignored signals stay ignored, for nohup and background jobs. Called by the main thread; others block signals. */
-static void handle(void (*handler)(int), int flags)
+static void handle_one(int number, void (*handler)(int), int flags)
 {
-    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     struct sigaction action = { .sa_handler = handler, .sa_flags = flags | SA_ONSTACK }, before;
     own_stack();
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+static void handle(void (*handler)(int), int flags)
+{
+    handle_one(SIGINT, handler, flags);
+    handle_one(SIGTERM, handler, flags);
+    handle_one(SIGHUP, handler, flags);
 }
 
 void leat_signals_catch(void)
@@ -92,6 +97,11 @@ void leat_signals_stop_soon(const char *command)
         snprintf(stopping_text, sizeof stopping_text,
                  "\r\033[Jleat %s: stops after this step (Ctrl-C again: at once)\n", command);
     handle(note_or_end, SA_RESTART); /* running system calls must not fail because of it */
+}
+
+void leat_signals_note_usr1(void)
+{
+    handle_one(SIGUSR1, note_or_end, SA_RESTART);
 }
 
 int leat_signals_caught(void)

@@ -19,5 +19,7 @@ void leat_signals_stop_at_once(const char *command);
  * reported on a terminal; one that comes half a second later or more ends the process like
  * leat_signals_stop_at_once(). */
 void leat_signals_stop_soon(const char *command);
+/* The same for SIGUSR1, which batch systems send before they end a job; from now on, also while files are opened. */
+void leat_signals_note_usr1(void);
 
 #endif

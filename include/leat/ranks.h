@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranks.h: processes of one machine that train one model together, each on its rows of every batch.
+ * ranks.h: processes that train one model together, each on its rows of every batch.
  *
- * One process opens the group and forks the others, before it starts threads. Each then joins with its number, opens its
+ * On one machine, one process opens the group and forks the others, before it starts threads. Each then joins with its number, opens its
  * plan with `engine: {rank: r, ranks: n}` and its trainer with leat_trainer_open_ranks(). All make the same calls in the
  * same order:
  *
@@ -14,6 +14,9 @@
  *     while ((rc = leat_ranks_agree(ranks, leat_loader_next(loader, &batch, &err), NULL, &err)) == LEAT_OK)
  *         if ((rc = leat_trainer_step(trainer, batch, &err)) < 0)
  *             break;
+ *
+ * On several machines, mpirun or srun starts the processes, and each calls leat_ranks_open_mpi() in place of the first four
+ * lines.
  *
  * On the CPU the weights are the same bits for every number of ranks that divides train.micro_shards. */
 #ifndef LEAT_RANKS_H
@@ -32,6 +35,16 @@ typedef struct leat_ranks leat_ranks;
  * out      owned by the caller; after a fork by each process
  * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM */
 LEAT_API int leat_ranks_open(int32_t ranks, leat_ranks **out, leat_error *err);
+/* Takes part as the process of this number of those that MPI's launcher started (MPI_COMM_WORLD); has joined then. Loads
+ * MPI through the plugin libleat-mpi.so, which is looked for beside libleat, or is the file that the environment variable
+ * LEAT_MPI_PLUGIN names. The group is closed once, at the end of the process, because MPI cannot begin again.
+ * rank, n  NULL, or set
+ * returns  LEAT_OK; LEAT_E_UNSUPPORTED: no plugin, or not this MPI; LEAT_E_IO: MPI failed */
+LEAT_API int leat_ranks_open_mpi(leat_ranks **out, int32_t *rank, int32_t *n, leat_error *err);
+/* Ends the wait for a rank that does not come for this long, with LEAT_E_IO and its name: it is stopped, hangs, or its
+ * machine is gone. 0, which is set at first: never. A late rank of the same machine is killed. Before the first exchange,
+ * the same in all ranks; takes NULL. */
+LEAT_API void leat_ranks_deadline(leat_ranks *ranks, double seconds);
 /* Takes part, once in each process, as number `rank` from 0. Returns LEAT_OK, LEAT_E_ARGUMENT. */
 LEAT_API int leat_ranks_join(leat_ranks *ranks, int32_t rank, leat_error *err);
 /* Waits until all ranks have come here, and tells each how the others fare.
@@ -42,7 +55,15 @@ LEAT_API int leat_ranks_join(leat_ranks *ranks, int32_t rank, leat_error *err);
  *          rank has ended
  * threads  one at a time */
 LEAT_API int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_error *err);
-/* Leaves, so that ranks that wait for this one fail; frees. After the trainer is closed. Takes NULL. */
+/* Compares what each rank says of itself, in lines of text. All ranks call it.
+ * returns  LEAT_OK; LEAT_E_ARGUMENT: a rank's text is not rank 0's, with the rank and the first line that differs; an
+ *          error of a rank, as leat_ranks_agree() has it */
+LEAT_API int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err);
+/* 1: this process says what all have to say, which is rank 0's task unless it is late; NULL: 1. */
+LEAT_API int leat_ranks_speaks(const leat_ranks *ranks);
+/* Leaves, so that ranks that wait for this one fail; frees. After the trainer is closed. With MPI it waits for all ranks;
+ * but after an exchange that failed because a rank is late or gone, it ends all of them (MPI_Abort), this one too. Takes
+ * NULL. */
 LEAT_API void leat_ranks_close(leat_ranks **ranks);
 
 #ifdef __cplusplus

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "checkpoint_parts.h"
 #include "classes/class_ask.h"
+#include "cpu/onednn.h"
 #include "layers.h"
 #include "rules.h"
 #include "split/net_split.h"
@@ -547,13 +549,28 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     return open_for_plan(config, plan, device, NULL, out, err);
 }
 
-/* All ranks must do the same. */
-static int check_same(const leat_trainer *trainer, int rc, leat_ranks *ranks, leat_error *err)
+/* All that the bits of a rank's gradients depend on; in new memory. */
+static char *describe_rank(const leat_trainer *trainer, const leat_plan_info *plan)
 {
-    char *const text = rc == LEAT_OK ? leat_checkpoint_describe(trainer) : NULL;
+    char *text = NULL, onednn[96];
+    char *const model = leat_checkpoint_describe(trainer);
+    leat_dn_describe(onednn, sizeof onednn);
+    if (!model ||
+        asprintf(&text, "leat %s\nCPU %s\noneDNN %s\npipeline %016llx\nrecords %llu\n%s",
+                 leat_version(), leat_cpu_name(leat_cpu_level()), onednn,
+                 (unsigned long long)plan->digest, (unsigned long long)plan->n_records, model) < 0)
+        text = NULL;
+    free(model);
+    return text;
+}
+
+static int check_same(const leat_trainer *trainer, int rc, const leat_plan_info *plan,
+                      leat_ranks *ranks, leat_error *err)
+{
+    char *const text = rc == LEAT_OK ? describe_rank(trainer, plan) : NULL;
     if (rc == LEAT_OK && !text)
         rc = leat_fail(err, LEAT_E_NOMEM, "no memory for the description of a model");
-    rc = leat_ranks_same(ranks, rc, text ? text : "", err);
+    rc = leat_ranks_same(ranks, rc, text, err);
     free(text);
     return rc;
 }
@@ -576,7 +593,7 @@ int leat_trainer_open_ranks(const leat_config *config, const leat_plan *plan, le
                        info->rank, info->ranks, ranks->rank, ranks->n);
     if (rc == LEAT_OK)
         rc = open_for_plan(config, plan, device, ranks, out, err);
-    if ((rc = check_same(*out, rc, ranks, err)) < 0)
+    if ((rc = check_same(*out, rc, info, ranks, err)) < 0)
         leat_trainer_close(out);
     return rc;
 }

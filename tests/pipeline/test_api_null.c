@@ -309,6 +309,10 @@ static void trainers(void **state)
     REFUSED(leat_ranks_open(0, &ranks, &err));
     REFUSED(leat_ranks_join(NULL, 0, &err));
     assert_int_equal(leat_ranks_agree(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
+    assert_int_equal(leat_ranks_same(NULL, LEAT_E_DATA, NULL, &err), LEAT_E_DATA);
+    REFUSED(leat_ranks_open_mpi(NULL, NULL, NULL, &err));
+    leat_ranks_deadline(NULL, 1);
+    assert_int_equal(leat_ranks_speaks(NULL), 1);
     leat_ranks_close(&ranks);
     leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));

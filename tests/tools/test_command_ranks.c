@@ -139,10 +139,54 @@ static void signals_end_all(void **state)
         shell("rm -rf c; " TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
               "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; "
               "done; first=$(pgrep -P $p); kill -TERM $(pgrep -P $first | tail -1); wait $p"),
-        1);
+        85);
     expect_in(err, "leat train: stopped in epoch ");
     expect_success(shell("ls c/step-*.safetensors"));
     expect_success(shell("rm -rf c log"));
+}
+
+/* A stopped rank is named and killed; who reports it is the lowest that is not late. */
+static void a_late_rank_is_named(void **state)
+{
+    (void)state;
+    make_pipeline();
+    for (int i = 0; i < 2; i++) {
+        expect_failure(
+            shell("rm -rf c; " TRAIN
+                  "--ranks 3 --epochs 100000 --deadline 1 --checkpoint c >log & p=$!; for i in "
+                  "$(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; done; "
+                  "first=$(pgrep -P $p); last=$(pgrep -P $first | tail -1); kill -STOP %s; wait $p",
+                  i ? "$first" : "$last"),
+            i ? 137 : 1, i ? "leat train: rank 0 of 3: late by more" : "rank 2 of 3: late by more");
+        expect_in(err, "than the deadline of 1 s");
+    }
+    expect_success(shell("rm -rf c log"));
+}
+
+/* Of one process, too. */
+static void sigusr1_saves_and_ends_with_its_own_code(void **state)
+{
+    (void)state;
+    make_pipeline();
+    for (int n = 1; n <= 2; n++) {
+        assert_int_equal(
+            shell("rm -rf c; " TRAIN "--ranks %d --epochs 100000 --checkpoint c >log & p=$!; for i "
+                  "in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; done; "
+                  "kill -USR1 $(pgrep -P $p); wait $p",
+                  n),
+            85);
+        expect_in(err, "has all that the run needs to go on");
+    }
+    expect_success(shell("rm -rf c log"));
+}
+
+/* Rank 0 alone sees it. */
+static void a_full_disk_ends_all(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_failure(shell(TRAIN "--ranks 3 --epochs 1 --save /dev/full >log"), 1, "/dev/full");
+    expect_success(shell("rm log"));
 }
 
 int main(void)
@@ -155,6 +199,9 @@ int main(void)
         cmocka_unit_test_teardown(a_damaged_record_ends_all_with_its_name, clean),
         cmocka_unit_test_teardown(a_value_that_is_not_finite_is_named, clean),
         cmocka_unit_test_teardown(signals_end_all, clean),
+        cmocka_unit_test_teardown(a_late_rank_is_named, clean),
+        cmocka_unit_test_teardown(sigusr1_saves_and_ends_with_its_own_code, clean),
+        cmocka_unit_test_teardown(a_full_disk_ends_all, clean),
     };
     return cmocka_run_group_tests(tests, make_images, command_remove_folder);
 }

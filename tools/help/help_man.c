@@ -92,6 +92,8 @@ void leat_help_man(FILE *out)
         print_command(out, *c);
     fputs(".PP\nEach of them has a page of its own: leat\\-COMMAND(1).\n", out);
     fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
+          ".TP\n.B 85\nleat train: stopped by SIGUSR1, or as one of several processes; "
+          "the same command with \\-\\-resume goes on\n"
           ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",
           out);
@@ -110,6 +112,8 @@ void leat_help_man(FILE *out)
                "the installed one.");
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
     print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
+    fputs(".TP\n.B LEAT_MPI_PLUGIN\n", out);
+    print_roff(out, "path of the MPI plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_CUPTI, LEAT_NVJPEG\n", out);
     print_roff(out, "paths of these CUDA libraries, instead of the installed ones; LEAT_CUPTI=off: "
                     "no records of the device's work.");

@@ -11,9 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char *const leat_train_ranks_words[] = { "auto", "mpi", NULL };
+
 /* Rank 0 says what all have to say. */
-static void be_quiet(void)
+static void be_quiet(leat_train_ranks *ranks)
 {
+    ranks->error_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere < 0)
         return;
@@ -22,29 +25,57 @@ static void be_quiet(void)
     close(nowhere);
 }
 
-int leat_train_ranks_start(leat_train_ranks *ranks, int32_t n, leat_error *err)
+/* Somebody who forgot --ranks mpi would have n runs that write the same files. */
+static int check_launcher(leat_error *err)
 {
-    *ranks = (leat_train_ranks){ .n = n };
-    if (n == 1)
-        return LEAT_OK;
-    int rc = leat_ranks_open(n, &ranks->group, err);
+    static const char *const numbers[] = { "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                           "SLURM_STEP_NUM_TASKS" };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const char *const text = getenv(numbers[i]);
+        const long n = text ? strtol(text, NULL, 10) : 0;
+        if (n > 1)
+            return leat_fail(err, LEAT_E_ARGUMENT,
+                             "this is one of %ld processes that mpirun or srun started (%s): with "
+                             "--ranks mpi they train one model together, with --ranks 1 each "
+                             "trains its own",
+                             n, numbers[i]);
+    }
+    return LEAT_OK;
+}
+
+static int fork_ranks(leat_train_ranks *ranks, leat_error *err)
+{
+    int rc = leat_ranks_open(ranks->n, &ranks->group, err);
     fflush(NULL);
-    for (int32_t r = 1; r < n && rc == LEAT_OK && ranks->rank == 0; r++) {
+    for (int32_t r = 1; r < ranks->n && rc == LEAT_OK && ranks->rank == 0; r++) {
         const pid_t child = fork();
         if (child < 0)
             rc = leat_fail(err, LEAT_E_NOMEM, "--ranks: cannot start process %d of %d: %s", r + 1,
-                           n, strerror(errno));
+                           ranks->n, strerror(errno));
         else if (child > 0)
             ranks->n_children++;
         else
             ranks->rank = r;
     }
-    const int joined = ranks->group ? leat_ranks_join(ranks->group, ranks->rank, NULL) : rc;
-    if (ranks->rank > 0) {
+    if (ranks->rank > 0)
         ranks->n_children = 0;
-        be_quiet();
-    }
+    const int joined = ranks->group ? leat_ranks_join(ranks->group, ranks->rank, NULL) : rc;
     return rc < 0 ? rc : joined;
+}
+
+int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, leat_error *err)
+{
+    *ranks = (leat_train_ranks){ .n = n > 0 ? (int32_t)n : 1,
+                                 .mpi = n == LEAT_TRAIN_RANKS_MPI,
+                                 .error_fd = -1 };
+    if (n == 1 || n == LEAT_TRAIN_RANKS_AUTO)
+        return n == 1 ? LEAT_OK : check_launcher(err);
+    const int rc = ranks->mpi ? leat_ranks_open_mpi(&ranks->group, &ranks->rank, &ranks->n, err)
+                              : fork_ranks(ranks, err);
+    leat_ranks_deadline(ranks->group, deadline);
+    if (ranks->rank > 0)
+        be_quiet(ranks);
+    return rc < 0 ? leat_fail_in(err, rc, ranks->mpi ? "--ranks mpi: " : "") : LEAT_OK;
 }
 
 int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, bool whole,
@@ -57,6 +88,21 @@ int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, 
         return LEAT_OK;
     const int rc = leat_config_set_as(config, rank, "--ranks", err);
     return rc < 0 ? rc : leat_config_set_as(config, n, "--ranks", err);
+}
+
+int leat_train_ranks_same_start(const leat_train_ranks *ranks, int rc, int64_t first_batch,
+                                leat_error *err)
+{
+    char text[64];
+    snprintf(text, sizeof text, "first step %lld", (long long)first_batch);
+    return ranks->group ? leat_ranks_same(ranks->group, rc, text, err) : rc;
+}
+
+int leat_train_ranks_speaks(const leat_train_ranks *ranks)
+{
+    if (ranks->rank > 0 && leat_ranks_speaks(ranks->group) && ranks->error_fd >= 0)
+        dup2(ranks->error_fd, STDERR_FILENO);
+    return leat_ranks_speaks(ranks->group);
 }
 
 void leat_train_ranks_end(leat_train_ranks *ranks)

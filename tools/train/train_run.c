@@ -300,13 +300,14 @@ static void describe(void *user, leat_progress_fields *fields)
     leat_summary_describe(&t->watch, fields);
 }
 
-/* *stops after a signal to any rank; with checkpoints only between two updates of the weights. */
-static int must_stop(const leat_train_run *t, int32_t *stops, leat_error *err)
+/* *stops after a signal to any rank; with checkpoints only between two updates of the weights. An error of one rank, such
+ * as a full disk, ends all. */
+static int must_stop(const leat_train_run *t, int rc, int32_t *stops, leat_error *err)
 {
     const bool may =
         !leat_trainer_get_info(t->trainer)->checkpoint_dir || leat_checkpoint_ready(t->trainer);
     *stops = may && leat_signals_caught();
-    return leat_ranks_agree(t->ranks, LEAT_OK, stops, err);
+    return leat_ranks_agree(t->ranks, rc, stops, err);
 }
 
 int leat_train_run_all(leat_train_run *t, leat_error *err)
@@ -332,12 +333,13 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     rc = evaluate_owed(t, err);
     end = t->ended_early;
     int32_t stops = 0;
-    while (rc == LEAT_OK && !end && (rc = must_stop(t, &stops, err)) == LEAT_OK && !stops)
+    while ((rc = must_stop(t, rc, &stops, err)) == LEAT_OK && !end && !stops)
         rc = step(t, &end, err);
     if (rc == LEAT_OK && !end)
         rc = stop(t, err);
     if (rc == LEAT_OK)
         rc = leat_train_keep_end(&t->keep, t->steps, err);
+    rc = leat_ranks_agree(t->ranks, rc, NULL, err);
     leat_progress_fini(&t->progress);
     leat_loader_stats(t->loader, &t->stats);
     free(t->times);

@@ -17,14 +17,6 @@ enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384, UPDATE_FLOATS = 2048 };
 
 /* --- the tree -------------------------------------------------------------------------------- */
 
-int32_t leat_cpu_update_left(int32_t n)
-{
-    int32_t p = 1;
-    while (2 * p < n)
-        p *= 2;
-    return p;
-}
-
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
                           float *to, float *rooms)
 {
@@ -33,7 +25,7 @@ void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t 
             memcpy(to, net->grads[first] + at, length * sizeof *to);
         return;
     }
-    const int32_t left = leat_cpu_update_left(n);
+    const int32_t left = leat_ranks_sum_left(n);
     leat_cpu_update_tree(net, first, left, at, length, to, rooms);
     const float *right = net->grads[first + left] + at;
     if (n - left > 1) {

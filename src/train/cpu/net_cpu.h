@@ -24,6 +24,7 @@
 #include "cpu_team.h"
 #include "onednn.h"
 #include "train/program.h"
+#include "train/ranks/ranks_sum.h"
 
 /* A program compiled for a number of rows of a shard. */
 typedef struct leat_cpu_plan {
@@ -85,12 +86,6 @@ typedef struct leat_cpu_saved {
     float *factors;
 } leat_cpu_saved;
 
-/* A part of the tree of sums that one rank computes alone. */
-typedef struct leat_cpu_part {
-    int32_t first, n; /* shards */
-    int32_t rank, at; /* of its rank's parts */
-} leat_cpu_part;
-
 /* One thread's scratch memory. */
 typedef struct leat_cpu_scratch {
     char *dn; /* of oneDNN, dn_bytes */
@@ -125,17 +120,16 @@ struct leat_net {
     leat_cpu_program train, even; /* even: evaluation */
     char **memory;                /* of each shard, or of each thread */
     size_t memory_bytes;
-    bool by_thread;              /* of `train`; evaluation always uses one memory per thread */
-    float *slots[LEAT_N_SLOTS];  /* arenas as leat_model.params has it; the average on demand */
-    float *gradient;             /* plain gradients of convolutions, the same places */
-    float **grads;               /* of each shard; with ranks NULL but for those of this one */
-    int32_t first, n_own;        /* its shards of training: all without ranks */
-    leat_cpu_part *parts;        /* with ranks */
-    int32_t n_parts, most_parts; /* of one rank */
-    float *sent;                 /* of this rank's parts */
-    int failed;                  /* of this step: the error that ranks agreed on … */
-    leat_error error;            /* … and that */
-    float *accumulated;          /* sum over several batches; NULL: no accumulation */
+    bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
+    float *slots[LEAT_N_SLOTS]; /* arenas as leat_model.params has it; the average on demand */
+    float *gradient;            /* plain gradients of convolutions, the same places */
+    float **grads;              /* of each shard; with ranks NULL but for those of this one */
+    int32_t first, n_own;       /* its shards of training: all without ranks */
+    leat_ranks_sum ranks_sum;   /* with ranks */
+    float *chunk;               /* of a sum that is added to `accumulated` */
+    int failed;                 /* of this step: the error that ranks agreed on … */
+    leat_error error;           /* … and that */
+    float *accumulated;         /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;
@@ -288,8 +282,6 @@ void leat_cpu_update_count(leat_net *net);
 int leat_cpu_update_open(leat_net *net, leat_error *err);
 /* A thread's part of summing gradients and updating weights. */
 void leat_cpu_update(leat_net *net, int32_t thread);
-/* Shards of the left half of a tree over n. */
-int32_t leat_cpu_update_left(int32_t n);
 /* to = sum over shards first … first + n - 1 of floats [at, at + length); rooms: length floats per level. */
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
                           float *to, float *rooms);

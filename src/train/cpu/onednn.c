@@ -174,6 +174,16 @@ bool leat_dn_has_bf16(void)
                dnnl_cpu_isa_avx512_core_bf16;
 }
 
+void leat_dn_describe(char *text, size_t size)
+{
+    if (leat_dn_find(NULL) < 0)
+        snprintf(text, size, "none");
+    else
+        snprintf(text, size, "%d.%d.%d, instruction set %#x", leat_onednn.version()->major,
+                 leat_onednn.version()->minor, leat_onednn.version()->patch,
+                 (unsigned)leat_onednn.get_effective_cpu_isa());
+}
+
 /* --- layouts --------------------------------------------------------------------------------- */
 
 const leat_dn_layout *leat_dn_intern(leat_dn *dn, leat_dn_const_desc md)

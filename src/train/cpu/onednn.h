@@ -41,6 +41,8 @@ int leat_dn_enter(const leat_dn *dn);
 void leat_dn_leave(const leat_dn *dn, int was);
 /* True if this CPU computes on bfloat16 faster than on float32; false without oneDNN. */
 bool leat_dn_has_bf16(void);
+/* Its version and instruction set, which its results depend on. */
+void leat_dn_describe(char *text, size_t size);
 
 void leat_dn_primitive_close(leat_dn_primitive **primitive);
 /* Bytes of scratch memory that a run needs. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+
 /* What a rank puts in front of its bytes. */
 typedef struct front {
     int32_t rc, flag;
@@ -35,14 +37,23 @@ const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank)
     return front_of(ranks, rank) + 1;
 }
 
-static int exchange(leat_ranks *ranks, size_t bytes, leat_error *err)
+int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                    leat_error *err)
 {
     if (ranks->rank < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "ranks: this process has not joined");
-    if (ranks->broken < 0)
-        return leat_fail(err, ranks->broken, "ranks: an earlier exchange failed");
-    ranks->broken = ranks->table->gather(ranks, ranks->given, ranks->got, bytes, err);
-    return ranks->broken;
+    if (ranks->broken == LEAT_OK)
+        ranks->broken = ranks->table->pass(ranks, mine, stride, all, bytes, &ranks->error);
+    return ranks->broken < 0 ? leat_fail_as(err, &ranks->error) : LEAT_OK;
+}
+
+int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
+                       leat_error *err)
+{
+    char *const own = (char *)all + (size_t)(ranks->rank < 0 ? 0 : ranks->rank) * bytes;
+    if (own != mine)
+        memcpy(own, mine, bytes);
+    return leat_ranks_swap(ranks, mine, 0, all, bytes, err);
 }
 
 /* The error of one rank becomes that of all. */
@@ -52,10 +63,11 @@ static int take_error(leat_ranks *ranks, int32_t from, leat_error *err)
     leat_error none = { .code = LEAT_E_INTERNAL };
     const int code = front_of(ranks, from)->rc;
     if (!all) {
-        ranks->broken = LEAT_E_NOMEM; /* the others notice it when this one leaves */
-        return leat_fail(err, LEAT_E_NOMEM, "ranks: no memory for an error");
+        /* The others notice it when this one leaves. */
+        ranks->broken = leat_fail(&ranks->error, LEAT_E_NOMEM, "ranks: no memory for an error");
+        return leat_fail_as(err, &ranks->error);
     }
-    const int rc = ranks->table->gather(ranks, err ? err : &none, all, sizeof *all, err);
+    const int rc = leat_ranks_collect(ranks, err ? err : &none, all, sizeof *all, err);
     if (rc == LEAT_OK && err)
         *err = all[from];
     free(all);
@@ -67,14 +79,18 @@ static int gather(leat_ranks *ranks, int rc, int32_t *flag, const void *mine, si
                   size_t bytes, leat_error *err)
 {
     const size_t all = sizeof(front) + bytes;
-    int grown = grow(&ranks->given, &ranks->given_bytes, all, err);
-    if (grown < 0 ||
-        (grown = grow(&ranks->got, &ranks->got_bytes, all * (size_t)ranks->n, err)) < 0)
-        return ranks->broken = grown;
+    leat_error *const why = &ranks->error;
+    int grown = ranks->broken;
+    if (grown == LEAT_OK)
+        grown = grow(&ranks->given, &ranks->given_bytes, all, why);
+    if (grown == LEAT_OK)
+        grown = grow(&ranks->got, &ranks->got_bytes, all * (size_t)ranks->n, why);
+    if ((ranks->broken = grown) < 0)
+        return leat_fail_as(err, why);
     *(front *)ranks->given = (front){ rc, flag && *flag, (int64_t)bytes };
     if (n)
         memcpy(ranks->given + sizeof(front), mine, n);
-    const int sent = exchange(ranks, all, err);
+    const int sent = leat_ranks_collect(ranks, ranks->given, ranks->got, all, err);
     if (sent < 0)
         return sent;
     for (int32_t r = 0; r < ranks->n; r++)
@@ -107,6 +123,97 @@ int leat_ranks_share(leat_ranks *ranks, int rc, void *all, int32_t n, size_t byt
 int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_error *err)
 {
     return ranks ? gather(ranks, rc, flag, NULL, 0, 0, err) : rc;
+}
+
+/* The first line of each in which they differ. */
+static void first_difference(const char **a, const char **b)
+{
+    const char *x = *a, *y = *b;
+    for (; *x && *x == *y; x++, y++)
+        if (*x == '\n') {
+            *a = x + 1;
+            *b = y + 1;
+        }
+}
+
+int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err)
+{
+    const int64_t mine = (int64_t)strlen(text ? text : "") + 1;
+    int64_t most = 0;
+    char name[300];
+    if (!ranks || (rc = leat_ranks_gather(ranks, rc, &mine, sizeof mine, err)) < 0)
+        return rc;
+    for (int32_t r = 0; r < ranks->n; r++) {
+        const int64_t n = *(const int64_t *)leat_ranks_from(ranks, r);
+        most = n > most ? n : most;
+    }
+    rc =
+        gather(ranks, rc, NULL, text ? text : "", (size_t)mine, ((size_t)most + 15) / 16 * 16, err);
+    for (int32_t r = 1; r < ranks->n && rc == LEAT_OK; r++) {
+        const char *first = leat_ranks_from(ranks, 0), *other = leat_ranks_from(ranks, r);
+        if (strcmp(first, other) == 0)
+            continue;
+        first_difference(&first, &other);
+        rc = leat_fail(err, LEAT_E_ARGUMENT,
+                       "%s has '%.*s' where rank 0 has '%.*s': give all ranks the same config, "
+                       "data and libraries",
+                       leat_ranks_name(ranks, r, name, sizeof name), (int)strcspn(other, "\n"),
+                       other, (int)strcspn(first, "\n"), first);
+    }
+    return rc;
+}
+
+int leat_ranks_speaks(const leat_ranks *ranks)
+{
+    return !ranks || ranks->rank == 0 || ranks->reports;
+}
+
+void leat_ranks_deadline(leat_ranks *ranks, double seconds)
+{
+    if (ranks)
+        ranks->deadline_ns = seconds > 0 ? (int64_t)(seconds * 1e9) : 0;
+}
+
+const char *leat_ranks_name(const leat_ranks *ranks, int32_t rank, char *text, size_t size)
+{
+    const char *const host = ranks->table->host ? ranks->table->host(ranks, rank) : NULL;
+    snprintf(text, size, "rank %d of %d%s%s%s", rank, ranks->n, host ? " (" : "", host ? host : "",
+             host ? ")" : "");
+    return text;
+}
+
+leat_ranks_wait leat_ranks_wait_begin(void)
+{
+    const int64_t now_ns = leat_clock_ns();
+    return (leat_ranks_wait){ now_ns, now_ns };
+}
+
+/* Time in which this process itself was stopped, as by Ctrl-Z, does not count. */
+int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *missing,
+                      leat_error *err)
+{
+    enum { AFTER_NS = 500 * 1000 * 1000, STOPPED_NS = AFTER_NS };
+    const int64_t now_ns = leat_clock_ns();
+    if (now_ns - wait->last_ns > STOPPED_NS)
+        wait->since_ns = now_ns;
+    wait->last_ns = now_ns;
+    char late[512] = "", name[300];
+    int32_t first = 0;
+    while (first < ranks->rank && missing[first])
+        first++;
+    const bool is_first = first == ranks->rank;
+    if (!ranks->deadline_ns ||
+        now_ns - wait->since_ns < ranks->deadline_ns + (is_first ? 0 : AFTER_NS))
+        return LEAT_OK;
+    ranks->reports = is_first && first > 0;
+    for (int32_t r = 0; r < ranks->n; r++)
+        if (missing[r])
+            snprintf(late + strlen(late), sizeof late - strlen(late), "%s%s", *late ? ", " : "",
+                     leat_ranks_name(ranks, r, name, sizeof name));
+    return leat_fail(err, LEAT_E_IO,
+                     "%s: late by more than the deadline of %.4g s: it is stopped, hangs, or its "
+                     "machine is gone",
+                     late, (double)ranks->deadline_ns * 1e-9);
 }
 
 void leat_ranks_close(leat_ranks **ranks)

@@ -2,31 +2,38 @@
  *
  * exchange.h: what the trainer and its backends use of ranks.h: exchanges between the processes of a run.
  *
- * DESIGN: a transport has one operation, `gather`: every rank gives some bytes and gets those of all. So it is a table
- * of two functions, and what is computed of the bytes is the same on all ranks. In front of them each rank puts
- * its error code, so that an error of one ends the step of all, with its message, and nobody waits for a rank that will
- * not come. One process has no table (NULL) and pays one comparison. */
+ * DESIGN: a transport has one operation, `pass`: every rank gives each other some bytes and gets as many of each. So it
+ * is a table of few functions, and what is computed of the bytes is the same on all ranks. In front of them each rank
+ * puts its error code, so that an error of one ends the step of all, with its message, and nobody waits for a rank that
+ * will not come. One process has no table (NULL) and pays one comparison. */
 #ifndef LEAT_RANKS_EXCHANGE_H
 #define LEAT_RANKS_EXCHANGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "leat/ranks.h"
 #include "train/nn.h"
 
 typedef struct leat_ranks_table {
-    /* all: ranks × bytes, in the order of ranks; mine may be this rank's place in it. All ranks give the same number of
-     * bytes. Returns LEAT_OK, or LEAT_E_IO: a rank has ended. */
-    int (*gather)(leat_ranks *ranks, const void *mine, void *all, size_t bytes, leat_error *err);
+    /* Gives rank r the bytes at mine + r × stride, and gets its own at all + r × bytes; those for itself stay where they
+     * are. All ranks give the same number of bytes. Returns LEAT_OK, or LEAT_E_IO: a rank has ended, or is late. */
+    int (*pass)(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                leat_error *err);
     void (*close)(leat_ranks *ranks);
+    /* Name of a rank's machine; NULL: all are on one. */
+    const char *(*host)(const leat_ranks *ranks, int32_t rank);
 } leat_ranks_table;
 
 struct leat_ranks {
     const leat_ranks_table *table;
     int32_t rank, n;
-    int32_t here; /* of them on this machine */
-    void *own;    /* of the transport */
-    int broken;   /* the error of an exchange that failed; later ones fail, too */
+    int32_t here;        /* of them on this machine */
+    void *own;           /* of the transport */
+    int broken;          /* code of an exchange that failed: later ones fail, too, … */
+    leat_error error;    /* … with this */
+    int64_t deadline_ns; /* that a rank may let others wait; 0: for ever */
+    bool reports;        /* in place of rank 0, which is late */
     char *given, *got;
     size_t given_bytes, got_bytes;
 };
@@ -39,6 +46,28 @@ const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank);
 int leat_ranks_share(leat_ranks *ranks, int rc, void *all, int32_t n, size_t bytes,
                      leat_error *err);
 
+/* Without error codes: after a leat_ranks_agree(). swap: rank r gets the bytes at mine + r × stride, and those of rank r come
+ * to all + r × bytes; this rank's own are not moved. collect: all get the bytes of all, in the order of ranks; mine may be
+ * their place there. */
+int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                    leat_error *err);
+int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
+                       leat_error *err);
+
+/* A wait for other ranks; begins at once. */
+typedef struct leat_ranks_wait {
+    int64_t since_ns; /* nothing has come */
+    int64_t last_ns;  /* it looked */
+} leat_ranks_wait;
+leat_ranks_wait leat_ranks_wait_begin(void);
+/* For transports, at most 0.1 s after the last call: ranks are missing[] still. LEAT_OK: it waits on; LEAT_E_IO: for longer
+ * than the deadline, with their names. Where several see it, the lowest does so first, and the others half a second
+ * later. */
+int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *missing,
+                      leat_error *err);
+/* "rank 2 of 4 (its machine)". Returns text. */
+const char *leat_ranks_name(const leat_ranks *ranks, int32_t rank, char *text, size_t size);
+
 /* ranks_rows.c */
 
 /* Of n parts, those of a rank: [*first, *first + returned). */
@@ -49,9 +78,6 @@ int32_t leat_ranks_part(const leat_ranks *ranks, int32_t n, int32_t *first);
 int leat_ranks_check(const leat_ranks *ranks, int32_t shards, leat_error *err);
 /* Of a training batch: makes n_valid that of all ranks, and fills valid[shards], which *rows borrows. */
 int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid, leat_error *err);
-/* LEAT_OK, or LEAT_E_ARGUMENT: ranks train different things. text: what this one does. */
-int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err);
-
 /* memory_ranks.c */
 extern const leat_ranks_table leat_ranks_memory;
 

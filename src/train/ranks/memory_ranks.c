@@ -29,6 +29,7 @@ typedef struct member {
     _Alignas(64) atomic_uint pieces; /* put, modulo 2^32; its waiters sleep on it */
     atomic_int pid;                  /* 0: has not joined */
     atomic_int left;                 /* closed */
+    atomic_int late;                 /* killed, because it was */
 } member;
 
 typedef struct shared {
@@ -82,38 +83,74 @@ static void sleep_on(member *m, unsigned piece)
         syscall(SYS_futex, &m->pieces, FUTEX_WAIT, now, &look, NULL, 0);
 }
 
-static int wait_for(const leat_ranks *ranks, int32_t rank, unsigned piece, leat_error *err)
+static int say_gone(const leat_ranks *ranks, int32_t gone, leat_error *err)
+{
+    const shared *const s = ranks->own;
+    return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended%s", gone, ranks->n,
+                     atomic_load(&s->members[gone].late) ? ": it was late, and was killed" : "");
+}
+
+/* Ends ranks for which this one has waited too long: a stopped one would never end. */
+static int check_deadline(leat_ranks *ranks, unsigned piece, leat_ranks_wait *wait, leat_error *err)
+{
+    const shared *const s = ranks->own;
+    uint8_t missing[RANKS_MAX];
+    for (int32_t r = 0; r < ranks->n; r++)
+        missing[r] = !has_put(&s->members[r], piece);
+    const int rc = leat_ranks_waited(ranks, wait, missing, err);
+    for (int32_t r = 0; r < ranks->n && rc < 0; r++) {
+        member *const m = &s->members[r];
+        if (!missing[r] || !atomic_load(&m->pid))
+            continue;
+        atomic_store(&m->late, 1);
+        kill(atomic_load(&m->pid), SIGKILL);
+    }
+    return rc;
+}
+
+static int wait_for(leat_ranks *ranks, int32_t rank, unsigned piece, leat_error *err)
 {
     const shared *const s = ranks->own;
     member *const m = &s->members[rank];
     for (int i = 0; i < s->spins; i++)
         if (has_put(m, piece))
             return LEAT_OK;
+    leat_ranks_wait wait = leat_ranks_wait_begin();
     while (!has_put(m, piece)) {
         const int32_t gone = find_gone(ranks, piece);
         if (gone >= 0)
-            return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended", gone, ranks->n);
+            return say_gone(ranks, gone, err);
+        const int rc = check_deadline(ranks, piece, &wait, err);
+        if (rc < 0)
+            return rc;
         sleep_on(m, piece);
     }
     return LEAT_OK;
 }
 
-static int memory_gather(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
-                         leat_error *err)
+/* A place has room for a part of what each rank gets; stride 0: of what all get. */
+static int memory_pass(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                       leat_error *err)
 {
     shared *const s = ranks->own;
     member *const me = &s->members[ranks->rank];
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        const size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+    const int32_t n_parts = stride ? ranks->n : 1;
+    const size_t most = PIECE_BYTES / (size_t)n_parts / 64 * 64;
+    for (size_t at = 0; at < bytes; at += most) {
+        const size_t n = bytes - at < most ? bytes - at : most;
         const unsigned piece = atomic_load_explicit(&me->pieces, memory_order_relaxed) + 1;
-        memcpy(place(ranks, piece, ranks->rank), (const char *)mine + at, n);
+        for (int32_t r = 0; r < n_parts; r++)
+            memcpy(place(ranks, piece, ranks->rank) + (size_t)r * most,
+                   (const char *)mine + (size_t)r * stride + at, n);
         atomic_store_explicit(&me->pieces, piece, memory_order_release); /* pairs with has_put() */
         syscall(SYS_futex, &me->pieces, FUTEX_WAKE, RANKS_MAX, NULL, NULL, 0);
         for (int32_t r = 0; r < ranks->n; r++) {
-            const int rc = wait_for(ranks, r, piece, err);
+            const int rc = r == ranks->rank ? LEAT_OK : wait_for(ranks, r, piece, err);
             if (rc < 0)
                 return rc;
-            memcpy((char *)all + (size_t)r * bytes + at, place(ranks, piece, r), n);
+            if (r != ranks->rank)
+                memcpy((char *)all + (size_t)r * bytes + at,
+                       place(ranks, piece, r) + (stride ? (size_t)ranks->rank * most : 0), n);
         }
     }
     return LEAT_OK;
@@ -132,7 +169,7 @@ static void memory_close(leat_ranks *ranks)
     free(s);
 }
 
-const leat_ranks_table leat_ranks_memory = { memory_gather, memory_close };
+const leat_ranks_table leat_ranks_memory = { memory_pass, memory_close, NULL };
 
 int leat_ranks_open(int32_t n, leat_ranks **out, leat_error *err)
 {

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "exchange.h"
 
 int32_t leat_ranks_part_of(const leat_ranks *ranks, int32_t rank, int32_t n, int32_t *first)
@@ -52,22 +51,4 @@ int leat_ranks_rows(const leat_model *model, leat_net_rows *rows, int64_t *valid
     for (int32_t i = 0; rc == LEAT_OK && i < model->shards; i++)
         rows->n_valid += valid[i];
     return rc;
-}
-
-int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err)
-{
-    const uint64_t mine = leat_digest_row(text, strlen(text), 0);
-    uint64_t first, other;
-    if ((rc = leat_ranks_gather(ranks, rc, &mine, sizeof mine, err)) < 0)
-        return rc;
-    memcpy(&first, leat_ranks_from(ranks, 0), sizeof first);
-    for (int32_t r = 1; r < ranks->n; r++) {
-        memcpy(&other, leat_ranks_from(ranks, r), sizeof other);
-        if (other != first)
-            return leat_fail(err, LEAT_E_ARGUMENT,
-                             "rank %d trains another model, or in another way, than rank 0: give "
-                             "all the same config",
-                             r);
-    }
-    return LEAT_OK;
 }

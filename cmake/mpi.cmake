@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# The MPI plugin: built against the site's MPI when its mpicc is there (LEAT_MPI=AUTO), always (ON) or never (OFF). It is a
+# module that libleat opens for `leat train --ranks mpi`, so nothing else needs MPI.
+set(LEAT_HAVE_MPI OFF)
+if(NOT LEAT_MPI MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "LEAT_MPI is '${LEAT_MPI}'; it must be AUTO, ON or OFF")
+endif()
+if(LEAT_MPI STREQUAL "ON")
+    find_package(MPI REQUIRED COMPONENTS C)
+elseif(LEAT_MPI STREQUAL "AUTO")
+    find_package(MPI QUIET COMPONENTS C)
+endif()
+if(MPI_C_FOUND)
+    set(LEAT_HAVE_MPI ON)
+    add_library(leat_mpi MODULE ${CMAKE_SOURCE_DIR}/src/mpi/plugin_mpi.c)
+    set_target_properties(leat_mpi PROPERTIES OUTPUT_NAME leat-mpi)
+    target_include_directories(leat_mpi PRIVATE include src)
+    target_link_libraries(leat_mpi PRIVATE leat_flags MPI::MPI_C)
+    install(TARGETS leat_mpi DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi)
+endif()
+message(STATUS "MPI plugin: ${LEAT_HAVE_MPI} (LEAT_MPI=${LEAT_MPI})")

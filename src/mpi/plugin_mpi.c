@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plugin_mpi.c: the MPI plugin: the functions of mpi_ranks.h, which describes them, over the site's MPI.
+ *
+ * DESIGN: messages from each rank to each other one, not collectives: what has not come says which rank is late. MPI's
+ * errors are returned, so that the message is leat's. Between tests the library sleeps, because MPI's own waits burn the
+ * core that a late rank may need. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "train/ranks/mpi_ranks.h"
+
+enum { TAG = 1 };
+
+static struct {
+    MPI_Comm all;
+    int rank, n;
+    char *hosts;           /* [n][MPI_MAX_PROCESSOR_NAME] */
+    MPI_Request *requests; /* [n]: to receive; [n]: to send */
+    MPI_Status *ended;
+    int *which;
+    int bytes; /* of each transfer in progress */
+} mpi;
+
+static int check(int code, const char *call, char *why)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (code == MPI_SUCCESS)
+        return 0;
+    MPI_Error_string(code, text, &length);
+    snprintf(why, LEAT_MPI_WHY, "%s: %.400s", call, text);
+    return -1;
+}
+
+static int allocate(char *why)
+{
+    const size_t n = (size_t)mpi.n;
+    mpi.hosts = calloc(n, MPI_MAX_PROCESSOR_NAME);
+    mpi.requests = calloc(2 * n, sizeof *mpi.requests);
+    mpi.ended = calloc(2 * n, sizeof *mpi.ended);
+    mpi.which = calloc(2 * n, sizeof *mpi.which);
+    if (!mpi.hosts || !mpi.requests || !mpi.ended || !mpi.which) {
+        snprintf(why, LEAT_MPI_WHY, "no memory for %d ranks", mpi.n);
+        return -1;
+    }
+    for (int i = 0; i < 2 * mpi.n; i++)
+        mpi.requests[i] = MPI_REQUEST_NULL;
+    return 0;
+}
+
+static int count_here(int32_t *here, char *why)
+{
+    MPI_Comm machine;
+    int n = 1;
+    if (check(MPI_Comm_split_type(mpi.all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
+              "MPI_Comm_split_type", why) < 0)
+        return -1;
+    MPI_Comm_size(machine, &n);
+    MPI_Comm_free(&machine);
+    *here = n;
+    return 0;
+}
+
+static int gather_hosts(char *why)
+{
+    char name[MPI_MAX_PROCESSOR_NAME] = "";
+    int length;
+    MPI_Get_processor_name(name, &length);
+    return check(
+        MPI_Allgather(name, sizeof name, MPI_BYTE, mpi.hosts, sizeof name, MPI_BYTE, mpi.all),
+        "MPI_Allgather", why);
+}
+
+static int mpi_open(int32_t *rank, int32_t *n, int32_t *here, char *why)
+{
+    int given = MPI_THREAD_SERIALIZED, is_open = 0;
+    MPI_Initialized(&is_open);
+    if (is_open)
+        MPI_Query_thread(&given);
+    else if (check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given), "MPI_Init_thread",
+                   why) < 0)
+        return -1;
+    if (given < MPI_THREAD_SERIALIZED) {
+        snprintf(why, LEAT_MPI_WHY, "this MPI may be used by one thread only");
+        return -1;
+    }
+    if (check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi.all), "MPI_Comm_dup", why) < 0)
+        return -1;
+    MPI_Comm_set_errhandler(mpi.all, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(mpi.all, &mpi.rank);
+    MPI_Comm_size(mpi.all, &mpi.n);
+    *rank = mpi.rank;
+    *n = mpi.n;
+    return allocate(why) < 0 || count_here(here, why) < 0 ? -1 : gather_hosts(why);
+}
+
+static int mpi_begin(const void *mine, size_t stride, void *all, size_t apart, size_t bytes,
+                     char *why)
+{
+    mpi.bytes = (int)bytes;
+    for (int r = 0; r < mpi.n; r++)
+        if (r != mpi.rank && check(MPI_Irecv((char *)all + (size_t)r * apart, mpi.bytes, MPI_BYTE,
+                                             r, TAG, mpi.all, &mpi.requests[r]),
+                                   "MPI_Irecv", why) < 0)
+            return -1;
+    for (int i = 1; i < mpi.n;
+         i++) { /* each begins with its neighbour, so that none gets all at once */
+        const int r = (mpi.rank + i) % mpi.n;
+        if (check(MPI_Isend((const char *)mine + (size_t)r * stride, mpi.bytes, MPI_BYTE, r, TAG,
+                            mpi.all, &mpi.requests[mpi.n + r]),
+                  "MPI_Isend", why) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A message of another length is of another exchange. */
+static int check_lengths(int n_ended, char *why)
+{
+    for (int i = 0; i < n_ended; i++) {
+        int bytes = mpi.bytes;
+        if (mpi.which[i] < mpi.n)
+            MPI_Get_count(&mpi.ended[i], MPI_BYTE, &bytes);
+        if (bytes != mpi.bytes) {
+            snprintf(why, LEAT_MPI_WHY, "rank %d of %d is in another part of the run", mpi.which[i],
+                     mpi.n);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int mpi_test(int32_t *left, uint8_t *missing, char *why)
+{
+    int n_ended = 0;
+    if (check(MPI_Testsome(2 * mpi.n, mpi.requests, &n_ended, mpi.which, mpi.ended), "MPI_Testsome",
+              why) < 0 ||
+        check_lengths(n_ended == MPI_UNDEFINED ? 0 : n_ended, why) < 0)
+        return -1;
+    *left = 0;
+    for (int i = 0; i < 2 * mpi.n; i++)
+        *left += mpi.requests[i] != MPI_REQUEST_NULL;
+    for (int r = 0; r < mpi.n; r++)
+        missing[r] = mpi.requests[r] != MPI_REQUEST_NULL;
+    return 0;
+}
+
+static const char *mpi_host(int32_t rank)
+{
+    return mpi.hosts + (size_t)rank * MPI_MAX_PROCESSOR_NAME;
+}
+
+/* MPI_Finalize would wait, too, but burn a core while rank 0 writes its results. */
+static void mpi_close(void)
+{
+    const struct timespec nap = { .tv_nsec = 1000 * 1000 };
+    MPI_Request all_came;
+    int came = 0;
+    if (MPI_Ibarrier(mpi.all, &all_came) == MPI_SUCCESS)
+        while (MPI_Test(&all_came, &came, MPI_STATUS_IGNORE) == MPI_SUCCESS && !came)
+            nanosleep(&nap, NULL);
+    MPI_Comm_free(&mpi.all);
+    MPI_Finalize();
+    free(mpi.hosts);
+    free(mpi.requests);
+    free(mpi.ended);
+    free(mpi.which);
+}
+
+static void mpi_abort(int code)
+{
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+const leat_mpi_table *leat_mpi_get(int abi)
+{
+    static const leat_mpi_table table = { mpi_open, mpi_begin, mpi_test,
+                                          mpi_host, mpi_close, mpi_abort };
+    return abi == LEAT_MPI_ABI ? &table : NULL;
+}

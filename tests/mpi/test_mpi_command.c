@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_mpi_command.c: `mpirun leat train --ranks mpi`: the files of one process, also when it is resumed with another number
+ * of ranks; what is unlike on a rank, signals, and ranks that are killed or stopped. */
+#include "mpi_fixture.h"
+
+#include "fixtures/command_pipeline.h"
+
+#define CONFIG                                                                                     \
+    " train x.yaml -q --set pipeline.batch.size=36 --set train.micro_shards=12 --set "             \
+    "train.clip=0.5 --set 'train.model=[conv2d: {filters: 4, stride: 2}, batch_norm, relu, "       \
+    "dropout: 0.2, flatten, dense: 10]' --set train.optimizer=adam "
+#define MPI "--ranks mpi "
+/* A rank writes its process number, so that a test can send it a signal. */
+#define LEAT_RANK "sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec \"$@\"' sh $L"
+
+/* Six steps of 36 rows and one of 24 make an epoch; the short step has rows for all ranks but not evenly. */
+static void a_run_goes_on_with_other_ranks(void **state)
+{
+    (void)state;
+    make_pipeline();
+    expect_success(shell("timeout 60 $L" CONFIG "--save one.st >log"));
+    expect_success(shell("timeout 60 mpirun -n 4 $L" CONFIG MPI "--steps 4 --checkpoint c >log"));
+    expect_success(
+        shell("timeout 60 mpirun -n 3 $L" CONFIG MPI "--steps 5 --checkpoint c --resume >log"));
+    expect_in(err, "goes on from c/step-000000004.safetensors");
+    assert_null(strstr(strstr(err, "goes on") + 1, "goes on")); /* rank 0 alone says it */
+    expect_success(shell("timeout 60 $L" CONFIG "--checkpoint c --resume --save x.st >log"));
+    expect_success(shell("cmp one.st x.st; rm -r c log"));
+}
+
+static void what_is_unlike_is_named(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("timeout 60 mpirun -n 2 $L" CONFIG), 2);
+    expect_in(err, "this is one of 2 processes that mpirun or srun started");
+    assert_int_equal(shell("timeout 60 mpirun -n 2 $L" CONFIG MPI ": -n 1 $L" CONFIG MPI
+                           "--set train.clip=0.25"),
+                     2);
+    expect_in(err, "rank 2 of 3 (");
+    expect_in(err, "has 'train.clip 0.25' where rank 0 has 'train.clip 0.5'");
+    assert_null(strstr(strstr(err, "rank 2 of 3") + 1, "rank 2 of 3"));
+    assert_int_equal(
+        shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 env LEAT_CPU=c $L" CONFIG MPI), 2);
+    expect_in(err, "has 'CPU c' where rank 0 has 'CPU ");
+    assert_int_equal(shell("cp y-*.tfrecord z.tfrecord; timeout 60 mpirun -n 1 $L" CONFIG MPI
+                           ": -n 1 $L" CONFIG MPI "--set source.tfrecord=z.tfrecord"),
+                     2);
+    expect_in(err, "has 'pipeline ");
+    assert_int_equal(shell("timeout 60 mpirun -n 5 $L" CONFIG MPI), 1);
+    expect_in(err, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    expect_failure(shell("LEAT_MPI_PLUGIN=/none $L" CONFIG MPI), 1, "cannot open the MPI plugin");
+}
+
+/* Sends a signal to a rank of three once there is a checkpoint. Returns mpirun's code, or 99: a rank is left; *ms: until it
+ * ended. A zombie, which nobody waits for here, has no exe. */
+static int signal_rank(const char *name, int rank, const char *more, double *ms)
+{
+    const int code = shell(
+        "rm -rf c pid.*; timeout 60 mpirun -n 3 " LEAT_RANK CONFIG MPI
+        "--epochs 100000 --checkpoint c %s >log & p=$!; for i in $(seq 300); do ls c/step* "
+        ">/dev/null 2>&1 && break; sleep 0.05; done; kill -%s $(cat pid.%d); a=$(date +%%s%%N); "
+        "wait $p; code=$?; echo $((($(date +%%s%%N) - a) / 1000000)); for i in 0 1 2; do readlink "
+        "/proc/$(cat pid.$i)/exe && exit 99; done; exit $code",
+        more, name, rank);
+    *ms = atof(out);
+    return code;
+}
+
+static void a_signal_to_any_rank_saves_and_ends_all(void **state)
+{
+    double ms;
+    (void)state;
+    make_pipeline();
+    assert_int_equal(signal_rank("USR1", 2, "", &ms), 85);
+    expect_in(err, "leat train: stopped in epoch ");
+    expect_in(err, "has all that the run needs to go on");
+    assert_null(strstr(strstr(err, "stopped in") + 1, "stopped in"));
+    assert_int_equal(signal_rank("TERM", 0, "", &ms), 85);
+    expect_success(shell("rm -r c pid.* log"));
+}
+
+static void a_rank_that_is_gone_or_late_ends_all(void **state)
+{
+    double ms;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("timeout 60 $L" CONFIG "--epochs 4 --save one.st >log"));
+    assert_int_equal(signal_rank("KILL", 1, "", &ms), 137);
+    expect_success(shell("timeout 60 mpirun -n 2 $L" CONFIG MPI
+                         "--epochs 4 --checkpoint c --resume=c/step-000000007.safetensors "
+                         "--save x.st >log; cmp one.st x.st"));
+    for (int rank = 0; rank < 2; rank++) {
+        char wanted[80];
+        assert_int_equal(signal_rank("STOP", rank, "--deadline 1", &ms), 1);
+        snprintf(wanted, sizeof wanted, "leat train: rank %d of 3 (", rank);
+        expect_in(err, wanted);
+        expect_in(err, "late by more than the deadline of 1 s");
+        assert_true(ms < 20000); /* a second, and what mpirun takes */
+    }
+    expect_success(shell("rm -r c pid.* log"));
+}
+
+/* Rank 0 alone writes, so it alone sees the full disk; a rank alone reads the damaged record. */
+static void an_error_of_one_ends_all(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(shell("timeout 60 mpirun -n 3 $L" CONFIG MPI "--save /dev/full >log"), 1);
+    expect_success(shell("printf XXXX | dd bs=1 seek=30000 conv=notrunc "
+                         "of=x-00001-of-00002.tfrecord 2>/dev/null"));
+    assert_int_equal(shell("timeout 60 mpirun -n 3 $L" CONFIG MPI ">log"), 1);
+    expect_in(err, "x-00001-of-00002.tfrecord");
+    assert_null(strstr(strstr(err, "leat train:") + 1, "leat train:"));
+    expect_success(shell("rm log"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_run_goes_on_with_other_ranks, clean),
+        cmocka_unit_test_teardown(what_is_unlike_is_named, clean),
+        cmocka_unit_test_teardown(a_signal_to_any_rank_saves_and_ends_all, clean),
+        cmocka_unit_test_teardown(a_rank_that_is_gone_or_late_ends_all, clean),
+        cmocka_unit_test_teardown(an_error_of_one_ends_all, clean),
+    };
+    mpi_fixture_init();
+    return mpi_fixture_missing()
+               ? 77
+               : cmocka_run_group_tests(tests, make_images, command_remove_folder);
+}
