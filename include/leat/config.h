@@ -34,6 +34,8 @@ LEAT_API int leat_config_parse(const char *text, const char *name, leat_config *
  * error that names those that do. An option of a bare entry or value is added to it: after
  * "pipeline.batch.drop_remainder=true" a `batch: 128` has both.
  * "PATH-" takes the entry at that path away: "source.tfrecord.features.mask-", "pipeline.cache-".
+ * "PATH+=VALUE" adds an entry to a list: before the entry at that path ("pipeline.batch+=cache"), or, where the path is
+ * that of a list, behind its last one ("train.model+={dense: 10}").
  * returns  LEAT_OK, LEAT_E_CONFIG, LEAT_E_NOMEM; after an error the config is as it was */
 LEAT_API int leat_config_set(leat_config *config, const char *assignment, leat_error *err);
 
@@ -58,14 +60,14 @@ LEAT_API int leat_config_text(const leat_config *config, char *text, size_t size
                               leat_error *err);
 
 /* The text of a config's file, changed so that it reads as `config`: comments, order and layout stay, and lines that
- * need no change keep their bytes. Values are replaced in place; keys that a mapping lacks follow its last one. The
- * result is read again and compared, so it is right or not given.
+ * need no change keep their bytes. Values are replaced in place; keys that a mapping lacks follow its last one; entries
+ * of lists are lines that are added or taken away. The result is read again and compared, so it is right or not given.
  * before   the file's text, as it was read; UTF-8
  * name     stands for the file in messages
  * text     cut to fit, ends with 0; NULL if size is 0
  * length   of the whole text
  * returns  LEAT_OK, LEAT_E_ARGUMENT, LEAT_E_NOMEM, LEAT_E_CONFIG: `before` is no config, LEAT_E_UNSUPPORTED: it
- *          needs more than that, such as an entry that is taken away or added to a list */
+ *          needs more than that, such as a list that becomes empty */
 LEAT_API int leat_config_edit(const leat_config *config, const char *before, const char *name,
                               char *text, size_t size, size_t *length, leat_error *err);
 

@@ -328,9 +328,10 @@ LEAT_API const leat_kind *leat_schedule_kind(size_t i);
 LEAT_API const leat_kind *leat_preset_kind(size_t i); /* ready-made models */
 LEAT_API const leat_kind *leat_average_kind(size_t i);
 LEAT_API const leat_kind *leat_train_kind(size_t i);
-LEAT_API const leat_kind *leat_cuda_kind(size_t i);    /* train.cuda (i = 0) */
-LEAT_API const leat_kind *leat_weights_kind(size_t i); /* train.weights (i = 0) */
-LEAT_API const leat_kind *leat_stop_kind(size_t i);    /* train.stop (i = 0) */
+LEAT_API const leat_kind *leat_normalize_kind(size_t i); /* train.normalize (i = 0) */
+LEAT_API const leat_kind *leat_cuda_kind(size_t i);      /* train.cuda (i = 0) */
+LEAT_API const leat_kind *leat_weights_kind(size_t i);   /* train.weights (i = 0) */
+LEAT_API const leat_kind *leat_stop_kind(size_t i);      /* train.stop (i = 0) */
 
 #ifdef __cplusplus
 }

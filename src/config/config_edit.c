@@ -127,6 +127,56 @@ static int replace(struct edit *e, const leat_node *old, const leat_node *wanted
     return rc;
 }
 
+static size_t line_of(const struct edit *e, size_t at)
+{
+    while (at > 0 && e->text[at - 1] != '\n')
+        at--;
+    return at;
+}
+
+/* The first byte of an entry of a block: of its key or its dash. SIZE_MAX: it does not begin its line. */
+static size_t entry_at(const struct edit *e, const leat_node *entry)
+{
+    const size_t start = byte_of(e, entry->start);
+    size_t line = line_of(e, start);
+    for (int up = entry->key ? entry->line - entry->key_line : 0; up > 0 && line > 0; up--)
+        line = line_of(e, line - 1);
+    const size_t at = line + strspn(e->text + line, " ");
+    const bool begins = entry->key
+                            ? entry->key_column == (int)(at - line) + 1
+                            : e->text[at] == '-' && at + 1 + strspn(e->text + at + 1, " ") == start;
+    return begins ? at : SIZE_MAX;
+}
+
+/* Takes whole lines away, with the comments that belong to them. */
+static int remove_entry(struct edit *e, const leat_node *entry)
+{
+    const size_t at = entry_at(e, entry);
+    if (at == SIZE_MAX)
+        return refuse(e, entry);
+    const size_t line = line_of(e, at);
+    copy_to(e, line);
+    e->at = line_after(e, end_of(e, entry), at - line);
+    return LEAT_OK;
+}
+
+/* Adds an entry to a block list, behind `last`, or before its first one where that is NULL. */
+static int insert_entry(struct edit *e, const leat_node *list, const leat_node *last,
+                        const leat_node *entry)
+{
+    const size_t first = entry_at(e, list->first);
+    if (first == SIZE_MAX)
+        return refuse(e, list);
+    const size_t line = line_of(e, first), indent = first - line;
+    copy_to(e, last ? line_after(e, end_of(e, last), indent) : line);
+    const bool ended = e->at == 0 || e->text[e->at - 1] == '\n';
+    const bool one = entry->kind == LEAT_NODE_MAP && entry->first && !entry->first->next;
+    fprintf(e->to, "%s%*s- ", ended ? "" : e->line_end, (int)indent, "");
+    const int rc = one ? put_entry(e, entry->first) : put_node(e, entry);
+    fputs(ended ? e->line_end : "", e->to);
+    return rc;
+}
+
 /* Adds an entry behind the last one of a mapping. */
 static int insert(struct edit *e, const leat_node *map, const leat_node *last,
                   const leat_node *entry, bool first)
@@ -159,7 +209,7 @@ static int change_map(struct edit *e, const leat_node *old, const leat_node *wan
     int rc = LEAT_OK;
     for (const leat_node *child = old->first; child && rc == LEAT_OK; child = child->next) {
         const leat_node *const found = leat_node_find(wanted, child->key);
-        rc = found ? change(e, child, found) : refuse(e, child);
+        rc = found ? change(e, child, found) : remove_entry(e, child);
         last = child;
     }
     for (const leat_node *child = wanted->first; child && rc == LEAT_OK; child = child->next)
@@ -170,27 +220,87 @@ static int change_map(struct edit *e, const leat_node *old, const leat_node *wan
     return rc;
 }
 
-static int change_list(struct edit *e, const leat_node *old, const leat_node *wanted)
-{
-    int rc = LEAT_OK;
-    for (old = old->first, wanted = wanted->first; old && rc == LEAT_OK;
-         old = old->next, wanted = wanted->next)
-        rc = change(e, old, wanted);
-    return rc;
-}
-
 static bool equal_scalars(const leat_node *a, const leat_node *b)
 {
     const bool nothing = leat_node_is_null(a);
     return nothing == leat_node_is_null(b) && (nothing || !strcmp(a->text, b->text));
 }
 
+static bool equal(const leat_node *a, const leat_node *b)
+{
+    if (a->kind != b->kind || leat_node_count(a) != leat_node_count(b))
+        return false;
+    if (a->kind == LEAT_NODE_SCALAR)
+        return equal_scalars(a, b);
+    const leat_node *other = b->first;
+    for (const leat_node *child = a->first; child; child = child->next, other = other->next) {
+        const leat_node *const with = child->key ? leat_node_find(b, child->key) : other;
+        if (!with || !equal(child, with))
+            return false;
+    }
+    return true;
+}
+
+/* The name of a stage, op or layer. */
+static const char *name_of(const leat_node *entry)
+{
+    return entry->kind == LEAT_NODE_SCALAR                ? entry->text
+           : entry->kind == LEAT_NODE_MAP && entry->first ? entry->first->key
+                                                          : "";
+}
+
+/* Whether b stands among the entries behind a, so that a is one that the other list lacks. */
+static bool is_extra(const leat_node *a, const leat_node *b)
+{
+    const bool here = equal(a, b);
+    while (!here && (a = a->next))
+        if (equal(a, b))
+            return true;
+    return false;
+}
+
+static int change_list(struct edit *e, const leat_node *old, const leat_node *wanted)
+{
+    const leat_node *const list = old, *last = NULL, *a = old->first, *b = wanted->first;
+    size_t n_old = leat_node_count(old), n_wanted = leat_node_count(wanted);
+    int rc = n_wanted ? LEAT_OK : refuse(e, old);
+    while ((a || b) && rc == LEAT_OK) {
+        const bool pair = a && b && !strcmp(name_of(a), name_of(b));
+        if (n_old > n_wanted && (!pair || is_extra(a, b))) {
+            rc = remove_entry(e, a);
+        } else if (n_wanted > n_old && (!pair || is_extra(b, a))) {
+            rc = insert_entry(e, list, last, b);
+            b = b->next;
+            n_wanted--;
+            continue;
+        } else {
+            rc = change(e, a, b);
+            b = b->next;
+            n_wanted--;
+        }
+        last = a;
+        a = a->next;
+        n_old--;
+    }
+    return rc;
+}
+
+/* Whether the wanted mapping has all keys of the old one, or the wanted list as many entries. */
+static bool has_all(const leat_node *old, const leat_node *wanted)
+{
+    bool all = old->kind == LEAT_NODE_MAP || leat_node_count(old) == leat_node_count(wanted);
+    for (const leat_node *child = old->first; child && all && child->key; child = child->next)
+        all = leat_node_find(wanted, child->key);
+    return all;
+}
+
 static int change(struct edit *e, const leat_node *old, const leat_node *wanted)
 {
     if (old->kind == wanted->kind) {
-        if (old->kind == LEAT_NODE_MAP)
+        const bool whole = is_flow(e, old) && !has_all(old, wanted);
+        if (old->kind == LEAT_NODE_MAP && !whole)
             return change_map(e, old, wanted);
-        if (old->kind == LEAT_NODE_LIST && leat_node_count(old) == leat_node_count(wanted))
+        if (old->kind == LEAT_NODE_LIST && !whole)
             return change_list(e, old, wanted);
         if (old->kind == LEAT_NODE_SCALAR && equal_scalars(old, wanted))
             return LEAT_OK;

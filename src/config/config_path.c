@@ -2,7 +2,8 @@
  *
  * config_path.c: leat_config_get() and leat_config_set(): values by path.
  *
- * DESIGN. A walk follows the path as far as the tree has it. Reading fails if a part of the path is left.
+ * DESIGN. A walk follows the path as far as the tree has it. Reading, and taking an entry away or adding one, fails if a
+ * part of the path is left.
  * Setting builds the missing mappings around the new value. It allocates first and changes the tree last,
  * so that a failed set changes nothing. */
 #include <stdio.h>
@@ -198,7 +199,43 @@ static int set(leat_config *config, leat_walk *w, const char *text, const char *
     return rc;
 }
 
-/* --- without a value -------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
+
+/* The options of `- map: …` are inside the entry. */
+static leat_node *entry_of(const leat_walk *w)
+{
+    leat_node *const parent = w->node->parent;
+    return w->owner && parent && !w->entry ? parent : w->node;
+}
+
+/* A value of its own, put before the entry that the path names, or behind the last one of the list that it names. */
+static int add_to_list(leat_config *config, leat_walk *w, const char *text, const char *origin)
+{
+    char room[PLACE_BYTES];
+    const char *const file = place_of(origin, w->path, room);
+    leat_node *value = NULL;
+    int rc = leat_config_walk_down(w, config->root);
+    if (rc == LEAT_OK && w->at < w->n_steps)
+        rc = leat_config_walk_fail_absent(w);
+    if (rc < 0)
+        return leat_fail_in(w->err, rc, "%s: ", file);
+    const bool whole = w->node->kind == LEAT_NODE_LIST && !w->entry;
+    leat_node *const before = whole ? NULL : entry_of(w), *list = whole ? w->node : before->parent;
+    if (!list || list->kind != LEAT_NODE_LIST)
+        return leat_fail(w->err, w->code, "%s: += is for a list, or an entry of a list", file);
+    const char *const kept = leat_tree_text(&config->tree, file, strlen(file));
+    if (!kept)
+        return leat_fail(w->err, LEAT_E_NOMEM, "%s: no memory for the value", file);
+    if ((rc = read_value(config, text, kept, &value, w->err)) < 0)
+        return rc;
+    leat_node **at = &list->first;
+    while (*at != before)
+        at = &(*at)->next;
+    value->parent = list;
+    value->next = before;
+    *at = value;
+    return LEAT_OK;
+}
 
 static int take_away(const leat_config *config, leat_walk *w, const char *origin)
 {
@@ -209,9 +246,7 @@ static int take_away(const leat_config *config, leat_walk *w, const char *origin
         rc = leat_config_walk_fail_absent(w);
     if (rc < 0)
         return leat_fail_in(w->err, rc, "%s: ", file);
-    leat_node *const node = w->node, *const parent = node->parent;
-    /* The options of `- map: …` are inside an entry that goes with them. */
-    leat_node *const entry = w->owner && parent && !w->entry ? parent : node;
+    leat_node *const entry = entry_of(w);
     leat_node **at = &entry->parent->first;
     while (*at != entry)
         at = &(*at)->next;
@@ -232,21 +267,20 @@ int leat_config_set_as(leat_config *config, const char *assignment, const char *
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_config_set: config and assignment must be given");
     leat_walk w = { .err = err, .code = LEAT_E_CONFIG };
-    const char *equals = strchr(assignment, '=');
     const size_t n = strlen(assignment);
-    if (!equals && n > 1 && assignment[n - 1] == '-') {
-        const int rc = leat_config_walk_split(&w, assignment, n - 1);
-        return rc < 0
-                   ? leat_fail_in(err, rc, "%s%s", origin ? origin : "--set", origin ? ": " : " ")
-                   : take_away(config, &w, origin);
-    }
-    if (!equals)
+    const char *const equals = strchr(assignment, '=');
+    const bool adds = equals && equals > assignment && equals[-1] == '+';
+    if (!equals && (n < 2 || assignment[n - 1] != '-'))
         return leat_fail(err, LEAT_E_CONFIG,
                          "%.200s: '=' is missing; write path=value, such as "
-                         "pipeline.prefetch.batches=0, or path- to take an entry away",
+                         "pipeline.prefetch.batches=0, path- to take an entry away, or path+=value "
+                         "to add one to a list",
                          place_of(origin, assignment, room));
-    const int rc = leat_config_walk_split(&w, assignment, (size_t)(equals - assignment));
+    const size_t length = equals ? (size_t)(equals - assignment) - adds : n - 1;
+    const int rc = leat_config_walk_split(&w, assignment, length);
     if (rc)
         return leat_fail_in(err, rc, "%s%s", origin ? origin : "--set", origin ? ": " : " ");
-    return set(config, &w, equals + 1, origin);
+    return !equals ? take_away(config, &w, origin)
+           : adds  ? add_to_list(config, &w, equals + 1, origin)
+                   : set(config, &w, equals + 1, origin);
 }

@@ -71,6 +71,9 @@ static leat_net_call ingest_call(const leat_net *net, const leat_net_program *p,
                                    .to_type = (int32_t)p->program->tensors[p->input_tensor].type,
                                    .channels = p->padded ? (int32_t)net->model->input.dims[2] : 0,
                                    .step = numbers_of(net, rows, how) };
+    const leat_model_normalize *const by = &net->model->normalize;
+    _Static_assert(sizeof *by == sizeof a->normalize, "the same struct");
+    memcpy(&a->normalize, by, sizeof *by);
     if (how->view) {
         const int64_t *const size = net->model->input.dims;
         a->height = (int32_t)size[0];

@@ -155,6 +155,28 @@ static size_t batch_dims(const leat_shape *shape, bool image, int64_t dims[8])
     return image ? 4 : 2;
 }
 
+/* One of the constants of train.normalize, as many as the last dim of the input has values, and a node with it. */
+static void add_affine(exporter *e, const char *type, const float *values, int64_t n,
+                       const char *in, const char *name, const char *out)
+{
+    float *const all = own(e, (size_t)n);
+    for (int64_t i = 0; all && i < n; i++)
+        all[i] = values[i % e->model->normalize.n];
+    constant(e, name, &n, 1, all);
+    leat_export_onnx_node(e, type, (const char *const[]){ in, name, NULL }, out, NULL, 0);
+}
+
+/* The input behind train.normalize; returns its name. n: values of its last dim. */
+static const char *add_normalize(exporter *e, int64_t n)
+{
+    const leat_model_normalize *const by = &e->model->normalize;
+    if (by->n == 0)
+        return "input";
+    add_affine(e, "Mul", by->scale, n, "input", "input.scale", "input.scaled");
+    add_affine(e, "Add", by->shift, n, "input.scaled", "input.shift", "input.normalized");
+    return "input.normalized";
+}
+
 static void add_all(exporter *e)
 {
     const leat_model *model = e->model;
@@ -163,10 +185,11 @@ static void add_all(exporter *e)
     int64_t dims[8];
     size_t n = batch_dims(&model->input, image, dims);
     e->rc = leat_onnx_add_input(e->onnx, "input", dims, n, &e->error);
+    const char *const input = add_normalize(e, dims[n - 1]);
     if (image)
-        leat_export_onnx_transpose(e, "input", "input_nchw", false);
+        leat_export_onnx_transpose(e, input, "input_nchw", false);
     else
-        leat_export_onnx_node1(e, "Identity", "input", "input_nchw");
+        leat_export_onnx_node1(e, "Identity", input, "input_nchw");
     for (int32_t i = 0; i < model->n_layers && e->rc == LEAT_FORMAT_OK; i++)
         add_layer(e, i);
     char name[NAME];

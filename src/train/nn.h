@@ -230,6 +230,14 @@ typedef struct leat_model_param {
     size_t n;             /* floats */
 } leat_model_param;
 
+/* `train.normalize`: value v of channel c of the model's input becomes v * scale[c % n] + shift[c % n], rounded after
+ * each step, which are the bits of the op `normalize`. n 0: values stay as they are. */
+enum { LEAT_MODEL_MAX_CHANNELS = 8 };
+typedef struct leat_model_normalize {
+    int32_t n;
+    float scale[LEAT_MODEL_MAX_CHANNELS], shift[LEAT_MODEL_MAX_CHANNELS];
+} leat_model_normalize;
+
 /* [const after open] */
 typedef struct leat_model {
     int32_t n_layers;
@@ -244,7 +252,8 @@ typedef struct leat_model {
     void *loss_options;
     const leat_optimizer *optimizer;
     void *optimizer_options;
-    leat_shape input, target; /* of one sample, as the loader gives them */
+    leat_shape input, target;       /* of one sample, as the loader gives them */
+    leat_model_normalize normalize; /* of the input */
     int64_t batch_size;
     int32_t n_classes; /* of the source; 0 = unknown */
     bool any_target;   /* target becomes what the loss takes */

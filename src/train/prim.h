@@ -20,7 +20,8 @@
  * A backend has a row leat_<backend>_prim_<name> for each. In place: out[0] may be in[0] (NORM_GRAD: unless the program is
  * `apart`).
  *
- * CONVERT            out[0] = in[0] in the type of out[0]. in[0]: uint8, float32 or bfloat16.
+ * CONVERT            out[0] = in[0] in the type of out[0]. in[0]: uint8, float32 or bfloat16. Of tensor 0, the model's
+ *                    input, `leat_model.normalize` comes first, in float32.
  * CONV               out[0] = act(conv(in[0], weight) + bias). `window`, `groups`, `dilation` as in layers.h.
  * CONV_GRAD_DATA     out[0] = gradient of CONV's in[0], from in[0] = gradient of the output before act. in[1]: a tensor that
  *                    is added; -1: none. Layers leave it at -1. A backend that can add it joins a SUM with the

@@ -180,7 +180,7 @@ static void make_input(leat_program *p)
     const leat_prim_type from = in->dtype == LEAT_U8 ? LEAT_PRIM_U8 : LEAT_PRIM_F32;
     const int32_t input = leat_program_tensor_typed(p, in, from);
     p->out[model->first] = input;
-    if (from != type_of(p)) {
+    if (from != type_of(p) || model->normalize.n) {
         p->out[model->first] = leat_program_tensor_new(p, in);
         leat_program_op(p, LEAT_PRIM_CONVERT, -1, input, -1, -1, p->out[model->first]);
     }

@@ -24,7 +24,8 @@ typedef struct leat_train_options {
     int64_t epochs;
     int64_t seed; /* LEAT_OPTION_CHOICE(0): the config's own */
     leat_string input, target, sample_weight;
-    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop, *weights;
+    const leat_node *model, *loss, *optimizer, *schedule, *average, *multipliers, *stop, *weights,
+        *normalize;
     leat_strings no_decay, frozen, metrics;
     int64_t threads;      /* LEAT_OPTION_CHOICE(0): auto */
     int64_t micro_shards; /* the same */
@@ -115,13 +116,16 @@ typedef struct leat_trainer_feed {
         ranks; /* that train together, of which this one has joined; NULL: it trains alone. Borrowed */
 } leat_trainer_feed;
 
-/* trainer_options.c: read `train` (*node), and three of its parts, which may be missing (NULL). */
+/* trainer_options.c: read `train` (*node), and some of its parts, which may be missing (NULL). */
 int leat_trainer_options(const leat_config *config, leat_train_options *out, const leat_node **node,
                          leat_error *err);
 int leat_trainer_options_checkpoint(const leat_node *node, leat_checkpoint_options *out,
                                     leat_error *err);
 int leat_trainer_options_weights(const leat_node *node, leat_weights_options *out, leat_error *err);
 int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, leat_error *err);
+/* input: of one sample. A missing node leaves *out as it is. */
+int leat_trainer_options_normalize(const leat_node *node, const leat_shape *input,
+                                   leat_model_normalize *out, leat_error *err);
 
 /* leat_trainer_open() without a plan. device: NULL: checks config and shapes, and makes no net: then only
  * leat_trainer_check() and leat_trainer_close() can be called. */

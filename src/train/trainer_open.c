@@ -100,7 +100,8 @@ static int open_model(leat_trainer *trainer, const leat_node *node, const leat_t
     trainer->views = (leat_views)o->views;
     if (trainer->views != LEAT_VIEWS_NONE && feed->input.rank != 3)
         return leat_fail(err, LEAT_E_CONFIG, "train.views is for images [height, width, channels]");
-    int rc = leat_ranks_check(model->ranks, model->shards, err);
+    int rc = leat_trainer_options_normalize(o->normalize, &feed->input, &model->normalize, err);
+    rc = rc == LEAT_OK ? leat_ranks_check(model->ranks, model->shards, err) : rc;
     if (model->ranks && rc == LEAT_OK) {
         trainer->shard_valid = calloc((size_t)model->shards, sizeof *trainer->shard_valid);
         rc = trainer->shard_valid ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "ranks: no memory");
@@ -258,13 +259,13 @@ static void fill_info(leat_trainer *trainer, const leat_train_options *o)
             model->loss->classes(&model->layers[model->n_layers - 1].out);
 }
 
-/* Whether the first layer that computes brings its input to mean 0 and deviation 1. */
+/* Whether `train.normalize` or the first layer that computes brings the input to mean 0 and deviation 1. */
 static bool begins_with_norm(const leat_model *model)
 {
     int32_t i = 0;
     while (i < model->n_layers - 1 && model->layers[i].layer == &leat_layer_flatten)
         i++;
-    return model->layers[i].layer->normalizes || leat_whiten_wanted(model);
+    return model->normalize.n || model->layers[i].layer->normalizes || leat_whiten_wanted(model);
 }
 
 /* uint8 is converted without scaling. */
@@ -272,11 +273,12 @@ static void note_input(leat_trainer *trainer, const char *name)
 {
     const leat_model *const model = &trainer->model;
     if (name && model->input.dtype == LEAT_U8 && !begins_with_norm(model))
-        snprintf(trainer->note, sizeof trainer->note,
-                 "'%.60s' reaches the model as uint8, so its values are 0 to 255, with which most "
-                 "models train badly: end its map with `- normalize: {mean: 0.5, std: 0.25}`, or "
-                 "begin the model with batch_norm",
-                 name);
+        snprintf(
+            trainer->note, sizeof trainer->note,
+            "'%.60s' reaches the model as uint8, so its values are 0 to 255, with which most "
+            "models train badly: end its map with `- normalize: {mean: 0.5, std: 0.25}`, write "
+            "that line into `train`, or begin the model with batch_norm",
+            name);
 }
 
 /* A long average of a short run is that of weights which have learned little. */

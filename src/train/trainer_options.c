@@ -52,6 +52,9 @@ static const leat_option train_table[] = {
                         "statistics in training, too"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
+    LEAT_OPTION_NODE(leat_train_options, normalize, "",
+                     "mean and std of the input, which the device subtracts and divides by; "
+                     "default: none"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
     LEAT_OPTION_STRING(leat_train_options, sample_weight, "",
                        "tensor of one float32 per sample, 0 or more, that its loss is multiplied "
@@ -136,6 +139,30 @@ static const leat_option weights_table[] = {
     LEAT_OPTION_END
 };
 
+typedef struct normalize_options {
+    leat_f32s mean, std;
+} normalize_options;
+
+/* As of the op. */
+static const leat_option normalize_table[] = {
+    LEAT_OPTION_F32S(normalize_options, mean, "0", -1e6, 1e6,
+                     "mean of each channel (uint8 pixels count as 0 to 1), or one for all"),
+    LEAT_OPTION_F32S(normalize_options, std, "1", 1e-6, 1e6,
+                     "standard deviation of each channel, or one for all"),
+    LEAT_OPTION_END
+};
+
+const leat_kind *leat_normalize_kind(size_t i)
+{
+    static const leat_kind kind = {
+        "normalize",
+        "subtract the mean of the model's input and divide by its standard deviation, on the "
+        "device, as the op of that name does before the copy",
+        normalize_table
+    };
+    return i == 0 ? &kind : NULL;
+}
+
 const leat_kind *leat_weights_kind(size_t i)
 {
     static const leat_kind kind = { "weights", "weights that a run begins with", weights_table };
@@ -188,4 +215,38 @@ int leat_trainer_options_cuda(const leat_node *node, leat_cuda_options *out, lea
 int leat_trainer_options_weights(const leat_node *node, leat_weights_options *out, leat_error *err)
 {
     return leat_node_options(node, node, "train.weights", weights_table, out, err);
+}
+
+int leat_trainer_options_normalize(const leat_node *node, const leat_shape *input,
+                                   leat_model_normalize *out, leat_error *err)
+{
+    normalize_options o;
+    const bool bytes = input->dtype == LEAT_U8;
+    const double unit = bytes ? 255 : 1;
+    int rc = leat_node_is_null(node)
+                 ? LEAT_OK
+                 : leat_node_options(node, node, "train.normalize", normalize_table, &o, err);
+    if (rc < 0 || leat_node_is_null(node))
+        return rc;
+    const int32_t n = o.mean.n > o.std.n ? o.mean.n : o.std.n;
+    const int64_t channels = input->rank ? input->dims[input->rank - 1] : 1;
+    if (n < 1 || (n != 1 && n != channels) || (o.mean.n != n && o.mean.n != 1) ||
+        (o.std.n != n && o.std.n != 1))
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "train.normalize: mean has %d values and std has %d; give one, or as "
+                              "many as the input has channels: %lld",
+                              (int)o.mean.n, (int)o.std.n, (long long)channels);
+    for (int32_t c = 0; c < n; c++) {
+        const double mean = (double)o.mean.values[o.mean.n > 1 ? c : 0];
+        const double std = (double)o.std.values[o.std.n > 1 ? c : 0];
+        if (bytes && mean > 1)
+            return leat_node_fail(node, err, LEAT_E_CONFIG,
+                                  "train.normalize: uint8 pixels count as 0 to 1, so a mean of %g "
+                                  "is none of theirs: divide mean and std by 255",
+                                  mean);
+        out->scale[c] = (float)(1.0 / (unit * std));
+        out->shift[c] = (float)(-mean / std);
+    }
+    out->n = n;
+    return LEAT_OK;
 }

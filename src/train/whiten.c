@@ -21,6 +21,7 @@
 typedef struct patches {
     int32_t layer;
     leat_sliding window;
+    const leat_model_normalize *normalize; /* of the model */
     int64_t channels, n, filters;
     int64_t count; /* patches so far */
     double *moments,
@@ -33,10 +34,11 @@ struct leat_whiten {
     patches layers[];
 };
 
-static float value_at(const leat_view *x, int64_t i)
+static float value_at(const leat_model_normalize *by, const leat_view *x, int64_t i)
 {
-    return x->shape.dtype == LEAT_U8 ? (float)((const uint8_t *)x->data)[i]
-                                     : ((const float *)x->data)[i];
+    const float value = x->shape.dtype == LEAT_U8 ? (float)((const uint8_t *)x->data)[i]
+                                                  : ((const float *)x->data)[i];
+    return by->n ? value * by->scale[i % by->n] + by->shift[i % by->n] : value;
 }
 
 /* Fills p->patch; false: the window reaches over the edge. */
@@ -54,7 +56,7 @@ static bool take_patch(const patches *p, const leat_view *x, int64_t row, int64_
             const int64_t iy = top + ky * w->dilation[0], ix = left + kx * w->dilation[1];
             const int64_t at = ((row * w->in[0] + iy) * w->in[1] + ix) * p->channels;
             for (int64_t c = 0; c < p->channels; c++)
-                *to++ = value_at(x, at + c);
+                *to++ = value_at(p->normalize, x, at + c);
         }
     return true;
 }
@@ -181,11 +183,13 @@ bool leat_whiten_wanted(const leat_model *model)
 
 /* --- a collection ---------------------------------------------------------------------------- */
 
-static int open_layer(patches *p, const leat_model_layer *l, leat_error *err)
+static int open_layer(patches *p, const leat_model *model, leat_error *err)
 {
+    const leat_model_layer *const l = &model->layers[p->layer];
     const int rc = leat_conv2d_sliding(l->options, &l->in, &p->window, err);
     if (rc < 0)
         return rc;
+    p->normalize = &model->normalize;
     p->channels = l->in.dims[2];
     p->filters = l->out.dims[2];
     p->n = p->window.size[0] * p->window.size[1] * p->channels;
@@ -205,7 +209,7 @@ int leat_whiten_open(const leat_model *model, leat_whiten **out, leat_error *err
     for (int32_t i = 0; i < model->n_layers && rc == LEAT_OK; i++)
         if (whitens(&model->layers[i])) {
             w->layers[w->n].layer = i;
-            rc = open_layer(&w->layers[w->n++], &model->layers[i], err);
+            rc = open_layer(&w->layers[w->n++], model, err);
         }
     if (rc < 0)
         leat_whiten_close(&w);

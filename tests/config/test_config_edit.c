@@ -113,6 +113,33 @@ static void every_layout_is_kept(void **state)
           "p:\n- prefetch:\n   batches: 2\n   pinned: true\ne: {t: 3}" },
         { "p.map.ops.j.s=0.5", "p:\n  - map:\n      ops:\n        - j\n        - k: {a: 1}\n",
           "p:\n  - map:\n      ops:\n        - j: {s: 0.5}\n        - k: {a: 1}\n" },
+        /* entries that are taken away, with their own comments */
+        { "a.b-", "a:\n  b: 1 # b\n    # of b\n  # of c\n  c: 2\n", "a:\n  # of c\n  c: 2\n" },
+        { "a.c-", "a:\n  b: 1\n  c:\n    - 2\n    # of 2\n# foot\nd: 1\n",
+          "a:\n  b: 1\n# foot\nd: 1\n" },
+        { "a.c- a.b=2", "a: {b: 1, c: 2} # c\n", "a: {b: 2} # c\n" },
+        { "p[1]-", "p:\n  - a: 1\n  # of b\n  - b: # c\n      x: 1\n      # of x\n  - c\nd: 1\n",
+          "p:\n  - a: 1\n  # of b\n  - c\nd: 1\n" },
+        { "p.a- p.c.x=3", "p:\n- a\n- b\n- c: {x: 1} # c\n", "p:\n- b\n- c: {x: 3} # c\n" },
+        { "p.c-", "p:\n  - b\n  - c", "p:\n  - b\n" },
+        { "p.map[0]-", "p:\n  - map: [x] # x\n  - map: [y] # y\n", "p:\n  - map: [y] # y\n" },
+        { "p.map.n- t.n={m:_1}", "p:\r\n  - map: [d, n: {m: 1}] # c\r\n  - b\r\nt:\r\n  e: 1\r\n",
+          "p:\r\n  - map: [d] # c\r\n  - b\r\nt:\r\n  e: 1\r\n  n: {m: 1}\r\n" },
+        { "p.map.ops.n-",
+          "p:\n  - map:\n      ops:\n        - d  # one\n        - n: # two\n            m: 1\n  - "
+          "b\n",
+          "p:\n  - map:\n      ops:\n        - d  # one\n  - b\n" },
+        /* and added */
+        { "p.b+=cache", "p:\n  - a # one\n    # of a\n  # of b\n  - b\n",
+          "p:\n  - a # one\n    # of a\n  - cache\n  # of b\n  - b\n" },
+        { "p[0]+={n:_{m:_1}}", "p:\n# of a\n- a\n- b", "p:\n# of a\n- n: {m: 1}\n- a\n- b" },
+        { "p+={prefetch:_{batches:_2}}", "p:\r\n  - a\r\n  - b # b\r\n\r\nq: 1\r\n",
+          "p:\r\n  - a\r\n  - b # b\r\n  - prefetch: {batches: 2}\r\n\r\nq: 1\r\n" },
+        { "p+=c", "p:\n  - a\n  - b", "p:\n  - a\n  - b\n  - c" },
+        { "p+={a:_1,_b:_2}", "p:\n  - |\n    text\n", "p:\n  - |\n    text\n  - {a: 1, b: 2}\n" },
+        { "p.b+=c", "p: [a, b] # c\n", "p: [a, c, b] # c\n" },
+        { "p.m=[x] p.b+=cache p.b+={m:_[y]}", "p:\n  - a\n  - m: [x, y] # m\n  - b: 2\n",
+          "p:\n  - a\n  - m: [x] # m\n  - cache\n  - m: [y]\n  - b: 2\n" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -130,8 +157,10 @@ static void what_no_edit_can_do_is_refused(void **state)
     static const struct {
         const char *sets, *before, *words;
     } cases[] = {
-        { "a.b-", "a:\n  b: 1\n  c: 2\n", "test.yaml:2:6: " },
-        { "a=[1]", "a:\n  - 1\n  - 2\n", "test.yaml:2:3: " },
+        { "a.b-", "a:\n  b: 1\n", "test.yaml:1:1: " },
+        { "p[0].a-", "p:\n  - a: 1\n    b: 2\n", "test.yaml:2:8: " },
+        { "a=[]", "a:\n  - 1\n  - 2\n", "test.yaml:2:3: " },
+        { "p[0]-", "p:\n  -\n    a: 1\n  - b\n", "test.yaml:3:5: " },
         { "a=1", "a:\n  b: 1\n", "test.yaml:2:3: " },
         { "p.batch.drop=true", "p:\n  - batch: 128\n", "'batch' has a value without a name" },
     };

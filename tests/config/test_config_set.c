@@ -112,6 +112,16 @@ static void set_writes(void **state)
         { "train.optimizer.adam.learning_rate-", "train.optimizer", "{adam: {}}" },
         { "train.optimizer-", "train.loss", "softmax_cross_entropy" },
         { "train.device=-", "train.device", "-" },
+        { "pipeline[0]+=cache", "pipeline[0]", "cache" }, /* a plus adds */
+        { "pipeline.batch+=cache", "pipeline[3]", "cache" },
+        { "pipeline.batch+=cache", "pipeline[4]", "{batch: 128}" },
+        { "pipeline.map[1]+=cast", "pipeline.map[1]", "[normalize, cast]" },
+        { "pipeline[2]+={map: [cast]}", "pipeline[2]", "{map: [cast]}" },
+        { "pipeline[2]+={map: [cast]}", "pipeline.map[2]", "[normalize]" },
+        { "pipeline+={take: 3}", "pipeline[5]", "{take: 3}" },
+        { "pipeline.map[0].ops.random_flip+=cast", "pipeline.map[0].ops[2]", "cast" },
+        { "train.model+={dense: 1}", "train.model.dense[2]", "1" },
+        { "train.model+=a=b", "train.model[3]", "a=b" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[200];
@@ -211,6 +221,13 @@ static void bad_sets(void **state)
         { "train.epochs-", "--set train.epochs: train has no 'epochs'" },
         { "pipeline.prefetch.batches.x-", "is a single value and has no 'x'" },
         { ".-", "a name is missing" },
+        { "+=1", "a name is missing" },
+        { "train.device+=1", "--set train.device: += is for a list, or an entry of a list" },
+        { "train.optimizer.adam+=1", "+= is for a list" },
+        { "train.metrics+=1", "--set train.metrics: train has no 'metrics'" },
+        { "pipeline[5]+=cache", "pipeline has 5 entries, counted from [0]" },
+        { "pipeline.btach+=cache", "did you mean 'batch'?" },
+        { "pipeline+=[1", "--set pipeline: this '[' is not closed" },
     };
     char before[1000], after[1000];
     leat_config *config = parse(config_sample);

@@ -30,7 +30,8 @@ const gpu_model gpu_small_models[] = {
       LEAT_U8,
       0 },
     { "conv_groups",
-      "model: [{conv2d: {filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, "
+      "normalize: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, model: [{conv2d: "
+      "{filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, "
       "{conv2d: {filters: 8, kernel: 2, groups: 2, dilation: 2, bias: false}}, gelu, flatten, "
       "dense: 4]" SGD,
       LEAT_U8,
@@ -39,7 +40,8 @@ const gpu_model gpu_small_models[] = {
       LEAT_I64,
       0 },
     { "norm_pool",
-      "model: [{conv2d: {filters: 16, kernel: 3}}, batch_norm, relu, {max_pool: {size: 3, stride: "
+      "normalize: {mean: 0.1, std: 0.5}, model: [{conv2d: {filters: 16, kernel: 3}}, batch_norm, "
+      "relu, {max_pool: {size: 3, stride: "
       "2, padding: same}}, {conv2d: {filters: 9, kernel: 1}}, batch_norm, silu, {avg_pool: {size: "
       "2, padding: same}}, flatten, dense: 4]" SGD,
       LEAT_F32,

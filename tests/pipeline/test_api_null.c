@@ -78,7 +78,7 @@ static void lists(void **state)
         leat_batch_op_kind, leat_stage_kind,    leat_source_kind,    leat_engine_kind,
         leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind, leat_train_kind,
         leat_preset_kind,   leat_schedule_kind, leat_average_kind,   leat_checkpoint_kind,
-        leat_cuda_kind,     leat_stop_kind,     leat_weights_kind
+        leat_cuda_kind,     leat_stop_kind,     leat_weights_kind,   leat_normalize_kind
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         assert_null(kinds[k](1000));

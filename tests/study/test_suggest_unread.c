@@ -3,8 +3,7 @@
  * test_suggest_unread.c: which tensors leat doctor leaves out, and that the config without them opens. */
 #include "study/suggest/suggest_unread.h"
 
-#include "fixtures/own_folder.h"
-#include "study/facts_fixture.h"
+#include "study/suggest_fixture.h"
 
 static int prepare(void **state)
 {
@@ -45,32 +44,18 @@ static void what_is_left_out(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[1024], sets[512] = "";
-        leat_config *config;
-        leat_arm arm = { .sync_every = 0 };
+        char text[1024];
         leat_doctor_suggestion change = { .n_set = 0 };
-        leat_error err = { 0 };
         snprintf(text, sizeof text,
                  "source: {csv: {files: %s/rows.csv, features: {%s}}}\npipeline: [%s]\ntrain: %s\n",
                  test_folder, cases[i].features, cases[i].stages, cases[i].train);
-        if (leat_config_parse(text, "x.yaml", &config, &err) < 0 ||
-            leat_plan_open(config, NULL, &arm.plan, &err) < 0)
-            fail_msg("%s: %s", text, err.message);
-        const leat_suggest_about about = { .config = config, .arm = &arm };
+        suggest_job job = suggest_job_open(text);
+        const leat_suggest_about about = { .config = job.config, .arm = &job.arm };
         assert_int_equal(leat_suggest_unread_any(&about), cases[i].sets[0] != 0);
         leat_suggest_unread_set(&about, &change);
-        leat_plan_close(&arm.plan);
-        for (int32_t k = 0; k < change.n_set; k++) {
-            strcat(strcat(sets, change.set[k]), " ");
-            if (leat_config_set(config, change.set[k], &err) < 0)
-                fail_msg("%s: %s", change.set[k], err.message);
-        }
-        assert_string_equal(sets, cases[i].sets);
-        if (leat_plan_open(config, NULL, &arm.plan, &err) < 0)
-            fail_msg("%s without %s: %s", text, sets, err.message);
-        assert_int_equal(leat_plan_get_info(arm.plan)->n_tensors, cases[i].n_left);
-        leat_plan_close(&arm.plan);
-        leat_config_close(&config);
+        suggest_job_change(&job, &change, cases[i].sets);
+        assert_int_equal(leat_plan_get_info(job.arm.plan)->n_tensors, cases[i].n_left);
+        suggest_job_close(&job);
     }
 }
 

@@ -109,8 +109,8 @@ static void what_cannot_be_edited_is_printed(void **state)
     (void)state;
     expect_one_line();
     assert_int_equal(shell("$L tune job.yaml -q --seconds 5 --set "
-                           "'pipeline.map=[decode_jpeg, {sleep: 2}, {center_crop: 16}, cast, "
-                           "cast]' --write job.yaml"),
+                           "'pipeline.map={ops: [decode_jpeg, {sleep: 2}, {center_crop: 16}, "
+                           "cast]}' --write job.yaml"),
                      1);
     expect_in(out, "--set engine.threads=");
     expect_in(err, "job.yaml was not written; write the lines above into it: job.yaml:");

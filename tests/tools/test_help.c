@@ -144,7 +144,7 @@ static void everything_has_an_example_that_can_be_read(void **state)
         size_t) = { leat_source_kind, leat_stage_kind,    leat_batch_op_kind, leat_engine_kind,
                     leat_train_kind,  leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind,
                     leat_preset_kind, leat_schedule_kind, leat_average_kind,  leat_checkpoint_kind,
-                    leat_cuda_kind,   leat_stop_kind,     leat_weights_kind };
+                    leat_cuda_kind,   leat_stop_kind,     leat_weights_kind,  leat_normalize_kind };
     (void)state;
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
         for (size_t i = 0; lists[k](i); i++)

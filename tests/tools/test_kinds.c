@@ -38,6 +38,7 @@ static const struct {
     { "checkpoint", leat_checkpoint_kind, 1 },
     { "train", leat_train_kind, 1 },
     { "cuda", leat_cuda_kind, 1 },
+    { "normalize", leat_normalize_kind, 1 },
     { "stop", leat_stop_kind, 1 },
     { "weights", leat_weights_kind, 1 },
     { "op", op_kind, 14 },

@@ -39,6 +39,11 @@ static const struct {
       "input_nchw}, multiply: {factor: 2, name: output.bias}]",
       { 0, 0, 5 } },
     { "vector", "[dense: 7, relu, dense: 3]", { 0, 0, 9 } },
+    { "normalized",
+      "[conv2d: {filters: 6}, flatten, dense: 4], normalize: {mean: [0.1, -0.5, 1], std: [2, 0.5, "
+      "0.3]}",
+      { 7, 6, 3 } },
+    { "normalized_vector", "[dense: 3], normalize: {mean: 0.5, std: 0.25}", { 0, 0, 9 } },
     { "resnet18", "{resnet18: {classes: 10}}", { 32, 32, 3 } },
     { "resnet18_large", "{resnet18: {classes: 10, stem: large}}", { 65, 64, 3 } },
     { "resnet50", "{resnet50: {classes: 10}}", { 16, 16, 3 } },

@@ -40,6 +40,7 @@ const leat_help_group leat_help_groups[] = {
     { "Checkpoints", "`train.checkpoint`", leat_checkpoint_kind, "train:\n  %s\n", "train.%s." },
     { "Early stop", "`train.stop`", leat_stop_kind, "train:\n  %s\n", "train.%s." },
     { "Pretrained weights", "`train.weights`", leat_weights_kind, "train:\n  %s\n", "train.%s." },
+    { "Normalized input", "`train.normalize`", leat_normalize_kind, "train:\n  %s\n", "train.%s." },
     { "GPUs", "`train.cuda`", leat_cuda_kind, "train:\n  %s\n", "train.%s." },
     { "Layers", "`train.model`: a list of", leat_layer_kind, "train:\n  model:\n    - %s\n",
       "train.model.%s." },

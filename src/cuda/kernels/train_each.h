@@ -9,6 +9,12 @@
 
 /* --- the batch comes in ------------------------------------------------------------------------ */
 
+/* leat_model_normalize in train/nn.h */
+typedef struct leat_train_normalize {
+    int32_t n;
+    float scale[LEAT_EIGHT], shift[LEAT_EIGHT];
+} leat_train_normalize;
+
 /* The only kernel that touches the loader's memory, so that only its arguments change from step to step. */
 typedef struct leat_train_ingest_args {
     int64_t n; /* the most of: values / 8 or pixels, target bytes, rows */
@@ -25,6 +31,7 @@ typedef struct leat_train_ingest_args {
     int32_t channels;
     /* Images are seen through a view (leat_net_view in train/nn.h), where depth is not 0. */
     int32_t depth, height, width, mirrored, dy, dx;
+    leat_train_normalize normalize;
     leat_train_step step;
 } leat_train_ingest_args;
 
@@ -68,16 +75,32 @@ LEAT_HOST_DEVICE void leat_train_ingest_load(const leat_train_ingest_args *a, in
                                            a->depth ? leat_train_seen(a, at + k) : at + k);
 }
 
+/* n values from value `at` of the rows on. */
+LEAT_HOST_DEVICE void leat_train_ingest_normalize(const leat_train_normalize *by, int64_t at,
+                                                  int32_t n, float x[LEAT_EIGHT])
+{
+    int32_t c = (int32_t)(at % by->n);
+    for (int32_t k = 0; k < n; k++) {
+        const float scaled = x[k] * by->scale[c];
+        x[k] = scaled + by->shift[c];
+        c = c + 1 < by->n ? c + 1 : 0;
+    }
+}
+
 LEAT_HOST_DEVICE void leat_train_ingest_each(const leat_train_ingest_args *a, int64_t i)
 {
     const int64_t at = i * LEAT_EIGHT;
     float x[LEAT_EIGHT];
     if (a->channels && i * a->channels < a->x_n) {
         leat_train_ingest_load(a, i * a->channels, a->channels, x);
+        if (a->normalize.n)
+            leat_train_ingest_normalize(&a->normalize, i * a->channels, a->channels, x);
         leat_train_store(a->to_x, a->to_type, at, LEAT_EIGHT, x);
     } else if (!a->channels && at < a->x_n) {
         const int32_t n = leat_train_count(a->x_n, at);
         leat_train_ingest_load(a, at, n, x);
+        if (a->normalize.n)
+            leat_train_ingest_normalize(&a->normalize, at, n, x);
         leat_train_store(a->to_x, a->to_type, at, n, x);
     }
     if (i < a->y_bytes)

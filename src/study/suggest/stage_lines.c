@@ -5,10 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-enum { TEXT = 4096, STAGES_MOST = 32 };
 
 int leat_stage_lines_split(char *list, char **parts, int most)
 {
@@ -36,41 +33,40 @@ int leat_stage_lines_split(char *list, char **parts, int most)
     return n;
 }
 
-/* "- cache\n- map: [x]" as "cache, {map: [x]}, ". */
-static void add_lines(const char *lines, char *text, size_t size)
+static bool has_entry(const leat_config *config, int32_t i)
 {
-    while (*lines) {
-        const int n = (int)strcspn(lines, "\n");
-        const bool map = memchr(lines, ':', (size_t)n);
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%.*s%s, ", map ? "{" : "", n > 2 ? n - 2 : 0,
-                 lines + (n > 2 ? 2 : n), map ? "}" : "");
-        lines += n + (lines[n] == '\n');
-    }
+    char path[32], text[8];
+    snprintf(path, sizeof path, "pipeline[%d]", (int)i);
+    return leat_config_get(config, path, text, sizeof text, NULL) == LEAT_OK;
 }
 
-static bool has_place(const leat_doctor_suggestion *change, int n)
+/* Puts the entry "- map: [x]" before entry i of the list, or behind its last one. */
+static int add_line(leat_config *config, int32_t i, const char *line, int n, leat_error *err)
 {
-    return n > 0 && change->stage >= 0 && change->stage + change->replaces <= n;
+    char text[LEAT_DOCTOR_MAX_LINES + 32], at[16] = "";
+    const bool map = memchr(line, ':', (size_t)n);
+    if (has_entry(config, i))
+        snprintf(at, sizeof at, "[%d]", (int)i);
+    snprintf(text, sizeof text, "pipeline%s+=%s%.*s%s", at, map ? "{" : "", n > 2 ? n - 2 : 0,
+             line + (n > 2 ? 2 : n), map ? "}" : "");
+    return leat_config_set(config, text, err);
 }
 
 int leat_stage_lines_insert(leat_config *config, const leat_doctor_suggestion *change,
                             leat_error *err)
 {
-    char list[TEXT], text[2 * TEXT] = "pipeline=[", *entry[STAGES_MOST];
-    int rc = leat_config_get(config, "pipeline", list, sizeof list, err);
-    if (rc < 0)
-        return rc;
-    const bool whole = strlen(list) < sizeof list - 1;
-    const int n = whole ? leat_stage_lines_split(list, entry, STAGES_MOST) : 0;
-    if (!has_place(change, n))
-        return leat_fail(err, LEAT_E_UNSUPPORTED, "the pipeline is too long, or has no such place");
-    for (int i = 0; i <= n; i++) {
-        if (i == change->stage)
-            add_lines(change->lines, text, sizeof text);
-        const size_t used = strlen(text);
-        if (i < n && (i < change->stage || i >= change->stage + change->replaces))
-            snprintf(text + used, sizeof text - used, "%s, ", entry[i]);
+    int32_t at = change->stage;
+    char text[32];
+    int rc = LEAT_OK;
+    if (at < 0 || (at + change->replaces > 0 && !has_entry(config, at + change->replaces - 1)))
+        return leat_fail(err, LEAT_E_UNSUPPORTED, "the pipeline has no such place");
+    snprintf(text, sizeof text, "pipeline[%d]-", (int)at);
+    for (int32_t i = 0; i < change->replaces && rc == LEAT_OK; i++)
+        rc = leat_config_set(config, text, err);
+    for (const char *line = change->lines; *line && rc == LEAT_OK; at++) {
+        const int n = (int)strcspn(line, "\n");
+        rc = add_line(config, at, line, n, err);
+        line += n + (line[n] == '\n');
     }
-    return leat_config_set(config, strcat(text, "]"), err);
+    return rc;
 }

@@ -11,7 +11,7 @@
 /* Cuts "[a, {b: 1}]" at the commas of the outer list. Returns the number of parts, 0 if there are more than `most`. */
 int leat_stage_lines_split(char *list, char **parts, int most);
 
-/* Writes change->lines into the list. LEAT_OK; LEAT_E_UNSUPPORTED: it is too long, or has no such place. */
+/* Writes change->lines into the list. LEAT_OK; LEAT_E_UNSUPPORTED: it has no such place; errors of leat_config_set(). */
 int leat_stage_lines_insert(leat_config *config, const leat_doctor_suggestion *change,
                             leat_error *err);
 

@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "study/forecast.h"
+#include "suggest_bytes.h"
 #include "suggest_cache.h"
-#include "suggest_cast.h"
 #include "suggest_unread.h"
 
 enum { MOST_WORKERS = 64, MOST_LAYERS = 10000, SMALL_BATCH = 32 };
@@ -24,6 +24,23 @@ struct row {
     bool input_only; /* the training step stays as it is, and so do its cores */
     bool whole;      /* as in leat_suggest_try() */
 };
+
+bool leat_suggest_get(const leat_config *config, const char *path, char *text, size_t size)
+{
+    text[0] = 0;
+    return leat_config_get(config, path, text, size, NULL) == LEAT_OK;
+}
+
+const char *leat_suggest_input(const leat_suggest_about *about, char name[64])
+{
+    const leat_plan *const plan = about->arm->plan;
+    if (leat_suggest_get(about->config, "train.input", name, 64) && name[0])
+        return name;
+    const int32_t image = leat_plan_tensor_index(plan, "image");
+    const leat_tensor_info *const first = leat_plan_tensor(plan, image < 0 ? 0 : image);
+    snprintf(name, 64, "%s", first ? first->name : "");
+    return name;
+}
 
 static void add(leat_doctor_suggestion *out, const char *path, int64_t value)
 {
@@ -79,11 +96,11 @@ static bool decodes(const leat_suggest_about *about)
             leat_arm_has_cache(about->arm->plan));
 }
 
-static bool casts(const leat_suggest_about *about)
+static bool makes_floats(const leat_suggest_about *about)
 {
     return (is(about, LEAT_VERDICT_TRANSFER_BOUND) || is(about, LEAT_VERDICT_INPUT_BOUND) ||
             is(about, LEAT_VERDICT_SHARED_CORES)) &&
-           leat_suggest_cast_is_last(about);
+           leat_suggest_bytes_apply(about);
 }
 
 /* The loader is slower than the step, or (prefetch 0) its time is added to each step. */
@@ -309,8 +326,8 @@ static const struct row rows[] = {
     { "Leave out what the model does not read", "", leat_suggest_unread_any,
       leat_suggest_unread_set, true, false },
     { "Copy bytes, and let the device make floats of them",
-      "the model converts bytes itself, to the same numbers; a batch is a quarter as large", casts,
-      leat_suggest_cast_take, false, false },
+      "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
+      makes_floats, leat_suggest_bytes_set, false, false },
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
       set_prefetch, true, false },

@@ -33,6 +33,12 @@ int leat_suggest_try(const leat_suggest_about *about, bool input_only, bool whol
 /* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out);
 
+/* The value at a path of the config, cut to fit; false, and "": it has none. */
+bool leat_suggest_get(const leat_config *config, const char *path, char *text, size_t size);
+
+/* The tensor that the model takes, as in the trainer: `input`, or `image`, or the first. */
+const char *leat_suggest_input(const leat_suggest_about *about, char name[64]);
+
 /* Whether the result lists the same values or lines, with a gain or without. */
 bool leat_suggest_is_listed(const leat_doctor_suggestion *suggestion,
                             const leat_doctor_result *result);

@@ -8,26 +8,15 @@
 
 enum { MOST_MAPS = 64 };
 
-static bool is_there(const leat_config *config, const char *path, char *text, size_t size)
-{
-    text[0] = 0;
-    return leat_config_get(config, path, text, size, NULL) == LEAT_OK;
-}
-
-/* What the trainer reads; without an `input` its default is `image`, or else the first tensor. */
+/* By the trainer. */
 static bool is_read(const leat_suggest_about *about, const char *tensor)
 {
-    static const char *const options[] = { "train.input", "train.target", "train.sample_weight" };
-    const leat_plan *const plan = about->arm->plan;
-    char text[256];
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (is_there(about->config, options[i], text, sizeof text) && !strcmp(text, tensor))
-            return true;
-    if (!is_there(about->config, "train.target", text, sizeof text) && !strcmp(tensor, "label"))
-        return true;
-    const bool has_input = is_there(about->config, "train.input", text, sizeof text) && text[0];
-    const int32_t image = leat_plan_tensor_index(plan, "image");
-    return !has_input && leat_plan_tensor_index(plan, tensor) == (image < 0 ? 0 : image);
+    char target[256], weight[256], input[64];
+    if (!leat_suggest_get(about->config, "train.target", target, sizeof target))
+        strcpy(target, "label");
+    leat_suggest_get(about->config, "train.sample_weight", weight, sizeof weight);
+    return !strcmp(tensor, target) || !strcmp(tensor, weight) ||
+           !strcmp(tensor, leat_suggest_input(about, input));
 }
 
 /* The entry that asks for the tensor: only what the config names can be left out. */
@@ -38,7 +27,7 @@ static bool entry_of(const leat_suggest_about *about, const char *tensor, char p
     leat_plan_source(about->arm->plan, &source);
     const int n =
         snprintf(path, 128, "source.%s.features.%s", source.name ? source.name : "", tensor);
-    return n > 0 && n < 127 && is_there(about->config, path, text, sizeof text);
+    return n > 0 && n < 127 && leat_suggest_get(about->config, path, text, sizeof text);
 }
 
 static void take_away(leat_doctor_suggestion *out, const char *path)
@@ -80,12 +69,12 @@ void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_sugges
         char text[4096];
         for (; n_maps < MOST_MAPS; n_maps++) {
             snprintf(path, sizeof path, "pipeline.map[%d]", n_maps);
-            if (!is_there(about->config, path, text, sizeof text))
+            if (!leat_suggest_get(about->config, path, text, sizeof text))
                 break;
         }
         while (n_maps-- > 0) { /* from the last on, so that the others keep their numbers */
             snprintf(path, sizeof path, "pipeline.map[%d].tensor", n_maps);
-            if (!is_there(about->config, path, text, sizeof text) ||
+            if (!leat_suggest_get(about->config, path, text, sizeof text) ||
                 strcmp(text, tensor->name) != 0)
                 continue;
             snprintf(path, sizeof path, "pipeline.map[%d]", n_maps);

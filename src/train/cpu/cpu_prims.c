@@ -92,9 +92,36 @@ static void convert_piece(const leat_cpu_call *call, const float *a, const float
         memcpy(y, a, n * sizeof *y);
 }
 
+/* Whole pixels at a time. */
+static int normalize(const leat_cpu_call *call, const leat_model_normalize *by)
+{
+    enum { MOST = LEAT_CPU_WIDE + LEAT_MODEL_MAX_CHANNELS };
+    float scale[MOST], shift[MOST];
+    static const float center[MOST];
+    const leat_cpu_norm_factors factors = { .center = center, .factor = scale, .addend = shift };
+    const size_t channels = (size_t)by->n, wide = leat_cpu_wide(channels);
+    const size_t n = (size_t)(call->out_spec[0]->n * call->rows);
+    const size_t piece = LEAT_CPU_PIECE - LEAT_CPU_PIECE % channels;
+    const leat_prim_type to = call->out_spec[0]->type;
+    for (size_t i = 0; i < wide; i++) {
+        scale[i] = by->scale[i % channels];
+        shift[i] = by->shift[i % channels];
+    }
+    for (size_t at = 0; at < n; at += piece) {
+        const size_t here = n - at < piece ? n - at : piece;
+        const float *const x = leat_cpu_floats(call->net, call->in[0], call->in_spec[0]->type, at,
+                                               here, leat_cpu_room(call, 0));
+        float *const y = leat_cpu_floats_out(call->out[0], to, at, leat_cpu_room(call, 2));
+        call->net->loops->norm(&factors, x, y, wide, here);
+        leat_cpu_put(call->net, call->out[0], to, at, here, y);
+    }
+    return LEAT_OK;
+}
+
 static int convert(const leat_cpu_call *call)
 {
-    return each(call, convert_piece);
+    const leat_model_normalize *const by = &call->net->model->normalize;
+    return by->n && call->op->in[0] == 0 ? normalize(call, by) : each(call, convert_piece);
 }
 
 static void act_piece(const leat_cpu_call *call, const float *a, const float *b, float *y, size_t n)

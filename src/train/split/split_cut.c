@@ -62,6 +62,7 @@ int leat_split_cut(const leat_model *all, int32_t first, int32_t end, leat_model
     sub->n_floats = 0;
     sub->weighted = all->weighted && leat_model_ends(sub);
     sub->input = first > 0 ? all->layers[first - 1].out : all->input;
+    sub->normalize.n = first > 0 ? 0 : all->normalize.n;
     if (!(sub->layers = malloc(bytes)))
         return leat_fail(err, LEAT_E_NOMEM, "train.model: %zu bytes", bytes);
     memcpy(sub->layers, all->layers, bytes);

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * suggest_bytes.c: leaves out a `normalize`, or a `cast` of bytes to float32, at the end of the pipeline. The trainer
+ * takes uint8, converts it (each byte is exact in float32 and bfloat16) and computes `train.normalize` to the bits of
+ * the op, so all numbers of the training stay the same. Where the cast is of another type than uint8, the trainer
+ * refuses the changed job, and nothing is suggested. */
+#include <stdio.h>
+#include <string.h>
+
+#include "suggest_bytes.h"
+
+enum { MOST_MAPS = 64, MOST_OPS = 64, PATH = 128 };
+
+typedef struct edit {
+    char take[PATH];    /* "PATH-" */
+    char instead[PATH]; /* "train.normalize=…"; "": nothing is needed, as it is a cast */
+} edit;
+
+/* Whether the entry is called so; text: its options. */
+static bool is(const leat_config *config, const char *entry, const char *name, char text[PATH])
+{
+    char path[PATH];
+    snprintf(path, sizeof path, "%.100s.%s", entry, name);
+    return leat_suggest_get(config, path, text, PATH);
+}
+
+/* Whether the entry has no such option, or this value of it. */
+static bool lacks_or_is(const leat_config *config, const char *entry, const char *option,
+                        const char *value)
+{
+    char text[PATH];
+    return !is(config, entry, option, text) || !strcmp(text, value);
+}
+
+static bool is_cast(const leat_config *config, const char *op)
+{
+    char text[PATH];
+    return is(config, op, "cast", text) &&
+           (!text[0] || strstr(" {} null float32 {dtype: float32} ", text));
+}
+
+/* Mean and std as they are written. */
+static bool is_normalize(const leat_config *config, const char *op, char instead[PATH])
+{
+    char text[PATH], mean[PATH], std[PATH];
+    if (!is(config, op, "normalize", text) || !lacks_or_is(config, op, "dtype", "float32") ||
+        !lacks_or_is(config, op, "layout", "channels_last"))
+        return false;
+    const bool has_mean = is(config, op, "mean", mean), has_std = is(config, op, "std", std);
+    const int n = snprintf(instead, PATH, "train.normalize={%s%s%s%s%s}", has_mean ? "mean: " : "",
+                           has_mean ? mean : "", has_mean && has_std ? ", " : "",
+                           has_std ? "std: " : "", has_std ? std : "");
+    return n < PATH;
+}
+
+/* The last op of a map, if the device can do it and no other op has its name; false: else. */
+static bool edit_of_map(const leat_config *config, const char *map, edit *out)
+{
+    char list[PATH], op[PATH], text[PATH];
+    const char *name = "";
+    int n_ops = 0, n_same = 0;
+    snprintf(list, sizeof list, "%.100s.ops", map);
+    if (!leat_suggest_get(config, list, text, sizeof text))
+        snprintf(list, sizeof list, "%.100s", map);
+    for (int n_casts = 0, n_others = 0; n_ops < MOST_OPS; n_ops++) {
+        snprintf(op, sizeof op, "%.110s[%d]", list, n_ops);
+        if (!leat_suggest_get(config, op, text, sizeof text))
+            break;
+        n_casts += is(config, op, "cast", text);
+        n_others += is(config, op, "normalize", text);
+        out->instead[0] = 0;
+        name = is_cast(config, op)                      ? "cast"
+               : is_normalize(config, op, out->instead) ? "normalize"
+                                                        : "";
+        n_same = name[0] == 'c' ? n_casts : n_others;
+    }
+    if (!name[0] || n_same != 1)
+        return false;
+    if (n_ops == 1)
+        snprintf(out->take, PATH, "%.120s-", map);
+    else
+        snprintf(out->take, PATH, "%.110s.%s-", list, name);
+    return true;
+}
+
+/* Of the last map of a pipeline that computes on the model's input. A map that names no tensor works on the first, or on
+ * `image`. */
+static bool edit_of(const leat_suggest_about *about, const char *pipeline, edit *out)
+{
+    char name[64], map[64], text[64];
+    const char *const tensor = leat_suggest_input(about, name);
+    bool found = false;
+    for (int i = 0; i < MOST_MAPS; i++) {
+        snprintf(map, sizeof map, "%s.map[%d]", pipeline, i);
+        if (!leat_suggest_get(about->config, map, text, sizeof text))
+            break;
+        if (lacks_or_is(about->config, map, "tensor", tensor))
+            found = lacks_or_is(about->config, map, "device", "cpu") &&
+                    edit_of_map(about->config, map, out);
+    }
+    return found;
+}
+
+/* Stages that compute on batches may round bytes; zeros that pad a batch are not those of a normalized one. */
+static bool is_moved_only(const leat_plan *plan, bool normalizes)
+{
+    static const char known[] = " map batch cache shuffle prefetch take skip repeat ";
+    const leat_stage_info *stage;
+    char word[40];
+    for (int32_t i = 0; (stage = leat_plan_stage(plan, i)); i++) {
+        snprintf(word, sizeof word, " %s ", stage->name);
+        if (!strstr(known, word) && (normalizes || strcmp(stage->name, "padded_batch") != 0))
+            return false;
+    }
+    return true;
+}
+
+bool leat_suggest_bytes_apply(const leat_suggest_about *about)
+{
+    char text[16];
+    edit train, eval;
+    if (about->arm->step_ns || leat_suggest_get(about->config, "train.normalize", text, 16) ||
+        !edit_of(about, "pipeline", &train) ||
+        !is_moved_only(about->arm->plan, train.instead[0] != 0))
+        return false;
+    return !leat_suggest_get(about->config, "eval", text, 16) ||
+           (edit_of(about, "eval.pipeline", &eval) && !strcmp(train.instead, eval.instead));
+}
+
+void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    static const char *const pipelines[] = { "pipeline", "eval.pipeline" };
+    edit e;
+    for (size_t i = 0; i < 2; i++)
+        if (edit_of(about, pipelines[i], &e))
+            memcpy(out->set[out->n_set++], e.take, sizeof e.take);
+    if (!e.instead[0])
+        return;
+    memcpy(out->set[out->n_set++], e.instead, sizeof e.instead);
+    snprintf(out->title, sizeof out->title, "Copy bytes, and let the device normalize them");
+    snprintf(out->why, sizeof out->why,
+             "`train.normalize` makes the same numbers on the device; a batch of bytes is a "
+             "quarter of one of floats");
+}
