@@ -330,7 +330,9 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     begin_epoch(t);
     t->keep.loader = t->loader;
     rc = evaluate_owed(t, err);
-    end = t->ended_early;
+    end = t->ended_early || t->finished;
+    if (rc == LEAT_OK && t->finished)
+        rc = save(t, err);
     int32_t stops = 0;
     while (rc == LEAT_OK && !end && (rc = must_stop(t, &stops, err)) == LEAT_OK && !stops)
         rc = step(t, &end, err);
