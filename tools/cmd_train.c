@@ -499,12 +499,12 @@ static int run(const leat_call *call)
         find_ceiling(&t.run);
     if (rc == LEAT_OK && t.run.talks)
         leat_train_end_print(&t.run, t.path, o->log, seconds);
-    rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
     if (rc == LEAT_OK)
         rc = leat_json_write(leat_train_end_json(&t.run, call, t.found.path, seconds), o->json,
                              &err);
     else if (t.run.diverged) /* the JSON of earlier epochs is written; this error is reported */
         leat_json_write(leat_train_end_json(&t.run, call, t.found.path, seconds), o->json, NULL);
+    rc = leat_setup_trace_write(t.run.loader, o->trace, t.run.talks, rc, &err);
     int closed = leat_bad_list_close(&t.run.bad, rc == LEAT_OK ? &err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
     closed = leat_train_log_close(&t.run.log, rc == LEAT_OK ? &err : NULL);
