@@ -138,7 +138,7 @@ static int stop(leat_train_run *t, leat_error *err)
     leat_metrics now;
     leat_trainer_so_far(t->trainer, &now);
     t->stopped = true;
-    return t->epoch_steps > 0 && isfinite(now.loss) ? save(t, err) : LEAT_OK;
+    return t->epoch_steps > 0 && (now.samples == 0 || isfinite(now.loss)) ? save(t, err) : LEAT_OK;
 }
 
 static void begin_epoch(leat_train_run *t)
