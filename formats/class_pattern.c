@@ -5,10 +5,11 @@
  *
  * Besides POSIX there are \d \D \w \W \s \S, in ASCII. Refused, because POSIX would read it in another way than other
  * languages do: (?…), two quantifiers in a row (*? +? ++), other letters and digits after a backslash, and \] \^ \-
- * in brackets. */
+ * in brackets. The locale of the program does not matter: characters are bytes. */
 #include "pattern.h"
 
 #include <ctype.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,10 @@ static const struct {
     { 'S', "[^ \t\n\r\f\v]", NULL },
 };
 
-enum { LONGEST = 13 }; /* bytes that stand for two of the text */
+enum {
+    LONGEST = 13,          /* bytes that stand for two of the text */
+    MOST_REPEATED = 10000, /* bytes of an expression times its repetitions */
+};
 
 static int fail(const char *text, size_t at, const char *what, leat_format_error *err)
 {
@@ -66,16 +70,36 @@ static const char *foreign(const char *at)
     return NULL;
 }
 
+/* regcomp() writes what `{n}` repeats n times, and calls itself for each: nested repetitions would take all memory, or
+ * the stack. Takes up the bound at text[i], of a group or of one character; false: there are too many. */
+static int may_repeat(const char *text, size_t i, double *groups, double *longest)
+{
+    const char *const at = text + i;
+    const int of_group = i > 0 && (at[-1] == ')' || at[-1] == '}');
+    const long least = strtol(at + 1, NULL, 10);
+    const char *const comma = at + strcspn(at, ",}");
+    const long most = *comma == ',' ? strtol(comma + 1, NULL, 10) : 0;
+    const double n = (double)(most > least ? most : least);
+    if (of_group && n > 1)
+        *groups *= n;
+    else if (n > *longest)
+        *longest = n;
+    return *groups * *longest * (double)strlen(text) <= MOST_REPEATED;
+}
+
 /* Writes the expression as POSIX has it; `to` has room. */
 static int translate(const char *text, char *to, leat_format_error *err)
 {
     size_t open = 0; /* of the brackets: first place where ']' closes them; 0: outside */
+    double groups = 1, longest = 1;
     const char *why;
     for (size_t i = 0; text[i]; i++) {
         const int is_escape = text[i] == '\\';
         why = is_escape ? translate_escape(text[i + 1], open != 0, &to)
               : open    ? NULL
                         : foreign(text + i);
+        if (!why && !open && text[i] == '{' && !may_repeat(text, i, &groups, &longest))
+            why = "too many repetitions, one inside another";
         if (why)
             return fail(text, i, why, err);
         if (is_escape) {
@@ -92,6 +116,19 @@ static int translate(const char *text, char *to, leat_format_error *err)
     return LEAT_FORMAT_OK;
 }
 
+/* regcomp() for the C locale, which regexec() then keeps to. */
+static int compile(regex_t *out, const char *posix)
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    const locale_t before = c ? uselocale(c) : (locale_t)0;
+    const int code = regcomp(out, posix, REG_EXTENDED);
+    if (c) {
+        uselocale(before);
+        freelocale(c);
+    }
+    return code;
+}
+
 int leat_class_pattern_open(leat_class_pattern *out, const char *text, leat_format_error *err)
 {
     char why[200];
@@ -101,7 +138,7 @@ int leat_class_pattern_open(leat_class_pattern *out, const char *text, leat_form
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "class_from: out of memory");
     int rc = translate(text, posix, err);
     if (rc == LEAT_FORMAT_OK) {
-        const int code = regcomp(&out->regex, posix, REG_EXTENDED);
+        const int code = compile(&out->regex, posix);
         out->is_open = !code;
         if (code) {
             regerror(code, &out->regex, why, sizeof why);

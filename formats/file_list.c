@@ -105,10 +105,11 @@ static int add_with_class(reading *r, const char *path)
         return LEAT_FORMAT_OK;
     }
     if (!found)
-        return fail_row(r,
-                        "'%.160s' has no class: class_from '%.120s' does not match it; skip_bad "
-                        "leaves out such names",
-                        path, r->o->class_from);
+        return fail_row(
+            r,
+            "'%.160s' has no class: class_from '%.120s' does not match it, or its first "
+            "group is empty there; skip_bad leaves out such names",
+            path, r->o->class_from);
     char *const class = strndup(found, n);
     if (!class)
         return fail_memory(r->err);

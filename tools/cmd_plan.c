@@ -17,7 +17,7 @@ struct plan_options {
     leat_texts set;
 };
 
-enum { NOTE_BYTES = 400 };
+enum { NOTE_BYTES = 1000 };
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct plan_options, section, NULL,

@@ -172,18 +172,12 @@ static int open_trainer(struct train *t, leat_error *err)
     return leat_train_ranks_same_start(&t->ranks, rc, t->found.state.next_batch, err);
 }
 /* Place of the first batch in the run. */
-static int first_batch(const struct train *t, int64_t *out, leat_error *err)
+static int first_batch(struct train *t, int64_t *out, leat_error *err)
 {
     const int64_t per_epoch = leat_plan_get_info(t->run.plan)->n_batches;
     const struct train_options *o = t->o;
     *out = *t->found.path ? t->found.state.next_batch : o->start_batch;
-    if (t->found.ended)
-        return leat_fail(
-            err, LEAT_E_ARGUMENT,
-            "%s is from the end of the run, which train.stop ended because its "
-            "evaluations were no longer better: raise train.stop.patience, or leave out "
-            "train.stop, to go on",
-            t->found.path);
+    t->run.finished = t->found.ended;
     if (per_epoch == 0)
         return leat_fail(err, LEAT_E_CONFIG, "%s: the pipeline gives no batch", t->path);
     if (per_epoch < 0 && o->steps < 0)
@@ -194,12 +188,14 @@ static int first_batch(const struct train *t, int64_t *out, leat_error *err)
                               : LEAT_OK;
     if (*t->found.path && t->found.state.n_batches != per_epoch)
         return LEAT_OK; /* of other data: the loader says so */
-    if (*t->found.path && *out >= t->run.epochs * per_epoch)
+    if (*t->found.path && *out > t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
-                         "%s is from the end of the run, which has %lld epochs: give more --epochs",
-                         t->found.path, (long long)t->run.epochs);
-    if (*t->found.path)
+                         "%s is from a longer run than one of %lld epoch%s: give more --epochs",
+                         t->found.path, (long long)t->run.epochs, t->run.epochs == 1 ? "" : "s");
+    if (*t->found.path) {
+        t->run.finished |= *out == t->run.epochs * per_epoch;
         return LEAT_OK;
+    }
     if (o->start_epoch >= t->run.epochs || o->start_batch > per_epoch ||
         o->start_epoch * per_epoch + o->start_batch >= t->run.epochs * per_epoch)
         return leat_fail(err, LEAT_E_ARGUMENT,
@@ -342,6 +338,17 @@ static void print_head(const struct train *t)
     fflush(stdout);
 }
 
+/* A script that starts a job again until it succeeds comes to its end. */
+static void say_finished(const struct train *t)
+{
+    fprintf(stderr, "leat train: the run is finished: %s is from its end; %s\n",
+            leat_terminal_name(t->found.path),
+            t->found.ended
+                ? "train.stop ended it because its evaluations were no longer better: with a "
+                  "larger train.stop.patience, or without train.stop, it goes on"
+                : "with more --epochs it goes on");
+}
+
 static void close_all(struct train *t)
 {
     leat_train_keep_close(&t->run.keep);
@@ -472,12 +479,12 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
         find_ceiling(&t->run);
     if (rc == LEAT_OK && t->run.talks)
         leat_train_end_print(&t->run, t->path, o->log, seconds);
-    rc = leat_setup_trace_write(t->run.loader, o->trace, t->run.talks, rc, err);
     if (rc == LEAT_OK)
         rc = leat_json_write(leat_train_end_json(&t->run, call, t->found.path, seconds), o->json,
                              err);
     else if (t->run.diverged) /* the JSON of earlier epochs is written; this error is reported */
         leat_json_write(leat_train_end_json(&t->run, call, t->found.path, seconds), o->json, NULL);
+    rc = leat_setup_trace_write(t->run.loader, o->trace, t->run.talks, rc, err);
     int closed = leat_bad_list_close(&t->run.bad, rc == LEAT_OK ? err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
     closed = leat_train_log_close(&t->run.log, rc == LEAT_OK ? err : NULL);
@@ -520,6 +527,8 @@ static int run(const leat_call *call)
     rc = rc == LEAT_OK ? open_all(&t, &err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
+    if (rc == LEAT_OK && t.run.finished && speaks)
+        say_finished(&t);
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
@@ -561,7 +570,8 @@ const leat_command leat_command_train = {
         "--checkpoint saves weights, the optimizer's state and the place in the data after each "
         "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
         "--resume the run continues from the newest undamaged checkpoint, also after a crash; "
-        "on the CPU with the same weights, bit for bit, as if it had not stopped.\n\n"
+        "on the CPU with the same weights, bit for bit, as if it had not stopped. Of a run that is "
+        "finished it says so, writes what --save and --json ask for, and ends with exit code 0.\n\n"
         "A run begins with the weights of train.weights, which may fit the model in part: what is "
         "not "
         "taken is listed. --restore and --resume have other weights.\n\n"

@@ -42,8 +42,7 @@ typedef struct leat_trainer_info {
     leat_expect expect;       /* conditions on the target and weights: for leat_loader_options */
     int32_t input;            /* index of the tensor that the model reads */
     leat_precision precision; /* train.precision */
-    const char *
-        note; /* remark on the input that is no error, a sentence without a full stop; NULL: none */
+    const char *note; /* remarks that are no errors, clauses with "; " between them; NULL: none */
     /* Where layers name devices: how often values cross between devices in a training step, and their bytes, with a
      * full batch and no masked rows. */
     int64_t crossings, crossed_bytes;
@@ -107,8 +106,8 @@ LEAT_API int leat_trainer_open_ranks(const leat_config *config, const leat_plan 
 LEAT_API int leat_trainer_check(leat_trainer *trainer, const leat_plan *plan, leat_error *err);
 /* Finds the mistakes of `train`, and those of `eval` beside it, without a device and without allocating a model.
  * eval     the plan of the config's `eval` part; NULL: there is none
- * note     gets what leat_trainer_info.note would be; "": no remark; NULL if size is 0
- * size     bytes of note; 400 are enough
+ * note     gets what leat_trainer_info.note would be; "": none; NULL if size is 0
+ * size     bytes of note; 1000 are enough
  * returns  LEAT_OK; LEAT_E_CONFIG with the place; LEAT_E_DATA with a row, as leat_loader_check(). A device that is
  *          named rightly but not in this machine is no error
  * owner    keeps nothing

@@ -6,8 +6,10 @@
 #include "schedule.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
 #include "nn_kind.h"
 
 /* Every schedule's options begin with these. */
@@ -308,4 +310,41 @@ double leat_schedule_factor(const leat_schedule *s, int64_t done)
     if (done < s->warmup)
         return (double)(done + 1) / (double)s->warmup;
     return s->spec->factor(s, (double)(done - s->warmup), (double)(s->length - s->warmup));
+}
+
+/* The first milestone that the run does not reach; -1: none. */
+static double late_milestone(const leat_schedule *s, int64_t updates)
+{
+    const step_options *o = s->options;
+    double first = -1;
+    for (int32_t i = 0; i < o->milestones.n; i++) {
+        const double at = (double)o->milestones.values[i];
+        if (round(at * s->per_unit) >= (double)updates && (first < 0 || at < first))
+            first = at;
+    }
+    return first;
+}
+
+void leat_schedule_remark(const leat_schedule *s, const leat_run_length *run, char *text,
+                          size_t size)
+{
+    const schedule_common *const o = s->options;
+    const int64_t updates = leat_run_updates(run);
+    const bool steps = s->spec->factor == step_factor;
+    const double late = steps && updates > 0 ? late_milestone(s, updates) : -1;
+    *text = 0;
+    if (steps && ((const step_options *)s->options)->milestones.n == 0)
+        snprintf(text, size, "has no milestones, so the learning rate does not change");
+    else if (late >= 0)
+        leat_text(text, size,
+                  "milestones from %.10g %s on are not within the run, which has %lld updates, so "
+                  "they have no effect",
+                  late, units[o->unit], (long long)updates);
+    else if (!s->spec->ends && o->length > 0)
+        snprintf(text, size, "`length` has no effect here");
+    else if (updates > 0 && s->warmup > updates)
+        snprintf(text, size,
+                 "the warm-up of %lld updates is longer than the run, which has %lld, so the "
+                 "learning rate stays below the optimizer's",
+                 (long long)s->warmup, (long long)updates);
 }

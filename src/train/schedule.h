@@ -25,6 +25,9 @@ typedef struct leat_schedule leat_schedule;
 int leat_schedule_open(const leat_node *node, const leat_node *owner, const leat_run_length *run,
                        leat_schedule **out, leat_error *err);
 void leat_schedule_close(leat_schedule **schedule);
+/* What of it has no effect in this run, cut to fit; "": all has. */
+void leat_schedule_remark(const leat_schedule *schedule, const leat_run_length *run, char *text,
+                          size_t size);
 /* Of a plateau: whether the metric improves. Its owner is the schedule, the caller feeds it. NULL: another schedule. */
 leat_patience *leat_schedule_patience(leat_schedule *schedule);
 /* Returns the factor of the update after `done` updates: a pure function of it, also past the end, and for a plateau of

@@ -66,7 +66,7 @@ struct leat_trainer {
     leat_device *device;
     leat_trainer_info info;
     char simulated_by[400];
-    char note[400];                     /* info.note; "": none */
+    char note[1000];                    /* info.note; "": none */
     char *settings;                     /* leat_checkpoint_settings() */
     leat_checkpoint_options checkpoint; /* dir.text "": none */
     leat_cuda_options cuda;

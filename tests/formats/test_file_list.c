@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_file_list.c: lists of files: which entries, labels and classes they give, and what is refused, and where. */
+#include <locale.h>
+
 #include "fixtures/command_fixture.h"
 
 #include "formats/file_list.h"
@@ -94,9 +96,23 @@ static const row rows[] = {
 
     { "l.txt",
       "a_1\n?\n",
-      "l.txt:2: '?' has no class: class_from '^(\\w+)_' does not match it; "
-      "skip_bad leaves out such names",
+      "l.txt:2: '?' has no class: class_from '^(\\w+)_' does not match it, or its first "
+      "group is empty there; skip_bad leaves out such names",
       { PLAIN, .file = "0", .class_from = "^(\\w+)_" } },
+    { "l.txt",
+      "x_1\n",
+      "l.txt:1: 'x_1' has no class: class_from '(y*)' does not match it, or its first group is "
+      "empty "
+      "there; skip_bad leaves out such names",
+      { PLAIN, .file = "0", .class_from = "(y*)" } },
+    { "l.txt", /* characters are bytes in every locale */
+      "a\xff_1\n",
+      "a\xff_1=0 | a\xff",
+      { PLAIN, .file = "0", .class_from = "^(.+)_1$" } },
+    { "l.txt",
+      "0123456789abcdef_b\n",
+      "0123456789abcdef_b=0 | b",
+      { PLAIN, .file = "0", .class_from = "^[[:xdigit:]{]{16}_(b{1,255})$" } },
     { "l.csv",
       "x.jpg,1\ny.jpg,cat\n",
       "l.csv:2: the label 'cat' is no whole number (label_type: class takes all labels as names, "
@@ -143,10 +159,15 @@ static void patterns_without_one_meaning_are_refused(void **state)
     static const struct {
         const char *pattern, *part;
     } cases[] = {
-        { "abc", "has no group" },    { "(a", "Unmatched" },
-        { "(.+?)_", "character 3" },  { "(?:a)(b)", "character 1" },
-        { "([\\D])", "character 3" }, { "(a)\\", "a backslash at the end" },
-        { "(a)\\1", "character 4" },  { "([]", "Unmatched" },
+        { "abc", "has no group" },
+        { "(a", "Unmatched" },
+        { "(.+?)_", "character 3" },
+        { "(?:a)(b)", "character 1" },
+        { "([\\D])", "character 3" },
+        { "(a)\\", "a backslash at the end" },
+        { "(a)\\1", "character 4" },
+        { "([]", "Unmatched" },
+        { "(((a{1,99}){1,99}){1,99})", "character 12: too many repetitions" },
     };
     leat_file_list_options o = plain;
     (void)state;
@@ -188,5 +209,6 @@ int main(void)
         cmocka_unit_test(patterns_without_one_meaning_are_refused),
         cmocka_unit_test(long_lists_take_bounded_time),
     };
+    setlocale(LC_CTYPE, "C.UTF-8"); /* as Python does */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,10 +147,56 @@ static void wrong_uses_are_explained(void **state)
     expect_failure(shell(TRAIN "--checkpoint c --resume --set pipeline.batch.size=8"), 2, "batch");
     expect_failure(shell(TRAIN "--checkpoint d --device sim"), 2, "simulated");
     expect_success(shell(TRAIN "--checkpoint c --resume"));
-    expect_failure(shell(TRAIN "--checkpoint c --resume"), 2, "give more --epochs");
+    expect_failure(shell(TRAIN "--checkpoint c --resume --epochs 1"), 2, "give more --epochs");
     expect_success(shell(TRAIN "--checkpoint c --resume --epochs 3"));
     expect_success(shell(TRAIN "--resume=c --steps 1 --epochs 4"));
     expect_success(shell(TRAIN "--resume c/step-000000030.safetensors --steps 1 --epochs 3"));
+}
+
+/* A job that is started again until it succeeds comes to its end, with all that was asked for. */
+static void a_finished_run_succeeds(void **state)
+{
+    (void)state;
+    train_straight();
+    expect_success(shell(TRAIN "--checkpoint c"));
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        expect_success(shell(TRAIN "--checkpoint c --resume --save x.st --json x.json --ranks %d "
+                                   "--set train.micro_shards=2",
+                             ranks));
+        expect_in(err, "the run is finished: c/step-000000030.safetensors is from its end; with "
+                       "more --epochs it goes on");
+        expect_straight();
+        expect_success(shell("cat x.json; rm x.st x.json"));
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "steps"), 0);
+        assert_string_equal(json_string_value(json_object_get(json, "saved")), "x.st");
+        json_decref(json);
+    }
+    expect_files("c", "step-000000015.safetensors step-000000030.safetensors");
+}
+
+/* Where all rows that are left of an epoch are masked there is no loss, which is not one that is not finite. */
+static void a_rest_that_is_masked_goes_on(void **state)
+{
+    static const char train[] = "$L train m.yaml -q --checkpoint %s --save %s --epochs 2 %s";
+    (void)state;
+    expect_success(
+        shell("printf 'a,b,label\\n1,2,0\\n2,1,1\\n3,4,\\n4,3,\\n' >m.csv; printf '%%s\\n' "
+              "'source: {csv: "
+              "{files: m.csv, features: {image: {columns: [a, b]}, label: {columns: label, type: "
+              "int64}}}}' 'pipeline: [on_error: mask, batch: 2]' 'train: {model: [dense: 2], loss: "
+              "softmax_cross_entropy}' >m.yaml"));
+    expect_success(shell(train, "c", "straight.st", ""));
+    for (int steps = 1; steps <= 3; steps++) {
+        char first[24];
+        snprintf(first, sizeof first, "--steps %d", steps);
+        shell("rm -rf c x.st");
+        expect_success(shell(train, "c", "x.st", first));
+        expect_success(shell(train, "c", "x.st", "--resume"));
+        expect_straight();
+    }
+    expect_success(shell("sed -i 's/,[01]$/,/' m.csv; rm -rf c x.st"));
+    expect_success(shell(train, "c", "x.st", ""));
 }
 
 static void data_of_another_run_is_said(void **state)
@@ -249,6 +295,8 @@ int main(void)
         cmocka_unit_test_teardown(a_stopped_run_goes_on, remove_all),
         cmocka_unit_test_teardown(accumulation_is_not_cut, remove_all),
         cmocka_unit_test_teardown(wrong_uses_are_explained, remove_all),
+        cmocka_unit_test_teardown(a_finished_run_succeeds, remove_all),
+        cmocka_unit_test_teardown(a_rest_that_is_masked_goes_on, remove_all),
         cmocka_unit_test_teardown(data_of_another_run_is_said, remove_all),
         cmocka_unit_test_teardown(other_settings_are_told, remove_all),
         cmocka_unit_test_teardown(one_run_holds_the_folder, remove_all),

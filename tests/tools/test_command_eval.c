@@ -379,6 +379,52 @@ static void options_without_an_evaluation_are_told(void **state)
     }
 }
 
+/* So are settings that change nothing in this run, with their place. */
+static void settings_without_effect_are_told(void **state)
+{
+    static const struct {
+        const char *set, *said; /* said NULL: nothing */
+    } cases[] = {
+        { "schedule={step: {milestones: [2, 90, 60]}}",
+          "--set train.schedule: schedule milestones from 60 epochs on are not within the run, "
+          "which "
+          "has 75 updates" },
+        { "schedule={step: {milestones: [5]}}", "milestones from 5 epochs on" },
+        { "schedule={step: {milestones: [74, 75], unit: steps}}", "milestones from 75 steps on" },
+        { "schedule={step: {milestones: []}}", "schedule has no milestones" },
+        { "schedule={step: {milestones: [4.9]}}", NULL },
+        { "schedule={step: {milestones: [2], length: 3}}", "schedule `length` has no effect here" },
+        { "schedule={constant: {warmup: 6}}", "schedule the warm-up of 90 updates is longer" },
+        { "schedule={constant: {warmup: 5}}", NULL },
+        { "schedule={cosine: {length: 9}}", NULL },
+        { "precision=tf32", "train.precision: tf32 is for GPUs; the CPU computes in fp32" },
+        { "graph=true", "--set train.graph: train.graph is for GPUs" },
+        { "cuda={plans: measure}", "train.cuda is for GPUs, and has no effect on the CPU" },
+        { "graph=auto", NULL },
+    };
+    (void)state;
+    make_pipeline();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        expect_success(
+            shell("$L plan x.yaml --set train.epochs=5 --set 'train.%s' --json", cases[i].set));
+        if (cases[i].said)
+            expect_in(out, cases[i].said);
+        else
+            assert_null(strstr(out, "--set train."));
+    }
+    expect_success(shell("$L plan x.yaml --set train.device=sim --set train.graph=true --set "
+                         "train.precision=tf32"));
+    assert_null(strstr(out, "for GPUs"));
+    expect_success(
+        shell("$L train x.yaml -q --epochs 1 --set train.graph=true --set 'whiten={source: "
+              "{tfrecord: x-*.tfrecord}, pipeline: [{batch: 8}]}' >w.txt; tr -s '\\n ' ' ' "
+              "<w.txt"));
+    expect_in(out,
+              "note: --set train.graph: train.graph is for GPUs, and has no effect on the CPU; "
+              "--set whiten: ");
+    expect_in(out, "the part `whiten` has no effect: no layer of the model has `init: whiten`");
+}
+
 /* Labels are numbered by the classes of each source, so that of a class which is missing in one of them would be
  * another class. */
 static void sources_with_other_classes_are_refused(void **state)
@@ -473,6 +519,7 @@ int main(void)
         cmocka_unit_test_teardown(what_concerns_the_run_is_left_out, clean),
         cmocka_unit_test_teardown(averages_of_first_weights_are_told, clean),
         cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
+        cmocka_unit_test_teardown(settings_without_effect_are_told, clean),
         cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
         cmocka_unit_test_teardown(lists_of_classes_in_another_order_are_refused, clean),
         cmocka_unit_test_teardown(labels_are_as_many_as_classes, clean),

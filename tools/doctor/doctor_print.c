@@ -184,7 +184,7 @@ static void print_costs(FILE *to, const leat_doctor_result *r)
 
 static void print_head(FILE *to, const leat_doctor_result *r, const char *config)
 {
-    char line[640], mean[48] = "";
+    char line[1040], mean[48] = "";
     const int64_t size = r->batch_size ? r->batch_size : (int64_t)(r->batch + 0.5);
     if (fabs(r->batch - (double)size) >
         0.005) /* the last batch of a pass is short, or sizes vary */

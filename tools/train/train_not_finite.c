@@ -50,13 +50,19 @@ static int say(const leat_train_run *t, bool found, leat_error *err)
     return LEAT_E_DATA;
 }
 
+/* Of no rows that count there is no loss. */
+static bool is_sound(const leat_metrics *m)
+{
+    return m->samples == 0 || isfinite(m->loss);
+}
+
 int leat_train_loss_check(leat_train_run *t, const leat_train_epoch *e, leat_error *err)
 {
-    const bool trained = isfinite(e->train.loss);
+    const bool trained = is_sound(&e->train);
     const int64_t first = t->first + t->steps - e->steps;
     leat_error why = { 0 };
     if (leat_trainer_get_info(t->trainer)->simulated ||
-        (trained && (!e->has_eval || isfinite(e->eval.loss))))
+        (trained && (!e->has_eval || is_sound(&e->eval))))
         return LEAT_OK;
     t->diverged = true;
     const bool found = trained ? find_value(t->eval_plan, 0, eval_batches(t), &why)

@@ -138,7 +138,7 @@ static int stop(leat_train_run *t, leat_error *err)
     leat_metrics now;
     leat_trainer_so_far(t->trainer, &now);
     t->stopped = true;
-    return t->epoch_steps > 0 && isfinite(now.loss) ? save(t, err) : LEAT_OK;
+    return t->epoch_steps > 0 && (now.samples == 0 || isfinite(now.loss)) ? save(t, err) : LEAT_OK;
 }
 
 static void begin_epoch(leat_train_run *t)
@@ -331,7 +331,9 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     begin_epoch(t);
     t->keep.loader = t->loader;
     rc = evaluate_owed(t, err);
-    end = t->ended_early;
+    end = t->ended_early || t->finished;
+    if (rc == LEAT_OK && t->finished)
+        rc = save(t, err);
     int32_t stops = 0;
     while ((rc = must_stop(t, rc, &stops, err)) == LEAT_OK && !end && !stops)
         rc = step(t, &end, err);

@@ -56,6 +56,7 @@ typedef struct leat_train_run {
     int64_t epochs, steps_most; /* steps_most < 1: no limit */
     int64_t first;              /* batch of the run that it begins with */
     bool owes_evaluation;       /* of the epoch before that batch */
+    bool finished;              /* before: no step is left to make */
     const char *save;           /* NULL: no weights are written */
     bool talks;                 /* a line per epoch on standard output */
     int32_t progress_when;      /* as leat_progress_init() takes it */
