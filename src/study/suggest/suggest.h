@@ -19,16 +19,17 @@ typedef struct leat_suggest_about {
     int64_t prefetch, batch_size;
     int32_t steps; /* of each run; 0: as many as fill it */
     bool anyway;   /* in more rounds, as others disturb them */
+    int64_t until_ns,
+        round_ns; /* no trial begins that would end later; what a round of the whole took */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;
 } leat_suggest_about;
 
-/* Measures the job with the values of `suggestion`, and fills its prediction and gain; input_only: the training
- * step stays as it is; whole: loader and step are measured together, as what is gained shows in no part alone. Returns
- * LEAT_OK or the first error, also of values that cannot be set. */
-int leat_suggest_try(const leat_suggest_about *about, bool input_only, bool whole,
-                     leat_doctor_suggestion *suggestion, leat_error *err);
+/* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK or the first error,
+ * also of values that cannot be set. */
+int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *suggestion,
+                     leat_error *err);
 
 /* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out);
