@@ -121,8 +121,8 @@ typedef struct leat_doctor_result {
                      slack; -1: not needed, or noise hides it */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
-    int64_t
-        least_epochs; /* with LEAT_VERDICT_WARM_UP: of so many, one-time costs are less than half; else 0 */
+    /* With LEAT_VERDICT_WARM_UP: from this number of epochs on, one-time costs are less than half; else 0. */
+    int64_t least_epochs;
     int32_t no_trials;      /* as in the options */
     int32_t n_tried;        /* changes whose values this config and device allow */
     int32_t n_no_memory;    /* changes left out as they do not fit in memory beside the job */

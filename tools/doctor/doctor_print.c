@@ -147,9 +147,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
     const leat_doctor_result *const r = s->result;
     const int32_t n = r->n_suggestions < s->changes ? r->n_suggestions : s->changes;
     if (r->least_epochs)
-        fprintf(to,
-                "\nwhat to change: train %lld epochs or more; then what is paid once is less than "
-                "half\n",
+        fprintf(to, "\nwhat to change: train %lld epochs or more, or one-time costs are half\n",
                 (long long)r->least_epochs);
     if (!r->n_suggestions && r->least_epochs)
         return;
@@ -165,8 +163,10 @@ static void print_suggestions(FILE *to, const struct screen *s)
                 : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
         leat_doctor_change_print(to, r, i, !s->brief, s->path, s->config);
-    for (int32_t i = n + 1; i <= r->n_suggestions; i++)
+    for (int32_t i = n + 1; i <= r->n_suggestions && s->extras; i++)
         leat_doctor_change_print_short(to, r, i, s->config);
+    if (r->n_suggestions > n && !s->extras)
+        fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
     if (s->extras && r->n_without_gain)
         print_without_gain(to, r);
     if (s->extras && left_out(r))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest.c: the changes that leat doctor knows. A row says when a change may help and which values to set.
- * The changed job then runs, by turns with the job as it is.
+ * The changed job then runs, alternating with the job as it is.
  * So a row needs no formula, and a change that does not help here is not suggested. */
 #include "suggest.h"
 
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "study/forecast.h"
 #include "suggest_cache.h"
@@ -445,7 +444,7 @@ static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s
         next.n_set = 0;
         set_larger_batch(&larger, &next);
         if (4.0 * LEAST_BATCHES * (double)larger.batch_size > samples ||
-            leat_clock_ns() + about->round_ns > about->until_ns)
+            leat_suggest_time_left(about) < 0)
             break;
         rc = leat_suggest_try(about, &next, err);
         gain = (1 + next.gain) / (1 + s->gain);
@@ -493,7 +492,7 @@ int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_
     for (size_t i = 0; i < N_ROWS && rc == LEAT_OK; i++) {
         if (!rows[i].applies(about))
             ;
-        else if (leat_clock_ns() + about->round_ns < about->until_ns)
+        else if (leat_suggest_time_left(about) > 0)
             rc = try_row(about, &rows[i], out, err);
         else
             out->n_no_time++;

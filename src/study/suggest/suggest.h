@@ -17,14 +17,17 @@ typedef struct leat_suggest_about {
     const leat_facts *facts;
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;
-    int32_t steps; /* of each run; 0: as many as fill it */
-    bool anyway;   /* in more rounds, as others disturb them */
-    int64_t until_ns,
-        round_ns; /* no trial begins that would end later; what a round of the whole took */
+    int32_t steps;    /* of each run; 0: as many as fill it */
+    bool anyway;      /* in more rounds, as others disturb them */
+    int64_t until_ns; /* no trial goes on later; 0: any */
+    int64_t round_ns; /* what a round of all parts took */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;
 } leat_suggest_about;
+
+/* Time until another round would end too late, ns. */
+int64_t leat_suggest_time_left(const leat_suggest_about *about);
 
 /* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK or the first error,
  * also of values that cannot be set. */
