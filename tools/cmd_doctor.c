@@ -15,7 +15,7 @@
 struct doctor_options {
     leat_texts set, fail_if;
     int64_t rounds, steps, threads;
-    double step_ms;
+    double step_ms, seconds;
     const char *device, *devices, *json;
     int32_t verify, anyway, quick, quiet, progress;
 };
@@ -32,7 +32,10 @@ static const leat_option options[] = {
                         "exit with a code of 10 or more if this holds, such as 'idle>10%' or "
                         "'step_ms>20' (may be given many times); see the text above"),
     LEAT_ROW_AUTO(struct doctor_options, rounds, 1, 1000,
-                  "number of rounds; every part runs once per round; auto: 6"),
+                  "number of rounds; every part runs once per round; auto: 6, or fewer where they "
+                  "take half of --seconds"),
+    LEAT_OPTION_F64(struct doctor_options, seconds, "20", 1, 1e6,
+                    "try changes for so long, measured from the start; --verify adds its own time"),
     LEAT_ROW_STEPS(struct doctor_options),
     LEAT_ROW_THREADS(struct doctor_options),
     LEAT_OPTION_F64(struct doctor_options, step_ms, "0", 0, 1e6,
@@ -210,6 +213,7 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
         .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
         .step_ms = o->step_ms,
+        .seconds = o->seconds,
         .verify = o->verify,
         .anyway = o->anyway,
         .no_trials = o->quick,
@@ -261,8 +265,9 @@ const leat_command leat_command_doctor = {
     .text =
         "Measures the parts of a job alone (the loader, the step on one batch, the copies) and the "
         "job as it runs, in alternating short runs. The slowest part limits the job; that is the "
-        "verdict. Then it tries changes: it measures the parts again with each change, and "
-        "prints the step time that follows from them and the values to write into the config. "
+        "verdict. Then it tries changes: it runs the job with each change for a short time, and "
+        "prints what "
+        "that gains and the values to write into the config. "
         "--verify runs the job with the first change and compares.\n\n"
         "Verdicts: " LEAT_VERDICT_NAMES "each explained in docs/measuring.md. "
         "\"Nothing to change\" is an answer, too. On a simulated device times are modelled.\n\n"

@@ -24,12 +24,16 @@ extern "C" {
 
 /* All zero is the default. */
 typedef struct leat_doctor_options {
-    int32_t rounds;     /* each measures every part once; 0 = 6 */
-    int32_t steps;      /* measured steps per round; 0 = about 0.3 s */
+    int32_t
+        rounds;    /* each measures every part once; 0 = 6, fewer if that takes half of `seconds` */
+    int32_t steps; /* measured steps per round; 0 = about 0.3 s */
     const char *device; /* overrides train.device; NULL: as the config says */
     /* Above 0: the batches are for a program of the caller, whose step takes so long, and uses none of the loader's
      * cores. leat waits in its place; the config's `train` is not read, and may be missing. */
     double step_ms;
+    /* A change is tried only while it can be expected to end in so much time since the start; 0 = 20. `verify` and a
+     * training step of seconds take longer. */
+    double seconds;
     int32_t verify; /* 1: applies the first suggestion, and measures it */
     /* 1: tries no changes; those predicted from the verdict's own figures remain. */
     int32_t no_trials;
@@ -71,12 +75,13 @@ typedef struct leat_doctor_suggestion {
     char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];
     /* `lines` go before entry `stage` of `pipeline` (from 0), in place of `replaces` entries. */
     int32_t stage, replaces;
-    char not_tried[40];       /* why not: "it needs other files"; "": it was tried */
-    double predicted_step_ms; /* from the capacities of the changed job */
+    char not_tried[40]; /* why not: "it needs other files"; "": it was tried */
+    double
+        predicted_step_ms; /* from short runs with the change; not tried: from the capacities of the job */
     double predicted_samples_per_s;
-    double least_step_ms; /* lower bound: the step alone with the change; 0: unknown, or CPU */
-    double gain;          /* samples/s: 0.25 is a quarter more */
-    double gain_low, gain_high; /* of the rounds in which it was tried; both 0: it was not */
+    double gain; /* samples/s: 0.25 is a quarter more */
+    double gain_low,
+        gain_high; /* of the rounds in which it was tried; not tried: 9 of 10 are inside */
     int32_t is_verified;
     char not_verified[160]; /* why --verify could not measure it; "": it did, or was not asked to */
     /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
@@ -116,10 +121,13 @@ typedef struct leat_doctor_result {
                      slack; -1: not needed, or noise hides it */
     int32_t n_one_time;
     leat_doctor_cost one_time[LEAT_DOCTOR_MAX_ONE_TIME];
+    /* With LEAT_VERDICT_WARM_UP: from this number of epochs on, one-time costs are less than half; else 0. */
+    int64_t least_epochs;
     int32_t no_trials;      /* as in the options */
     int32_t n_tried;        /* changes whose values this config and device allow */
     int32_t n_no_memory;    /* changes left out as they do not fit in memory beside the job */
     int32_t n_not_filled;   /* the same, as their cache is not filled in 5 s */
+    int32_t n_no_time;      /* the same, as options.seconds were over */
     int32_t n_without_gain; /* of n_tried, those that gain less than 3 % */
     /* Values: "path=value", or several with blanks between; or stages: "cache". */
     char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][LEAT_DOCTOR_MAX_VALUES];

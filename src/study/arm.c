@@ -16,7 +16,8 @@
 #include "median.h"
 
 enum {
-    RUN_NS = 300000000, /* long compared to a time slice of the scheduler */
+    RUN_NS = 300000000,       /* long compared to a time slice of the scheduler */
+    LONG_RUN_NS = 1000000000, /* of slow steps: not longer for the sake of MIN_STEPS */
     MIN_STEPS = 20,
     MAX_STEPS = 2000,
     ALONE_SETTLE = 3,
@@ -295,7 +296,10 @@ static int32_t choose_steps(const leat_arm *arm, size_t warm)
     const size_t n = arm->n_times, first = warm + 2 < n ? warm : n / 2;
     if (leat_meter_account(arm->times, first, n, &meter) < 0)
         return MAX_STEPS;
-    return steps_within(RUN_NS, meter.wall_ns / (int64_t)meter.n_steps, MIN_STEPS, MAX_STEPS);
+    const int64_t step_ns = meter.wall_ns / (int64_t)meter.n_steps;
+    return steps_within(RUN_NS, step_ns,
+                        steps_within(LONG_RUN_NS, step_ns, LEAT_ARM_ALONE_MIN, MIN_STEPS),
+                        MAX_STEPS);
 }
 
 /* True when the warm-up lasted at least one run and step times are steady, or when it reached its limit. */

@@ -11,6 +11,8 @@
 #include "leat/study.h"
 #include "leat/train.h"
 
+enum { LEAT_ARM_GAPS = 1024 };
+
 /* Sums over runs of one kind. */
 typedef struct leat_arm_use {
     int64_t cpu_ns, wall_ns; /* of this process, and elapsed */
@@ -25,6 +27,8 @@ typedef struct leat_arm_input {
     uint64_t samples, bytes_out, batches;
     int32_t threads;
     double copy_ns; /* median of a batch's copy, of the latest run; 0: none */
+    int32_t n_gaps;
+    int64_t gap_ns[LEAT_ARM_GAPS]; /* between batches, of the latest run */
     int32_t n_stages;
     leat_stage_stats stages[LEAT_MAX_STAGES];
 } leat_arm_input;

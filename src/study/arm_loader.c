@@ -57,6 +57,7 @@ struct intake {
     int32_t n_copies;
     int64_t copy_ns[COPIES_KEPT]; /* of the first batches */
     int64_t from_ns, to_ns, rows;
+    leat_arm_input *gaps; /* where the times between batches go; NULL: nowhere */
 };
 
 /* Reads the times of a copy that was enqueued COPY_LAG batches ago. Its batch was released at once, so its
@@ -75,6 +76,8 @@ static int take_batch(struct intake *intake, leat_loader *loader, leat_error *er
     if (rc < 0)
         return rc;
     const leat_batch_info *info = leat_batch_get_info(batch);
+    if (intake->gaps && intake->gaps->n_gaps < LEAT_ARM_GAPS)
+        intake->gaps->gap_ns[intake->gaps->n_gaps++] = info->got_ns - intake->to_ns;
     intake->to_ns = info->got_ns;
     intake->rows += info->rows;
     intake->n++;
@@ -176,6 +179,8 @@ static int run_loader(leat_arm *arm, leat_loader *loader, struct intake *intake,
         return rc;
     count_input(loader, &before);
     const leat_arm_use from = leat_arm_use_now();
+    arm->input.n_gaps = 0;
+    intake->gaps = &arm->input;
     rc = take_all(arm, loader, intake, err);
     leat_arm_use_add(&arm->use_loader, from, intake->rows);
     count_input(loader, &after);

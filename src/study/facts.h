@@ -47,11 +47,14 @@ typedef struct leat_facts {
     leat_estimate of_loader, of_step, loader_of_step; /* ratios, paired by round */
     double step_free; /* samples/s of the step alone if the host never waits for it; 0: as step */
     double step_busy; /* share of its time in which the device computes, without such waits */
-    double placement_ns;            /* of a step alone: layers on other devices, and what crosses */
-    char placed[48];                /* these layers: "2.dense on cpu"; "": none */
-    leat_meter meter;               /* of the whole */
-    double copying;                 /* share of the loader's time alone in which its copies run */
-    double copy_ns, copy_bytes;     /* of a batch */
+    double placement_ns;        /* of a step alone: layers on other devices, and what crosses */
+    char placed[48];            /* these layers: "2.dense on cpu"; "": none */
+    leat_meter meter;           /* of the whole */
+    double copying;             /* share of the loader's time alone in which its copies run */
+    double copy_ns, copy_bytes; /* of a batch */
+    int64_t window;             /* batches that may be ready */
+    const int64_t *gap_ns;      /* times between batches of the loader alone, of the arm */
+    int32_t n_gaps;
     double run_cores, loader_cores; /* CPUs in use on average */
     double spans,
         span_ns; /* recorded for a trace in a step of the whole; what recording one takes */

@@ -57,6 +57,26 @@ static double on_shared_cores(const leat_facts *f, const leat_forecast *m)
                          : step + (1 - step / loader) * m->loader;
 }
 
+/* Batches come unevenly where single samples are slow: the loader makes up to `window` in advance, which covers a late
+ * one only in part. Simulates the loader's batches, as they came, and steps of equal length. */
+static double with_uneven_batches(const leat_facts *f, const leat_forecast *m)
+{
+    enum { MOST = 64 };
+    double asked[MOST] = { 0 }, made = 0, end = 0, sum = 0;
+    const int window = f->window < MOST ? (int)f->window : MOST;
+    for (int32_t i = 0; i < f->n_gaps; i++)
+        sum += (double)f->gap_ns[i];
+    if (sum <= 0 || window < 1)
+        return 0;
+    const double scale = m->loader * f->n_gaps / sum; /* the other runs may have been faster */
+    for (int32_t i = 0; i < f->n_gaps; i++) {
+        made = most(made, asked[i % window]) + scale * (double)f->gap_ns[i];
+        asked[i % window] = end; /* from now on, batch i + window may be made */
+        end = most(end, made) + m->step;
+    }
+    return end / f->n_gaps;
+}
+
 /* Part of the time in which the device idles inside a step. Where rows cross, the host waits for one device before the
  * other goes on, so that all but the launches is due to that. */
 static double waits_at_crossings(const leat_facts *f, double idle)
@@ -77,7 +97,9 @@ leat_forecast leat_forecast_of(const leat_facts *f)
     m.shared =
         f->cores ? (f->loader_cpu_ns + f->step_cpu_ns) * f->rows / leat_forecast_cores(f) : 0;
     const double cpu = most(m.shared, on_shared_cores(f, &m));
-    m.predicted = f->overlaps ? most(most(m.step, m.loader), most(m.copy, cpu)) : m.step + m.loader;
+    m.uneven = f->overlaps ? with_uneven_batches(f, &m) : 0;
+    m.predicted = f->overlaps ? most(most(most(m.step, m.loader), m.uneven), most(m.copy, cpu))
+                              : m.step + m.loader;
     return m;
 }
 

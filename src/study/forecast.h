@@ -15,10 +15,12 @@ typedef struct leat_forecast {
     double loader; /* L (with prefetch 0: L0 and the copy) */
     double copy;   /* X */
     double shared; /* CPU time of loader and step over the CPUs that are free for them */
+    double
+        uneven; /* with batches that come as unevenly as those of the loader alone; 0: not known */
     double predicted;
 } leat_forecast;
 
-/* Overlapped: max(step, loader, copy, shared), on the CPU also the time of both while they slow each other; otherwise
+/* Overlapped: max(step, loader, copy, shared, uneven), on the CPU also the time of both while they slow each other; otherwise
  * step + loader, which holds the copy. */
 leat_forecast leat_forecast_of(const leat_facts *facts);
 

@@ -32,10 +32,10 @@ static int check_memory(const leat_arm *job, const leat_trial_how *how, const le
 }
 
 /* Fills the cache. Where the job has one, too, both must be about as full, whatever the reason is that one is not. */
-static int fill(const leat_arm *job, leat_trial *trial, leat_error *err)
+static int fill(const leat_arm *job, const leat_trial_how *how, leat_trial *trial, leat_error *err)
 {
     leat_arm *const arm = &trial->arm;
-    const int rc = leat_arm_fill(arm, LEAT_ARM_REFILL_NS, err);
+    const int rc = leat_arm_fill(arm, how->fill_ns ? how->fill_ns : LEAT_ARM_REFILL_NS, err);
     trial->is_unfilled = rc == LEAT_OK && (leat_arm_has_cache(job->plan)
                                                ? arm->out->uncached > job->out->uncached + EMPTIER
                                                : arm->is_cut);
@@ -57,7 +57,7 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
         (rc = leat_config_copy(job->config, &arm->config, err)) < 0 ||
         (rc = change_config(arm->config, change, err)) < 0 || (rc = leat_arm_open(arm, err)) < 0 ||
         (rc = check_memory(job, how, arm, err)) < 0 ||
-        (!how->step_only && (rc = fill(job, trial, err)) < 0))
+        (!how->step_only && (rc = fill(job, how, trial, err)) < 0))
         return rc;
     trial->result.steps = how->steps;
     return how->input_only ? LEAT_OK : leat_arm_warm_step(arm, err);

@@ -21,6 +21,7 @@ typedef struct leat_trial_how {
     bool input_only;        /* only leat_arm_run_loader() is called: no trainer is opened */
     bool step_only;         /* only the step counts: a cache is not filled */
     const leat_arm *beside; /* open meanwhile, as the job is; NULL: none */
+    int64_t fill_ns;        /* longest pass that fills a cache; 0: 5 s */
 } leat_trial_how;
 
 /* Opens the config of a job, whose arm stays open, with the values or lines of a change. A cache is filled

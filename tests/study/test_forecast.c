@@ -67,6 +67,28 @@ static void a_worker_too_many_takes_turns_with_the_trainer(void **state)
     assert_true(fabs(leat_forecast_of(&f).predicted - 50 * 6e6 / 2 - 12e6) < 1);
 }
 
+/* Each 12th batch takes 18 ms, the others 0.5: 1.96 ms on average, and a step 2 ms. */
+static void slow_samples_hold_up_batches(void **state)
+{
+    static int64_t gaps[240];
+    (void)state;
+    for (int i = 0; i < 240; i++)
+        gaps[i] = i % 12 == 6 ? 18000000 : 500000;
+    leat_facts f = facts_of(3, (18 + 11 * 0.5) / 12, 2);
+    assert_true(fabs(leat_forecast_of(&f).predicted - 2e6) < 1);
+    f.gap_ns = gaps;
+    f.n_gaps = 240;
+    /* Two batches are ready when the slow one begins, so the step waits 13.5 ms of 18: the third is made after the wait. */
+    f.window = 2;
+    const double few = leat_forecast_of(&f).predicted;
+    assert_true(few > 2.8e6 && few < 3.4e6);
+    f.window = 24; /* covers it */
+    assert_true(fabs(leat_forecast_of(&f).predicted / 2e6 - 1) < 0.05);
+    f.step = within(rate_of(30), 0.01); /* a long step waits for none */
+    f.window = 2;
+    assert_true(fabs(leat_forecast_of(&f).predicted / 30e6 - 1) < 0.01);
+}
+
 /* --- advice ------------------------------------------------------------------------------------ */
 
 static void advice_follows_from_the_parts(void **state)
@@ -221,6 +243,7 @@ int main(void)
         cmocka_unit_test(the_slowest_part_is_the_forecast),
         cmocka_unit_test(on_shared_cores_both_are_slower),
         cmocka_unit_test(a_worker_too_many_takes_turns_with_the_trainer),
+        cmocka_unit_test(slow_samples_hold_up_batches),
         cmocka_unit_test(advice_follows_from_the_parts),
         cmocka_unit_test(shares_sum_to_one_whatever_is_known),
         cmocka_unit_test(idle_time_gets_the_name_of_its_cause),

@@ -4,6 +4,7 @@
 #include "study/suggest/suggest_cache.h"
 
 #include "fixtures/own_folder.h"
+#include "fixtures/record_file.h"
 #include "study/facts_fixture.h"
 
 enum { N = 4, SIDE = 12 };
@@ -23,15 +24,14 @@ static int prepare(void **state)
     return 0;
 }
 
-/* The place in a config with these stages. */
-static bool place_in(const char *stages, leat_suggest_place *out)
+/* The place in a config with this source and these stages. */
+static bool place_of(const char *source, const char *stages, leat_suggest_place *out)
 {
     char text[1024];
     leat_config *config;
     leat_arm arm = { .sync_every = 0 };
     leat_error err = { 0 };
-    snprintf(text, sizeof text, "source: {images: {path: %s}}\npipeline: %s\n", test_folder,
-             stages);
+    snprintf(text, sizeof text, "source: {%s}\npipeline: %s\n", source, stages);
     if (leat_config_parse(text, "x.yaml", &config, &err) < 0 ||
         leat_plan_open(config, NULL, &arm.plan, &err) < 0)
         fail_msg("%s: %s", stages, err.message);
@@ -40,6 +40,13 @@ static bool place_in(const char *stages, leat_suggest_place *out)
     leat_plan_close(&arm.plan);
     leat_config_close(&config);
     return found;
+}
+
+static bool place_in(const char *stages, leat_suggest_place *out)
+{
+    char source[512];
+    snprintf(source, sizeof source, "images: {path: %s}", test_folder);
+    return place_of(source, stages, out);
 }
 
 /* One that is there moves behind all that each epoch does again; and what is random, or on a GPU, stays behind it. */
@@ -136,6 +143,43 @@ static void the_cache_stands_behind_the_decoder(void **state)
         assert_true(place.share == 1 && place.left_bytes > 0);
         assert_true(place.limit_bytes >= place.left_bytes);
     }
+}
+
+/* Of two tensors that are decoded, both are in the cache, unless the first has a random op. */
+static void the_cache_stands_behind_both_decoders(void **state)
+{
+    static const char left[] = "{map: {tensor: a, ops: [decode_pnm, {resize: [4, 4]}]}}, ";
+    static const char right[] = "{map: {tensor: b, ops: [decode_pnm, {resize: [6, 6]}]}}, ";
+    static const char flips[] =
+        "{map: {tensor: a, ops: [decode_pnm, random_flip, {resize: [4, 4]}]}}, ";
+    char source[512], stages[512];
+    leat_suggest_place place;
+    leat_format_error err;
+    (void)state;
+    assert_true(make_path());
+    record_writer to = open_records(path);
+    for (int i = 0; i < N; i++) {
+        uint8_t file[16 + SIDE * SIDE * 3] = { 0 };
+        const size_t n =
+            (size_t)snprintf((char *)file, 16, "P6 %d %d 255\n", SIDE, SIDE) + SIDE * SIDE * 3;
+        assert_int_equal(leat_example_add_bytes(to.builder, "a", file, n, &err), 0);
+        assert_int_equal(leat_example_add_bytes(to.builder, "b", file, n, &err), 0);
+        put_record(&to);
+    }
+    close_records(&to);
+    snprintf(source, sizeof source,
+             "tfrecord: {files: '%s', features: {a: {type: bytes}, b: {type: bytes}}}", path);
+    snprintf(stages, sizeof stages, "[shuffle, %s%s{batch: 2}]", left, right);
+    assert_true(place_of(source, stages, &place));
+    assert_string_equal(place.where, "in the list `pipeline`, after the last `map` with "
+                                     "`decode_pnm`, before `batch`");
+    assert_false(place.leaves);
+    assert_in_range(place.sample_bytes, (16 + 36) * 3, (16 + 36) * 3 + 200);
+    snprintf(stages, sizeof stages, "[shuffle, %s%s{batch: 2}]", flips, right);
+    assert_true(place_of(source, stages, &place));
+    assert_true(place.leaves); /* nothing tells what half of the decoding takes */
+    assert_int_equal(place.replaces, 1);
+    remove_file(NULL);
 }
 
 /* --- tried ------------------------------------------------------------------------------------- */
@@ -344,6 +388,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cache_stands_behind_the_decoder),
+        cmocka_unit_test(the_cache_stands_behind_both_decoders),
         cmocka_unit_test(a_cache_moves_behind_what_is_the_same),
         cmocka_unit_test(a_cache_is_tried),
         cmocka_unit_test(changes_of_many_values_are_told_apart),

@@ -79,6 +79,9 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     n += (size_t)snprintf(line + n, sizeof line - n, ", %s -> %s samples/s",
                           leat_figure_rate(r->samples_per_s.value).text,
                           leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
+    if (s->not_tried[0] && s->gain_low < s->gain_high)
+        snprintf(line + n, sizeof line - n, "; likely between %s and %s",
+                 gain_text(s->gain_low, into), gain_text(s->gain_high, text));
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);

@@ -212,6 +212,8 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);
     leat_json_add(json, "next_wall", next_limit_json(r));
     leat_json_add(json, "one_time", costs_json(r));
+    leat_json_add(json, "least_epochs",
+                  r->least_epochs ? json_integer(r->least_epochs) : json_null());
     leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "tried_without_gain", without_gain_json(r));
     leat_json_add(json, "suggestions", suggestions_json(r, path, config));

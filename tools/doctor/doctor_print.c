@@ -97,6 +97,11 @@ static void print_without_gain(FILE *to, const leat_doctor_result *r)
     leat_terminal_wrap(to, line, 2, 4);
 }
 
+static bool left_out(const leat_doctor_result *r)
+{
+    return r->n_no_memory || r->n_not_filled || r->n_no_time;
+}
+
 /* Changes that apply, but could not be measured. */
 static void print_left_out(FILE *to, const leat_doctor_result *r)
 {
@@ -104,10 +109,13 @@ static void print_left_out(FILE *to, const leat_doctor_result *r)
     size_t n = strlen(line);
     if (r->n_no_memory)
         n += (size_t)snprintf(line + n, sizeof line - n, "%d that did not fit in memory%s",
-                              r->n_no_memory, r->n_not_filled ? ", " : "");
+                              r->n_no_memory, r->n_not_filled || r->n_no_time ? ", " : "");
     if (r->n_not_filled)
-        snprintf(line + n, sizeof line - n, "%d whose cache was not filled in 5 s",
-                 r->n_not_filled);
+        n += (size_t)snprintf(line + n, sizeof line - n, "%d whose cache was not filled in 5 s%s",
+                              r->n_not_filled, r->n_no_time ? ", " : "");
+    if (r->n_no_time)
+        snprintf(line + n, sizeof line - n, "%d for which there was no time (--seconds)",
+                 r->n_no_time);
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 4);
 }
@@ -126,12 +134,11 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
         fprintf(to, "%d change%s tried, none gains 3 %% or more\n", r->n_tried,
                 r->n_tried == 1 ? "" : "s");
     else
-        fputs(r->no_trials ? "no change was tried; leave out --quick\n"
-              : r->n_no_memory || r->n_not_filled
-                  ? "no change could be tried\n"
-                  : "none of the changes that leat knows applies here\n",
+        fputs(r->no_trials  ? "no change was tried; leave out --quick\n"
+              : left_out(r) ? "no change could be tried\n"
+                            : "none of the changes that leat knows applies here\n",
               to);
-    if (r->n_no_memory || r->n_not_filled)
+    if (left_out(r))
         print_left_out(to, r);
 }
 
@@ -139,6 +146,11 @@ static void print_suggestions(FILE *to, const struct screen *s)
 {
     const leat_doctor_result *const r = s->result;
     const int32_t n = r->n_suggestions < s->changes ? r->n_suggestions : s->changes;
+    if (r->least_epochs)
+        fprintf(to, "\nwhat to change: train %lld epochs or more, or one-time costs are half\n",
+                (long long)r->least_epochs);
+    if (!r->n_suggestions && r->least_epochs)
+        return;
     if (!r->n_suggestions) {
         print_no_suggestion(to, r);
         return;
@@ -157,7 +169,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
         fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
     if (s->extras && r->n_without_gain)
         print_without_gain(to, r);
-    if (s->extras && (r->n_no_memory || r->n_not_filled))
+    if (s->extras && left_out(r))
         print_left_out(to, r);
     if (s->extras)
         print_try(to, r, s->changes);

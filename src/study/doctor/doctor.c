@@ -4,7 +4,7 @@
  *
  * DESIGN: the runs of a round are short and alternate (alternate.h): the loader alone, the whole, the step alone, the
  * loader with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
- * Changes are tried in parts (suggest.c). Public headers only, so it measures what users get. */
+ * Changes are tried by whole runs (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
 
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 
 enum {
     DEFAULT_ROUNDS = 6,
+    LEAST_ROUNDS = 3,
     STEPS_LIMIT = 60000,
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
@@ -32,6 +33,8 @@ enum {
     VERIFY_ROUNDS = 7, /* odd: one of them is the median */
 };
 static const double RIGHT_WITHIN = 0.15;
+static const double SECONDS = 20,
+                    ROUNDS_PART = 0.5; /* of the time for all, where three rounds were made */
 
 struct doctor {
     const leat_doctor_options *options;
@@ -47,6 +50,9 @@ struct doctor {
     leat_doctor_loaders loaders;
     leat_alternate rounds;
     double span_ns;
+    int64_t from_ns, until_ns; /* of the time for all */
+    int64_t round_ns;          /* a round of the parts takes so long */
+    double epoch_ns;
     int n_done, n_total;
 };
 
@@ -94,8 +100,11 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         (rc = leat_arm_init(&d->arm, &d->out, d->result->rounds, err)) < 0 ||
         (rc = leat_config_copy(d->config, &d->arm.config, err)) < 0 ||
         (rc = leat_arm_room_open(&room, &d->arm, err)) < 0 ||
-        (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0 ||
-        (rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
+        (rc = leat_arm_fill(&d->arm, LEAT_ARM_FILL_NS, err)) < 0)
+        return rc;
+    d->from_ns += d->arm.once.fill_ns; /* that has a limit of its own */
+    d->until_ns += d->arm.once.fill_ns;
+    if ((rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
     const leat_trainer_info *const training = leat_trainer_get_info(d->arm.trainer);
@@ -134,9 +143,11 @@ static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
 
 static bool report_round(void *user, int32_t n_rounds)
 {
-    (void)n_rounds;
-    report(user, "measuring the parts");
-    return false;
+    struct doctor *const d = user;
+    const double left = (double)(d->until_ns - leat_clock_ns());
+    report(d, "measuring the parts");
+    return !d->options->rounds && n_rounds >= LEAST_ROUNDS &&
+           left < (1 - ROUNDS_PART) * (double)(d->until_ns - d->from_ns);
 }
 
 static int run_rounds(struct doctor *d, leat_error *err)
@@ -146,7 +157,12 @@ static int run_rounds(struct doctor *d, leat_error *err)
                                   .run = run_part,
                                   .enough = report_round,
                                   .user = d };
-    return leat_alternate_run(&d->rounds, err);
+    const int64_t from = leat_clock_ns();
+    const int rc = leat_alternate_run(&d->rounds, err);
+    if (d->rounds.n_done > 0)
+        d->result->rounds = d->rounds.n_done;
+    d->round_ns = (leat_clock_ns() - from) / d->result->rounds;
+    return rc;
 }
 
 /* --- the verdict ------------------------------------------------------------------------------- */
@@ -182,6 +198,7 @@ static void gather(struct doctor *d)
     f->one_time_ns = ms_total(d->result) * 1e6;
     if (n_batches > 0 && d->arm.trainer)
         f->steps_of_job = (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs);
+    d->epoch_ns = f->run.value > 0 ? (double)n_batches * f->rows / f->run.value * 1e9 : 0;
     if (d->has_waitless) {
         leat_facts *free_step = calloc(1, sizeof *free_step);
         if (free_step) {
@@ -261,6 +278,8 @@ static int suggest(struct doctor *d, leat_error *err)
         .prefetch = plan->prefetch,
         .batch_size = plan->batch_size,
         .steps = d->options->steps,
+        .until_ns = d->until_ns,
+        .round_ns = d->round_ns,
         .anyway = d->result->beside.kind != LEAT_VERDICT_NONE,
         .is_cuda = leat_device_is_gpu(d->out.device),
         .progress = tried,
@@ -325,8 +344,6 @@ static void judge(const struct doctor *d, const leat_meter *before, const leat_m
     s->verified_gain = after[pair].samples_per_s / before[pair].samples_per_s - 1;
     /* The machine's speed may have changed since; the unchanged job shows by how much. */
     s->expected_step_ms = s->predicted_step_ms * s->before_step_ms / d->result->measured_step_ms;
-    if (s->expected_step_ms < s->least_step_ms)
-        s->expected_step_ms = s->least_step_ms;
     const double off = s->verified_step_ms / s->expected_step_ms - 1;
     s->right = off > -RIGHT_WITHIN && off < RIGHT_WITHIN;
 }
@@ -432,6 +449,8 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     leat_trial_close(&d->waitless);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
+    if (out->verdict.kind == LEAT_VERDICT_WARM_UP && d->epoch_ns > 0)
+        out->least_epochs = (int64_t)(d->facts.one_time_ns / d->epoch_ns) + 1;
     if (out->verdict.kind == LEAT_VERDICT_ENVIRONMENT && d->options->anyway)
         diagnose_beside(d);
     if (d->diagnosis.verdict.kind == LEAT_VERDICT_ENVIRONMENT)
@@ -452,6 +471,8 @@ static int check(const leat_doctor_options *options, leat_error *err)
     if (options->step_ms > 0 && options->device)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "a step of given time (step_ms) has no device; leave out one of the two");
+    if (!(options->seconds >= 0 && options->seconds <= 1e6))
+        return leat_fail(err, LEAT_E_ARGUMENT, "seconds must be within 0 … 1000000");
     if (options->steps < 0 || options->steps > STEPS_LIMIT)
         return leat_fail(err, LEAT_E_ARGUMENT, "steps must be within 1 … %d", STEPS_LIMIT);
     return LEAT_OK;
@@ -473,6 +494,8 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     d->span_ns = span_cost_ns();
     d->options = options ? options : &defaults;
     d->result = out;
+    d->from_ns = from;
+    d->until_ns = from + (int64_t)((d->options->seconds > 0 ? d->options->seconds : SECONDS) * 1e9);
     if ((rc = check(d->options, err)) == LEAT_OK) {
         out->no_trials = d->options->no_trials;
         out->rounds = d->options->rounds ? d->options->rounds : DEFAULT_ROUNDS;

@@ -11,6 +11,7 @@
 #include "doctor_fill.h"
 #include "formats/figure.h"
 #include "study/forecast.h"
+#include "study/median.h"
 
 static double ms_at(const leat_facts *f, double rate)
 {
@@ -117,6 +118,8 @@ static double list_parts(const leat_facts *f, const leat_forecast *m, char *text
     return slowest;
 }
 
+static const double UNEVEN = 1.05; /* times the slowest part: then this is the reason */
+
 /* Which of the rules of leat_forecast_of() gives the predicted step. */
 static void rule_evidence(const leat_facts *f, const leat_forecast *m, leat_doctor_result *out)
 {
@@ -127,7 +130,16 @@ static void rule_evidence(const leat_facts *f, const leat_forecast *m, leat_doct
     if (!f->overlaps)
         leat_text(e->text, sizeof e->text, "predicted: one after the other, %s = %s ms", parts,
                   whole);
-    else if (m->predicted > slowest)
+    else if (m->predicted == m->uneven && m->uneven > UNEVEN * slowest) {
+        int64_t gaps[LEAT_ARM_GAPS];
+        memcpy(gaps, f->gap_ns, (size_t)f->n_gaps * sizeof *gaps);
+        char middle[32], most[32];
+        ms_text(leat_median_of(gaps, (size_t)f->n_gaps), middle); /* sorts */
+        ms_text((double)gaps[f->n_gaps - 1], most);
+        leat_text(e->text, sizeof e->text,
+                  "predicted: %s ms, as batches come unevenly: median %s, slowest %s ms", whole,
+                  middle, most);
+    } else if (m->predicted > slowest && m->predicted != m->uneven)
         leat_text(e->text, sizeof e->text,
                   "predicted: loader and step share %d core%s, which makes both slower: %s ms",
                   f->cores, f->cores == 1 ? "" : "s", whole);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * suggest.c: the changes that leat doctor knows. A row says when a change may help and which values to set.
- * The changed job's loader and step are then measured alone; its predicted step time follows from them.
+ * The changed job then runs, alternating with the job as it is.
  * So a row needs no formula, and a change that does not help here is not suggested. */
 #include "suggest.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -14,15 +15,19 @@
 #include "suggest_cache.h"
 #include "suggest_unread.h"
 
-enum { MOST_WORKERS = 64, MOST_LAYERS = 10000, SMALL_BATCH = 32 };
+enum {
+    MOST_WORKERS = 64,
+    MOST_LAYERS = 10000,
+    SMALL_BATCH = 32,
+    LEAST_BATCHES = 16, /* of an epoch, with a larger batch */
+};
+static const double KNEE = 1.25; /* four times the batch gains less: enough */
 
 struct row {
     const char *title, *why;
     bool (*applies)(const leat_suggest_about *about);
     /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
-    bool input_only; /* the training step stays as it is, and so do its cores */
-    bool whole;      /* as in leat_suggest_try() */
 };
 
 bool leat_suggest_get(const leat_config *config, const char *path, char *text, size_t size)
@@ -324,54 +329,54 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
 
 static const struct row rows[] = {
     { "Leave out what the model does not read", "", leat_suggest_unread_any,
-      leat_suggest_unread_set, true, false },
+      leat_suggest_unread_set },
     { "Copy bytes, and let the device make floats of them",
       "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
-      makes_floats, leat_suggest_bytes_set, false, false },
+      makes_floats, leat_suggest_bytes_set },
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
-      set_prefetch, true, false },
+      set_prefetch },
     { "Copy from pinned memory",
       "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
-      set_pinned, false, false },
-    { "Let all cores make batches", "there are fewer workers than cores", idle_cores, set_all_cores,
-      false, false },
+      set_pinned },
+    { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
+      set_all_cores },
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
-      waiting_workers, set_many_workers, false, false },
+      waiting_workers, set_many_workers },
     { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
-      set_more_prefetch, true, true },
+      set_more_prefetch },
     { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
-      set_many_prefetch, true, true },
+      set_many_prefetch },
     { "Read through the page cache",
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
-      direct_reads, set_buffered, true, false },
+      direct_reads, set_buffered },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
-      slow_reads, set_read_bytes, true, false },
+      slow_reads, set_read_bytes },
     { "Make the cache larger",
       "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
-      set_cache_size, true, false },
-    { "Decode once", "", decodes, set_cache, true, false },
+      set_cache_size },
+    { "Decode once", "", decodes, set_cache },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
-      waits_often, set_rare_sync, false, false },
+      waits_often, set_rare_sync },
     { "Compute these layers on the run's own device",
       "layers on other devices make it wait for them, and for the copies between them", is_placed,
-      set_own_device, false, false },
+      set_own_device },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
-      set_graph, false, false },
+      set_graph },
     { "Use larger batches",
       "what a step costs besides its arithmetic is the same for more samples; larger batches "
       "usually "
       "need another learning rate",
-      small_batches, set_larger_batch, false, false },
+      small_batches, set_larger_batch },
     { "Divide the cores between input and training",
       "workers and threads of the training step together are more than the cores", shares_cores,
-      set_split, false, false },
-    { "Use one worker", "workers take the cores of the training step", many_workers, set_one_worker,
-      false, false },
+      set_split },
+    { "Use one worker", "workers take the cores of the training step", many_workers,
+      set_one_worker },
     { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
-      computes, set_bf16, false, false },
+      computes, set_bf16 },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -443,6 +448,32 @@ static bool changes_step(const leat_doctor_suggestion *s)
     return false;
 }
 
+/* Beyond the first size that gains: four times as large as long as that gains a quarter. */
+static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
+{
+    const double samples = (double)leat_arm_samples(about->arm->plan);
+    leat_suggest_about larger = *about;
+    leat_doctor_suggestion next;
+    int rc = LEAT_OK;
+    for (double gain = KNEE; gain >= KNEE && rc == LEAT_OK;) {
+        larger.batch_size = strtoll(strchr(s->set[0], '=') + 1, NULL, 10);
+        next = *s;
+        next.n_set = 0;
+        set_larger_batch(&larger, &next);
+        if (4.0 * LEAST_BATCHES * (double)larger.batch_size > samples ||
+            leat_suggest_time_left(about) < 0)
+            break;
+        rc = leat_suggest_try(about, &next, err);
+        gain = (1 + next.gain) / (1 + s->gain);
+        if (rc == LEAT_OK && gain >= KNEE)
+            *s = next;
+        else if (rc == LEAT_OK)
+            leat_text(s->why + strlen(s->why), sizeof s->why - strlen(s->why),
+                      "; four times as many gain %.0f %% more", 100 * (gain - 1));
+    }
+    return rc;
+}
+
 static int try_row(const leat_suggest_about *about, const struct row *row, leat_doctor_result *out,
                    leat_error *err)
 {
@@ -454,7 +485,9 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
-    const int rc = leat_suggest_try(about, row->input_only, row->whole, &s, &why);
+    int rc = leat_suggest_try(about, &s, &why);
+    if (rc == LEAT_OK && row->set == set_larger_batch && s.gain >= LEAT_SUGGEST_LEAST)
+        rc = go_to_knee(about, &s, &why);
     out->n_no_memory += rc == LEAT_E_NOMEM;
     out->n_not_filled += s.not_tried[0] != 0;
     if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||
@@ -474,8 +507,12 @@ int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_
 {
     int rc = LEAT_OK;
     for (size_t i = 0; i < N_ROWS && rc == LEAT_OK; i++) {
-        if (rows[i].applies(about))
+        if (!rows[i].applies(about))
+            ;
+        else if (leat_suggest_time_left(about) > 0)
             rc = try_row(about, &rows[i], out, err);
+        else
+            out->n_no_time++;
         if (about->progress)
             about->progress(about->user);
     }

@@ -17,18 +17,22 @@ typedef struct leat_suggest_about {
     const leat_facts *facts;
     const leat_diagnosis *diagnosis;
     int64_t prefetch, batch_size;
-    int32_t steps; /* of each run; 0: as many as fill it */
-    bool anyway;   /* in more rounds, as others disturb them */
+    int32_t steps;    /* of each run; 0: as many as fill it */
+    bool anyway;      /* in more rounds, as others disturb them */
+    int64_t until_ns; /* no trial goes on later; 0: any */
+    int64_t round_ns; /* what a round of all parts took */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;
 } leat_suggest_about;
 
-/* Measures the job with the values of `suggestion`, and fills its prediction and gain; input_only: the training
- * step stays as it is; whole: loader and step are measured together, as what is gained shows in no part alone. Returns
- * LEAT_OK or the first error, also of values that cannot be set. */
-int leat_suggest_try(const leat_suggest_about *about, bool input_only, bool whole,
-                     leat_doctor_suggestion *suggestion, leat_error *err);
+/* Time until another round would end too late, ns. */
+int64_t leat_suggest_time_left(const leat_suggest_about *about);
+
+/* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK or the first error,
+ * also of values that cannot be set. */
+int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *suggestion,
+                     leat_error *err);
 
 /* The change that keeps n batches ready: a value of the stage `prefetch`, or the stage itself if there is none. */
 void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggestion *out);

@@ -18,6 +18,7 @@ enum { TEXT = 4096, OPS_MOST = 32, STAGES_MOST = 32, LOOKED_AT = 2 /* batches */
 
 struct place {
     int32_t stage, map; /* the map that decodes: its index in `pipeline`; maps up to it */
+    int n_decoding;     /* maps that decode up to it */
     bool is_list;       /* `map: [...]`, not `map: {ops: [...]}` */
     char ops[TEXT];     /* split at its commas */
     char *op[OPS_MOST]; /* as flow YAML */
@@ -68,31 +69,6 @@ static bool read_map(const leat_config *config, int32_t map, struct place *out)
     return out->decodes < out->n_ops;
 }
 
-static bool find_map(const leat_suggest_about *about, struct place *out)
-{
-    const leat_stage_info *stage;
-    out->map = 0;
-    for (out->stage = 0; (stage = leat_plan_stage(about->arm->plan, out->stage)); out->stage++)
-        if (!strcmp(stage->name, "map") && read_map(about->config, out->map++, out))
-            return true;
-    return false;
-}
-
-/* --- a cache that is there already ------------------------------------------------------------- */
-
-struct entries {
-    char list[TEXT];
-    char *entry[STAGES_MOST]; /* of `pipeline`, as flow YAML */
-    int n;
-};
-
-static bool is_named(const char *entry, const char *name)
-{
-    char own[64];
-    name_of(entry, own);
-    return !strcmp(own, name);
-}
-
 /* Of a map, reads how many ops come before the first random one. False: none, or they run on a GPU. */
 static bool has_fixed_ops(const leat_config *config, int32_t map, struct place *out)
 {
@@ -108,6 +84,44 @@ static bool has_fixed_ops(const leat_config *config, int32_t map, struct place *
             out->n_cached = i;
     }
     return out->n_cached > 0;
+}
+
+/* The last map that decodes, but for maps behind a random op. *leaves: such a map is behind the place. */
+static bool find_map(const leat_suggest_about *about, struct place *out, bool *leaves)
+{
+    const leat_stage_info *stage;
+    int32_t at = -1, found = 0, map = 0;
+    bool open = true; /* no random op so far */
+    for (int32_t i = 0; (stage = leat_plan_stage(about->arm->plan, i)); i++) {
+        if (strcmp(stage->name, "map") != 0)
+            continue;
+        const bool decodes = read_map(about->config, map++, out);
+        *leaves |= decodes && !open;
+        if (decodes && open) {
+            at = i;
+            found = map;
+            out->n_decoding++;
+        }
+        open &= has_fixed_ops(about->config, map - 1, out) && out->n_cached == out->n_ops;
+    }
+    out->stage = at;
+    out->map = found;
+    return at >= 0 && read_map(about->config, found - 1, out); /* a later one was read since */
+}
+
+/* --- a cache that is there already ------------------------------------------------------------- */
+
+struct entries {
+    char list[TEXT];
+    char *entry[STAGES_MOST]; /* of `pipeline`, as flow YAML */
+    int n;
+};
+
+static bool is_named(const char *entry, const char *name)
+{
+    char own[64];
+    name_of(entry, own);
+    return !strcmp(own, name);
 }
 
 /* Which entry is a cache in host memory; -1: none. (A trial would overwrite a file.) */
@@ -202,7 +216,7 @@ static int64_t sample_bytes(const leat_plan *plan, const struct place *p)
 {
     char name[64];
     int64_t sum = 0;
-    if (p->decodes < 0) /* the whole of what is before may differ: it is measured */
+    if (p->decodes < 0 || p->map > 1) /* the whole of what is before may differ: it is measured */
         return -1;
     name_of(p->op[p->decodes], name);
     for (int32_t t = 0; leat_plan_tensor(plan, t); t++) {
@@ -283,18 +297,19 @@ static bool write_lines(const leat_suggest_about *about, const struct place *p,
     const leat_stage_info *const next = leat_plan_stage(about->arm->plan, p->stage + 1);
     char decoder[64];
     int n;
+    const char *const last = p->n_decoding > 1 ? "last " : "";
     name_of(p->op[p->decodes], decoder);
     out->replaces = p->rest[0] != 0;
     out->stage = p->stage + !out->replaces;
     if (out->replaces) {
         snprintf(out->where, sizeof out->where,
-                 "in the list `pipeline`, in place of the `map` with `%.16s`", decoder);
+                 "in the list `pipeline`, in place of the %s`map` with `%.16s`", last, decoder);
         n = snprintf(out->lines, sizeof out->lines, "- map: %s\n- cache\n- map: %s", p->first,
                      p->rest);
     } else {
         snprintf(out->where, sizeof out->where,
-                 "in the list `pipeline`, after the `map` with `%.16s`, before `%.16s`", decoder,
-                 next ? next->name : "?");
+                 "in the list `pipeline`, after the %s`map` with `%.16s`, before `%.16s`", last,
+                 decoder, next ? next->name : "?");
         n = snprintf(out->lines, sizeof out->lines, "- cache");
     }
     return next && (size_t)n < sizeof out->lines;
@@ -311,7 +326,8 @@ bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_plac
     if (good)
         e->n = leat_stage_lines_split(e->list, e->entry, STAGES_MOST);
     const int cache = good ? find_cache(e) : -1;
-    good = good && (cache < 0 ? find_map(about, p) : find_later(about->config, e, cache, p));
+    good = good &&
+           (cache < 0 ? find_map(about, p, &out->leaves) : find_later(about->config, e, cache, p));
     if (good && p->n_cached < p->n_ops)
         good = part_of(about->config, p, 0, p->n_cached, p->first) &&
                part_of(about->config, p, p->n_cached, p->n_ops, p->rest);

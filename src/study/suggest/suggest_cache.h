@@ -16,10 +16,11 @@ typedef struct leat_suggest_place {
     int64_t limit_bytes, left_bytes; /* engine.memory; what the other stages leave of it */
     bool is_auto;                    /* it is not set: a share of the memory that is free */
     bool moves;                      /* the pipeline has a cache, which goes there */
+    bool leaves;                     /* a map behind it decodes, too */
     double share; /* of the samples that fit into the cache; 1 if their size is not known */
 } leat_suggest_place;
 
-/* The cache comes behind the map that decodes; a map with a random op behind the decoder is divided there. One that the
+/* The cache comes behind the last map that decodes without a random op in front of it; a map with a random op behind the decoder is divided there. One that the
  * config has moves behind all that each epoch does again, up to the first random op. False: nothing decodes, the cache
  * is there already, or the config cannot be changed so. */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
