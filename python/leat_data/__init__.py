@@ -281,7 +281,14 @@ def _yaml(value):
     import re
 
     return re.sub("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]", lambda c: f"\\u{ord(c[0]):04x}",
-                  json.dumps(value, ensure_ascii=False))
+                  json.dumps(value, ensure_ascii=False, default=_plain))
+
+
+def _plain(value):
+    """Of NumPy's numbers and arrays."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r} is no value of a config")
 
 
 def _setting(value):
@@ -290,15 +297,17 @@ def _setting(value):
 
 class Builder:
     """A pipeline, stage by stage. Its methods are the stages of a config, with tf.data's names: shuffle, repeat, take, skip,
-    batch, map, prefetch, … leat.from_arrays(), leat.from_images(), leat.from_tfrecord() and the like begin one."""
+    batch, map, prefetch, … As there, each gives a new pipeline, and the one before stays as it is, to branch from.
+    leat.from_arrays(), leat.from_images(), leat.from_tfrecord() and the like begin one."""
 
     def __init__(self, arrays, seed=0, engine=None, source=None):
         self._arrays, self._seed, self._engine, self._source = arrays, seed, engine, source
         self._stages = []
 
     def _add(self, name, value, options, first):
-        self._stages.append((name, _given(name, value, options, first)))
-        return self
+        out = Builder(self._arrays, self._seed, self._engine, self._source)
+        out._stages = [*self._stages, (name, _given(name, value, options, first))]
+        return out
 
     @property
     def config(self):

@@ -523,6 +523,21 @@ class Builders(unittest.TestCase):
         loader = leat.from_arrays({"x": X}).skip(10).take(20).repeat(2).batch(size=7, drop_remainder=True).loader("numpy")
         self.assertEqual([b.rows for b in loader], [7] * 5)
 
+    def test_a_pipeline_may_branch(self):
+        """As in tf.data: a stage gives a new pipeline, and changes none."""
+        whole = leat.from_arrays({"x": X, "y": Y})
+        first, rest = whole.take(80), whole.skip(80)
+        rows = [np.concatenate([b["y"] for b in part.batch(BATCH).loader("numpy")]) for part in (first, rest, whole)]
+        np.testing.assert_array_equal(rows[0], Y[:80])
+        np.testing.assert_array_equal(rows[1], Y[80:])
+        np.testing.assert_array_equal(rows[2], Y)
+
+    def test_numbers_of_numpy(self):
+        ops = [{"normalize": {"mean": np.float32(0.5), "std": np.array([0.25])}}]
+        built = leat.from_arrays({"x": X.reshape(ROWS, 2, 2, 1)}).map(ops).batch(np.int64(BATCH))
+        np.testing.assert_array_equal(next(iter(built.loader("numpy")))["x"].reshape(-1, 4), (X[:BATCH] - 0.5) / 0.25)
+        with self.assertRaisesRegex(TypeError, "no value of a config"):
+            leat.from_arrays({"x": X}).batch(object()).loader()
 
     def test_big_endian_arrays(self):
         loader = leat.from_arrays({"x": X.astype(">f4"), "y": Y.astype(">i8")}).batch(ROWS).loader("numpy")
