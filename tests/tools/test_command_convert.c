@@ -201,7 +201,9 @@ static void bad_folders_are_explained(void **state)
                 expect_success(shell("rm x*"));
                 code = shell("$L convert images bad -o x --verify --threads %d -q", threads);
             }
-            expect_failure(code, 1, cases[i].part ? cases[i].part : "bad/star/00.jpg: decode_image: decode_jpeg: ");
+            expect_failure(code, 1,
+                           cases[i].part ? cases[i].part
+                                         : "bad/star/00.jpg: decode_image: decode_jpeg: ");
             assert_int_equal(count_files("x*"), 0);
             assert_int_equal(count_files(".x*"), 0);
         }
