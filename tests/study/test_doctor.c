@@ -156,6 +156,20 @@ static void sleeping_input_wants_more_workers(void **state)
     assert_true(s->verified_step_ms > 0 && s->before_step_ms >= 3.5);
 }
 
+/* A step takes 4 ms and more, so the default rounds and all changes take longer than a second. */
+static void the_time_is_limited(void **state)
+{
+    (void)state;
+    const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
+    const leat_doctor_options options = { .seconds = 1 };
+    examine(&job, &options);
+    assert_int_equal(r.rounds, 3); /* the least */
+    if (r.verdict.kind != LEAT_VERDICT_ENVIRONMENT) {
+        assert_int_equal(r.n_tried, 0);
+        assert_true(r.n_no_time > 0);
+    }
+}
+
 static void a_slow_step_needs_no_change_of_the_input(void **state)
 {
     (void)state;
@@ -504,6 +518,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sleeping_input_wants_more_workers),
+        cmocka_unit_test(the_time_is_limited),
         cmocka_unit_test(a_slow_step_needs_no_change_of_the_input),
         cmocka_unit_test(launches_and_waits_are_told_apart),
         cmocka_unit_test(slow_copies_are_transfers),

@@ -82,6 +82,10 @@ static void slow_samples_hold_up_batches(void **state)
     f.window = 2;
     const double few = leat_forecast_of(&f).predicted;
     assert_true(few > 2.8e6 && few < 3.4e6);
+    f.copy_ns = 1; /* more are ready in the memory of the device */
+    assert_true(leat_forecast_of(&f).predicted < few - 0.2e6);
+    assert_true(leat_forecast_of(&f).predicted > 2.1e6);
+    f.copy_ns = 0;
     f.window = 24; /* covers it */
     assert_true(fabs(leat_forecast_of(&f).predicted / 2e6 - 1) < 0.05);
     f.step = within(rate_of(30), 0.01); /* a long step waits for none */

@@ -259,6 +259,8 @@ static void a_cache_is_tried(void **state)
     leat_suggest_advise(&about, &advice);
     assert_non_null(cache_of(&advice));
     assert_string_equal(cache_of(&advice)->not_tried, "a pass over the data takes long");
+    assert_true(cache_of(&advice)->gain_low < cache_of(&advice)->gain);
+    assert_true(cache_of(&advice)->gain_high > cache_of(&advice)->gain);
     memset(&r, 0, sizeof r);
     assert_int_equal(leat_suggest(&about, &r, &err), LEAT_OK);
     assert_null(cache_of(&r));

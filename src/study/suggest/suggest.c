@@ -101,11 +101,13 @@ static bool decodes(const leat_suggest_about *about)
             leat_arm_has_cache(about->arm->plan));
 }
 
+/* Workers that wait have time for that op. */
 static bool makes_floats(const leat_suggest_about *about)
 {
-    return (is(about, LEAT_VERDICT_TRANSFER_BOUND) || is(about, LEAT_VERDICT_INPUT_BOUND) ||
-            is(about, LEAT_VERDICT_SHARED_CORES)) &&
-           leat_suggest_bytes_apply(about);
+    const bool computes =
+        (is(about, LEAT_VERDICT_INPUT_BOUND) || is(about, LEAT_VERDICT_SHARED_CORES)) &&
+        !leat_diagnose_waits(about->facts);
+    return (computes || is(about, LEAT_VERDICT_TRANSFER_BOUND)) && leat_suggest_bytes_apply(about);
 }
 
 /* The loader is slower than the step, or (prefetch 0) its time is added to each step. */

@@ -12,7 +12,7 @@
 #include "suggest_cache.h"
 
 enum { MOST_CORES = 256 };
-/* 9 of 10 true gains of planted jobs were within this factor of such a prediction (bench/planted_jobs.py). */
+/* 8 of 9 true gains of planted jobs were within this factor of such a prediction (bench/planted_jobs.py). */
 static const double WITHIN = 1.25, STEP_WITHIN = 1.05; /* of the step alone: no job is faster */
 
 /* Appends a change, and why it is not tried. It is listed after the measured ones. most_ns: a step takes so long at most,
