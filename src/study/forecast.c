@@ -59,11 +59,12 @@ static double on_shared_cores(const leat_facts *f, const leat_forecast *m)
 
 /* Batches come unevenly where single samples are slow: the loader makes up to `window` in advance, which covers a late
  * one only in part. Simulates the loader's batches, as they came, and steps of equal length. A device with memory of its
- * own has a buffer more, and the host asks for the next batch as soon as it has one. */
+ * own has a buffer more, and the host asks for the next batch as soon as it has one. The batches come twice, and the
+ * second time counts: the first begins with nothing made. */
 static double with_uneven_batches(const leat_facts *f, const leat_forecast *m)
 {
     enum { MOST = 64 };
-    double asked[MOST] = { 0 }, done[MOST] = { 0 }, made = 0, got = 0, end = 0, sum = 0;
+    double asked[MOST] = { 0 }, done[MOST] = { 0 }, made = 0, got = 0, end = 0, sum = 0, first = 0;
     const int window = f->window < MOST ? (int)f->window : MOST - 1;
     const bool copies = f->copy_ns > 0;
     const int buffers = copies ? window + 1 : 1;
@@ -72,15 +73,16 @@ static double with_uneven_batches(const leat_facts *f, const leat_forecast *m)
     if (sum <= 0 || window < 1)
         return 0;
     const double scale = m->loader * f->n_gaps / sum; /* the other runs may have been faster */
-    for (int32_t i = 0; i < f->n_gaps; i++) {
+    for (int32_t i = 0; i < 2 * f->n_gaps; i++) {
         const double ask = copies ? got : end;
-        made = most(made, asked[i % window]) + scale * (double)f->gap_ns[i];
+        made = most(made, asked[i % window]) + scale * (double)f->gap_ns[i % f->n_gaps];
         asked[i % window] = ask; /* from now on, batch i + window may be made */
         got = most(most(ask, made), done[i % buffers]);
         end = most(end, got) + m->step;
         done[i % buffers] = end;
+        first = i < f->n_gaps ? end : first;
     }
-    return end / f->n_gaps;
+    return (end - first) / f->n_gaps;
 }
 
 /* Part of the time in which the device idles inside a step. Where rows cross, the host waits for one device before the

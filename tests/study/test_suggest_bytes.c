@@ -78,6 +78,8 @@ static void what_is_taken_away(void **state)
         { "{map: [" DECODE ", {normalize: {layout: channels_first}}]}, {batch: 1}", "", "" },
         { "{map: [" DECODE ", normalize, {random_erasing: 0.5}]}, {batch: 1}", "", "" },
         { "{map: [" DECODE ", normalize]}, {padded_batch: 2}", "", "" },
+        { "{map: [" DECODE ", cast, normalize]}, {batch: 2}", "", "" },
+        { "{map: [" DECODE ", {scale: 0.5}]}, {map: [cast]}, {batch: 2}", "", "" },
         { "{map: [" DECODE ", cast]}, {padded_batch: 2}", "", "pipeline.map[0].cast- " },
         { "{map: [" DECODE ", {normalize: {std: 2}}]}, {batch: 2}",
           "eval: {pipeline: [{map: [" DECODE ", {normalize: {std: 2}}]}, {batch: 1}]}\n",
@@ -145,6 +147,8 @@ static void a_slow_bus_gains_what_is_predicted(void **state)
     assert_true(r.n_suggestions > 0 && r.measured_step_ms >= 9.7);
     assert_string_equal(s->title, "Copy bytes, and let the device normalize them");
     assert_true(s->is_verified && s->verified_step_ms >= 2.4);
+    assert_true(s->predicted_step_ms < 0.5 * r.measured_step_ms &&
+                s->verified_step_ms < 0.8 * r.measured_step_ms);
     suggest_job_change(&job, s, "pipeline.map[0].normalize- train.normalize=" MEANS " ");
     suggest_job_close(&job);
 }

@@ -85,7 +85,7 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);
-    if (r->beside.kind && s->gain_low < s->gain_high) {
+    if (r->beside.kind && !s->not_tried[0] && s->gain_low < s->gain_high) {
         char low[32], high[32];
         snprintf(line, sizeof line, "beside other programs: %s to %s in single rounds",
                  gain_text(s->gain_low, low), gain_text(s->gain_high, high));

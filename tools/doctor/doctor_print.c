@@ -147,12 +147,15 @@ static void print_suggestions(FILE *to, const struct screen *s)
     const leat_doctor_result *const r = s->result;
     const int32_t n = r->n_suggestions < s->changes ? r->n_suggestions : s->changes;
     if (r->least_epochs)
-        fprintf(to, "\nwhat to change: train %lld epochs or more, or one-time costs are half\n",
+        fprintf(to,
+                "\nwhat to change: train %lld epochs or more; else one-time costs are half of the "
+                "time\n",
                 (long long)r->least_epochs);
-    if (!r->n_suggestions && r->least_epochs)
-        return;
     if (!r->n_suggestions) {
-        print_no_suggestion(to, r);
+        if (!r->least_epochs)
+            print_no_suggestion(to, r);
+        else if (left_out(r))
+            print_left_out(to, r);
         return;
     }
     const bool doubtful = leat_verdict_about(r->verdict.kind)->tone == LEAT_TONE_OPEN;

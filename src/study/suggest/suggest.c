@@ -36,14 +36,19 @@ bool leat_suggest_get(const leat_config *config, const char *path, char *text, s
     return leat_config_get(config, path, text, size, NULL) == LEAT_OK;
 }
 
+const char *leat_suggest_default(const leat_plan *plan)
+{
+    const int32_t image = leat_plan_tensor_index(plan, "image");
+    const leat_tensor_info *const first = leat_plan_tensor(plan, image < 0 ? 0 : image);
+    return first ? first->name : "";
+}
+
 const char *leat_suggest_input(const leat_suggest_about *about, char name[64])
 {
     const leat_plan *const plan = about->arm->plan;
     if (leat_suggest_get(about->config, "train.input", name, 64) && name[0])
         return name;
-    const int32_t image = leat_plan_tensor_index(plan, "image");
-    const leat_tensor_info *const first = leat_plan_tensor(plan, image < 0 ? 0 : image);
-    snprintf(name, 64, "%s", first ? first->name : "");
+    snprintf(name, 64, "%s", leat_suggest_default(plan));
     return name;
 }
 
@@ -450,14 +455,21 @@ static bool changes_step(const leat_doctor_suggestion *s)
     return false;
 }
 
-/* Beyond the first size that gains: four times as large as long as that gains a quarter. */
+/* Such a value cannot be set in this config, on this device or machine. */
+static bool is_impossible(int rc)
+{
+    return rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||
+           rc == LEAT_E_NOMEM;
+}
+
+/* Beyond the first size, if it gains a quarter: four times as large as long as that gains another. */
 static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
 {
     const double samples = (double)leat_arm_samples(about->arm->plan);
     leat_suggest_about larger = *about;
     leat_doctor_suggestion next;
-    int rc = LEAT_OK;
-    for (double gain = KNEE; gain >= KNEE && rc == LEAT_OK;) {
+    leat_error why = { 0 };
+    for (double gain = 1 + s->gain; gain >= KNEE;) {
         larger.batch_size = strtoll(strchr(s->set[0], '=') + 1, NULL, 10);
         next = *s;
         next.n_set = 0;
@@ -465,15 +477,20 @@ static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s
         if (4.0 * LEAST_BATCHES * (double)larger.batch_size > samples ||
             leat_suggest_time_left(about) < 0)
             break;
-        rc = leat_suggest_try(about, &next, err);
+        const int rc = leat_suggest_try(about, &next, &why);
+        if (is_impossible(rc))
+            return LEAT_OK; /* what was tried before it gains */
+        if (rc < 0)
+            return leat_fail(err, rc, "%s", why.message);
         gain = (1 + next.gain) / (1 + s->gain);
-        if (rc == LEAT_OK && gain >= KNEE)
+        if (gain >= KNEE)
             *s = next;
-        else if (rc == LEAT_OK)
+        else
             leat_text(s->why + strlen(s->why), sizeof s->why - strlen(s->why),
-                      "; four times as many gain %.0f %% more", 100 * (gain - 1));
+                      "; four times as many gain %s",
+                      gain < 1 + LEAT_SUGGEST_LEAST ? "nothing more" : "less than a quarter more");
     }
-    return rc;
+    return LEAT_OK;
 }
 
 static int try_row(const leat_suggest_about *about, const struct row *row, leat_doctor_result *out,
@@ -487,14 +504,15 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
+    const bool hurried = leat_suggest_time_left(about) < LEAT_ARM_REFILL_NS;
     int rc = leat_suggest_try(about, &s, &why);
-    if (rc == LEAT_OK && row->set == set_larger_batch && s.gain >= LEAT_SUGGEST_LEAST)
+    if (rc == LEAT_OK && row->set == set_larger_batch)
         rc = go_to_knee(about, &s, &why);
     out->n_no_memory += rc == LEAT_E_NOMEM;
-    out->n_not_filled += s.not_tried[0] != 0;
-    if (rc == LEAT_E_CONFIG || rc == LEAT_E_UNSUPPORTED || rc == LEAT_E_ARGUMENT ||
-        rc == LEAT_E_NOMEM)
-        return LEAT_OK; /* such a value cannot be set in this config, on this device or machine */
+    if (s.not_tried[0]) /* its cache was not filled in the time that was left, or in 5 s */
+        ++*(hurried ? &out->n_no_time : &out->n_not_filled);
+    if (is_impossible(rc))
+        return LEAT_OK;
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);
     out->n_tried++;

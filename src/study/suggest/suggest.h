@@ -40,6 +40,9 @@ void leat_suggest_prefetch(const leat_plan *plan, int64_t n, leat_doctor_suggest
 /* The value at a path of the config, cut to fit; false, and "": it has none. */
 bool leat_suggest_get(const leat_config *config, const char *path, char *text, size_t size);
 
+/* The tensor of maps and trainers that name none: `image`, or the first. */
+const char *leat_suggest_default(const leat_plan *plan);
+
 /* The tensor that the model takes, as in the trainer: `input`, or `image`, or the first. */
 const char *leat_suggest_input(const leat_suggest_about *about, char name[64]);
 

@@ -2,8 +2,7 @@
  *
  * suggest_bytes.c: leaves out a `normalize`, or a `cast` of bytes to float32, at the end of the pipeline. The trainer
  * takes uint8, converts it (each byte is exact in float32 and bfloat16) and computes `train.normalize` to the bits of
- * the op, so all numbers of the training stay the same. Where the cast is of another type than uint8, the trainer
- * refuses the changed job, and nothing is suggested. */
+ * the op, so all numbers of the training stay the same. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,14 +86,16 @@ static bool edit_of_map(const leat_config *config, const char *map, edit *out)
  * `image`. */
 static bool edit_of(const leat_suggest_about *about, const char *pipeline, edit *out)
 {
-    char name[64], map[64], text[64];
+    char name[64], map[64], text[64], of[PATH];
     const char *const tensor = leat_suggest_input(about, name);
     bool found = false;
     for (int i = 0; i < MOST_MAPS; i++) {
         snprintf(map, sizeof map, "%s.map[%d]", pipeline, i);
         if (!leat_suggest_get(about->config, map, text, sizeof text))
             break;
-        if (lacks_or_is(about->config, map, "tensor", tensor))
+        if (!is(about->config, map, "tensor", of))
+            snprintf(of, sizeof of, "%s", leat_suggest_default(about->arm->plan));
+        if (!strcmp(of, tensor))
             found = lacks_or_is(about->config, map, "device", "cpu") &&
                     edit_of_map(about->config, map, out);
     }
@@ -115,6 +116,27 @@ static bool is_moved_only(const leat_plan *plan, bool normalizes)
     return true;
 }
 
+/* Whether the input is uint8 in the changed section; NULL: in the training. */
+static bool gives_bytes(const leat_suggest_about *about, const char *section)
+{
+    char name[64];
+    leat_doctor_suggestion change = { .n_set = 0 };
+    leat_config *config = NULL;
+    leat_plan *plan = NULL;
+    int rc = leat_config_copy(about->config, &config, NULL);
+    leat_suggest_bytes_set(about, &change);
+    for (int32_t i = 0; i < change.n_set && rc == LEAT_OK; i++)
+        rc = leat_config_set(config, change.set[i], NULL);
+    if (rc == LEAT_OK)
+        rc = leat_plan_open(config, section, &plan, NULL);
+    const int32_t t =
+        rc == LEAT_OK ? leat_plan_tensor_index(plan, leat_suggest_input(about, name)) : -1;
+    const bool bytes = t >= 0 && leat_plan_tensor(plan, t)->shape.dtype == LEAT_U8;
+    leat_plan_close(&plan);
+    leat_config_close(&config);
+    return bytes;
+}
+
 bool leat_suggest_bytes_apply(const leat_suggest_about *about)
 {
     char text[16];
@@ -123,8 +145,11 @@ bool leat_suggest_bytes_apply(const leat_suggest_about *about)
         !edit_of(about, "pipeline", &train) ||
         !is_moved_only(about->arm->plan, train.instead[0] != 0))
         return false;
-    return !leat_suggest_get(about->config, "eval", text, 16) ||
-           (edit_of(about, "eval.pipeline", &eval) && !strcmp(train.instead, eval.instead));
+    const bool has_eval = leat_suggest_get(about->config, "eval", text, 16);
+    if (has_eval &&
+        (!edit_of(about, "eval.pipeline", &eval) || strcmp(train.instead, eval.instead) != 0))
+        return false;
+    return gives_bytes(about, NULL) && (!has_eval || gives_bytes(about, "eval"));
 }
 
 void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggestion *out)

@@ -42,15 +42,14 @@ static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
     return LEAT_OK;
 }
 
-/* The median over n rounds, of two the larger: a round in which other processes had the machine, or the page cache was
- * cold, says nothing. Beside it the least and the largest. */
+/* The median over n rounds, of two the smaller. Beside it the least and the largest. */
 static leat_estimate speed_up(const struct pair *p, int n)
 {
     double faster[MOST_ROUNDS];
     for (int i = 0; i < n; i++)
         faster[i] = p->after[i] / p->before[i];
     leat_median_sort_real(faster, (size_t)n);
-    return (leat_estimate){ faster[n / 2], faster[0], faster[n - 1] };
+    return (leat_estimate){ faster[(n - 1) / 2], faster[0], faster[n - 1] };
 }
 
 /* Predicts the variant's step time: the measured time of the job, scaled. */
@@ -69,12 +68,12 @@ int64_t leat_suggest_time_left(const leat_suggest_about *about)
     return about->until_ns ? about->until_ns - about->round_ns - leat_clock_ns() : INT64_MAX;
 }
 
-/* If more than half of the rounds gain too little, so does the median. Or there is no time for another round. */
+/* If more than half of the rounds gain too little, so does the median. Or there is no time for a third round. */
 static bool is_enough(void *user, int32_t n)
 {
     const struct pair *const p = user;
-    return leat_suggest_time_left(p->about) < 0 ||
-           (n == p->n_rounds / 2 + 1 && speed_up(p, n).value < 1 + LEAT_SUGGEST_LEAST);
+    return (n > 1 && leat_suggest_time_left(p->about) < 0) ||
+           (n == p->n_rounds / 2 + 1 && speed_up(p, n).high < 1 + LEAT_SUGGEST_LEAST);
 }
 
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
