@@ -79,9 +79,8 @@ typedef struct leat_doctor_suggestion {
     double
         predicted_step_ms; /* from short runs with the change; not tried: from the capacities of the job */
     double predicted_samples_per_s;
-    double gain; /* samples/s: 0.25 is a quarter more */
-    double gain_low,
-        gain_high; /* of the rounds in which it was tried; not tried: estimated */
+    double gain;                /* samples/s: 0.25 is a quarter more */
+    double gain_low, gain_high; /* of the rounds in which it was tried; not tried: estimated */
     int32_t is_verified;
     char not_verified[160]; /* why --verify could not measure it; "": it did, or was not asked to */
     /* Measured alternately: the job with the change, and unchanged; the pair of runs whose gain is the median. */
