@@ -88,6 +88,11 @@ static void slow_samples_hold_up_batches(void **state)
     f.copy_ns = 0;
     f.window = 24; /* covers it */
     assert_true(fabs(leat_forecast_of(&f).predicted / 2e6 - 1) < 0.05);
+    for (int i = 0; i < 20; i++)
+        gaps[i] = 2000000;
+    for (f.n_gaps = 5; f.n_gaps <= 20; f.n_gaps += 5) /* few batches, as long as a step: even */
+        assert_true(fabs(leat_forecast_of(&f).predicted / 2e6 - 1) < 0.01);
+    f.n_gaps = 240;
     f.step = within(rate_of(30), 0.01); /* a long step waits for none */
     f.window = 2;
     assert_true(fabs(leat_forecast_of(&f).predicted / 30e6 - 1) < 0.01);

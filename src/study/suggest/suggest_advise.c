@@ -13,7 +13,8 @@
 
 enum { MOST_CORES = 256 };
 /* 8 of 9 true gains of planted jobs were within this factor of such a prediction (bench/planted_jobs.py). */
-static const double WITHIN = 1.25, STEP_WITHIN = 1.05; /* of the step alone: hardly a job is faster */
+static const double WITHIN = 1.25,
+                    STEP_WITHIN = 1.05; /* of the step alone: hardly a job is faster */
 
 /* Appends a change, and why it is not tried. It is listed after the measured ones. most_ns: a step takes so long at most,
  * for what is not known. NULL: it gains too little, or there is no room. */
@@ -130,13 +131,12 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         leat_suggest_cache_say(f, &place, &cache);
     if (placed && leat_suggest_is_listed(&cache, out))
         return; /* it was tried */
-    const char *const why =
-        !placed ? "it needs other files"
-        : leat_suggest_cache_fills(f, &place)
-            ? out->no_trials   ? "--quick tries no changes"
-              : out->n_no_time ? "no time (--seconds)"
-                               : "it cannot be tried here"
-            : "a pass over the data takes long";
+    const char *const why = !placed ? "it needs other files"
+                            : leat_suggest_cache_fills(f, &place)
+                                ? out->no_trials   ? "--quick tries no changes"
+                                  : out->n_no_time ? "no time (--seconds)"
+                                                   : "it cannot be tried here"
+                                : "a pass over the data takes long";
     const double share = placed ? place.share : 1;
     const bool parted =
         (!placed || place.replaces) && runs_with_others(f); /* half of that may stay */

@@ -295,21 +295,24 @@ static bool write_lines(const leat_suggest_about *about, const struct place *p,
                         leat_suggest_place *out)
 {
     const leat_stage_info *const next = leat_plan_stage(about->arm->plan, p->stage + 1);
-    char decoder[64];
+    char decoder[64], which[48] = "the `map`";
     int n;
-    const char *const last = p->n_decoding > 1 ? "last " : "";
+    if (out->leaves)
+        snprintf(which, sizeof which, "`map` number %d,", (int)p->map);
+    else if (p->n_decoding > 1)
+        snprintf(which, sizeof which, "the last `map`");
     name_of(p->op[p->decodes], decoder);
     out->replaces = p->rest[0] != 0;
     out->stage = p->stage + !out->replaces;
     if (out->replaces) {
         snprintf(out->where, sizeof out->where,
-                 "in the list `pipeline`, in place of the %s`map` with `%.16s`", last, decoder);
+                 "in the list `pipeline`, in place of %s with `%.16s`", which, decoder);
         n = snprintf(out->lines, sizeof out->lines, "- map: %s\n- cache\n- map: %s", p->first,
                      p->rest);
     } else {
         snprintf(out->where, sizeof out->where,
-                 "in the list `pipeline`, after the %s`map` with `%.16s`, before `%.16s`", last,
-                 decoder, next ? next->name : "?");
+                 "in the list `pipeline`, after %s with `%.16s`, before `%.16s`", which, decoder,
+                 next ? next->name : "?");
         n = snprintf(out->lines, sizeof out->lines, "- cache");
     }
     return next && (size_t)n < sizeof out->lines;
