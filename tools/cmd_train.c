@@ -461,13 +461,13 @@ static void find_ceiling(leat_train_run *run)
     run->ceiling.precision = info->precision;
 }
 
-/* After it was stopped. Batch systems begin a job again that ends with the code AGAIN; MPI's launchers would report ranks
- * that ended by a signal as crashed. */
-static int end_stopped(const struct train *t)
+/* After it was stopped. Batch systems begin a job again that ends with the code AGAIN, which must have something to go on
+ * from; MPI's launchers would report ranks that ended by a signal as crashed. */
+static int end_stopped(const struct train *t, bool goes_on)
 {
     if (!t->ranks.mpi && leat_signals_caught() != SIGUSR1)
         leat_signals_raise(); /* not if another rank has caught it */
-    return LEAT_EXIT_AGAIN;
+    return goes_on ? LEAT_EXIT_AGAIN : LEAT_EXIT_FAILED;
 }
 
 /* Rank 0 writes the results. */
@@ -532,15 +532,20 @@ static int run(const leat_call *call)
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
         rc = leat_train_run_all(&t.run, &err);
+    /* Of ranks at once: the others end all of them when they have waited too long. */
+    const bool told = rc < 0 && ranks.group && leat_train_ranks_speaks(&ranks);
+    if (told)
+        leat_command_fail("train", &err);
     if (speaks)
         rc = write_results(&t, call, (double)(leat_host_now_ns() - start) * 1e-9, rc, &err);
     int code = rc == LEAT_OK           ? LEAT_EXIT_OK
                : rc == LEAT_E_ARGUMENT ? LEAT_EXIT_USAGE
                                        : LEAT_EXIT_FAILED;
-    if (rc < 0 && leat_train_ranks_speaks(&ranks))
+    if (rc < 0 && !told && leat_train_ranks_speaks(&ranks))
         code = leat_command_fail("train", &err); /* before closing, which may end all ranks */
+    const bool goes_on = t.run.trainer && leat_trainer_get_info(t.run.trainer)->checkpoint_dir;
     close_all(&t);
-    return rc == LEAT_OK && t.run.stopped ? end_stopped(&t) : code;
+    return rc == LEAT_OK && t.run.stopped ? end_stopped(&t, goes_on) : code;
 }
 
 const leat_command leat_command_train = {

@@ -2,9 +2,9 @@
  *
  * ranks.h: processes that train one model together, each on its rows of every batch.
  *
- * On one machine, one process opens the group and forks the others, before it starts threads. Each then joins with its number, opens its
- * plan with `engine: {rank: r, ranks: n}` and its trainer with leat_trainer_open_ranks(). All make the same calls in the
- * same order:
+ * On one machine, one process opens the group and forks the others, before it starts threads. Each then joins with its
+ * number, opens its plan with `engine: {rank: r, ranks: n}` and its trainer with leat_trainer_open_ranks(). All make the
+ * same calls in the same order:
  *
  *     leat_ranks_open(n, &ranks, &err);
  *     for (r = n - 1; r > 0 && fork() != 0; r--)

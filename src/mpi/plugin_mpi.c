@@ -6,6 +6,8 @@
  * errors are returned, so that the message is leat's. Between tests the library sleeps, because MPI's own waits burn the
  * core that a late rank may need. */
 #include <mpi.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,8 @@ static struct {
     MPI_Request *requests; /* [n]: to receive; [n]: to send */
     MPI_Status *ended;
     int *which;
-    int bytes; /* of each transfer in progress */
+    int bytes;  /* of each transfer in progress */
+    bool began; /* MPI, which ends with it then */
 } mpi;
 
 static int check(int code, const char *call, char *why)
@@ -52,16 +55,30 @@ static int allocate(char *why)
     return 0;
 }
 
+/* Ranks that share cores with this one, itself included: launchers may bind each to its own. */
 static int count_here(int32_t *here, char *why)
 {
     MPI_Comm machine;
+    cpu_set_t mine, both;
     int n = 1;
     if (check(MPI_Comm_split_type(mpi.all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine),
               "MPI_Comm_split_type", why) < 0)
         return -1;
     MPI_Comm_size(machine, &n);
+    cpu_set_t *const sets = calloc((size_t)n, sizeof *sets);
+    if (sets && sched_getaffinity(0, sizeof mine, &mine) == 0 &&
+        MPI_Allgather(&mine, sizeof mine, MPI_BYTE, sets, sizeof mine, MPI_BYTE, machine) ==
+            MPI_SUCCESS) {
+        *here = 0;
+        for (int i = 0; i < n; i++) {
+            CPU_AND(&both, &mine, &sets[i]);
+            *here += CPU_COUNT(&both) > 0;
+        }
+    } else {
+        *here = n;
+    }
+    free(sets);
     MPI_Comm_free(&machine);
-    *here = n;
     return 0;
 }
 
@@ -84,6 +101,7 @@ static int mpi_open(int32_t *rank, int32_t *n, int32_t *here, char *why)
     else if (check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given), "MPI_Init_thread",
                    why) < 0)
         return -1;
+    mpi.began = !is_open;
     if (given < MPI_THREAD_SERIALIZED) {
         snprintf(why, LEAT_MPI_WHY, "this MPI may be used by one thread only");
         return -1;
@@ -145,7 +163,8 @@ static int mpi_test(int32_t *left, uint8_t *missing, char *why)
     for (int i = 0; i < 2 * mpi.n; i++)
         *left += mpi.requests[i] != MPI_REQUEST_NULL;
     for (int r = 0; r < mpi.n; r++)
-        missing[r] = mpi.requests[r] != MPI_REQUEST_NULL;
+        missing[r] =
+            mpi.requests[r] != MPI_REQUEST_NULL || mpi.requests[mpi.n + r] != MPI_REQUEST_NULL;
     return 0;
 }
 
@@ -164,7 +183,8 @@ static void mpi_close(void)
         while (MPI_Test(&all_came, &came, MPI_STATUS_IGNORE) == MPI_SUCCESS && !came)
             nanosleep(&nap, NULL);
     MPI_Comm_free(&mpi.all);
-    MPI_Finalize();
+    if (mpi.began)
+        MPI_Finalize();
     free(mpi.hosts);
     free(mpi.requests);
     free(mpi.ended);

@@ -20,10 +20,10 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* Gray or RGB at this end and more than any image has at the other. */
+/* RGB at this end, and more than any image has at the other. */
 static bool has_channels_at(const leat_shape *in, int end)
 {
-    return (in->dims[end] == 1 || in->dims[end] == 3) && in->dims[2 - end] > 4;
+    return in->dims[end] == 3 && in->dims[1] > 4 && in->dims[2 - end] > 4;
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

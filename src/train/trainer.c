@@ -19,6 +19,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/digest.h"
+#include "base/text.h"
 
 static const leat_device_table *table_of(const leat_trainer *trainer)
 {
@@ -322,11 +324,32 @@ void leat_trainer_give_back(leat_trainer *trainer, leat_batch *batch)
         leat_batch_release(batch);
 }
 
+/* Before the first step of all ranks: whether their weights are the same, whatever files they come from. */
+static int compare_weights(leat_trainer *trainer, int rc, leat_error *err)
+{
+    const leat_model *const model = &trainer->model;
+    uint64_t digest = 0;
+    char text[64];
+    for (int32_t i = 0; i < model->n_layers && trainer->backend->values; i++)
+        for (int32_t k = 0; k < model->layers[i].n_params; k++) {
+            const float *const values =
+                trainer->backend->values(trainer->net, i, k, LEAT_SLOT_WEIGHT);
+            const size_t bytes = (size_t)leat_shape_bytes(&model->layers[i].params[k].shape);
+            digest = values ? leat_digest_chain(digest, leat_digest_row(values, bytes, 0)) : digest;
+        }
+    leat_text(text, sizeof text, "weights %016llx", (unsigned long long)digest);
+    trainer->compared = true;
+    return leat_ranks_same(model->ranks, rc, text, err);
+}
+
 /* The batch is released after the last step is enqueued, and before anything waits for that step. */
 static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_error *err)
 {
     const leat_net_rows rows = rows_of(trainer, batch);
-    int rc = leat_ranks_agree(trainer->model.ranks, check_rows(trainer, &rows, err), NULL, err);
+    int rc = check_rows(trainer, &rows, err);
+    rc = trainer->model.ranks && !trainer->compared
+             ? compare_weights(trainer, rc, err)
+             : leat_ranks_agree(trainer->model.ranks, rc, NULL, err);
     for (int64_t i = 0; i < n && rc == LEAT_OK; i++) {
         if (i)
             rc = sync_if_due(trainer, err);

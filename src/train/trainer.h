@@ -90,6 +90,7 @@ struct leat_trainer {
     leat_average average;
     leat_pretrained pretrained;
     bool auto_shards;     /* micro_shards: auto */
+    bool compared;        /* with ranks: their weights, before the first step */
     int64_t *shard_valid; /* with ranks, of each shard of the batch at hand: rows that count */
     bool whiten;          /* a layer waits for its first weights, see trainer_whiten.c */
     bool still;           /* steps leave the weights as they are: their rate is 0 */

@@ -606,16 +606,17 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     return open_for_plan(config, plan, device, NULL, out, err);
 }
 
-/* All that the bits of a rank's gradients depend on; in new memory. */
+/* All that the bits of a rank's gradients depend on but for the weights, which are compared at the first step; in new
+ * memory. */
 static char *describe_rank(const leat_trainer *trainer, const leat_plan_info *plan)
 {
     char *text = NULL, onednn[96];
     char *const model = leat_checkpoint_describe(trainer);
     leat_dn_describe(onednn, sizeof onednn);
     if (!model ||
-        asprintf(&text, "leat %s\nCPU %s\noneDNN %s\npipeline %016llx\nrecords %llu\n%s",
+        asprintf(&text, "leat %s\nCPU %s\noneDNN %s\nrecords %llu\npipeline %016llx\n%s",
                  leat_version(), leat_cpu_name(leat_cpu_level()), onednn,
-                 (unsigned long long)plan->digest, (unsigned long long)plan->n_records, model) < 0)
+                 (unsigned long long)plan->n_records, (unsigned long long)plan->digest, model) < 0)
         text = NULL;
     free(model);
     return text;

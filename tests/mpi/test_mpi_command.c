@@ -47,9 +47,16 @@ static void what_is_unlike_is_named(void **state)
     assert_int_equal(shell("cp y-*.tfrecord z.tfrecord; timeout 60 mpirun -n 1 $L" CONFIG MPI
                            ": -n 1 $L" CONFIG MPI "--set source.tfrecord=z.tfrecord"),
                      2);
-    expect_in(err, "has 'pipeline ");
+    expect_in(err, "has 'records 60' where rank 0 has 'records 240'");
     assert_int_equal(shell("timeout 60 mpirun -n 5 $L" CONFIG MPI), 1);
     expect_in(err, "take one of 1, 2, 3, 4, 6, 12 ranks");
+    expect_success(
+        shell("$L" CONFIG "--steps 1 --save a.st >log && $L" CONFIG "--steps 2 --save b.st >log"));
+    assert_int_equal(shell("timeout 60 mpirun -n 1 $L" CONFIG MPI
+                           "--restore a.st : -n 1 $L" CONFIG MPI "--restore b.st"),
+                     2);
+    expect_in(err, "has 'weights ");
+    expect_success(shell("rm log"));
     expect_failure(shell("LEAT_MPI_PLUGIN=/none $L" CONFIG MPI), 1, "cannot open the MPI plugin");
 }
 
@@ -108,6 +115,7 @@ static void an_error_of_one_ends_all(void **state)
     (void)state;
     make_pipeline();
     assert_int_equal(shell("timeout 60 mpirun -n 3 $L" CONFIG MPI "--save /dev/full >log"), 1);
+    expect_in(err, "/dev/full");
     expect_success(shell("printf XXXX | dd bs=1 seek=30000 conv=notrunc "
                          "of=x-00001-of-00002.tfrecord 2>/dev/null"));
     assert_int_equal(shell("timeout 60 mpirun -n 3 $L" CONFIG MPI ">log"), 1);

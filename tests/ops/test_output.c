@@ -204,8 +204,8 @@ static void layout_there_and_back(void **state)
         "layout: the channels of uint8[32, 32, 3] are last already: leave `layout` out");
     op_expect_refusal(
         "layout", op_options_of("layout", "to", "channels_first"),
-        (leat_shape){ LEAT_F32, 3, { 1, 32, 20 } },
-        "layout: the channels of float32[1, 32, 20] are first already: leave `layout` out");
+        (leat_shape){ LEAT_F32, 3, { 3, 32, 20 } },
+        "layout: the channels of float32[3, 32, 20] are first already: leave `layout` out");
 }
 
 int main(void)

@@ -177,6 +177,11 @@ static void sigusr1_saves_and_ends_with_its_own_code(void **state)
             85);
         expect_in(err, "has all that the run needs to go on");
     }
+    assert_int_equal(
+        shell(TRAIN "--epochs 100000 --ranks 2 >log & p=$!; sleep 1; kill -USR1 $(pgrep -P $p); "
+                    "wait $p"),
+        1); /* nothing to go on from */
+    expect_in(err, "nothing was saved");
     expect_success(shell("rm -rf c log"));
 }
 

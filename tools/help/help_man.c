@@ -92,7 +92,8 @@ void leat_help_man(FILE *out)
         print_command(out, *c);
     fputs(".PP\nEach of them has a page of its own: leat\\-COMMAND(1).\n", out);
     fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
-          ".TP\n.B 85\nleat train: stopped by SIGUSR1, or as one of several processes; "
+          ".TP\n.B 85\nleat train: stopped by SIGUSR1, or by a signal as a process of MPI, and "
+          "there is a checkpoint; "
           "the same command with \\-\\-resume goes on\n"
           ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",

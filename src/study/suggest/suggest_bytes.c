@@ -131,7 +131,8 @@ static bool gives_bytes(const leat_suggest_about *about, const char *section)
         rc = leat_plan_open(config, section, &plan, NULL);
     const int32_t t =
         rc == LEAT_OK ? leat_plan_tensor_index(plan, leat_suggest_input(about, name)) : -1;
-    const bool bytes = t >= 0 && leat_plan_tensor(plan, t)->shape.dtype == LEAT_U8;
+    const bool bytes = rc < 0 ? section != NULL /* it does not open before the change, either */
+                              : t >= 0 && leat_plan_tensor(plan, t)->shape.dtype == LEAT_U8;
     leat_plan_close(&plan);
     leat_config_close(&config);
     return bytes;

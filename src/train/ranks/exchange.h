@@ -28,7 +28,7 @@ typedef struct leat_ranks_table {
 struct leat_ranks {
     const leat_ranks_table *table;
     int32_t rank, n;
-    int32_t here;        /* of them on this machine */
+    int32_t here;        /* of them on the cores of this one */
     void *own;           /* of the transport */
     int broken;          /* code of an exchange that failed: later ones fail, too, … */
     leat_error error;    /* … with this */

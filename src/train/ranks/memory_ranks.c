@@ -83,9 +83,14 @@ static void sleep_on(member *m, unsigned piece)
         syscall(SYS_futex, &m->pieces, FUTEX_WAIT, now, &look, NULL, 0);
 }
 
-static int say_gone(const leat_ranks *ranks, int32_t gone, leat_error *err)
+/* Of a late one that another rank killed, the lowest that is left tells. */
+static int say_gone(leat_ranks *ranks, int32_t gone, leat_error *err)
 {
     const shared *const s = ranks->own;
+    bool is_first = atomic_load(&s->members[gone].late) && ranks->rank > 0;
+    for (int32_t r = 0; r < ranks->rank; r++)
+        is_first &= is_gone(&s->members[r]);
+    ranks->reports |= is_first;
     return leat_fail(err, LEAT_E_IO, "rank %d of %d has ended%s", gone, ranks->n,
                      atomic_load(&s->members[gone].late) ? ": it was late, and was killed" : "");
 }

@@ -3,8 +3,8 @@
  * mpi_ranks.c: ranks that MPI started, on any machines: opens the plugin of mpi_ranks.h, and waits for its transfers.
  *
  * DESIGN: a waiting rank tests, and gives its core away between tests where there is none for each rank; after a
- * millisecond it sleeps a part of the time that it has waited. What has not come after the deadline is known by rank. The plugin is
- * opened with global symbols, because parts that MPI itself opens may need them, and is never unloaded. */
+ * millisecond it sleeps a part of the time that it has waited. What has not come after the deadline is known by rank. The
+ * plugin is opened with global symbols, because parts that MPI itself opens may need them, and is never unloaded. */
 #include "mpi_ranks.h"
 
 #include <dlfcn.h>
