@@ -127,6 +127,16 @@ static int replace(struct edit *e, const leat_node *old, const leat_node *wanted
     return rc;
 }
 
+/* Whether a value may have a comment in it, which its new text would not have. */
+static bool has_comment(const struct edit *e, const leat_node *flow)
+{
+    const size_t end = end_of(e, flow);
+    for (size_t at = byte_of(e, flow->start); at + 1 < end; at++)
+        if (e->text[at + 1] == '#' && (e->text[at] == ' ' || e->text[at] == '\n'))
+            return true;
+    return false;
+}
+
 static size_t line_of(const struct edit *e, size_t at)
 {
     while (at > 0 && e->text[at - 1] != '\n')
@@ -305,8 +315,9 @@ static int change(struct edit *e, const leat_node *old, const leat_node *wanted)
         if (old->kind == LEAT_NODE_SCALAR && equal_scalars(old, wanted))
             return LEAT_OK;
     }
-    return old->kind == LEAT_NODE_SCALAR || is_flow(e, old) ? replace(e, old, wanted)
-                                                            : refuse(e, old);
+    return old->kind == LEAT_NODE_SCALAR || (is_flow(e, old) && !has_comment(e, old))
+               ? replace(e, old, wanted)
+               : refuse(e, old);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */

@@ -162,6 +162,7 @@ static void what_no_edit_can_do_is_refused(void **state)
         { "a=[]", "a:\n  - 1\n  - 2\n", "test.yaml:2:3: " },
         { "p[0]-", "p:\n  -\n    a: 1\n  - b\n", "test.yaml:3:5: " },
         { "a=1", "a:\n  b: 1\n", "test.yaml:2:3: " },
+        { "a[1]-", "a: [1, # why\n    2]\n", "test.yaml:1:4: " },
         { "p.batch.drop=true", "p:\n  - batch: 128\n", "'batch' has a value without a name" },
     };
     (void)state;

@@ -147,9 +147,7 @@ static void print_suggestions(FILE *to, const struct screen *s)
     const leat_doctor_result *const r = s->result;
     const int32_t n = r->n_suggestions < s->changes ? r->n_suggestions : s->changes;
     if (r->least_epochs)
-        fprintf(to,
-                "\nwhat to change: train %lld epochs or more; else one-time costs are half of the "
-                "time\n",
+        fprintf(to, "\nwhat to change: train %lld epochs or more; one-time costs weigh too much\n",
                 (long long)r->least_epochs);
     if (!r->n_suggestions) {
         if (!r->least_epochs)

@@ -135,7 +135,7 @@ static const char *const examples[] = {
     "cutmix: {alpha: 1, p: 0.5}",
     /* engine, train, layers, optimizers */
     "engine: {threads: 4, memory: 1GiB}",
-    "train: {epochs: 10, model: [flatten, {dense: {units: 10}}], loss: softmax_cross_entropy}",
+    "train: {epochs: 10, model: [flatten, dense: 10], loss: softmax_cross_entropy}",
     "dense: {units: 10}",
     "multiply: 0.125",
     "mlp: [128, 10]",

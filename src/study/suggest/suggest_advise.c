@@ -12,7 +12,7 @@
 #include "suggest_cache.h"
 
 enum { MOST_CORES = 256 };
-/* 8 of 9 true gains of planted jobs were within this factor of such a prediction (bench/planted_jobs.py). */
+/* Chosen so that 8 of 9 true gains of planted jobs are within this factor of such a prediction (bench/planted_jobs.py). */
 static const double WITHIN = 1.25,
                     STEP_WITHIN = 1.05; /* of the step alone: hardly a job is faster */
 

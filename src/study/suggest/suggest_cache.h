@@ -20,9 +20,9 @@ typedef struct leat_suggest_place {
     double share; /* of the samples that fit into the cache; 1 if their size is not known */
 } leat_suggest_place;
 
-/* The cache comes behind the last map that decodes without a random op in front of it; a map with a random op behind the decoder is divided there. One that the
- * config has moves behind all that each epoch does again, up to the first random op. False: nothing decodes, the cache
- * is there already, or the config cannot be changed so. */
+/* The cache comes behind the last map that decodes without a random op in front of it; a map with a random op behind the
+ * decoder is divided there. One that the config has moves behind all that each epoch does again, up to the first random
+ * op. False: nothing decodes, the cache is there already, or the config cannot be changed so. */
 bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
 
 /* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
