@@ -123,7 +123,8 @@ static void assign(leat_config *config, char *assignment)
     char *const equals = strchr(assignment, '=');
     if (!equals) /* it took an entry away */
         return;
-    *equals = 0;
+    equals[equals > assignment && equals[-1] == '+' ? -1 : 0] =
+        0; /* PATH+=VALUE: PATH is there still */
     const int get = leat_config_get(config, assignment, value, sizeof value, &err);
     require_message(get, &err);
     EXPECT(get == LEAT_OK);
