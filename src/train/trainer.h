@@ -133,6 +133,10 @@ int leat_trainer_options_normalize(const leat_node *node, const leat_shape *inpu
 int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *feed,
                            leat_device *device, leat_trainer **out, leat_error *err);
 
+/* trainer_notes.c: fills trainer->note. node: `train`. */
+void leat_trainer_notes(leat_trainer *trainer, const leat_config *config, const leat_node *node,
+                        const leat_train_options *options, const leat_trainer_feed *feed);
+
 /* trainer_open.c: makes the net anew, with its initial weights, for another number of shards. */
 int leat_trainer_recut(leat_trainer *trainer, int32_t shards, leat_error *err);
 
