@@ -42,11 +42,18 @@ typedef struct first_line {
     size_t n;
 } first_line;
 
+/* Where the records of a file begin; one more: its end. */
+typedef struct csv_lines {
+    const uint64_t *begins;
+    uint64_t
+        first; /* line of record 0, from 1, if each record is one line and no line is empty; else 0 */
+} csv_lines;
+
 /* The files are parts without columns. */
 typedef struct csv_source {
     leat_row_files rows;
-    const uint64_t **begins; /* of each part: where its records begin; one more: the end */
-    size_t n_begins;
+    csv_lines *lines; /* of each part */
+    size_t n_lines;
     leat_csv_layout layout;
     leat_csv_features features;
     first_line first; /* while the source opens */
@@ -56,7 +63,7 @@ static void close_csv(leat_source *base)
 {
     csv_source *const source = (csv_source *)base;
     leat_csv_features_close(&source->features);
-    free(source->begins);
+    free(source->lines);
     leat_row_files_close(base);
 }
 
@@ -68,6 +75,7 @@ enum { PIECE = 1 << 18 };
 typedef struct places {
     uint64_t *at;
     size_t n;
+    uint64_t n_ends; /* line ends in the file */
 } places;
 
 static int add_place(places *p, uint64_t at, leat_error *err)
@@ -120,8 +128,12 @@ static int scan_file(const leat_row_file *file, char delimiter, places *out, lea
         const uint64_t left = file->bytes - from;
         const size_t n = left < PIECE ? (size_t)left : PIECE;
         rc = leat_source_pread(file->fd, piece, n, from, file->path, err);
+        for (size_t i = 0; i < n && rc >= 0; i++)
+            out->n_ends += piece[i] == '\n';
         if (rc >= 0 && from == 0)
             rc = check_begin(file, piece, n, err);
+        if (rc >= 0 && left <= PIECE)
+            out->n_ends += piece[n - 1] != '\n';
         size_t at = rc >= 0 && from == 0 && n >= 3 && !memcmp(piece, "\xef\xbb\xbf", 3) ? 3 : 0;
         while (rc >= 0 && leat_csv_scan_next(&scan, piece, n, &at))
             rc = add_place(out, from + at - 1, err);
@@ -223,7 +235,9 @@ static int add_part(csv_source *source, leat_row_file *file, const places *found
                                     "for the start of each record", &kept, err)) < 0)
         return rc;
     memcpy(kept, found->at + skipped, n * sizeof(uint64_t));
-    source->begins[source->n_begins++] = (const uint64_t *)(const void *)kept;
+    source->lines[source->n_lines++] =
+        (csv_lines){ .begins = (const uint64_t *)(const void *)kept,
+                     .first = found->n_ends == found->n - 1 ? skipped + 1 : 0 };
     leat_row_part *const part = &source->rows.parts[source->rows.n_parts - 1];
     part->file = file;
     part->n_records = n - 1;
@@ -252,8 +266,8 @@ static int open_all(csv_source *source, const csv_options *o, char *const *paths
                     const leat_node *where, leat_error *err)
 {
     int rc = LEAT_OK;
-    source->begins = calloc(n_paths, sizeof *source->begins);
-    if (!source->begins)
+    source->lines = calloc(n_paths, sizeof *source->lines);
+    if (!source->lines)
         return leat_fail(err, LEAT_E_NOMEM, "%zu files", n_paths);
     source->layout = (leat_csv_layout){ .delimiter = *o->delimiter.text, .names = &o->columns };
     source->layout.na = o->na;
@@ -302,7 +316,7 @@ static const uint64_t *place_of(const leat_source *base, uint64_t record,
 {
     const csv_source *const source = (const csv_source *)base;
     *part = leat_row_files_part_of(base, record);
-    return source->begins[*part - source->rows.parts] + (record - (*part)->first);
+    return source->lines[*part - source->rows.parts].begins + (record - (*part)->first);
 }
 
 static int locate(const leat_source *base, uint64_t record, leat_extent *out, leat_error *err)
@@ -330,10 +344,15 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
 
 static void describe(const leat_source *base, uint64_t record, char *text, size_t size)
 {
+    const csv_source *const source = (const csv_source *)base;
     const leat_row_part *part;
-    const uint64_t *const place = place_of(base, record, &part);
-    snprintf(text, size, "%s, record %llu (byte %llu)", part->path,
-             (unsigned long long)(record - part->first), (unsigned long long)*place);
+    const unsigned long long byte = *place_of(base, record, &part), i = record - part->first,
+                             first = source->lines[part - source->rows.parts].first;
+    if (first)
+        snprintf(text, size, "%s, line %llu (record %llu, byte %llu)", part->path, first + i, i,
+                 byte);
+    else
+        snprintf(text, size, "%s, record %llu (byte %llu)", part->path, i, byte);
 }
 
 const leat_source_table leat_source_csv = {

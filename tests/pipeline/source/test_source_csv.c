@@ -210,11 +210,11 @@ static void a_zero_byte_ends_no_field(void **state)
                       unread[] = "a,b\n1,2\n1,\"\0\"\n", header[] = "a,b\0c\n1,2\n";
     (void)state;
     bytes_fail_with(number, sizeof number - 1, "features: {x: a}", LEAT_E_DATA,
-                    "bad.csv, record 1 (byte 8): column 0 has a zero byte");
+                    "bad.csv, line 3 (record 1, byte 8): column 0 has a zero byte");
     bytes_fail_with(name, sizeof name - 1, "features: {x: {columns: a, classes: [cat]}}",
-                    LEAT_E_DATA, "bad.csv, record 1 (byte 10): column 0 has a zero byte");
+                    LEAT_E_DATA, "bad.csv, line 3 (record 1, byte 10): column 0 has a zero byte");
     bytes_fail_with(unread, sizeof unread - 1, "features: {x: a}", LEAT_E_DATA,
-                    "bad.csv, record 1 (byte 8): column 1 has a zero byte");
+                    "bad.csv, line 3 (record 1, byte 8): column 1 has a zero byte");
     bytes_fail_with(header, sizeof header - 1, "features: {x: b}", LEAT_E_DATA,
                     "bad.csv: the first line: column 1 has a zero byte");
     bytes_fail_with(header, sizeof header - 1, "features: {x: a}", LEAT_E_DATA,
@@ -241,7 +241,11 @@ static void errors_say_what_and_where(void **state)
     static const char one[] = "features: {x: a}";
     (void)state;
     fails_with("a,b\n1,2\nx,2\n", one, LEAT_E_DATA,
-               "bad.csv, record 1 (byte 8): column 0 (feature 'x') is no float32: 'x'");
+               "bad.csv, line 3 (record 1, byte 8): column 0 (feature 'x') is no float32: 'x'");
+    fails_with("1,2\nx,2", "header: false, features: {x: 0}", LEAT_E_DATA,
+               "bad.csv, line 2 (record 1, byte 4): ");
+    fails_with("a,b\n\n1,2\nx,2\n", one, LEAT_E_DATA, "bad.csv, record 1 (byte 9): ");
+    fails_with("a,b\n\"1\",\"\n\"\nx,2\n", one, LEAT_E_DATA, "bad.csv, record 1 (byte 12): ");
     fails_with("a,b\n1,2\n,2\n", one, LEAT_E_DATA, "is empty: give the feature a `default`");
     fails_with("a,b\n1,2\nNA,2\n", "na: NA, features: {x: a}", LEAT_E_DATA,
                "is the missing value NA: give the feature a `default`");
