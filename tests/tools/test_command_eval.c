@@ -257,7 +257,7 @@ static void numbers_are_predicted_from_lines(void **state)
     }
     json_decref(json);
     expect_success(shell("$L predict n.yaml --weights n.st | tail -1"));
-    expect_in(out, "n.csv, record 63 ");
+    expect_in(out, "n.csv, line 65 (record 63, ");
     expect_failure(shell("$L predict n.yaml --weights n.st n.csv"), 1, "n.csv: this is no image");
     expect_failure(shell("$L export n.yaml --weights n.st --onnx n.st"), 2,
                    "--onnx: n.st: exists and is not an ONNX file");

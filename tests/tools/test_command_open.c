@@ -97,8 +97,9 @@ static void raw_pixels_are_told(void **state)
 
 static void labels_are_checked_at_open(void **state)
 {
-    static const char said[] = "bad.csv, record 9 (byte 64): 'label' is 7, but the model has 4 "
-                               "classes (0 to 3)";
+    static const char said[] =
+        "bad.csv, line 11 (record 9, byte 64): 'label' is 7, but the model has 4 "
+        "classes (0 to 3)";
     (void)state;
     expect_failure(shell("$L plan t.yaml"), 1, said);
     expect_failure(shell("$L train t.yaml -q"), 1, said);
