@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_mpi_command.c: `mpirun leat train --ranks mpi`: the files of one process, also when it is resumed with another number
- * of ranks; what is unlike on a rank, signals, and ranks that are killed or stopped. */
+ * of ranks; what is unlike on a rank, signals, and ranks that are killed or stopped; what ranks waited for. */
 #include "mpi_fixture.h"
 
 #include "fixtures/command_pipeline.h"
+#include "fixtures/disturb.h"
 
 #define CONFIG                                                                                     \
     " train x.yaml -q --set pipeline.batch.size=36 --set train.micro_shards=12 --set "             \
@@ -126,6 +127,78 @@ static void an_error_of_one_ends_all(void **state)
     expect_success(shell("rm log"));
 }
 
+/* --- what ranks waited for --------------------------------------------------------------------- */
+
+#define EACH_SLEEPS "--set 'pipeline.map.ops+={sleep: {ms: 0.1}}' --json r.json "
+/* The pauses of one rank's op last longer. */
+#define SLOW                                                                                       \
+    "env ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT                 \
+    " LEAT_FAULT_CALLS=' sleep ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=5 "
+
+/* Of the run that has just ended: its verdict and label, joined. *row: what rank 1 of it waited for. */
+static char *verdict_of(json_t **file, const json_t **row)
+{
+    static char text[100];
+    char path[128];
+    snprintf(path, sizeof path, "%s/r.json", folder);
+    *file = json_load_file(path, 0, NULL);
+    const json_t *const ranks = json_object_get(*file, "ranks");
+    const json_t *const list = json_object_get(ranks, "list");
+    assert_int_equal(json_array_size(list), 3);
+    for (size_t r = 0; r < 3; r++) {
+        *row = json_array_get(list, r);
+        const double sum = real(*row, "computing") + real(*row, "input_wait") +
+                           real(*row, "rank_wait") + real(*row, "communication");
+        assert_true(sum > 0.999 && sum < 1.001);
+    }
+    *row = json_array_get(list, 1);
+    snprintf(text, sizeof text, "%s %s", json_string_value(json_object_get(ranks, "verdict")),
+             json_string_value(json_object_get(ranks, "label")));
+    return text;
+}
+
+static void a_slow_rank_is_named(void **state)
+{
+    json_t *file;
+    const json_t *row;
+    (void)state;
+    make_pipeline();
+    expect_success(shell("timeout 100 mpirun -n 1 $L" CONFIG MPI EACH_SLEEPS ": -n 1 " SLOW
+                         "$L" CONFIG MPI EACH_SLEEPS ": -n 1 $L" CONFIG MPI EACH_SLEEPS));
+    expect_in(out, "straggler: rank 1: the others waited ");
+    expect_in(out, "of 3 (");
+    assert_string_equal(verdict_of(&file, &row), "straggler rank 1");
+    assert_true(real(row, "late") > 0.3 && real(row, "input_wait") > 0.3);
+    json_decref(file);
+    /* Stopped for a second, wherever it is. */
+    expect_success(shell("timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
+                         "--json r.json --epochs 100 >log & p=$!; for i in $(seq 300); do ls "
+                         "pid.1 >/dev/null 2>&1 && break; sleep 0.05; done; sleep 1; kill -STOP "
+                         "$(cat pid.1); sleep 1; kill -CONT $(cat pid.1); wait $p"));
+    assert_string_equal(verdict_of(&file, &row), "straggler rank 1");
+    assert_true(real(row, "input_wait") < 0.3);
+    json_decref(file);
+    expect_success(shell("rm log pid.* r.json"));
+}
+
+static void without_a_slow_rank_none_is_named(void **state)
+{
+    (void)state;
+    make_pipeline();
+    for (int i = 0;; i++) { /* other programs can make one late for so short a time */
+        json_t *file;
+        const json_t *row;
+        expect_success(shell("timeout 60 mpirun -n 3 $L" CONFIG MPI EACH_SLEEPS ">log"));
+        const bool none = !strstr(verdict_of(&file, &row), "straggler");
+        json_decref(file);
+        assert_true(i < 3);
+        if (none)
+            break;
+    }
+    expect_success(shell("timeout 60 $L" CONFIG "--json r.json >log && grep -q '\"ranks\": null' "
+                         "r.json; c=$?; rm log r.json; exit $c"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +207,8 @@ int main(void)
         cmocka_unit_test_teardown(a_signal_to_any_rank_saves_and_ends_all, clean),
         cmocka_unit_test_teardown(a_rank_that_is_gone_or_late_ends_all, clean),
         cmocka_unit_test_teardown(an_error_of_one_ends_all, clean),
+        cmocka_unit_test_teardown(a_slow_rank_is_named, clean),
+        cmocka_unit_test_teardown(without_a_slow_rank_none_is_named, clean),
     };
     mpi_fixture_init();
     return mpi_fixture_missing()

@@ -45,8 +45,10 @@ static int wait_all(leat_ranks *ranks, leat_error *err)
     for (;;) {
         if (g->table->test(&left, g->missing, why) < 0)
             return leat_fail(err, LEAT_E_IO, "%s", why);
-        if (left == 0)
+        if (left == 0) {
+            leat_ranks_wait_look(ranks, &wait);
             return LEAT_OK;
+        }
         if (left < before)
             wait.since_ns = leat_clock_ns();
         before = left;
