@@ -276,6 +276,7 @@ int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *m
         now_ns - wait->since_ns < ranks->deadline_ns + (is_first ? 0 : AFTER_NS))
         return LEAT_OK;
     ranks->reports = is_first && first > 0;
+    ranks->is_told = !is_first;
     for (int32_t r = 0; r < ranks->n; r++)
         if (missing[r])
             snprintf(late + strlen(late), sizeof late - strlen(late), "%s%s", *late ? ", " : "",
