@@ -7,6 +7,7 @@
 #define LEAT_DOCTOR_H
 
 #include "leat/loader.h"
+#include "leat/ranks.h"
 #include "leat/study.h"
 
 #ifdef __cplusplus
@@ -152,6 +153,15 @@ LEAT_API int leat_doctor(const leat_config *config, const leat_doctor_options *o
  * on_host  the device is the CPU
  * Returns text. Any thread. */
 LEAT_API char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, size_t size);
+
+/* What processes that train together wait for.
+ * times    of n ranks, as leat_ranks_times() gives them
+ * verdict  LEAT_VERDICT_STRAGGLER with the rank in `where`, LEAT_VERDICT_COMMUNICATION_BOUND, or LEAT_VERDICT_NONE; may be
+ *          NULL
+ * text     gets the figures in a sentence; "" without times
+ * Returns text. Any thread. */
+LEAT_API char *leat_doctor_ranks(const leat_ranks_time *times, int32_t n, leat_verdict *verdict,
+                                 char *text, size_t size);
 
 #ifdef __cplusplus
 }

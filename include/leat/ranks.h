@@ -61,6 +61,20 @@ LEAT_API int leat_ranks_agree(leat_ranks *ranks, int rc, int32_t *flag, leat_err
 LEAT_API int leat_ranks_same(leat_ranks *ranks, int rc, const char *text, leat_error *err);
 /* 1: this process says what all have to say, which is rank 0's task unless it is late; NULL: 1. */
 LEAT_API int leat_ranks_speaks(const leat_ranks *ranks);
+/* Where the time of a rank went, as shares: input + others + exchange + compute is 1. */
+typedef struct leat_ranks_time {
+    char name[96];   /* "rank 2 of 4 (its machine)" */
+    double input;    /* it waited for its batches */
+    double others;   /* it waited for ranks that came later than it to an exchange */
+    double exchange; /* all had come: communication, until it had the bytes of all */
+    double compute;  /* the rest */
+    double late;     /* the others waited for it, which came last; mean over them */
+} leat_ranks_time;
+
+/* The times since the first training step, of ranks from 0 on; the same in all ranks.
+ * out      at most n are filled
+ * returns  the number of ranks; 0: ranks is NULL, or there was no second step */
+LEAT_API int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t n);
 /* Leaves, so that ranks that wait for this one fail; frees. After the trainer is closed. With MPI it waits for all ranks;
  * but after an exchange that failed because a rank is late or gone, it ends all of them (MPI_Abort), this one too. Takes
  * NULL. */

@@ -25,6 +25,7 @@ static const double CORES_WANTED =
 static const double SMALL_STEP = 0.1; /* of the loader's CPU time */
 static const double LEAST_STEPS = 5;  /* measured, of all rounds */
 static const double ONE_TIME = 0.5;   /* of the whole job */
+static const double RANKS_COUNT = 0.10; /* of the time, for other ranks or sums */
 static const double SMALL_COPY = 65536; /* bytes; below, latency is most of a copy */
 
 static const double SURELY_WAITS = 0.02; /* CPU time of a stage divided by its time */
@@ -453,6 +454,45 @@ static void say_turns(const leat_facts *f, const char *why, leat_diagnosis *d)
     const bool waits = f->step_free > 0 ? m.sync >= 0.5 * m.step : f->sync_every == 1;
     say(d, waits ? LEAT_VERDICT_SYNC_BOUND : LEAT_VERDICT_LAUNCH_BOUND, LEAT_CAUSE_NONE,
         severity_of(1 - f->meter.busy, HOST), why);
+}
+
+/* --- several processes ------------------------------------------------------------------------ */
+
+static void say_straggler(const leat_ranks_time *late, double share, leat_diagnosis *d)
+{
+    char why[200];
+    leat_text(why, sizeof why, "the others waited %.0f %% of the time for %s, which %s",
+              100 * late->late, late->name,
+              late->input >= 0.5 * late->late ? "waited for its input" : "is slower itself");
+    say(d, LEAT_VERDICT_STRAGGLER, LEAT_CAUSE_NONE, severity_of(share, INPUT), why);
+}
+
+/* A rank is late by chance, too: what counts is what it is late beyond all others. */
+void leat_diagnose_ranks(const leat_ranks_time *times, int32_t n, leat_diagnosis *d)
+{
+    double late = 0, others = 0, exchange = 0;
+    int32_t worst = 0;
+    char why[160];
+    for (int32_t r = 0; r < n; r++) {
+        late += times[r].late;
+        others += times[r].others / n;
+        exchange += times[r].exchange / n;
+        worst = times[r].late > times[worst].late ? r : worst;
+    }
+    const double beyond = n > 1 ? 2 * times[worst].late - late : 0;
+    leat_text(why, sizeof why,
+              "the ranks waited %.0f %% of the time for sums on their way, and %.0f %% for each "
+              "other",
+              100 * exchange, 100 * others);
+    if (beyond >= RANKS_COUNT && beyond >= exchange) {
+        say_straggler(&times[worst], beyond, d);
+        snprintf(d->verdict.where, sizeof d->verdict.where, "rank %d", worst);
+    } else if (n > 1 && exchange >= RANKS_COUNT) {
+        say(d, LEAT_VERDICT_COMMUNICATION_BOUND, LEAT_CAUSE_NONE, severity_of(exchange, INPUT),
+            why);
+    } else {
+        say(d, LEAT_VERDICT_NONE, LEAT_CAUSE_NONE, LEAT_SEVERITY_NONE, why);
+    }
 }
 
 /* --- the rules ------------------------------------------------------------------------------- */

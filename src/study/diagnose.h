@@ -16,6 +16,8 @@
  *     SYNC_BOUND      the same, but the device waits while the host waits for results
  *     PLACEMENT       the same, but the device waits for layers that run on other devices
  *     SHARED_CORES    loader and step need the same cores
+ *     STRAGGLER       of several processes one lets the others wait
+ *     COMMUNICATION_BOUND  none does, and they wait for what they send each other
  *     WARM_UP         one-time costs are half of the configured job or more
  *     ENVIRONMENT     none of these is certain, and other processes or a CPU limit took cores
  *     INCONCLUSIVE    none of these is certain */
@@ -23,6 +25,7 @@
 #define LEAT_DIAGNOSE_H
 
 #include "facts.h"
+#include "leat/ranks.h"
 
 typedef struct leat_diagnosis {
     leat_verdict verdict;
@@ -30,6 +33,9 @@ typedef struct leat_diagnosis {
 } leat_diagnosis;
 
 void leat_diagnose(const leat_facts *facts, leat_diagnosis *out);
+
+/* Of processes that train together: straggler, communication-bound or none of these (LEAT_VERDICT_NONE). */
+void leat_diagnose_ranks(const leat_ranks_time *times, int32_t n, leat_diagnosis *out);
 
 /* Whether workers wait inside the loader's slowest stage instead of computing. */
 bool leat_diagnose_waits(const leat_facts *facts);

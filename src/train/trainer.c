@@ -347,6 +347,7 @@ static int steps_on(leat_trainer *trainer, leat_batch *batch, int64_t n, leat_er
 {
     const leat_net_rows rows = rows_of(trainer, batch);
     int rc = check_rows(trainer, &rows, err);
+    leat_ranks_batch(trainer->model.ranks, leat_batch_get_info(batch), trainer->compared);
     rc = trainer->model.ranks && !trainer->compared
              ? compare_weights(trainer, rc, err)
              : leat_ranks_agree(trainer->model.ranks, rc, NULL, err);

@@ -112,6 +112,7 @@ static int evaluate_batch(leat_trainer *trainer, leat_batch *batch, leat_error *
 {
     leat_net_rows rows;
     int rc = trainer->stream ? leat_batch_wait_on(batch, trainer->stream) : LEAT_OK;
+    leat_ranks_batch(trainer->model.ranks, leat_batch_get_info(batch), false);
     if (rc == LEAT_OK && leat_batch_get_info(batch)->rows > 0 &&
         (rc = leat_trainer_rows_of(trainer, batch, &rows, err)) == LEAT_OK)
         rc = evaluate_rows(trainer, &rows, err);

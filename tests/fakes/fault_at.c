@@ -2,13 +2,15 @@
  *
  * fault_at.c: a library for LD_PRELOAD that stops or disturbs its process at the n-th of some system calls.
  *
- *     LEAT_FAULT_AT=N         the call to disturb, from 1; without it nothing happens
+ *     LEAT_FAULT_AT=N         the call to disturb, from 1; 0: all; without it nothing happens
  *     LEAT_FAULT_CALLS=" … "  the calls that are counted, between spaces; default: " rename unlink "
  *     LEAT_FAULT_ERRNO=E      that call fails with this errno and writes a line to standard error; without it the
  *                             process is killed right before the call
+ *     LEAT_FAULT_MS=M         instead it takes M ms longer
  *
  * "open" are only calls that create a file, "write" and "close" only those of regular files that are
- * open for writing, besides the standard streams. A close that fails has closed the file. */
+ * open for writing, besides the standard streams. A close that fails has closed the file. "sleep" are only pauses until a
+ * time, "calloc" only those of 4 MiB and more. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #define VISIBLE __attribute__((visibility("default")))
@@ -31,12 +34,20 @@ static atomic_int n_calls;
 static bool fails(const char *name)
 {
     const char *const at = getenv("LEAT_FAULT_AT"), *calls = getenv("LEAT_FAULT_CALLS"),
-                      *const error = getenv("LEAT_FAULT_ERRNO");
+                      *const error = getenv("LEAT_FAULT_ERRNO"),
+                      *const ms = getenv("LEAT_FAULT_MS");
+    const int n = at ? atoi(at) : 0;
     char word[32];
     snprintf(word, sizeof word, " %s ", name);
     if (!at || !strstr(calls ? calls : " rename unlink ", word) ||
-        atoi(at) != atomic_fetch_add(&n_calls, 1) + 1)
+        (atomic_fetch_add(&n_calls, 1) + 1 != n && n != 0))
         return false;
+    if (ms) {
+        struct timespec left = { atoi(ms) / 1000, atoi(ms) % 1000 * 1000000 };
+        while (nanosleep(&left, &left) < 0 && errno == EINTR) {
+        }
+        return false;
+    }
     if (!error)
         kill(getpid(), SIGKILL);
     dprintf(STDERR_FILENO, "fault: %s\n", name);
@@ -96,6 +107,21 @@ VISIBLE int fsync(int fd)
     int (*call)(int);
     find(&call, "fsync");
     return fails("fsync") ? -1 : call(fd);
+}
+
+VISIBLE int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
+                            struct timespec *left)
+{
+    int (*call)(clockid_t, int, const struct timespec *, struct timespec *);
+    find(&call, "clock_nanosleep");
+    return flags & TIMER_ABSTIME && fails("sleep") ? errno : call(clock, flags, time, left);
+}
+
+VISIBLE void *calloc(size_t n, size_t size)
+{
+    void *(*call)(size_t, size_t);
+    find(&call, "calloc");
+    return size && n >= (4 << 20) / size && fails("calloc") ? NULL : call(n, size);
 }
 
 VISIBLE int linkat(int from, const char *path, int to, const char *name, int flags)

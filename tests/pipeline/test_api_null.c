@@ -313,6 +313,7 @@ static void trainers(void **state)
     REFUSED(leat_ranks_open_mpi(NULL, NULL, NULL, &err));
     leat_ranks_deadline(NULL, 1);
     assert_int_equal(leat_ranks_speaks(NULL), 1);
+    assert_int_equal(leat_ranks_times(NULL, NULL, 0), 0);
     leat_ranks_close(&ranks);
     leat_ranks_close(NULL);
     REFUSED(leat_trainer_check(NULL, NULL, &err));
@@ -390,6 +391,7 @@ static void studies(void **state)
     (void)state;
     REFUSED(leat_doctor(NULL, NULL, &doctor, &err));
     assert_string_equal(leat_doctor_guess(NULL, 0, text, sizeof text), "");
+    assert_string_equal(leat_doctor_ranks(NULL, 2, NULL, text, sizeof text), "");
     REFUSED(leat_doctor_observed(NULL, &doctor, &err));
     assert_true(leat_observed_predict(NULL, 1) == 0);
     assert_true(leat_usage_others(NULL, NULL) == 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_diagnose.c: numbers into verdicts. Each row is a job whose true limit is known. */
+#include "leat/doctor.h"
 #include "study/facts_fixture.h"
 
 static void assert_verdict(const leat_facts *f, leat_verdict_kind kind, const char *label,
@@ -485,6 +486,51 @@ static void two_parts_as_slow_are_both_named(void **state)
     }
 }
 
+/* --- several processes ------------------------------------------------------------------------- */
+
+static void assert_ranks(const double (*shares)[4], int32_t n, leat_verdict_kind kind,
+                         const char *label, const char *words)
+{
+    leat_ranks_time times[4] = { 0 };
+    char got[LEAT_VERDICT_LABEL], text[300];
+    leat_verdict verdict;
+    for (int32_t r = 0; r < n; r++) {
+        times[r] = (leat_ranks_time){ .input = shares[r][0],
+                                      .others = shares[r][1],
+                                      .exchange = shares[r][2],
+                                      .late = shares[r][3] };
+        snprintf(times[r].name, sizeof times[r].name, "rank %d of %d", r, n);
+    }
+    leat_doctor_ranks(times, n, &verdict, text, sizeof text);
+    leat_verdict_label(&verdict, got);
+    if (verdict.kind != kind || strcmp(got, label) != 0 || !strstr(text, words))
+        fail_msg("%s (%s): %s", leat_verdict_about(verdict.kind)->name, got, text);
+}
+
+/* Rows: shares of input, waiting for other ranks, communication; late. */
+static void a_late_rank_is_told_from_communication(void **state)
+{
+    (void)state;
+    assert_ranks((const double[][4]){ { 0, .05, .02, .05 }, { 0, .05, .02, .04 } }, 2,
+                 LEAT_VERDICT_NONE, "", "waited 2 % of the time for sums");
+    assert_ranks((const double[][4]){ { 0, .4, .02, .03 }, { .5, .03, .02, .4 } }, 2,
+                 LEAT_VERDICT_STRAGGLER, "rank 1",
+                 "the others waited 40 % of the time for rank 1 of 2, which waited for its input");
+    assert_ranks((const double[][4]){ { 0, 0, .02, .3 }, { .1, .3, .02, 0 }, { .1, .3, .02, 0 } },
+                 3, LEAT_VERDICT_STRAGGLER, "rank 0", "rank 0 of 3, which is slower itself");
+    assert_ranks((const double[][4]){ { 0, .05, .3, .04 }, { 0, .04, .3, .05 } }, 2,
+                 LEAT_VERDICT_COMMUNICATION_BOUND, "", "waited 30 % of the time for sums");
+    /* Each of two is late, in turn. */
+    assert_ranks((const double[][4]){ { 0, .2, .02, .2 }, { 0, .2, .02, .2 } }, 2,
+                 LEAT_VERDICT_NONE, "", "20 % for each other");
+    /* Both: the larger one. */
+    assert_ranks((const double[][4]){ { 0, .15, .3, 0 }, { 0, 0, .3, .15 } }, 2,
+                 LEAT_VERDICT_COMMUNICATION_BOUND, "", "");
+    assert_ranks((const double[][4]){ { 0, .35, .3, 0 }, { 0, 0, .3, .35 } }, 2,
+                 LEAT_VERDICT_STRAGGLER, "rank 1", "");
+    assert_ranks((const double[][4]){ { 0, 0, .5, 0 } }, 1, LEAT_VERDICT_NONE, "", "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -507,6 +553,7 @@ int main(void)
         cmocka_unit_test(layers_elsewhere_have_a_name_of_their_own),
         cmocka_unit_test(a_few_steps_prove_nothing),
         cmocka_unit_test(reading_is_no_augmenting),
+        cmocka_unit_test(a_late_rank_is_told_from_communication),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

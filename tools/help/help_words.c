@@ -69,7 +69,7 @@ const leat_help_word leat_help_words[] = {
     { "step", "one forward and backward pass and update, with one batch" },
     { "at first", "memory of a plan: before prefetch: auto has allocated more slots" },
     { "us/sample", "bench: microseconds of worker time per sample in a stage" },
-    { "verdict", "doctor, compare: what limits a job: " LEAT_VERDICT_NAMES
+    { "verdict", "doctor, compare, train --ranks: what limits a job: " LEAT_VERDICT_NAMES
                  "each explained in docs/measuring.md" },
     LEAT_VERDICT_LIST(VERDICT_WORD) LEAT_CAUSE_LIST(CAUSE_WORD) LEAT_SHARE_LIST(SHARE_WORD)
         LEAT_WORK_LIST(WORK_WORD){

@@ -43,6 +43,73 @@ static void print_speed(const leat_train_run *t)
         leat_speed_print_recorded("steady", &t->record.result, &t->meter);
 }
 
+/* --- what ranks waited for ---------------------------------------------------------------------*/
+
+/* Owned by the caller; NULL: there is one process, or nothing was measured. */
+static leat_ranks_time *rank_times(const leat_train_run *t, int32_t *n)
+{
+    *n = leat_ranks_times(t->ranks, NULL, 0);
+    leat_ranks_time *const times = *n > 1 ? calloc((size_t)*n, sizeof *times) : NULL;
+    if (times)
+        leat_ranks_times(t->ranks, times, *n);
+    return times;
+}
+
+/* False: there are no such times. */
+static bool print_ranks(const leat_train_run *t)
+{
+    char text[256], label[LEAT_VERDICT_LABEL];
+    leat_verdict verdict;
+    int32_t n;
+    leat_ranks_time *const times = rank_times(t, &n);
+    if (!times)
+        return false;
+    printf("%-24s %9s %9s %12s %14s %6s\n", "", "computes", "input", "other ranks", "communication",
+           "late");
+    for (int32_t r = 0; r < n; r++)
+        printf("%-24s %7.1f %% %7.1f %% %10.1f %% %12.1f %% %4.1f %%\n",
+               leat_terminal_name(times[r].name), 100 * times[r].compute, 100 * times[r].input,
+               100 * times[r].others, 100 * times[r].exchange, 100 * times[r].late);
+    leat_doctor_ranks(times, n, &verdict, text, sizeof text);
+    const char *const name = leat_verdict_about(verdict.kind)->name;
+    leat_verdict_label(&verdict, label);
+    leat_terminal_say(2, "%s%s%s%s%s", name, *label ? ": " : "", label, *name ? ": " : "",
+                      leat_terminal_name(text));
+    free(times);
+    return true;
+}
+
+static json_t *ranks_json(const leat_train_run *t)
+{
+    char text[256], label[LEAT_VERDICT_LABEL];
+    leat_verdict verdict;
+    int32_t n;
+    leat_ranks_time *const times = rank_times(t, &n);
+    if (!times)
+        return json_null();
+    json_t *const json = json_object(), *const list = json_array();
+    leat_doctor_ranks(times, n, &verdict, text, sizeof text);
+    leat_json_text(json, "verdict", leat_verdict_about(verdict.kind)->name);
+    leat_json_text(json, "label", leat_verdict_label(&verdict, label));
+    leat_json_text(json, "severity", leat_verdict_severity(verdict.severity));
+    leat_json_text(json, "sentence", text);
+    for (int32_t r = 0; r < n; r++) {
+        json_t *const row = json_object();
+        leat_json_text(row, "name", times[r].name);
+        leat_json_real(row, "computing", times[r].compute);
+        leat_json_real(row, "input_wait", times[r].input);
+        leat_json_real(row, "rank_wait", times[r].others);
+        leat_json_real(row, "communication", times[r].exchange);
+        leat_json_real(row, "late", times[r].late);
+        json_array_append_new(list, row);
+    }
+    leat_json_add(json, "list", list);
+    free(times);
+    return json;
+}
+
+/* --- the end -----------------------------------------------------------------------------------*/
+
 void leat_train_end_print(const leat_train_run *t, const char *config, const char *log,
                           double seconds)
 {
@@ -63,7 +130,8 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
     leat_bad_list_print("", t->loader);
     leat_summary_print(&(leat_loader_stats_info){ 0 }, &t->stats);
     leat_jpeg_side_print(&t->stats);
-    print_guess(t, config);
+    if (!print_ranks(t))
+        print_guess(t, config);
 }
 
 static json_t *input_json(const leat_train_run *t)
@@ -100,6 +168,7 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_json_bool(json, "diverged", t->diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(t, call));
     leat_json_add(json, "input", input_json(t));
+    leat_json_add(json, "ranks", ranks_json(t));
     leat_json_add(json, "weights", leat_train_weights_json(t->trainer));
     leat_json_add(json, "resumed", *resumed ? leat_json_string(resumed) : json_null());
     leat_json_add(json, "checkpoint", *t->keep.path ? leat_json_string(t->keep.path) : json_null());

@@ -213,3 +213,16 @@ char *leat_doctor_guess(const leat_meter *meter, int32_t on_host, char *text, si
                   leat_verdict_about(parts[most].or)->name, 100 * idle, parts[most].what);
     return text;
 }
+
+char *leat_doctor_ranks(const leat_ranks_time *times, int32_t n, leat_verdict *verdict, char *text,
+                        size_t size)
+{
+    leat_diagnosis d = { .why = "" };
+    if (times && n > 0)
+        leat_diagnose_ranks(times, n, &d);
+    if (verdict)
+        *verdict = d.verdict;
+    if (size)
+        leat_text(text, size, "%s", d.why);
+    return text;
+}

@@ -12,6 +12,7 @@
 typedef struct front {
     int32_t rc, flag;
     int64_t bytes;
+    int64_t waited_ns, input_ns; /* since the last one */
 } front;
 
 static int grow(char **memory, size_t *bytes, size_t wanted, leat_error *err)
@@ -42,8 +43,11 @@ int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *al
 {
     if (ranks->rank < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "ranks: this process has not joined");
+    const int64_t from_ns = leat_clock_ns();
+    ranks->stopped_ns = 0;
     if (ranks->broken == LEAT_OK)
         ranks->broken = ranks->table->pass(ranks, mine, stride, all, bytes, &ranks->error);
+    ranks->waited_ns += leat_clock_ns() - from_ns - ranks->stopped_ns;
     return ranks->broken < 0 ? leat_fail_as(err, &ranks->error) : LEAT_OK;
 }
 
@@ -74,6 +78,27 @@ static int take_error(leat_ranks *ranks, int32_t from, leat_error *err)
     return rc < 0 ? rc : code;
 }
 
+/* From what all have given, which is the same in all ranks. */
+static void count_times(leat_ranks *ranks)
+{
+    int32_t last = 0;
+    double waited = 0;
+    ranks->counted_to_ns = leat_clock_ns();
+    for (int32_t r = 1; r < ranks->n; r++)
+        if (front_of(ranks, r)->waited_ns < front_of(ranks, last)->waited_ns)
+            last = r;
+    const int64_t least_ns = front_of(ranks, last)->waited_ns;
+    for (int32_t r = 0; r < ranks->n; r++) {
+        const front *const of = front_of(ranks, r);
+        const double more = (double)(of->waited_ns - least_ns) * 1e-9;
+        ranks->times[r].exchange += (double)least_ns * 1e-9;
+        ranks->times[r].others += more;
+        ranks->times[r].input += (double)of->input_ns * 1e-9;
+        waited += more;
+    }
+    ranks->times[last].late += ranks->n > 1 ? waited / (ranks->n - 1) : 0;
+}
+
 /* n: bytes of mine; what is left of `bytes` is not defined. */
 static int gather(leat_ranks *ranks, int rc, int32_t *flag, const void *mine, size_t n,
                   size_t bytes, leat_error *err)
@@ -87,12 +112,16 @@ static int gather(leat_ranks *ranks, int rc, int32_t *flag, const void *mine, si
         grown = grow(&ranks->got, &ranks->got_bytes, all * (size_t)ranks->n, why);
     if ((ranks->broken = grown) < 0)
         return leat_fail_as(err, why);
-    *(front *)ranks->given = (front){ rc, flag && *flag, (int64_t)bytes };
+    *(front *)ranks->given =
+        (front){ rc, flag && *flag, (int64_t)bytes, ranks->waited_ns, ranks->input_ns };
+    ranks->waited_ns = ranks->input_ns = 0;
     if (n)
         memcpy(ranks->given + sizeof(front), mine, n);
     const int sent = leat_ranks_collect(ranks, ranks->given, ranks->got, all, err);
     if (sent < 0)
         return sent;
+    if (ranks->times)
+        count_times(ranks);
     for (int32_t r = 0; r < ranks->n; r++)
         if (front_of(ranks, r)->rc < 0)
             return take_error(ranks, r, err);
@@ -182,6 +211,37 @@ const char *leat_ranks_name(const leat_ranks *ranks, int32_t rank, char *text, s
     return text;
 }
 
+/* Without memory there are no times, which is no reason to end a run. */
+void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin)
+{
+    if (!ranks)
+        return;
+    ranks->input_ns += info->got_ns - info->asked_ns;
+    if (!begin || ranks->times)
+        return;
+    ranks->waited_ns = ranks->input_ns = 0;
+    ranks->counted_from_ns = ranks->counted_to_ns = leat_clock_ns();
+    ranks->times = calloc((size_t)ranks->n, sizeof *ranks->times);
+}
+
+int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t n)
+{
+    if (!ranks || !ranks->times || (!out && n > 0))
+        return 0;
+    const double seconds = (double)(ranks->counted_to_ns - ranks->counted_from_ns) * 1e-9;
+    const double share = seconds > 0 ? 1 / seconds : 0;
+    for (int32_t r = 0; r < n && r < ranks->n; r++) {
+        const leat_ranks_time *const t = &ranks->times[r];
+        out[r] = (leat_ranks_time){ .input = t->input * share,
+                                    .others = t->others * share,
+                                    .exchange = t->exchange * share,
+                                    .late = t->late * share };
+        out[r].compute = 1 - out[r].input - out[r].others - out[r].exchange;
+        leat_ranks_name(ranks, r, out[r].name, sizeof out[r].name);
+    }
+    return ranks->n;
+}
+
 leat_ranks_wait leat_ranks_wait_begin(void)
 {
     const int64_t now_ns = leat_clock_ns();
@@ -189,14 +249,24 @@ leat_ranks_wait leat_ranks_wait_begin(void)
 }
 
 /* Time in which this process itself was stopped, as by Ctrl-Z, does not count. */
+enum { STOPPED_NS = 500 * 1000 * 1000, ABSENT_NS = STOPPED_NS / 2 };
+
+int64_t leat_ranks_wait_look(leat_ranks *ranks, leat_ranks_wait *wait)
+{
+    const int64_t now_ns = leat_clock_ns(), away_ns = now_ns - wait->last_ns;
+    if (away_ns > STOPPED_NS)
+        wait->since_ns = now_ns;
+    if (away_ns > ABSENT_NS) /* then it was late itself */
+        ranks->stopped_ns += away_ns;
+    wait->last_ns = now_ns;
+    return now_ns;
+}
+
 int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *missing,
                       leat_error *err)
 {
-    enum { AFTER_NS = 500 * 1000 * 1000, STOPPED_NS = AFTER_NS };
-    const int64_t now_ns = leat_clock_ns();
-    if (now_ns - wait->last_ns > STOPPED_NS)
-        wait->since_ns = now_ns;
-    wait->last_ns = now_ns;
+    enum { AFTER_NS = 500 * 1000 * 1000 };
+    const int64_t now_ns = leat_ranks_wait_look(ranks, wait);
     char late[512] = "", name[300];
     int32_t first = 0;
     while (first < ranks->rank && missing[first])
@@ -206,6 +276,7 @@ int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *m
         now_ns - wait->since_ns < ranks->deadline_ns + (is_first ? 0 : AFTER_NS))
         return LEAT_OK;
     ranks->reports = is_first && first > 0;
+    ranks->is_told = !is_first;
     for (int32_t r = 0; r < ranks->n; r++)
         if (missing[r])
             snprintf(late + strlen(late), sizeof late - strlen(late), "%s%s", *late ? ", " : "",
@@ -223,6 +294,7 @@ void leat_ranks_close(leat_ranks **ranks)
     (*ranks)->table->close(*ranks);
     free((*ranks)->given);
     free((*ranks)->got);
+    free((*ranks)->times);
     free(*ranks);
     *ranks = NULL;
 }

@@ -5,13 +5,18 @@
  * DESIGN: a transport has one operation, `pass`: every rank gives each other some bytes and gets as many of each. So it
  * is a table of few functions, and what is computed of the bytes is the same on all ranks. In front of them each rank
  * puts its error code, so that an error of one ends the step of all, with its message, and nobody waits for a rank that
- * will not come. One process has no table (NULL) and pays one comparison. */
+ * will not come. One process has no table (NULL) and pays one comparison.
+ *
+ * In front also stands how long the rank has waited in exchanges since it last said so. The one that came last has waited
+ * least, and only for bytes on their way: that is communication. What another has waited longer, it has waited for the
+ * last one. No clocks are compared. */
 #ifndef LEAT_RANKS_EXCHANGE_H
 #define LEAT_RANKS_EXCHANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "leat/loader.h"
 #include "leat/ranks.h"
 #include "train/nn.h"
 
@@ -34,8 +39,13 @@ struct leat_ranks {
     leat_error error;    /* … with this */
     int64_t deadline_ns; /* that a rank may let others wait; 0: for ever */
     bool reports;        /* in place of rank 0, which is late */
+    bool is_told;        /* after a deadline: another rank reports, and then ends all */
     char *given, *got;
     size_t given_bytes, got_bytes;
+    int64_t waited_ns, input_ns; /* of this rank, since it gave them to the others */
+    int64_t stopped_ns;          /* of the exchange at hand: this process did not run */
+    int64_t counted_from_ns, counted_to_ns;
+    leat_ranks_time *times; /* of each rank, in seconds without `compute`; NULL: not counted yet */
 };
 
 /* rc: of this rank; *err: of it. Bytes of all ranks are then at leat_ranks_from(), until the next exchange. Returns
@@ -60,11 +70,16 @@ typedef struct leat_ranks_wait {
     int64_t last_ns;  /* it looked */
 } leat_ranks_wait;
 leat_ranks_wait leat_ranks_wait_begin(void);
+/* At the end of a wait. Returns the time. */
+int64_t leat_ranks_wait_look(leat_ranks *ranks, leat_ranks_wait *wait);
 /* For transports, at most 0.1 s after the last call: ranks are missing[] still. LEAT_OK: it waits on; LEAT_E_IO: for longer
  * than the deadline, with their names. Where several see it, the lowest does so first, and the others half a second
  * later. */
 int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *missing,
                       leat_error *err);
+/* This rank has got a batch, for which it has waited. begin: leat_ranks_times() counts from here on, if it does not yet; in
+ * the same step of all ranks. ranks NULL: nothing. */
+void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin);
 /* "rank 2 of 4 (its machine)". Returns text. */
 const char *leat_ranks_name(const leat_ranks *ranks, int32_t rank, char *text, size_t size);
 

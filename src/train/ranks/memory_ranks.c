@@ -130,6 +130,7 @@ static int wait_for(leat_ranks *ranks, int32_t rank, unsigned piece, leat_error 
             return rc;
         sleep_on(m, piece);
     }
+    leat_ranks_wait_look(ranks, &wait);
     return LEAT_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "exchange.h"
 
 enum { SPIN_NS = 1000 * 1000, NAP_NS = 1000 * 1000, TRANSFER_BYTES = 1 << 28 };
+/* For the rank that reports, to write its results. */
+static const int64_t REPORT_NS = 60 * INT64_C(1000000000);
 
 typedef struct mpi_group {
     const leat_mpi_table *table;
@@ -45,8 +48,10 @@ static int wait_all(leat_ranks *ranks, leat_error *err)
     for (;;) {
         if (g->table->test(&left, g->missing, why) < 0)
             return leat_fail(err, LEAT_E_IO, "%s", why);
-        if (left == 0)
+        if (left == 0) {
+            leat_ranks_wait_look(ranks, &wait);
             return LEAT_OK;
+        }
         if (left < before)
             wait.since_ns = leat_clock_ns();
         before = left;
@@ -77,6 +82,11 @@ static void mpi_close(leat_ranks *ranks)
 {
     mpi_group *const g = ranks->own;
     fflush(NULL);
+    if (ranks->broken < 0 &&
+        ranks->is_told) { /* that rank ends this one, too, through the launcher */
+        signal(SIGTERM, SIG_DFL);
+        leat_clock_nap(REPORT_NS);
+    }
     if (ranks->broken < 0)
         g->table->abort(1);
     g->table->close();

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_exchange.c: what ranks waited for, with a planted reason: a rank that comes late, that waits for its input, or that is
+ * stopped; a slow transport; none. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "leat/doctor.h"
+#include "train/ranks/exchange.h"
+
+enum { RANKS = 3, MS = 1000 * 1000 };
+
+typedef struct plant {
+    int steps, nap_ms; /* of all ranks, beside the exchanges */
+    int late, late_ms; /* a rank that naps longer; -1: none */
+    bool input;        /* … because its batch does not come */
+    int slow_ms;       /* every exchange */
+    int stopped;       /* a rank that is stopped for 0.7 s; -1: none */
+} plant;
+
+static int slow_ms;
+
+static int slow_pass(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                     leat_error *err)
+{
+    const int rc = leat_ranks_memory.pass(ranks, mine, stride, all, bytes, err);
+    leat_clock_nap((int64_t)slow_ms * MS);
+    return rc;
+}
+
+static void step(leat_ranks *ranks, const plant *p, bool begin)
+{
+    char all[RANKS * 64] = { 0 };
+    leat_batch_info info = { .asked_ns = leat_clock_ns() };
+    const bool is_late = ranks->rank == p->late;
+    leat_clock_nap((int64_t)(p->nap_ms + (is_late ? p->late_ms : 0)) * MS);
+    info.got_ns = is_late && p->input ? leat_clock_ns() : info.asked_ns;
+    leat_ranks_batch(ranks, &info, begin);
+    if (leat_ranks_agree(ranks, LEAT_OK, NULL, NULL) < 0 ||
+        leat_ranks_collect(ranks, all + ranks->rank * 64, all, 64, NULL) < 0)
+        _exit(1);
+}
+
+static void be_rank(leat_ranks *ranks, int rank, const plant *p, leat_ranks_time *times)
+{
+    leat_ranks_table slow = leat_ranks_memory;
+    slow.pass = slow_pass;
+    slow_ms = p->slow_ms;
+    if (p->slow_ms)
+        ranks->table = &slow;
+    if (leat_ranks_join(ranks, rank, NULL) < 0)
+        _exit(1);
+    for (int i = 0; i < p->steps; i++)
+        step(ranks, p, i > 0);
+    if (leat_ranks_times(ranks, times + rank * RANKS, RANKS) != RANKS)
+        _exit(1);
+    leat_ranks_close(&ranks);
+    _exit(0);
+}
+
+static leat_verdict diagnosed(const plant *p, leat_ranks_time *out)
+{
+    const size_t bytes = RANKS * RANKS * sizeof *out;
+    leat_ranks_time *const all =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    leat_ranks *ranks;
+    leat_verdict verdict;
+    pid_t children[RANKS];
+    char text[300];
+    int status;
+    assert_ptr_not_equal(all, MAP_FAILED);
+    assert_int_equal(leat_ranks_open(RANKS, &ranks, NULL), LEAT_OK);
+    for (int r = 0; r < RANKS; r++)
+        if ((children[r] = fork()) == 0)
+            be_rank(ranks, r, p, all);
+    if (p->stopped >= 0) {
+        leat_clock_nap(150 * MS);
+        kill(children[p->stopped], SIGSTOP);
+        leat_clock_nap(700 * MS);
+        kill(children[p->stopped], SIGCONT);
+    }
+    for (int r = 0; r < RANKS; r++)
+        if (wait(&status) < 0 || status != 0)
+            fail_msg("a rank ended with %d", status);
+    for (int r = 0; r < RANKS; r++) { /* all ranks have the same */
+        const leat_ranks_time *const t = &all[r];
+        assert_true(t->input + t->others + t->exchange + t->compute > 0.999);
+        assert_true(t->input + t->others + t->exchange + t->compute < 1.001);
+        for (int k = 1; k < RANKS; k++)
+            assert_true(all[k * RANKS + r].late > 0.9 * t->late - 0.01);
+        out[r] = *t;
+    }
+    leat_doctor_ranks(out, RANKS, &verdict, text, sizeof text);
+    print_message("%s (%s): %s\n", leat_verdict_about(verdict.kind)->name, verdict.where, text);
+    leat_ranks_close(&ranks);
+    munmap(all, bytes);
+    return verdict;
+}
+
+static void none_is_slow(void **state)
+{
+    const plant p = { .steps = 100, .nap_ms = 4, .late = -1, .stopped = -1 };
+    leat_ranks_time times[RANKS];
+    (void)state;
+    for (int i = 0; diagnosed(&p, times).kind == LEAT_VERDICT_STRAGGLER; i++)
+        assert_true(i < 3); /* other programs can make one late for so short a time */
+}
+
+static void a_late_rank_is_named(void **state)
+{
+    leat_ranks_time times[RANKS];
+    (void)state;
+    for (int late = 0; late < RANKS; late++)
+        for (int input = 0; input < 2; input++) {
+            const plant p = {
+                .steps = 30, .nap_ms = 2, .late = late, .late_ms = 30, .input = input, .stopped = -1
+            };
+            const leat_verdict v = diagnosed(&p, times);
+            assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
+            assert_int_equal(v.where[strlen("rank ")], '0' + late);
+            assert_true(times[late].late > 0.4 && times[(late + 1) % RANKS].others > 0.4);
+            assert_true(times[late].others < 0.4 && (times[late].input > 0.4) == input);
+        }
+}
+
+/* While it waited for another one: then it has waited as long as the others, but not for bytes. */
+static void a_stopped_rank_is_late(void **state)
+{
+    const plant p = { .steps = 10, .late = 0, .late_ms = 300, .stopped = 1 };
+    leat_ranks_time times[RANKS];
+    (void)state;
+    diagnosed(&p, times);
+    assert_true(times[1].late > 0.2 && times[0].late > 0.2);
+    assert_true(times[2].late < 0.2 && times[0].exchange < 0.2);
+}
+
+static void slow_bytes_are_communication(void **state)
+{
+    const plant p = { .steps = 30, .nap_ms = 2, .late = -1, .slow_ms = 6, .stopped = -1 };
+    leat_ranks_time times[RANKS];
+    (void)state;
+    assert_int_equal(diagnosed(&p, times).kind, LEAT_VERDICT_COMMUNICATION_BOUND);
+    for (int r = 0; r < RANKS; r++)
+        assert_true(times[r].exchange > 0.4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(none_is_slow),
+        cmocka_unit_test(a_late_rank_is_named),
+        cmocka_unit_test(a_stopped_rank_is_late),
+        cmocka_unit_test(slow_bytes_are_communication),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
