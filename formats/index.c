@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
 #include "atomic_file.h"
 #include "little_endian.h"
-#include "side_file.h"
 #include "tfrecord.h"
 
 typedef unsigned long long ull;
@@ -121,9 +119,8 @@ int leat_index_verify(const leat_index *index, leat_format_error *err)
 
 void leat_index_close(leat_index *index)
 {
-    if (index->mapped)
-        munmap(index->memory, index->memory_bytes);
-    else
+    leat_side_file_close(&index->side);
+    if (!index->mapped)
         free(index->memory);
     free(index->seen);
     memset(index, 0, sizeof *index);
@@ -164,8 +161,10 @@ static int open_side(const char *side, const struct stat *data, unsigned flags, 
                      leat_format_error *err)
 {
     memset(out, 0, sizeof *out);
-    int rc = leat_side_file_map(side, &out->memory, &out->memory_bytes, err);
+    int rc = leat_side_file_open(side, &out->side, err);
     out->mapped = rc == LEAT_FORMAT_OK;
+    out->memory = out->side.memory;
+    out->memory_bytes = out->side.bytes;
     if (rc < 0)
         rc = err->code = LEAT_FORMAT_STALE; /* whatever is wrong with it, it is built again */
     if (rc == LEAT_FORMAT_OK)

@@ -36,7 +36,7 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(
         struct convert_options, output, NULL,
         "PREFIX of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt"),
-    LEAT_ROW_AUTO(struct convert_options, shards, 1, 99999,
+    LEAT_ROW_AUTO(struct convert_options, shards, 1, LEAT_SHARD_NAMES_MOST,
                   "number of output files; auto: 1, or for TFRecord files one for each input file"),
     LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
                        "put all records in a random order given by this seed; default: by class, "

@@ -351,9 +351,9 @@ static void print_summary(const struct convert *c)
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
-    printf(", %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_figure_bytes((double)c->result.bytes_out).text, n_shards, n_shards == 1 ? "" : "s",
-           leat_terminal_name(c->o->prefix), (long long)n_shards_of(c));
+    printf(", %s, in %lld file%s %s-*%s\n", leat_figure_bytes((double)c->result.bytes_out).text,
+           n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
+           leat_shard_name_end(n_shards_of(c)).text);
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text, c->o->threads,
            c->o->threads == 1 ? "" : "s");
