@@ -43,8 +43,8 @@ static uint64_t most_records(uint64_t data_bytes)
     return data_bytes / LEAT_TFRECORD_OVERHEAD + (data_bytes % LEAT_TFRECORD_OVERHEAD != 0);
 }
 
-/* Returns the size of the side file. n_records: at most most_records(), so nothing overflows. */
-static uint64_t side_bytes(uint64_t n_records)
+/* With at most most_records() nothing overflows. */
+uint64_t leat_index_side_bytes(uint64_t n_records)
 {
     return HEADER_BYTES + 8 * (n_blocks_of(n_records) + n_records + 1);
 }
@@ -149,7 +149,7 @@ static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
     out->n_lost = leat_load_u32(bytes + AT_LOST);
     out->lost_bytes = leat_load_u64(bytes + AT_LOST_BYTES);
     out->lost_first = leat_load_u64(bytes + AT_LOST_FIRST);
-    if (n_records > most_records(out->data_bytes) || size != side_bytes(n_records))
+    if (n_records > most_records(out->data_bytes) || size != leat_index_side_bytes(n_records))
         return leat_side_file_stale(err, side, "of the wrong length");
     if (leat_load_u64(bytes + size - 8) != out->data_bytes)
         return leat_side_file_stale(err, side, "its last offset is not the end of the data file");
@@ -243,7 +243,7 @@ static int assemble(offset_list *list, const leat_tfrecord_reader *reader, leat_
                     leat_format_error *err)
 {
     const uint64_t n_records = list->n - 1, n_blocks = n_blocks_of(n_records);
-    const size_t bytes = (size_t)side_bytes(n_records),
+    const size_t bytes = (size_t)leat_index_side_bytes(n_records),
                  head = (size_t)(HEADER_BYTES + 8 * n_blocks);
     uint8_t *memory = realloc(list->bytes, bytes);
     if (!memory)

@@ -78,6 +78,9 @@ static inline void leat_index_fetch(const leat_index *index, uint64_t record)
 /* Checks every block. Returns LEAT_FORMAT_OK or LEAT_FORMAT_BAD (text: first damaged record). */
 int leat_index_verify(const leat_index *index, leat_format_error *err);
 
+/* The size of the side file of a data file with n_records records. */
+uint64_t leat_index_side_bytes(uint64_t n_records);
+
 /* Unmaps or frees. Takes an index that was closed or zeroed. */
 void leat_index_close(leat_index *index);
 

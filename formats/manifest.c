@@ -4,10 +4,14 @@
  * shards are walked here. So the memory of a million shards is that of their names and numbers. */
 #include "manifest.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
 
 #include "atomic_file.h"
 #include "grow.h"
@@ -276,6 +280,36 @@ void leat_manifest_close(leat_manifest *manifest)
     free(manifest->shards);
     free(manifest->names);
     memset(manifest, 0, sizeof *manifest);
+}
+
+int leat_manifest_digest_file(const char *path, uint64_t *bytes, uint64_t *digest,
+                              leat_format_error *err)
+{
+    enum { PART = 1 << 20 };
+    XXH3_state_t *const state = XXH3_createState();
+    uint8_t *const part = malloc(PART);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : 1;
+    int rc = LEAT_FORMAT_OK;
+    *bytes = 0;
+    if (!state || !part) {
+        rc = leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory to read it", path);
+    } else {
+        XXH3_64bits_reset(state);
+        while (n > 0 && (n = leat_format_pread(fd, part, PART, *bytes)) > 0) {
+            XXH3_64bits_update(state, part, (size_t)n);
+            *bytes += (uint64_t)n;
+        }
+        *digest = XXH3_64bits_digest(state);
+        if (n < 0)
+            rc = leat_format_fail(err, LEAT_FORMAT_IO, *bytes, "%s: %s", path,
+                                  leat_format_open_error(errno));
+    }
+    if (fd >= 0)
+        close(fd);
+    free(part);
+    XXH3_freeState(state);
+    return rc;
 }
 
 /* --- writing ------------------------------------------------------------------------------------ */

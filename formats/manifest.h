@@ -51,6 +51,10 @@ void leat_manifest_close(leat_manifest *manifest);
 /* The path of a file that a manifest lists, in new memory. NULL: out of memory. */
 char *leat_manifest_path(const char *manifest, const char *file);
 
+/* Reads a whole file, for its size and its XXH3. Returns LEAT_FORMAT_OK, LEAT_FORMAT_IO or LEAT_FORMAT_NOMEM. */
+int leat_manifest_digest_file(const char *path, uint64_t *bytes, uint64_t *digest,
+                              leat_format_error *err);
+
 /* Writes a manifest; it appears whole or not at all (atomic_file.h).
  *
  * returns  LEAT_FORMAT_OK; LEAT_FORMAT_BAD: a name is not UTF-8; LEAT_FORMAT_IO; LEAT_FORMAT_NOMEM */

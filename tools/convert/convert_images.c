@@ -216,7 +216,7 @@ static int keep_part(struct convert *c, leat_error *err)
                                       .n_classes = c->scan.n_classes,
                                       .images = c->result.images };
     const int rc = digest_of(c, &about.digest, err);
-    return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, err);
+    return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, &c->result.manifest, err);
 }
 
 static int write_all(struct convert *c, leat_error *err)
@@ -242,7 +242,8 @@ static int write_all(struct convert *c, leat_error *err)
     leat_progress_fini(&progress);
     if (rc < 0 || c->o->part.of)
         return rc < 0 ? rc : keep_part(c, err);
-    if ((rc = leat_file_set_commit(&c->set, err)) < 0)
+    if ((rc = leat_set_manifest_write_of(&c->result.manifest, &c->set, err)) < 0 ||
+        (rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
     return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels != NULL, err);
 }
