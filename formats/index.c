@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <xxhash.h>
 
 #include "atomic_file.h"
 #include "little_endian.h"
-#include "side_file.h"
 #include "tfrecord.h"
 
 typedef unsigned long long ull;
@@ -45,8 +43,8 @@ static uint64_t most_records(uint64_t data_bytes)
     return data_bytes / LEAT_TFRECORD_OVERHEAD + (data_bytes % LEAT_TFRECORD_OVERHEAD != 0);
 }
 
-/* Returns the size of the side file. n_records: at most most_records(), so nothing overflows. */
-static uint64_t side_bytes(uint64_t n_records)
+/* With at most most_records() nothing overflows. */
+uint64_t leat_index_side_bytes(uint64_t n_records)
 {
     return HEADER_BYTES + 8 * (n_blocks_of(n_records) + n_records + 1);
 }
@@ -121,9 +119,8 @@ int leat_index_verify(const leat_index *index, leat_format_error *err)
 
 void leat_index_close(leat_index *index)
 {
-    if (index->mapped)
-        munmap(index->memory, index->memory_bytes);
-    else
+    leat_side_file_close(&index->side);
+    if (!index->mapped)
         free(index->memory);
     free(index->seen);
     memset(index, 0, sizeof *index);
@@ -152,7 +149,7 @@ static int check_side(const uint8_t *bytes, uint64_t size, const char *side,
     out->n_lost = leat_load_u32(bytes + AT_LOST);
     out->lost_bytes = leat_load_u64(bytes + AT_LOST_BYTES);
     out->lost_first = leat_load_u64(bytes + AT_LOST_FIRST);
-    if (n_records > most_records(out->data_bytes) || size != side_bytes(n_records))
+    if (n_records > most_records(out->data_bytes) || size != leat_index_side_bytes(n_records))
         return leat_side_file_stale(err, side, "of the wrong length");
     if (leat_load_u64(bytes + size - 8) != out->data_bytes)
         return leat_side_file_stale(err, side, "its last offset is not the end of the data file");
@@ -164,8 +161,10 @@ static int open_side(const char *side, const struct stat *data, unsigned flags, 
                      leat_format_error *err)
 {
     memset(out, 0, sizeof *out);
-    int rc = leat_side_file_map(side, &out->memory, &out->memory_bytes, err);
+    int rc = leat_side_file_open(side, &out->side, err);
     out->mapped = rc == LEAT_FORMAT_OK;
+    out->memory = out->side.memory;
+    out->memory_bytes = out->side.bytes;
     if (rc < 0)
         rc = err->code = LEAT_FORMAT_STALE; /* whatever is wrong with it, it is built again */
     if (rc == LEAT_FORMAT_OK)
@@ -244,7 +243,7 @@ static int assemble(offset_list *list, const leat_tfrecord_reader *reader, leat_
                     leat_format_error *err)
 {
     const uint64_t n_records = list->n - 1, n_blocks = n_blocks_of(n_records);
-    const size_t bytes = (size_t)side_bytes(n_records),
+    const size_t bytes = (size_t)leat_index_side_bytes(n_records),
                  head = (size_t)(HEADER_BYTES + 8 * n_blocks);
     uint8_t *memory = realloc(list->bytes, bytes);
     if (!memory)

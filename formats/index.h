@@ -12,14 +12,14 @@
  * found, because a length is damaged or the end of the file is cut, the bytes count as one record. It
  * cannot be read: leat_tfrecord_check() says what is wrong with it.
  *
- * The file is memory mapped. Opening reads only its header and last offset, whatever the number of
+ * The file is memory mapped, unless it is small. Opening reads only its header and last offset, whatever the number of
  * records. The offsets of a block are checked when it is first used, so no damaged offset is ever used,
  * and every returned range is inside the data file. A side file in use can be replaced by renaming, as
  * this file does. Truncating it in place crashes every process that has it mapped. */
 #ifndef LEAT_INDEX_H
 #define LEAT_INDEX_H
 
-#include "format.h"
+#include "side_file.h"
 
 enum {
     LEAT_INDEX_REBUILD = 1,  /* build it even if the side file fits */
@@ -38,14 +38,15 @@ typedef struct leat_index {
     uint64_t lost_first;   /* first record that stands for damage */
     uint32_t n_lost;       /* number of records that stand for damage */
     int built;             /* 1: built by this open */
-    int mapped;            /* 1: the mapped side file; 0: in memory only */
+    int mapped;            /* 1: it is that of the side file; 0: in memory only */
     char note[480];        /* why it was built or is in memory only; "": neither */
     char unwritten[240];   /* why it could not be written to a file; "": no failure */
 
     const uint8_t *offsets, *checks;
     uint8_t *seen; /* one bit per block: 1 once checked; any thread sets it */
-    void *memory;  /* memory_bytes: the mapping, or malloc */
+    void *memory;  /* memory_bytes: those of `side`, or malloc */
     size_t memory_bytes;
+    leat_side_file side;
 } leat_index;
 
 /* Opens the index of a TFRecord file. Builds it if it is missing, stale or damaged (see flags): reads
@@ -76,6 +77,9 @@ static inline void leat_index_fetch(const leat_index *index, uint64_t record)
 
 /* Checks every block. Returns LEAT_FORMAT_OK or LEAT_FORMAT_BAD (text: first damaged record). */
 int leat_index_verify(const leat_index *index, leat_format_error *err);
+
+/* The size of the side file of a data file with n_records records. */
+uint64_t leat_index_side_bytes(uint64_t n_records);
 
 /* Unmaps or frees. Takes an index that was closed or zeroed. */
 void leat_index_close(leat_index *index);

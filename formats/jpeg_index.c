@@ -4,13 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <xxhash.h>
 
 #include "atomic_file.h"
 #include "grow.h"
 #include "little_endian.h"
-#include "side_file.h"
 
 /* Offsets in the head, an entry and the tail. */
 enum {
@@ -83,8 +81,7 @@ int leat_jpeg_index_find(const leat_jpeg_index *index, uint64_t record,
 
 void leat_jpeg_index_close(leat_jpeg_index *index)
 {
-    if (index->memory)
-        munmap((void *)(uintptr_t)index->memory, index->memory_bytes);
+    leat_side_file_close(&index->side);
     memset(index, 0, sizeof *index);
 }
 
@@ -123,9 +120,9 @@ int leat_jpeg_index_open(const char *tfrecord_path, uint64_t data_bytes, uint64_
     char *side = leat_jpeg_index_path(tfrecord_path);
     if (!side)
         return leat_format_fail(err, LEAT_FORMAT_NOMEM, 0, "%s: no memory", tfrecord_path);
-    void *memory = NULL;
-    int rc = leat_side_file_map(side, &memory, &out->memory_bytes, err);
-    out->memory = memory;
+    int rc = leat_side_file_open(side, &out->side, err);
+    out->memory = out->side.memory;
+    out->memory_bytes = out->side.bytes;
     if (rc == LEAT_FORMAT_OK)
         rc = check_ends(side, data_bytes, n_records, out, err);
     if (rc < 0)

@@ -20,7 +20,7 @@
 #ifndef LEAT_JPEG_INDEX_H
 #define LEAT_JPEG_INDEX_H
 
-#include "format.h"
+#include "side_file.h"
 
 enum { LEAT_JPEG_INDEX_KEY_MAX = 79 }; /* bytes of a feature's name */
 
@@ -30,7 +30,8 @@ typedef struct leat_jpeg_index {
     uint64_t data_bytes;                   /* size of the data file */
     char key[LEAT_JPEG_INDEX_KEY_MAX + 1]; /* feature that holds the JPEG files */
 
-    const uint8_t *memory; /* the mapping */
+    leat_side_file side;
+    const uint8_t *memory; /* of `side` */
     size_t memory_bytes;
     const uint8_t *entries;
 } leat_jpeg_index;

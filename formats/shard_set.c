@@ -6,17 +6,34 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Digits that end before *end, at least five; *end moves before them. */
+static int back_over_number(const char *path, const char **end)
+{
+    int n = 0;
+    while (*end > path && (*end)[-1] >= '0' && (*end)[-1] <= '9') {
+        --*end;
+        n++;
+    }
+    return n >= LEAT_SHARD_SET_DIGITS;
+}
+
+static int back_over_text(const char *path, const char **end, const char *text)
+{
+    const size_t n = strlen(text);
+    if ((size_t)(*end - path) < n || memcmp(*end - n, text, n) != 0)
+        return 0;
+    *end -= n;
+    return 1;
+}
+
 size_t leat_shard_set_prefix(const char *path)
 {
-    static const char form[] = "-00000-of-00000.tfrecord"; /* 0: any digit */
-    const size_t length = strlen(path);
-    if (length < sizeof form)
-        return 0;
-    const char *const end = path + length - (sizeof form - 1);
-    for (size_t i = 0; form[i]; i++)
-        if (form[i] == '0' ? end[i] < '0' || end[i] > '9' : end[i] != form[i])
-            return 0;
-    return (size_t)(end - path);
+    const char *end = path + strlen(path);
+    return back_over_text(path, &end, ".tfrecord") && back_over_number(path, &end) &&
+                   back_over_text(path, &end, "-of-") && back_over_number(path, &end) &&
+                   back_over_text(path, &end, "-")
+               ? (size_t)(end - path)
+               : 0;
 }
 
 static int check_one(const char *path, size_t length, leat_format_error *err)

@@ -10,6 +10,8 @@
 
 #define LEAT_SHARD_SET_MARKER ".incomplete" /* appended to PREFIX */
 
+enum { LEAT_SHARD_SET_DIGITS = 5 }; /* of both numbers, at least */
+
 /* Checks for markers of the sets of these files. Files with other names are in no set.
  *
  * paths    sorted, so that each set is checked once

@@ -118,6 +118,8 @@ int leat_tfrecord_writer_write(leat_tfrecord_writer *writer, const void *bytes, 
 /* Return the number of records and of file bytes so far. */
 uint64_t leat_tfrecord_writer_records(const leat_tfrecord_writer *writer);
 uint64_t leat_tfrecord_writer_size(const leat_tfrecord_writer *writer);
+/* XXH3 of these bytes. */
+uint64_t leat_tfrecord_writer_digest(const leat_tfrecord_writer *writer);
 
 /* Flushes and syncs the file and gives it its name. Only close is allowed afterwards. */
 int leat_tfrecord_writer_commit(leat_tfrecord_writer *writer, leat_format_error *err);

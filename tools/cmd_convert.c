@@ -35,8 +35,9 @@ static const char *const headers[] = { LEAT_LIST_HEADER_WORDS };
 static const leat_option options[] = {
     LEAT_OPTION_STRING(
         struct convert_options, output, NULL,
-        "PREFIX of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt"),
-    LEAT_ROW_AUTO(struct convert_options, shards, 1, 99999,
+        "PREFIX of the output names: PREFIX-00000-of-00008.tfrecord, PREFIX-labels.txt, "
+        "PREFIX-manifest.json"),
+    LEAT_ROW_AUTO(struct convert_options, shards, 1, LEAT_SHARD_NAMES_MOST,
                   "number of output files; auto: 1, or for TFRecord files one for each input file"),
     LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
                        "put all records in a random order given by this seed; default: by class, "
@@ -353,6 +354,10 @@ const leat_command leat_command_convert = {
         "conversion to PREFIX does so too before it begins. Files of a run that was stopped "
         "earlier are not complete: the next run deletes them. While one process writes files of a "
         "PREFIX, a second one with the same PREFIX is refused.\n\n"
+        "PREFIX-manifest.json lists the files with their sizes, numbers of records and digests. A "
+        "config may name it in place of the files, so that a very large set opens without a look "
+        "at "
+        "each.\n\n"
         "With --part I/N a process writes the shards of one of N parts of images, from the same "
         "folder or list and with the same options as the others, in its own folder "
         ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "

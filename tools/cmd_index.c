@@ -6,6 +6,7 @@
 #include "command.h"
 #include "convert/jpeg_side.h"
 #include "convert/paths.h"
+#include "convert/set_manifest.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/index.h"
@@ -15,7 +16,7 @@
 
 struct index_options {
     int32_t check, rebuild, jpeg, quiet, progress;
-    const char *feature;
+    const char *feature, *manifest;
     int64_t every_mcus;
     const char *json;
 };
@@ -34,6 +35,10 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct index_options, every_mcus, 1, 65535,
                   "MCUs (blocks of 8 x 8 to 16 x 16 pixels) between two entries of the JPEG index; "
                   "auto: enough for 64 pixels"),
+    LEAT_OPTION_STRING(
+        struct index_options, manifest, NULL,
+        "also write a manifest of these files, NAME-manifest.json: their sizes, counts "
+        "and digests; a config may name it in place of them"),
     LEAT_ROW_QUIET(struct index_options),
     LEAT_ROW_PROGRESS(struct index_options),
     LEAT_ROW_JSON(struct index_options),
@@ -146,9 +151,62 @@ static int take_file(const char *path, unsigned flags, leat_index *index, leat_e
     return LEAT_OK;
 }
 
+static int add_to_manifest(const struct index_options *o, const char *path, const leat_index *index,
+                           leat_set_manifest *manifest, leat_error *err)
+{
+    if (index->n_lost)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s is damaged, so no manifest is written: `leat repair` writes an intact "
+                         "copy",
+                         path);
+    return leat_set_manifest_add_file(manifest, path, index->n_records, o->manifest, err);
+}
+
+/* Compares the files with the manifests among the arguments. Reports each that differs, and counts them in *n_bad. */
+static int check_manifests(const leat_call *call, size_t *n_bad, leat_error *err)
+{
+    leat_manifest m;
+    leat_format_error why;
+    for (int i = 0; i < call->n_arguments; i++) {
+        if (!leat_manifest_is(call->arguments[i]))
+            continue;
+        int rc = LEAT_OK;
+        if (leat_manifest_read(call->arguments[i], &m, &why) < 0)
+            rc = leat_files_fail(err, &why);
+        for (size_t k = 0; k < m.n_shards && rc == LEAT_OK; k++) {
+            char *const path = leat_manifest_path(call->arguments[i], m.shards[k].file);
+            rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+            if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0) {
+                leat_command_fail("index", err);
+                ++*n_bad;
+            }
+            free(path);
+        }
+        leat_manifest_close(&m);
+        if (rc < 0)
+            return rc;
+    }
+    return LEAT_OK;
+}
+
+/* Whether --manifest can be written. */
+static int check_name(const struct index_options *o, leat_error *err)
+{
+    if (!o->manifest)
+        return LEAT_OK;
+    if (!leat_manifest_is(o->manifest))
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "--manifest %s: the name must be manifest.json, or end in -manifest.json or "
+            ".manifest.json: readers know a manifest by its name",
+            o->manifest);
+    static const leat_files_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
+    return leat_files_check(o->manifest, &kind, err);
+}
+
 /* Handles the index of a file and the index of its JPEG files. */
 static int take_both(const struct index_options *o, const char *path, json_t *list,
-                     uint64_t *records, leat_error *err)
+                     uint64_t *records, leat_set_manifest *manifest, leat_error *err)
 {
     const unsigned flags = LEAT_INDEX_VERIFY | LEAT_INDEX_RESYNC |
                            (o->check ? LEAT_INDEX_NO_BUILD : 0u) |
@@ -161,7 +219,9 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
         json_array_append(list, file);
         if (!leat_json_to_stdout(o->json))
             print_file(path, &index, o->rebuild);
-        if (o->jpeg)
+        if (o->manifest)
+            rc = add_to_manifest(o, path, &index, manifest, err);
+        if (o->jpeg && rc == LEAT_OK)
             rc = take_side(o, path, file, err);
         json_decref(file);
     }
@@ -185,20 +245,23 @@ static int run(const leat_call *call)
     leat_paths paths;
     uint64_t records = 0;
     size_t n_bad = 0;
+    leat_set_manifest manifest = { 0 };
     if (!o->jpeg && (o->feature || o->every_mcus >= 0))
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
-    if (o->check && o->rebuild)
-        return leat_command_misuse("index", "--check and --rebuild exclude each other");
+    if (o->check && (o->rebuild || o->manifest))
+        return leat_command_misuse("index", "--check excludes --rebuild and --manifest");
     int rc;
     if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err)) == LEAT_OK &&
         (rc = check_lengths(&paths, o->jpeg, &err)) == LEAT_OK)
         rc = leat_json_check(o->json, &err);
+    if (rc == LEAT_OK)
+        rc = check_name(o, &err);
     json_t *json = leat_json_open("index"), *list = json_array();
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        rc = take_both(o, paths.items[i], list, &records, &err);
+        rc = take_both(o, paths.items[i], list, &records, &manifest, &err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
             leat_command_fail("index", &err);
             n_bad++;
@@ -207,6 +270,11 @@ static int run(const leat_call *call)
         leat_progress_show(&progress, i + 1);
     }
     leat_progress_fini(&progress);
+    if (rc == LEAT_OK && o->check)
+        rc = check_manifests(call, &n_bad, &err);
+    if (rc == LEAT_OK && o->manifest && !n_bad)
+        rc = leat_set_manifest_write(&manifest, o->manifest, &err);
+    leat_set_manifest_close(&manifest);
     if (n_bad)
         rc = leat_fail(
             &err, LEAT_E_DATA,
@@ -226,24 +294,32 @@ const leat_command leat_command_index = {
     .name = "index",
     .summary = "make or check the index files of TFRecord files",
     .arguments = "FILE...",
-    .text = "An index, NAME.tfrecord.idx, says where each record begins, so that records can be "
-            "read in any order. `leat convert` writes it, and a loader makes a missing one; this "
-            "command makes it beforehand, or checks it. An index is stale when the size or "
-            "modification time of its file has changed. Where a length is damaged or the end is "
-            "cut off, the index continues at the next intact record; see `leat help repair`.\n\n"
-            "--jpeg makes a second index, NAME.tfrecord.jpg.idx, of the JPEG files in the records: "
-            "the places inside each where a decoder can start. Loaders use it automatically "
-            "(engine.jpeg_index) to decode parts of files that have no restart markers. The data "
-            "files do not change. The index takes about 2 % of their size. Batches are the same "
-            "with and without it; a record that has changed since is detected and read without it. "
-            "Making it takes as long as decoding the files once on one core; several processes may "
-            "index different files at once.\n\n"
-            "An index appears whole or not at all. A run that is stopped or killed leaves nothing "
-            "behind; over a network, or on another file system without nameless files, it leaves a "
-            "file .NAME.*.tmp (.*.tmp where NAME is long), which nothing reads and which can be "
-            "deleted.",
+    .text =
+        "An index, NAME.tfrecord.idx, says where each record begins, so that records can be "
+        "read in any order. `leat convert` writes it, and a loader makes a missing one; this "
+        "command makes it beforehand, or checks it. An index is stale when the size or "
+        "modification time of its file has changed. Where a length is damaged or the end is "
+        "cut off, the index continues at the next intact record; see `leat help repair`.\n\n"
+        "--jpeg makes a second index, NAME.tfrecord.jpg.idx, of the JPEG files in the records: "
+        "the places inside each where a decoder can start. Loaders use it automatically "
+        "(engine.jpeg_index) to decode parts of files that have no restart markers. The data "
+        "files do not change. The index takes about 2 % of their size. Batches are the same "
+        "with and without it; a record that has changed since is detected and read without it. "
+        "Making it takes as long as decoding the files once on one core; several processes may "
+        "index different files at once.\n\n"
+        "--manifest NAME-manifest.json also writes one JSON file that lists these files, with "
+        "their sizes, numbers of records and digests (XXH3 of all bytes, so each file is read). A "
+        "config that names it instead of the files opens a set of 100,000 files without a look "
+        "at each. Where an argument is a manifest it stands for its files, and --check then "
+        "compares these with it.\n\n"
+        "An index appears whole or not at all. A run that is stopped or killed leaves nothing "
+        "behind; over a network, or on another file system without nameless files, it leaves a "
+        "file .NAME.*.tmp (.*.tmp where NAME is long), which nothing reads and which can be "
+        "deleted.",
     .example = "  leat index 'data/train-*.tfrecord'\n  leat index --check data/*.tfrecord\n"
-               "  leat index --jpeg 'data/train-*.tfrecord'",
+               "  leat index --jpeg 'data/train-*.tfrecord'\n"
+               "  leat index 'data/train-*.tfrecord' --manifest data/train-manifest.json\n"
+               "  leat index --check data/train-manifest.json",
     .n_min = 1,
     .n_max = -1,
     .options_size = sizeof(struct index_options),

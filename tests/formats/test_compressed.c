@@ -141,17 +141,19 @@ static void memory_is_planned(void **state)
     leat_tfrecord_shard shard;
     leat_open_files files = { 0 }; /* all stay open */
     leat_source source = { 0 };
+    const leat_tfrecord_features features = { 0 };
     leat_error err;
     (void)state;
-    check(leat_tfrecord_shard_open(&shard, in_folder("g0.tfrecord"), &files, false, &source, &err),
-          &err);
-    assert_string_equal(shard.compression, "GZIP");
+    const leat_tfrecord_listed listed = { .path = (char *)(uintptr_t)in_folder("g0.tfrecord") };
+    leat_tfrecord_shard_init(&shard, &listed);
+    check(leat_tfrecord_shard_open(&shard, &files, false, &source, &features, &err), &err);
+    const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&shard);
+    const leat_inflate_index *const index = &opened->inflated.index;
+    assert_string_equal(opened->compression, "GZIP");
     assert_int_equal(shard.n_records, N);
-    assert_int_equal(shard.inflated.index.n_chunks,
-                     shard.inflated.index.data_bytes / LEAT_INFLATED_CHUNK + 1);
-    assert_int_equal(source.memory_bytes, shard.inflated.index.memory_bytes);
-    assert_true(source.memory_bytes >=
-                (N + 1) * 8 + shard.inflated.index.n_chunks * leat_inflate_point_bytes());
+    assert_int_equal(index->n_chunks, index->data_bytes / LEAT_INFLATED_CHUNK + 1);
+    assert_int_equal(source.memory_bytes, index->memory_bytes);
+    assert_true(source.memory_bytes >= (N + 1) * 8 + index->n_chunks * leat_inflate_point_bytes());
     leat_tfrecord_shard_close(&shard);
 }
 

@@ -377,10 +377,10 @@ static void opening_does_not_depend_on_records(void **state)
                    (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec);
     leat_store_u64(header + AT_CHECKSUM, XXH3_64bits(header, AT_CHECKSUM));
     write_whole(side_path(), header, sizeof header);
-    assert_int_equal(truncate(side_path(), (off_t)side_bytes(n)), 0);
+    assert_int_equal(truncate(side_path(), (off_t)leat_index_side_bytes(n)), 0);
     const int fd = open(side_path(), O_WRONLY);
     leat_store_u64(last, 16 * n);
-    assert_int_equal(pwrite(fd, last, 8, (off_t)side_bytes(n) - 8), 8);
+    assert_int_equal(pwrite(fd, last, 8, (off_t)leat_index_side_bytes(n) - 8), 8);
     close(fd);
     const long before = resident_pages();
     clock_gettime(CLOCK_MONOTONIC, &t0);

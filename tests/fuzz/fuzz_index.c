@@ -52,7 +52,7 @@ static void mend_header(uint8_t *bytes)
 static void mend_blocks(uint8_t *bytes, size_t size)
 {
     const uint64_t n = leat_load_u64(bytes + AT_RECORDS);
-    if (n > 100000 || side_bytes(n) != size)
+    if (n > 100000 || leat_index_side_bytes(n) != size)
         return;
     const uint8_t *offsets = bytes + HEADER_BYTES + 8 * n_blocks_of(n);
     leat_store_u64(bytes + size - 8, (uint64_t)data_stat.st_size);

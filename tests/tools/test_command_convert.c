@@ -19,9 +19,11 @@ static void bytes_do_not_depend_on_threads(void **state)
                              "$L convert images images -o a/x %s --threads 1 && "
                              "$L convert images images -o b/x %s --threads 4 && "
                              "cmp a/x-labels.txt b/x-labels.txt && "
+                             "cmp a/x-manifest.json b/x-manifest.json && "
                              "for f in a/*.tfrecord; do cmp $f b/${f#a/} || exit 1; done",
                              ways[i], ways[i]));
-        expect_success(shell("ls -A a | grep -v -e tfrecord -e labels.txt | wc -l"));
+        expect_success(
+            shell("ls -A a | grep -v -e tfrecord -e labels.txt -e manifest.json | wc -l"));
         assert_int_equal(atoi(out), 0);
     }
     assert_int_equal(shell("$L convert images images -o a/s5 --shuffle 5 && "

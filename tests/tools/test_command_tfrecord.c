@@ -51,7 +51,41 @@ static void each_file_becomes_one(void **state)
                          "cmp b.tfrecord x/out-00001-of-00002.tfrecord && "
                          "$L index --check x/*.tfrecord"));
     expect_success(shell("ls -A x | wc -l"));
-    assert_int_equal(atoi(out), 4); /* two files, two indexes, nothing else */
+    assert_int_equal(atoi(out), 5); /* two files, two indexes, the manifest, nothing else */
+}
+
+/* The manifest that a conversion writes is the one that `leat index` writes; both stand for the files. */
+static void manifests(void **state)
+{
+    (void)state;
+    expect_success(shell("$L convert tfrecord a.gz b.z -o x/out && "
+                         "$L index 'x/out*' --manifest x/my.manifest.json && "
+                         "cmp x/out-manifest.json x/my.manifest.json && "
+                         "$L index --check x/out-manifest.json && $L inspect x/my.manifest.json"));
+    expect_in(out, "50 records");
+    expect_success(shell("mkdir x/y && $L index x/out-*.tfrecord --manifest x/y/manifest.json && "
+                         "$L index --check x/y/manifest.json && "
+                         "$L convert tfrecord x/y/manifest.json -o x/again && "
+                         "cmp x/again-00001-of-00002.tfrecord x/out-00001-of-00002.tfrecord"));
+    expect_success(shell("touch -r x/out-00001-of-00002.tfrecord x/when && "
+                         "printf '\\001' | dd of=x/out-00001-of-00002.tfrecord bs=1 seek=100 "
+                         "conv=notrunc 2>x/dd && touch -r x/when x/out-00001-of-00002.tfrecord"));
+    expect_failure(shell("$L index --check x/out-manifest.json >/dev/null"), 1,
+                   "x/out-00001-of-00002.tfrecord: its bytes are other ones than those of the "
+                   "manifest");
+    expect_success(shell("$L index --check 'x/out*'")); /* lengths are as they were */
+    expect_success(shell("printf 1 >> x/out-00000-of-00002.tfrecord"));
+    expect_failure(shell("$L index --check x/out-manifest.json >/dev/null"), 1,
+                   "bytes, but the manifest says");
+    expect_failure(shell("$L index a.tfrecord x/out-00000-of-00002.tfrecord --manifest "
+                         "x/bad.manifest.json >/dev/null"),
+                   1, "is damaged, so no manifest is written");
+    expect_failure(shell("$L index a.tfrecord --manifest x/list.json"), 2,
+                   "the name must be manifest.json");
+    expect_failure(shell("$L index a.tfrecord --manifest x/q-manifest.json --check"), 2,
+                   "excludes");
+    expect_success(shell("ls x | grep -c -e bad -e q- -e list.json || true"));
+    assert_int_equal(atoi(out), 0);
 }
 
 static void shards_of_equal_numbers(void **state)
@@ -125,7 +159,7 @@ static void side_files_are_left_out_of_patterns(void **state)
     expect_success(
         shell("$L convert images set -o x/p --shards 2 && $L index --jpeg x/*.tfrecord"));
     expect_success(shell("ls x | wc -l"));
-    assert_int_equal(atoi(out), 7); /* two files, four indexes, the names */
+    assert_int_equal(atoi(out), 8); /* two files, four indexes, the names, the manifest */
     expect_success(shell("$L index --check 'x/p*' | wc -l"));
     assert_int_equal(atoi(out), 2);
     expect_success(shell("$L inspect 'x/p*'"));
@@ -137,7 +171,7 @@ static void side_files_are_left_out_of_patterns(void **state)
                          "pipeline: [map: [decode_image, resize: [16, 16]], batch: 8]\n"
                          "EOF\n"
                          "$L plan x/c.yaml"));
-    expect_in(out, "5 files beside record files left out");
+    expect_in(out, "6 files beside record files left out");
     expect_failure(shell("$L plan x/c.yaml --set source.tfrecord='x/p*.idx'"), 1,
                    "no record file matches 'x/p*.idx', only such as x/p-0");
     expect_failure(shell("$L index 'x/*.idx'"), 1, "no record file matches");
@@ -153,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_file_becomes_one, clean_files),
+        cmocka_unit_test_setup(manifests, clean_files),
         cmocka_unit_test_setup(shards_of_equal_numbers, clean_files),
         cmocka_unit_test_setup(what_is_refused, clean_files),
         cmocka_unit_test_setup(other_commands, clean_files),

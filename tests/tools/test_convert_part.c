@@ -24,7 +24,9 @@ static int shards_like(const char *set)
 static void expect_new_set(void)
 {
     assert_int_equal(shards_like("new"), N_SHARDS);
-    expect_success(shell("cmp x-labels.txt new-labels.txt && $L inspect 'x-*.tfrecord'"));
+    expect_success(shell("cmp x-labels.txt new-labels.txt && $L inspect 'x-*.tfrecord' && "
+                         "sed s/new-/x-/ new-manifest.json | cmp - x-manifest.json && "
+                         "$L index --check x-manifest.json"));
     assert_int_equal(count_files(".x.part*") + count_files("x.incomplete"), 0);
 }
 

@@ -216,7 +216,7 @@ static int keep_part(struct convert *c, leat_error *err)
                                       .n_classes = c->scan.n_classes,
                                       .images = c->result.images };
     const int rc = digest_of(c, &about.digest, err);
-    return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, err);
+    return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, &c->result.manifest, err);
 }
 
 static int write_all(struct convert *c, leat_error *err)
@@ -242,7 +242,8 @@ static int write_all(struct convert *c, leat_error *err)
     leat_progress_fini(&progress);
     if (rc < 0 || c->o->part.of)
         return rc < 0 ? rc : keep_part(c, err);
-    if ((rc = leat_file_set_commit(&c->set, err)) < 0)
+    if ((rc = leat_set_manifest_write_of(&c->result.manifest, &c->set, err)) < 0 ||
+        (rc = leat_file_set_commit(&c->set, err)) < 0)
         return rc;
     return leat_shard_names_finish(c->o->prefix, n_shards_of(c), c->labels != NULL, err);
 }
@@ -351,9 +352,9 @@ static void print_summary(const struct convert *c)
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
-    printf(", %s, in %lld file%s %s-*-of-%05lld.tfrecord\n",
-           leat_figure_bytes((double)c->result.bytes_out).text, n_shards, n_shards == 1 ? "" : "s",
-           leat_terminal_name(c->o->prefix), (long long)n_shards_of(c));
+    printf(", %s, in %lld file%s %s-*%s\n", leat_figure_bytes((double)c->result.bytes_out).text,
+           n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
+           leat_shard_name_end(n_shards_of(c)).text);
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
            leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text, c->o->threads,
            c->o->threads == 1 ? "" : "s");

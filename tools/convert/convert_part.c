@@ -15,6 +15,8 @@ static const char about_format[] =
     "leat-part 1: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64
     ", files %" PRIu64 ", classes %" PRIu64 ", images %" PRIu64 "\n";
 
+#define MANIFEST "manifest" /* in the folder of a part */
+
 int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error *err)
 {
     int number, of, end = 0;
@@ -33,15 +35,19 @@ int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error
 }
 
 int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
-                           leat_error *err)
+                           const leat_set_manifest *manifest, leat_error *err)
 {
+    char *const list = leat_file_set_part(set, MANIFEST);
     char *const path = leat_file_set_part(set, "about");
     char text[256];
     const int n =
         snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
                  about->n_shards, about->digest, about->n_files, about->n_classes, about->images);
-    const int rc = path ? leat_files_write(path, text, (size_t)n, err)
-                        : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    int rc = path && list ? leat_set_manifest_write(manifest, list, err)
+                          : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (rc == LEAT_OK)
+        rc = leat_files_write(path, text, (size_t)n, err);
+    free(list);
     free(path);
     return rc < 0 ? rc : leat_file_set_keep(set, err);
 }
@@ -163,6 +169,45 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
     return LEAT_OK;
 }
 
+/* Puts what the manifest of a part lists to the places of its shards. */
+static int take_manifest(const leat_file_set *part, leat_manifest_shard *shards, int32_t first,
+                         int32_t n_shards, int32_t of, leat_manifest *list, leat_error *err)
+{
+    leat_format_error why;
+    char *const path = leat_file_set_part(part, MANIFEST);
+    int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (path && leat_manifest_read(path, list, &why) < 0)
+        rc = leat_files_fail(err, &why);
+    size_t k = 0;
+    for (int32_t i = first; rc == LEAT_OK && i < n_shards; i += of, k++) {
+        if (k < list->n_shards)
+            shards[i] = list->shards[k];
+        else
+            rc = leat_fail(err, LEAT_E_DATA, "%s lists only %zu files: run this part again", path,
+                           list->n_shards);
+    }
+    free(path);
+    return rc;
+}
+
+/* Writes the manifest of all parts. */
+static int merge_manifests(leat_file_set *set, int32_t n_shards, leat_error *err)
+{
+    const int32_t of = set->n_parts;
+    leat_set_manifest all = { calloc((size_t)n_shards, sizeof *all.shards), (size_t)n_shards };
+    leat_manifest *const lists = calloc((size_t)of, sizeof *lists);
+    int rc = all.shards && lists ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (int32_t i = 0; i < of && rc == LEAT_OK; i++)
+        rc = take_manifest(&set->parts[i], all.shards, i, n_shards, of, &lists[i], err);
+    if (rc == LEAT_OK)
+        rc = leat_set_manifest_write_of(&all, set, err);
+    for (int32_t i = 0; lists && i < of; i++)
+        leat_manifest_close(&lists[i]); /* which own the names */
+    free(lists);
+    free(all.shards);
+    return rc;
+}
+
 int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found, leat_error *err)
 {
     int32_t of;
@@ -174,7 +219,8 @@ int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found,
     /* Before they are locked, too: a lock makes the folder that is missing. */
     if ((rc = check_parts(set->prefix, of, found, err)) < 0 ||
         (rc = leat_file_set_lock_parts(set, of, err)) < 0 ||
-        (rc = check_parts(set->prefix, of, found, err)) < 0)
+        (rc = check_parts(set->prefix, of, found, err)) < 0 ||
+        (rc = merge_manifests(set, found->n_shards, err)) < 0)
         return rc;
     char *const path = leat_file_set_part(set, "parts");
     snprintf(text, sizeof text, "%d\n", (int)of);

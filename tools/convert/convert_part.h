@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "file_set.h"
+#include "set_manifest.h"
 
 typedef struct leat_convert_part {
     int32_t number, of; /* 1 to `of`; of 0: the conversion is not in parts */
@@ -29,11 +29,11 @@ typedef struct leat_convert_part_about {
     uint64_t n_files, n_classes, images;
 } leat_convert_part_about;
 
-/* The files of a part are complete: keeps them with this description. */
+/* The files of a part are complete: keeps them with this description and their manifest. */
 int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
-                           leat_error *err);
+                           const leat_set_manifest *manifest, leat_error *err);
 
-/* Gives the files of all parts of PREFIX their names.
+/* Gives the files of all parts of PREFIX their names, with a manifest of all.
  *
  * set      of the whole, open
  * found    receives what the parts agree in, and their images; n_shards 0: there are no parts

@@ -271,10 +271,10 @@ static int report(const struct job *job, double seconds, leat_error *err)
 {
     const leat_record_shards *const s = &job->shards;
     if (!leat_json_to_stdout(job->c->json)) {
-        printf("%s record%s, %s, in %d file%s %s-*-of-%05d.tfrecord\n",
-               leat_figure_count(s->records).text, s->records == 1 ? "" : "s",
-               leat_figure_bytes((double)s->bytes).text, s->n_shards, s->n_shards == 1 ? "" : "s",
-               leat_terminal_name(s->prefix), s->n_shards);
+        printf("%s record%s, %s, in %d file%s %s-*%s\n", leat_figure_count(s->records).text,
+               s->records == 1 ? "" : "s", leat_figure_bytes((double)s->bytes).text, s->n_shards,
+               s->n_shards == 1 ? "" : "s", leat_terminal_name(s->prefix),
+               leat_shard_name_end(s->n_shards).text);
         print_config(job);
     }
     json_t *json = leat_json_open("convert");

@@ -95,8 +95,9 @@ static int write_all(struct job *job, leat_error *err)
 static int convert(struct job *job, leat_error *err)
 {
     int rc = leat_paths_expand(&job->files, job->c->arguments, job->c->n_arguments, err);
-    if (rc == LEAT_OK && job->files.n > 99999)
-        rc = leat_fail(err, LEAT_E_ARGUMENT, "%zu files: at most 99999", job->files.n);
+    if (rc == LEAT_OK && job->files.n > LEAT_SHARD_NAMES_MOST)
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "%zu files: at most %d", job->files.n,
+                       LEAT_SHARD_NAMES_MOST);
     if (rc < 0)
         return rc;
     job->shards.n_shards = job->c->n_shards < 0 ? (int32_t)job->files.n : job->c->n_shards;
@@ -110,13 +111,13 @@ static int convert(struct job *job, leat_error *err)
 static int report(const struct job *job, double seconds, leat_error *err)
 {
     if (!leat_json_to_stdout(job->c->json))
-        printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*-of-%05d.tfrecord\n",
+        printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*%s\n",
                leat_figure_count(job->shards.records).text, job->shards.records == 1 ? "" : "s",
                job->files.n, job->files.n == 1 ? "" : "s",
                leat_figure_bytes((double)job->bytes_in).text,
                leat_figure_bytes((double)job->shards.bytes).text, job->shards.n_shards,
                job->shards.n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
-               job->shards.n_shards);
+               leat_shard_name_end(job->shards.n_shards).text);
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "files", (int64_t)job->files.n);
     leat_json_int(json, "records", (int64_t)job->shards.records);

@@ -279,15 +279,13 @@ static int list_files(const leat_file_set *set, struct files *files, leat_error 
 int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
 {
     char *const literal = leat_pattern_escape(prefix);
-    char *const pattern = literal ? leat_files_text("%s-[0-9][0-9][0-9][0-9][0-9]-of-"
-                                                    "[0-9][0-9][0-9][0-9][0-9].tfrecord",
-                                                    literal)
-                                  : NULL;
+    char *const pattern = literal ? leat_files_text("%s-[0-9]*-of-*.tfrecord", literal) : NULL;
     glob_t found = { 0 };
     int rc = pattern ? LEAT_OK : no_memory(err);
     if (pattern && glob(pattern, 0, NULL, &found) == 0)
         for (size_t i = 0; i < found.gl_pathc && rc == LEAT_OK; i++)
-            if (!strstr(found.gl_pathv[i], end))
+            if (leat_shard_set_prefix(found.gl_pathv[i]) == strlen(prefix) &&
+                !strstr(found.gl_pathv[i] + strlen(prefix), end))
                 rc =
                     leat_fail(err, LEAT_E_DATA,
                               "%s belongs to a set with another number of shards, and "
@@ -302,12 +300,11 @@ int leat_file_set_check(const char *prefix, const char *end, leat_error *err)
 /* The files there, if any, must be a set of the same size: other files may have come since the run began. */
 static int check_sizes(const leat_file_set *set, const struct files *files, leat_error *err)
 {
-    const size_t length = strlen("-of-00000.tfrecord");
     for (size_t i = 0; i < files->n; i++) {
-        const char *const name = base_name(files->items[i].name);
-        const size_t n = strlen(name);
-        if (n > length && !strncmp(name + n - length, "-of-", 4))
-            return leat_file_set_check(set->prefix, name + n - length, err);
+        const char *const name = files->items[i].name;
+        const size_t prefix = leat_shard_set_prefix(name);
+        if (prefix)
+            return leat_file_set_check(set->prefix, strstr(name + prefix, "-of-"), err);
     }
     return LEAT_OK;
 }

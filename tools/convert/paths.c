@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "files.h"
 #include "formats/grow.h"
+#include "formats/manifest.h"
 #include "formats/pattern.h"
 #include "formats/side_file.h"
 
@@ -28,6 +30,23 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* The files that a manifest lists. */
+static int add_listed(leat_paths *paths, const char *name, leat_error *err)
+{
+    leat_manifest manifest;
+    leat_format_error why;
+    int rc = LEAT_OK;
+    if (leat_manifest_read(name, &manifest, &why) < 0)
+        rc = leat_files_fail(err, &why);
+    for (size_t i = 0; i < manifest.n_shards && rc == LEAT_OK; i++) {
+        char *const path = leat_manifest_path(name, manifest.shards[i].file);
+        rc = path ? add(paths, path, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        free(path);
+    }
+    leat_manifest_close(&manifest);
+    return rc;
+}
+
 static int expand(leat_paths *paths, const char *pattern, leat_error *err)
 {
     glob_t found = { 0 };
@@ -37,6 +56,8 @@ static int expand(leat_paths *paths, const char *pattern, leat_error *err)
     if (stat(pattern, &status) == 0 && S_ISDIR(status.st_mode))
         return leat_fail(err, LEAT_E_IO, "%s is a folder: name its files, such as %s/*.tfrecord",
                          pattern, pattern);
+    if (access(pattern, F_OK) == 0 && leat_manifest_is(pattern))
+        return add_listed(paths, pattern, err);
     if (access(pattern, F_OK) == 0)
         return add(paths, pattern, err);
     const int error = errno;

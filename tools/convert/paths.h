@@ -14,7 +14,8 @@ typedef struct leat_paths {
 } leat_paths;
 
 /* An existing file stands for itself, also with '*' in its name; a pattern for what it matches, in
- * byte order, without what leat writes beside record files (side_file.h). LEAT_E_IO: there is nothing of that name. leat_paths_close(), also after an error. */
+ * byte order, without what leat writes beside record files (side_file.h); a manifest (formats/manifest.h) for what it lists.
+ * LEAT_E_IO: there is nothing of that name. leat_paths_close(), also after an error. */
 int leat_paths_expand(leat_paths *out, const char *const *arguments, int n, leat_error *err);
 void leat_paths_close(leat_paths *paths);
 

@@ -36,9 +36,12 @@ static int close_shard(leat_record_shards *s, leat_error *err)
     if (!s->writer)
         return LEAT_OK;
     s->bytes += leat_tfrecord_writer_size(s->writer);
-    const int rc = leat_tfrecord_writer_commit(s->writer, &why);
+    int rc =
+        leat_set_manifest_add_written(&s->manifest, s->names[s->n_written - 1], s->writer, err);
+    if (rc == LEAT_OK && leat_tfrecord_writer_commit(s->writer, &why) < 0)
+        rc = leat_file_set_fail(&s->set, err, &why);
     leat_tfrecord_writer_close(&s->writer);
-    return rc < 0 ? leat_file_set_fail(&s->set, err, &why) : LEAT_OK;
+    return rc;
 }
 
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err)
@@ -81,7 +84,9 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
 {
     int rc;
-    if ((rc = close_shard(s, err)) < 0 || (rc = leat_file_set_commit(&s->set, err)) < 0)
+    if ((rc = close_shard(s, err)) < 0 ||
+        (rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||
+        (rc = leat_file_set_commit(&s->set, err)) < 0)
         return rc;
     return leat_shard_names_index(s->prefix, s->n_shards, err);
 }
@@ -93,4 +98,5 @@ void leat_record_shards_close(leat_record_shards *s)
         free(s->names[i]);
     free(s->names);
     leat_file_set_close(&s->set);
+    leat_set_manifest_close(&s->manifest);
 }

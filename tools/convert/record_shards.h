@@ -9,6 +9,7 @@
 #include "formats/tfrecord.h"
 #include "leat/error.h"
 #include "print/progress.h"
+#include "set_manifest.h"
 
 typedef struct leat_record_shards {
     const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
@@ -22,6 +23,7 @@ typedef struct leat_record_shards {
     leat_tfrecord_writer *writer;
     uint64_t left; /* records still to write to the current shard; UINT64_MAX: no limit */
     leat_file_set set;
+    leat_set_manifest manifest;
 } leat_record_shards;
 
 /* Makes the names and missing folders, and checks that the names are not too long. Set prefix, n_shards and
@@ -33,7 +35,7 @@ int leat_record_shards_lock(leat_record_shards *s, leat_error *err);
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
                              leat_error *err);
-/* Ends the last shard, gives all their names, and makes their indexes. */
+/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Removes what has no name and is not kept, and unlocks. */
 void leat_record_shards_close(leat_record_shards *s);

@@ -7,11 +7,26 @@
 #include "file_set.h"
 #include "files.h"
 #include "formats/index.h"
+#include "formats/shard_set.h"
 #include "print/json.h"
+
+static int digits_of(int32_t n_shards)
+{
+    const int n = snprintf(NULL, 0, "%d", n_shards);
+    return n > LEAT_SHARD_SET_DIGITS ? n : LEAT_SHARD_SET_DIGITS;
+}
 
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards)
 {
-    return leat_files_text("%s-%05d-of-%05d.tfrecord", prefix, shard, n_shards);
+    return leat_files_text("%s-%0*d%s", prefix, digits_of(n_shards), shard,
+                           leat_shard_name_end(n_shards).text);
+}
+
+leat_shard_name_ending leat_shard_name_end(int32_t n_shards)
+{
+    leat_shard_name_ending end;
+    snprintf(end.text, sizeof end.text, "-of-%0*d.tfrecord", digits_of(n_shards), n_shards);
+    return end;
 }
 
 json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert_part part)
@@ -29,16 +44,15 @@ json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert
 
 int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err)
 {
-    char end[64];
-    snprintf(end, sizeof end, "-00000-of-%05d.tfrecord.idx", n_shards);
+    char end[96];
+    snprintf(end, sizeof end, "-%0*d%s.idx", digits_of(n_shards), 0,
+             leat_shard_name_end(n_shards).text);
     return leat_files_check_length(prefix, end, err);
 }
 
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err)
 {
-    char end[64];
-    snprintf(end, sizeof end, "-of-%05d.tfrecord", n_shards);
-    return leat_file_set_check(prefix, end, err);
+    return leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
 }
 
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err)

@@ -10,8 +10,17 @@
 #include "leat/error.h"
 #include "print/json.h"
 
-/* Name of a shard; NULL: out of memory. free(). */
+enum { LEAT_SHARD_NAMES_MOST = 9999999 }; /* shards of a set */
+
+/* Name of a shard; NULL: out of memory. free(). Both numbers have the same number of digits, five or more, so that the
+ * order of the names is that of the shards. */
 char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards);
+
+/* "-of-00008.tfrecord" */
+typedef struct leat_shard_name_ending {
+    char text[32];
+} leat_shard_name_ending;
+leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 
 /* The names of those of a part, as JSON. */
 json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert_part part);

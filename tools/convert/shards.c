@@ -30,7 +30,7 @@ struct shard {
     size_t turn;                  /* [job lock] next position to be written */
     leat_tfrecord_writer *writer; /* [whose turn it is] */
     char *part;                   /* [const] path until the set has its names */
-    uint64_t bytes;               /* [whose turn it is] */
+    leat_set_manifest manifest;   /* of this file [whose turn it is] */
 };
 
 struct job {
@@ -127,8 +127,11 @@ static int write_buffer(struct worker *worker, struct shard *shard, leat_format_
 
 static int close_shard(struct shard *shard, leat_format_error *why)
 {
-    shard->bytes = leat_tfrecord_writer_size(shard->writer);
-    const int rc = leat_tfrecord_writer_commit(shard->writer, why);
+    int rc = LEAT_FORMAT_NOMEM;
+    if (leat_set_manifest_add_written(&shard->manifest, shard->part, shard->writer, NULL) < 0)
+        leat_format_fail(why, rc, 0, "%s: no memory", shard->part);
+    else
+        rc = leat_tfrecord_writer_commit(shard->writer, why);
     leat_tfrecord_writer_close(&shard->writer);
     return rc;
 }
@@ -332,6 +335,7 @@ static void close_shards(struct job *job)
     for (int32_t i = 0; job->shards && i < job->options->n_shards; i++) {
         struct shard *shard = &job->shards[i];
         leat_tfrecord_writer_close(&shard->writer);
+        leat_set_manifest_close(&shard->manifest);
         free(shard->part);
     }
     free(job->shards);
@@ -361,9 +365,14 @@ static int run_job(struct job *job, leat_error *err)
     }
     if (result->images == 0 && !job->options->part.of)
         return leat_fail(err, LEAT_E_DATA, "%s: contains no image", job->options->scan->root);
-    for (int32_t i = 0; i < job->options->n_shards; i++)
-        result->bytes_out += job->shards[i].bytes;
-    return LEAT_OK;
+    for (int32_t i = 0; i < job->options->n_shards && rc == LEAT_OK; i++) {
+        const leat_set_manifest *const written = &job->shards[i].manifest;
+        if (written->n) {
+            result->bytes_out += written->shards->bytes;
+            rc = leat_set_manifest_add(&result->manifest, written->shards, err);
+        }
+    }
+    return rc;
 }
 
 int leat_shards_write(const leat_shards_options *options, leat_shards_result *out, leat_error *err)
@@ -390,5 +399,6 @@ void leat_shards_result_close(leat_shards_result *result)
     for (size_t i = 0; i < result->n_skipped; i++)
         free(result->skipped[i].text);
     free(result->skipped);
+    leat_set_manifest_close(&result->manifest);
     *result = (leat_shards_result){ 0 };
 }

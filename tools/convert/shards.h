@@ -10,6 +10,7 @@
 #include "image_record.h"
 #include "print/progress.h"
 #include "scan.h"
+#include "set_manifest.h"
 
 typedef struct leat_shards_options {
     const leat_scan *scan;
@@ -34,6 +35,7 @@ typedef struct leat_shards_result {
     leat_image_record_counts jpeg;
     leat_shards_skipped *skipped; /* in order of position */
     size_t n_skipped;
+    leat_set_manifest manifest; /* of the files that were written */
 } leat_shards_result;
 
 /* Writes all shards. They are complete and on disk then; leat_file_set_commit() gives them their names.

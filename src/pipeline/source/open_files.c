@@ -21,6 +21,7 @@
 #include "formats/format.h"
 
 #define LEAST    2      /* files that a source may always keep open */
+#define MOST     768    /* that a source of more than LEAT_OPEN_FILES_ALL files keeps open */
 #define ATTEMPTS 400    /* to open a file while there are too few descriptors */
 #define PAUSE_NS 500000 /* between them */
 
@@ -34,24 +35,30 @@ static _Atomic int64_t n_rotating; /* descriptors that these files have now */
 static void say_rotates(const leat_open_files *files, uint64_t n, const leat_descriptors *limit,
                         char *note, size_t size)
 {
+    char limited[80] = "";
+    if (n <= LEAT_OPEN_FILES_ALL)
+        snprintf(limited, sizeof limited, ", but this process may open %llu (ulimit -Hn)",
+                 (unsigned long long)limit->now);
     snprintf(note, size,
-             "%llu files, but this process may open %llu (ulimit -Hn): at most %lld stay open, and "
-             "the others are opened again when a record is read, without io_uring and io: direct; "
-             "a higher limit is faster",
-             (unsigned long long)n, (unsigned long long)limit->now, (long long)files->most);
+             "%llu files%s: at most %lld stay open, and the others are opened again when a record "
+             "is read, without io_uring and io: direct%s",
+             (unsigned long long)n, limited, (long long)files->most,
+             *limited ? "; a higher limit is faster" : "");
 }
 
 void leat_open_files_init(leat_open_files *files, uint64_t n, char *note, size_t size)
 {
     const int64_t promised = atomic_load(&n_promised);
+    const uint64_t wanted = n <= LEAT_OPEN_FILES_ALL ? n : 2 * MOST;
     const leat_descriptors limit =
-        leat_descriptors_want(n + (uint64_t)promised, atomic_load(&n_rotating));
+        leat_descriptors_want(wanted + (uint64_t)promised, atomic_load(&n_rotating));
     const int64_t room = limit.room - promised;
-    *files = (leat_open_files){ .rotates = room < (int64_t)n };
+    *files = (leat_open_files){ .rotates = wanted < n || room < (int64_t)n };
     pthread_mutex_init(&files->lock, NULL);
     *note = '\0';
     if (files->rotates) {
         files->most = room / 2 > LEAST ? room / 2 : LEAST;
+        files->most = wanted < n && files->most > MOST ? MOST : files->most;
         atomic_fetch_add(&n_promised, files->most);
         say_rotates(files, n, &limit, note, size);
     } else if (limit.now != limit.before) {
@@ -247,14 +254,20 @@ static void close_unused(leat_open_files *files)
     } while (fd >= 0);
 }
 
+bool leat_open_files_wait(leat_open_files *files, int attempt)
+{
+    if (attempt)
+        close_unused(files);
+    if (attempt > 1)
+        nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+    return attempt <= ATTEMPTS;
+}
+
 int leat_open_file_claim_turn(leat_open_file *file, int *fd, leat_error *err)
 {
-    int rc = leat_open_file_try(file, fd, err);
-    for (int i = 0; rc == LEAT_E_AGAIN && i < ATTEMPTS; i++) {
-        close_unused(file->files);
-        nanosleep(&(struct timespec){ .tv_nsec = i ? PAUSE_NS : 0 }, NULL);
+    int rc = LEAT_E_AGAIN;
+    for (int i = 0; rc == LEAT_E_AGAIN && leat_open_files_wait(file->files, i); i++)
         rc = leat_open_file_try(file, fd, err);
-    }
     if (rc == LEAT_E_AGAIN && err)
         err->code =
             LEAT_E_NOMEM; /* this is not the record's fault: on_error must not leave it out */

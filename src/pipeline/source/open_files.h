@@ -4,8 +4,9 @@
  * source_inflated) claim a file before they read and release it afterwards. Invariant: bytes are read only from the file
  * that was there at open; a file that vanished or was replaced while it was closed is an error.
  *
- * Where the limit on descriptors allows it, all files stay open, and a claim costs nothing. Otherwise the files without
- * a user that were used last stay open, and a file that is closed is opened again by its path. */
+ * Where the limit on descriptors allows it, and there are at most LEAT_OPEN_FILES_ALL, all files stay open, and a claim
+ * costs nothing. Otherwise the files without a user that were used last stay open, and a file that is closed is opened
+ * again by its path. */
 #ifndef LEAT_OPEN_FILES_H
 #define LEAT_OPEN_FILES_H
 
@@ -14,6 +15,8 @@
 #include <stdint.h>
 
 #include "file_watch.h"
+
+enum { LEAT_OPEN_FILES_ALL = 16384 }; /* io_uring has room for no more */
 
 typedef struct leat_open_file leat_open_file;
 
@@ -57,6 +60,9 @@ int leat_open_file_try(leat_open_file *file, int *fd, leat_error *err);
 /* The same, but waits for descriptors. LEAT_E_NOMEM: there are still too few. */
 int leat_open_file_claim_turn(leat_open_file *file, int *fd, leat_error *err);
 void leat_open_file_release_turn(leat_open_file *file);
+/* Before attempt 0, 1, ... to open a file while descriptors lack: closes files without a user, and waits a little. False:
+ * there were enough attempts. */
+bool leat_open_files_wait(leat_open_files *files, int attempt);
 /* Checks at once that the file is unchanged; to explain another error. */
 int leat_open_file_check_now(leat_open_file *file, leat_error *err);
 

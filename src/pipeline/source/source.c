@@ -253,8 +253,8 @@ int leat_source_pread(int fd, void *to, size_t size, uint64_t offset, const char
 
 int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err)
 {
-    *most = 0;
-    for (uint64_t r = 0; r < source->n_records; r++) {
+    *most = source->opens_late ? -1 : 0;
+    for (uint64_t r = 0; *most >= 0 && r < source->n_records; r++) {
         leat_extent at = { .fd = -1 };
         const int rc = source->table->locate ? source->table->locate(source, r, &at, err) : LEAT_OK;
         if (rc < 0)

@@ -128,6 +128,7 @@ struct leat_source {
     uint64_t set_bytes;    /* of the sets in the filters of its parts */
     uint64_t keep_bytes;   /* memory that `keep` needs for all files; 0: it cannot keep files */
     bool fixed_sizes;  /* `locate` gives the size of each record, unless it is kept or compressed */
+    bool opens_late;   /* files are opened when they are needed, so do not look at each record */
     bool can_gather;   /* features have one known shape, or are bytes: use `gather` */
     int32_t n_classes; /* 0: unknown */
     char **
@@ -160,7 +161,7 @@ int leat_source_add_note(char **notes, leat_error *err, const char *format, ...)
 void leat_source_order(const leat_source *source, leat_order *out);
 
 /* Returns the size of the largest record, from the index alone. No feature is larger. -1: some record is
- * not in a file. */
+ * not in a file, or files are not opened yet. */
 int leat_source_largest_record(const leat_source *source, int64_t *most, leat_error *err);
 /* Reads the features of a record at once, with `locate` and `parse` or with `load`.
  * *n_read += bytes read. */

@@ -26,9 +26,11 @@ typedef struct tfrecord_options {
 } tfrecord_options;
 
 static const leat_option options[] = {
-    LEAT_OPTION_STRINGS(tfrecord_options, files, NULL,
-                        "files, or patterns with * and ?; each is read once, in byte order of "
-                        "their names"),
+    LEAT_OPTION_STRINGS(
+        tfrecord_options, files, NULL,
+        "files, or patterns with * and ?, or manifests (PREFIX-manifest.json), which "
+        "stand for the files that they list; each is read once, in byte order of "
+        "their names"),
     LEAT_OPTION_NODE(
         tfrecord_options, features, "",
         "tensor name: {key, type, shape, default, value} for each feature to read; default: image "
@@ -45,6 +47,8 @@ static void close_tfrecord(leat_source *base)
     leat_tfrecord_labels_close(source);
     leat_kept_files_close(&source->kept);
     leat_open_files_fini(&source->files);
+    leat_tfrecord_late_fini(source);
+    leat_tfrecord_list_close(&source->list);
     free(source->shards);
     free(source->notes);
     free(source);
@@ -62,11 +66,12 @@ static int open_chunks(leat_tfrecord_source *source, leat_error *err)
     const leat_tfrecord_shard *first = NULL;
     size_t n_files = 0;
     for (size_t i = 0; i < source->n_shards; i++) {
-        const leat_inflate_index *const index = &source->shards[i].inflated.index;
+        const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&source->shards[i]);
+        if (!opened || !opened->compression)
+            continue;
+        const leat_inflate_index *const index = &opened->inflated.index;
         const uint64_t bytes =
             index->data_bytes < index->chunk_bytes ? index->data_bytes : index->chunk_bytes;
-        if (!source->shards[i].compression)
-            continue;
         first = n_files++ ? first : &source->shards[i];
         n += index->n_chunks;
         most = bytes > most ? bytes : most;
@@ -82,8 +87,8 @@ static int open_chunks(leat_tfrecord_source *source, leat_error *err)
         "tfrecord: %s%s %s-compressed: each chunk of %d MiB is decompressed once in file order "
         "or with `shuffle: {window: N}`, but once per record with a global shuffle; `leat convert "
         "tfrecord` makes plain files",
-        first->path, n_files == 1 ? " is" : " and others are", first->compression,
-        (int)(LEAT_INFLATED_CHUNK >> 20));
+        first->path, n_files == 1 ? " is" : " and others are",
+        leat_tfrecord_shard_opened(first)->compression, (int)(LEAT_INFLATED_CHUNK >> 20));
     source->base.notes = source->notes;
     return rc;
 }
@@ -94,8 +99,9 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
     uint64_t offset, size;
     leat_format_error inner;
-    int rc = leat_open_file_check(&s->file, err);
-    if (rc < 0)
+    int rc;
+    if ((rc = leat_tfrecord_ready(source, s, err)) < 0 ||
+        (rc = leat_open_file_check(&s->file, err)) < 0)
         return rc;
     rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
     if (rc < 0) {
@@ -105,7 +111,7 @@ static int locate(const leat_source *base, uint64_t record, leat_extent *out, le
                          s->path, (unsigned long long)(record - s->first), s->path);
         return leat_tfrecord_features_fail(err, &inner);
     }
-    if (s->compression || leat_kept_files_started(source->kept))
+    if (leat_tfrecord_shard_opened(s)->compression || leat_kept_files_started(source->kept))
         *out = (leat_extent){ .fd = -1 };
     else if (source->files.rotates)
         *out = (leat_extent){ .fd = -1, .size = (size_t)size };
@@ -118,11 +124,15 @@ static void describe(const leat_source *base, uint64_t record, char *text, size_
 {
     const leat_tfrecord_shard *const s =
         leat_tfrecord_shard_of((const leat_tfrecord_source *)base, record);
+    const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
     uint64_t offset = 0, length = 0;
+    const int n =
+        snprintf(text, size, "%s, record %llu", s->path, (unsigned long long)(record - s->first));
+    if (!opened || n < 0 || (size_t)n >= size)
+        return;
     leat_tfrecord_shard_extent(s, record - s->first, &offset, &length);
-    snprintf(text, size, "%s, record %llu (byte %llu%s)", s->path,
-             (unsigned long long)(record - s->first), (unsigned long long)offset,
-             s->compression ? " of the decompressed data" : "");
+    snprintf(text + n, size - (size_t)n, " (byte %llu%s)", (unsigned long long)offset,
+             opened->compression ? " of the decompressed data" : "");
 }
 
 static const char *file_of(const leat_source *base, uint64_t record)
@@ -169,9 +179,10 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     if (rc < 0)
         return rc;
     const leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
-    if (s->seek.feature < 0)
+    const leat_source_seek *const seek = &leat_tfrecord_shard_opened(s)->seek;
+    if (seek->feature < 0)
         return LEAT_OK;
-    return leat_jpeg_seek_add(&s->seek, record - s->first, bytes + LEAT_TFRECORD_HEADER,
+    return leat_jpeg_seek_add(seek, record - s->first, bytes + LEAT_TFRECORD_HEADER,
                               size - LEAT_TFRECORD_OVERHEAD, scratch, features, err);
 }
 
@@ -194,17 +205,18 @@ static int describe_by(leat_tfrecord_source *source, const tfrecord_options *o, 
     char name[512];
     leat_tfrecord_example by = { .name = name };
     uint64_t offset, size;
-    describe(&source->base, number, name, sizeof name);
     int rc = locate(&source->base, number, &at, err);
     if (rc < 0)
         return rc;
+    describe(&source->base, number, name, sizeof name);
     leat_tfrecord_shard_extent(s, number - s->first, &offset, &size);
     uint8_t *const bytes = malloc((size_t)size);
     if (!bytes)
         return leat_fail(err, LEAT_E_NOMEM, "%s: %llu bytes", name, (unsigned long long)size);
-    rc = s->compression
-             ? leat_inflated_read(source->chunks, &s->inflated, offset, (size_t)size, bytes, err)
-             : leat_tfrecord_read_plain(s, bytes, (size_t)size, offset, name, err);
+    const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
+    rc = opened->compression ? leat_inflated_read(source->chunks, &opened->inflated, offset,
+                                                  (size_t)size, bytes, err)
+                             : leat_tfrecord_read_plain(s, bytes, (size_t)size, offset, name, err);
     if (rc >= 0 && leat_tfrecord_check(bytes, (size_t)size, &by.bytes, &by.size, &inner) < 0) {
         leat_tfrecord_features_fail(err, &inner);
         rc = leat_fail_in(err, LEAT_E_DATA, "%s: ", name);
@@ -257,11 +269,10 @@ static int describe_features(leat_tfrecord_source *source, const tfrecord_option
 static void match_seeks(leat_tfrecord_source *source)
 {
     for (size_t k = 0; k < source->n_shards; k++) {
-        leat_source_seek *const seek = &source->shards[k].seek;
-        for (int32_t i = 0; i < source->base.n_features; i++)
-            if (source->features.wanted[i].kind == LEAT_FEATURE_BYTES)
-                leat_jpeg_seek_offer(seek, i, source->features.wanted[i].key);
-        source->base.seek_complete &= seek->feature >= 0;
+        leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&source->shards[k]);
+        if (opened)
+            leat_tfrecord_shard_match(opened, &source->features);
+        source->base.seek_complete &= opened && opened->seek.feature >= 0;
     }
 }
 
@@ -285,8 +296,10 @@ static void set_ways(leat_tfrecord_source *source)
     bool all_plain = true, all_fixed = true;
     for (size_t i = 0; i < source->n_shards; i++) {
         leat_tfrecord_shard *const s = &source->shards[i];
-        all_plain &= !s->compression;
-        if (!s->compression)
+        const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
+        const bool is_plain = !opened || !opened->compression;
+        all_plain &= is_plain;
+        if (is_plain)
             leat_kept_files_add(source->kept, &s->file, s->bytes,
                                 source->verifies_always ? 0 : s->n_records, &s->kept);
     }
@@ -308,7 +321,7 @@ static int check_sets(char *const *paths, size_t n, leat_error *err)
 /* Notes what a damaged file has lost. */
 static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *s, leat_error *err)
 {
-    const leat_index *const index = &s->index;
+    const leat_index *const index = &leat_tfrecord_shard_opened(s)->index;
     uint64_t offset = 0, size = 0;
     if (!index->n_lost)
         return LEAT_OK;
@@ -324,26 +337,43 @@ static int note_damage(leat_tfrecord_source *source, const leat_tfrecord_shard *
     return rc;
 }
 
-/* paths: sorted. */
-static int open_shards(leat_tfrecord_source *source, char *const *paths, leat_error *err)
+/* Opens the next file, or leaves that for later. */
+static int take_shard(leat_tfrecord_source *source, const leat_tfrecord_listed *listed,
+                      leat_error *err)
 {
-    size_t n_empty = 0, n_again = 0;
-    const char *empty = NULL, *again = NULL;
-    for (size_t i = 0; paths[i]; i++) {
-        if (i && !strcmp(paths[i - 1], paths[i])) {
-            if (i < 2 || strcmp(paths[i - 2], paths[i]) != 0)
-                again = n_again++ ? again : paths[i];
-            continue;
-        }
-        leat_tfrecord_shard *const s = &source->shards[source->n_shards++];
-        int rc = leat_tfrecord_shard_open(s, paths[i], &source->files, source->skips_damage,
-                                          &source->base, err);
+    leat_tfrecord_shard *const s = &source->shards[source->n_shards++];
+    int rc = LEAT_OK;
+    leat_tfrecord_shard_init(s, listed);
+    if (source->late && listed->manifest) {
+        source->base.n_bytes += s->bytes;
+        source->base.index_bytes += leat_index_side_bytes(s->n_records);
+    } else {
+        rc = leat_tfrecord_shard_open(s, &source->files, source->skips_damage, &source->base,
+                                      &source->features, err);
         if (rc >= 0)
             rc = note_damage(source, s, err);
+    }
+    if (rc >= 0)
+        leat_tfrecord_shard_count(s, &source->base);
+    return rc;
+}
+
+static int open_shards(leat_tfrecord_source *source, leat_error *err)
+{
+    const leat_tfrecord_listed *const files = source->list.files;
+    size_t n_empty = 0, n_again = 0;
+    const char *empty = NULL, *again = NULL;
+    for (size_t i = 0; i < source->list.n; i++) {
+        if (i && !strcmp(files[i - 1].path, files[i].path)) {
+            if (i < 2 || strcmp(files[i - 2].path, files[i].path) != 0)
+                again = n_again++ ? again : files[i].path;
+            continue;
+        }
+        const int rc = take_shard(source, &files[i], err);
         if (rc < 0)
             return rc;
-        if (s->n_records == 0)
-            empty = n_empty++ ? empty : paths[i];
+        if (source->shards[source->n_shards - 1].n_records == 0)
+            empty = n_empty++ ? empty : files[i].path;
     }
     const int rc = note_files(source, n_empty, empty, "holds no record", "hold no record", err);
     return rc < 0 ? rc
@@ -358,12 +388,14 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
     for (size_t i = 0; i < source->n_shards; i++) {
         leat_tfrecord_shard *const s = &source->shards[i];
         struct stat status;
-        int fd, rc = leat_open_file_claim(&s->file, &fd, err);
-        if (rc < 0)
+        int fd = -1, rc = LEAT_OK;
+        const bool is_open = leat_tfrecord_shard_opened(s);
+        if (is_open && (rc = leat_open_file_claim(&s->file, &fd, err)) < 0)
             return rc;
-        if (fstat(fd, &status) < 0)
+        if ((is_open ? fstat(fd, &status) : stat(s->path, &status)) < 0)
             rc = leat_fail(err, LEAT_E_IO, "%s: %s", s->path, strerror(errno));
-        leat_open_file_release(&s->file);
+        if (is_open)
+            leat_open_file_release(&s->file);
         if (rc < 0)
             return rc;
         *out = leat_source_stamp(*out, &status);
@@ -389,14 +421,14 @@ static int open_tfrecord(const void *opts, const leat_node *where,
                          const leat_source_setting *setting, leat_source **out, leat_error *err)
 {
     const tfrecord_options *const o = opts;
-    char **paths = NULL;
-    size_t n_paths = 0;
     leat_tfrecord_source *source = calloc(1, sizeof *source);
     if (!source)
         return leat_fail(err, LEAT_E_NOMEM, "%zu bytes", sizeof *source);
-    int rc = leat_tfrecord_shard_find(&o->files, where, &paths, &n_paths, &source->notes, err);
-    if (rc < 0)
+    int rc = leat_tfrecord_list_open(&source->list, &o->files, where, &source->notes, err);
+    if (rc < 0 || (rc = leat_tfrecord_late_init(source, err)) < 0)
         goto fail;
+    char *const *const paths = source->list.paths;
+    const size_t n_paths = source->list.n;
     source->base.notes = source->notes;
     source->shards = calloc(n_paths, sizeof *source->shards);
     source->kept = leat_kept_files_open();
@@ -410,7 +442,7 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->skips_damage = setting->skips_damage;
     source->verifies_always = setting->verifies_always;
     if ((rc = limit_files(source, n_paths, err)) < 0 ||
-        (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, paths, err)) < 0 ||
+        (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_shards(source, err)) < 0 ||
         (rc = check_sets(paths, n_paths, err)) < 0 || (rc = open_chunks(source, err)) < 0)
         goto fail;
     if (source->base.n_records == 0) {
@@ -425,11 +457,9 @@ static int open_tfrecord(const void *opts, const leat_node *where,
     source->base.notes = source->notes;
     match_seeks(source);
     set_ways(source);
-    leat_source_free_paths(paths);
     *out = &source->base;
     return LEAT_OK;
 fail:
-    leat_source_free_paths(paths);
     close_tfrecord(&source->base);
     return rc;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_impl.h: the source `tfrecord`, for its files: source_tfrecord.c (opens it, a record), tfrecord_load.c
- * (kept and compressed files, many rows at once) and tfrecord_split.c (large values, straight into their rows). Const
- * after open, except for `kept` and `chunks`, which any thread may use. */
+ * tfrecord_impl.h: the source `tfrecord`, for its files: source_tfrecord.c (opens it, a record), tfrecord_late.c (files
+ * that are opened later), tfrecord_load.c (kept and compressed files, many rows at once) and tfrecord_split.c (large
+ * values, straight into their rows). Const after open, except for files that are opened later, `kept` and `chunks`, which
+ * any thread may use. */
 #ifndef LEAT_TFRECORD_IMPL_H
 #define LEAT_TFRECORD_IMPL_H
 
@@ -24,10 +25,14 @@ typedef struct leat_tfrecord_split {
     leat_example_layout rest;                         /* of a record without these values */
 } leat_tfrecord_split;
 
+typedef struct leat_tfrecord_late leat_tfrecord_late;
+
 typedef struct leat_tfrecord_source {
     leat_source base;
     leat_source_table table; /* with `read` if files take turns */
     leat_open_files files;
+    leat_tfrecord_list list;
+    leat_tfrecord_late *late; /* NULL: all files are opened with the source */
     leat_tfrecord_shard *shards;
     size_t n_shards;
     leat_inflated *chunks; /* of compressed files; NULL: there are none */
@@ -60,6 +65,26 @@ int leat_tfrecord_find(const leat_tfrecord_source *source, const uint8_t *bytes,
 int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
                         uint8_t *known, leat_scratch *scratch, leat_view *features,
                         leat_error *err);
+
+/* --- tfrecord_late.c ------------------------------------------------------------------------------ */
+enum {
+    LEAT_TFRECORD_AT_ONCE = 1024
+}; /* files of a manifest that are opened with the source, if it lists no more */
+
+/* Call it when the list is known. */
+int leat_tfrecord_late_init(leat_tfrecord_source *source, leat_error *err);
+void leat_tfrecord_late_fini(leat_tfrecord_source *source);
+int leat_tfrecord_late_open(const leat_tfrecord_source *source, leat_tfrecord_shard *shard,
+                            leat_error *err);
+
+/* Opens the file if it is not open yet. Call it before anything else of a shard is used. Any thread.
+ * returns  as leat_tfrecord_shard_open() */
+static inline int leat_tfrecord_ready(const leat_tfrecord_source *source,
+                                      leat_tfrecord_shard *shard, leat_error *err)
+{
+    return leat_tfrecord_shard_opened(shard) ? LEAT_OK
+                                             : leat_tfrecord_late_open(source, shard, err);
+}
 
 /* --- tfrecord_load.c: see leat_source_table ------------------------------------------------------- */
 int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *scratch,

@@ -32,7 +32,8 @@ int leat_tfrecord_read(const leat_source *base, uint64_t record, uint8_t *to, si
     leat_tfrecord_shard *const s =
         leat_tfrecord_shard_of((const leat_tfrecord_source *)base, record);
     uint64_t offset, bytes;
-    int rc = leat_tfrecord_shard_extent(s, record - s->first, &offset, &bytes);
+    int rc =
+        leat_tfrecord_shard_extent(s, record - s->first, &offset, &bytes); /* `locate` opened it */
     if (rc < 0 || bytes != size) {
         rc = LEAT_E_DATA;
     } else if (*fd >= 0) {
@@ -53,8 +54,10 @@ static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfreco
                                  uint64_t offset, size_t size, leat_scratch *scratch,
                                  size_t *n_read, bool *stays, leat_error *err)
 {
+    const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
     const uint8_t *const kept =
-        s->compression ? NULL : leat_kept_files_get(source->kept, &s->kept, offset, size, n_read);
+        opened->compression ? NULL
+                            : leat_kept_files_get(source->kept, &s->kept, offset, size, n_read);
     *stays = kept && leat_kept_files_stay(source->kept);
     uint8_t *const bytes = *stays ? NULL : leat_scratch_take(scratch, size);
     if (*stays)
@@ -69,9 +72,10 @@ static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfreco
         leat_fail(err, LEAT_E_NOMEM, "a record of %zu bytes does not fit in scratch", size);
         return NULL;
     }
-    const int rc = s->compression
-                       ? leat_inflated_read(source->chunks, &s->inflated, offset, size, bytes, err)
-                       : leat_tfrecord_read_plain(s, bytes, size, offset, NULL, err);
+    const int rc =
+        opened->compression
+            ? leat_inflated_read(source->chunks, &opened->inflated, offset, size, bytes, err)
+            : leat_tfrecord_read_plain(s, bytes, size, offset, NULL, err);
     *n_read += rc < 0 ? 0 : size;
     return rc < 0 ? NULL : bytes;
 }
@@ -84,6 +88,9 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
     uint64_t offset, size;
     bool stays;
     leat_error why;
+    const int ready = leat_tfrecord_ready(source, s, err);
+    if (ready < 0)
+        return ready;
     leat_tfrecord_shard_extent(s, record - s->first, &offset, &size);
     const uint8_t *const bytes =
         load_bytes(source, s, offset, (size_t)size, scratch, n_read, &stays, &why);
@@ -99,7 +106,8 @@ int leat_tfrecord_load(const leat_source *base, uint64_t record, leat_scratch *s
         return rc;
     }
     /* if the file was changed while in use, report the change: it explains the error */
-    const int changed = s->compression ? leat_open_file_check_now(&s->file, err) : 0;
+    const bool is_compressed = leat_tfrecord_shard_opened(s)->compression != NULL;
+    const int changed = is_compressed ? leat_open_file_check_now(&s->file, err) : 0;
     return changed < 0 ? changed : leat_fail_as(err, &why);
 }
 
@@ -129,8 +137,9 @@ void leat_tfrecord_hint(const leat_source *base, uint64_t record)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
+    const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
     uint64_t offset, size;
-    if (!s->compression && leat_kept_files_started(source->kept) &&
+    if (opened && !opened->compression && leat_kept_files_started(source->kept) &&
         leat_tfrecord_shard_extent(s, record - s->first, &offset, &size) == LEAT_FORMAT_OK)
         fetch(leat_kept_files_place(source->kept, &s->kept, offset), (size_t)size);
 }
@@ -139,8 +148,9 @@ void leat_tfrecord_announce(const leat_source *base, uint64_t record)
 {
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)base;
     leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
+    const leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(s);
     uint64_t offset, size;
-    if (!s->compression &&
+    if (opened && !opened->compression &&
         leat_tfrecord_shard_extent(s, record - s->first, &offset, &size) == LEAT_FORMAT_OK)
         leat_kept_files_announce(source->kept, &s->kept, offset);
 }
@@ -150,17 +160,21 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
                              leat_tfrecord_place *out)
 {
     const leat_tfrecord_shard *checked = NULL;
+    uint64_t n = 0;
     for (uint64_t i = 0; i < g->n; i++) {
         leat_tfrecord_shard *const s = out[i].shard = leat_tfrecord_shard_of(source, g->records[i]);
-        leat_index_fetch(&s->index, g->records[i] - s->first);
+        if (leat_tfrecord_ready(source, s, NULL) < 0)
+            break;
+        n++;
+        leat_index_fetch(&leat_tfrecord_shard_opened(s)->index, g->records[i] - s->first);
         __builtin_prefetch(leat_kept_files_mark(source->kept, &s->kept, g->records[i] - s->first));
     }
-    for (uint64_t i = 0; i < g->n; i++) {
+    for (uint64_t i = 0; i < n; i++) {
         leat_tfrecord_place *const at = &out[i];
         leat_tfrecord_shard *const s = at->shard;
         const uint64_t record = g->records[i] - s->first;
         if ((s != checked && leat_open_file_check(&s->file, NULL) < 0) ||
-            leat_index_extent(&s->index, record, &at->offset, &at->size) < 0)
+            leat_tfrecord_shard_extent(s, record, &at->offset, &at->size) < 0)
             return i;
         checked = s;
         at->known = leat_kept_files_known(source->kept, &s->kept, record);
@@ -169,7 +183,7 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
                                                     (size_t)at->size, &g->n_read);
         at->is_kept = at->bytes != NULL;
     }
-    return g->n;
+    return n;
 }
 
 bool leat_tfrecord_copy(const leat_tfrecord_source *source, const leat_gather *g, uint64_t i,

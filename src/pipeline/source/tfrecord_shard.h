@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tfrecord_shard.h: one file of the source `tfrecord`, plain or compressed. Immutable once open. */
+ * tfrecord_shard.h: one file of the source `tfrecord`, plain or compressed. It is opened with the source, or, of a long
+ * manifest, when a record of it is first needed (tfrecord_late.c); from then on it does not change. */
 #ifndef LEAT_TFRECORD_SHARD_H
 #define LEAT_TFRECORD_SHARD_H
 
@@ -9,35 +10,53 @@
 #include "kept_files.h"
 #include "open_files.h"
 #include "source_inflated.h"
+#include "tfrecord_features.h"
+#include "tfrecord_list.h"
 
-typedef struct leat_tfrecord_shard {
-    char *path;
-    leat_open_file file; /* any thread */
+/* What is known of a file that was opened. */
+typedef struct leat_tfrecord_opened {
     leat_index index;
     const char *compression; /* "GZIP" or "ZLIB": use `inflated`. NULL: use `index` */
     leat_inflated_file inflated;
     leat_source_seek seek;
-    leat_kept_file kept; /* of a plain file */
-    uint64_t first;      /* number of its record 0 in the source */
-    uint64_t n_records;  /* including places of damage */
-    uint64_t bytes;      /* as stored */
+    uint64_t bytes, n_records; /* including places of damage */
+} leat_tfrecord_opened;
+
+typedef struct leat_tfrecord_shard {
+    const leat_tfrecord_listed *listed;     /* borrowed */
+    const char *path;                       /* the same */
+    leat_open_file file;                    /* any thread */
+    _Atomic(leat_tfrecord_opened *) opened; /* NULL: not yet [set once] */
+    leat_kept_file kept;                    /* of a plain file */
+    uint64_t first;                         /* number of its record 0 in the source */
+    uint64_t n_records, bytes;              /* as stored */
 } leat_tfrecord_shard;
 
-/* Finds the files of patterns as leat_source_glob() does. Leaves out what leat writes beside record files
- * (side_file.h) unless it is named in full, and appends a line about that to *notes. */
-int leat_tfrecord_shard_find(const leat_strings *files, const leat_node *where, char ***paths,
-                             size_t *n_paths, char **notes, leat_error *err);
+static inline leat_tfrecord_opened *leat_tfrecord_shard_opened(const leat_tfrecord_shard *shard)
+{
+    return atomic_load_explicit(&shard->opened, memory_order_acquire);
+}
 
-/* Opens the next file of a source and adds its counts to the source.
+/* Starts the next file of a source, unopened.
+ * out  close with leat_tfrecord_shard_close(), also after an error; never move it */
+void leat_tfrecord_shard_init(leat_tfrecord_shard *out, const leat_tfrecord_listed *listed);
+/* Opens it. If a manifest lists it, LEAT_E_DATA says that its size or its number of records is another.
  *
  * files    the files of the source; for its descriptor
  * skips_damage    each place of damage counts as one record, see index.h
- * out      close with leat_tfrecord_shard_close(), also after an error; never move it while open */
-int leat_tfrecord_shard_open(leat_tfrecord_shard *out, const char *path, leat_open_files *files,
-                             bool skips_damage, leat_source *source, leat_error *err);
+ * seen     adds what the file and its indexes take
+ * features those of the source, if they are known yet: for the index of JPEG files */
+int leat_tfrecord_shard_open(leat_tfrecord_shard *shard, leat_open_files *files, bool skips_damage,
+                             leat_source *seen, const leat_tfrecord_features *features,
+                             leat_error *err);
+/* Finds the feature that an index of JPEG files is for. */
+void leat_tfrecord_shard_match(leat_tfrecord_opened *opened,
+                               const leat_tfrecord_features *features);
+/* Adds its records to those of the source, as its next file. */
+void leat_tfrecord_shard_count(leat_tfrecord_shard *shard, leat_source *source);
 void leat_tfrecord_shard_close(leat_tfrecord_shard *shard);
 
-/* Finds a record, including its framing, in the file or in its decompressed data.
+/* Finds a record, including its framing, in the opened file or in its decompressed data.
  * returns  LEAT_FORMAT_OK, or LEAT_FORMAT_BAD if the index is damaged there */
 int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record, uint64_t *offset,
                                uint64_t *size);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tfrecord_late.c: opens a file of a long manifest when a record of it is first needed. All calls of the engine that use a
+ * file come through leat_tfrecord_ready(). DESIGN: the manifest has the counts, so that places of records in the order
+ * are known without the files. Threads that need the same file wait for the first of them; a lock is held while the file is
+ * opened and its index read, and nothing else is locked under it but the list of open files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tfrecord_impl.h"
+
+enum {
+    N_LOCKS = 16,
+    NEEDED = 3, /* descriptors to open a file and make its index */
+    SURE = 3    /* attempts that fail while there are enough of them */
+};
+
+struct leat_tfrecord_late {
+    leat_open_files *files; /* borrowed */
+    pthread_mutex_t locks[N_LOCKS];
+};
+
+int leat_tfrecord_late_init(leat_tfrecord_source *source, leat_error *err)
+{
+    if (source->list.n_of_manifests <= LEAT_TFRECORD_AT_ONCE)
+        return LEAT_OK;
+    source->late = calloc(1, sizeof *source->late);
+    if (!source->late)
+        return leat_fail(err, LEAT_E_NOMEM, "tfrecord: %zu bytes", sizeof *source->late);
+    source->late->files = &source->files;
+    source->base.opens_late = true;
+    for (int i = 0; i < N_LOCKS; i++)
+        pthread_mutex_init(&source->late->locks[i], NULL);
+    return LEAT_OK;
+}
+
+void leat_tfrecord_late_fini(leat_tfrecord_source *source)
+{
+    for (int i = 0; source->late && i < N_LOCKS; i++)
+        pthread_mutex_destroy(&source->late->locks[i]);
+    free(source->late);
+}
+
+/* Whether the process can open too few files now, which is not this file's fault: it takes its own descriptor and those of
+ * its index. */
+static bool lacks_descriptors(void)
+{
+    int fds[NEEDED], n = 0;
+    while (n < NEEDED && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        n++;
+    const bool lacks = n < NEEDED && (errno == EMFILE || errno == ENFILE);
+    while (n)
+        close(fds[--n]);
+    return lacks;
+}
+
+static int open_shard(const leat_tfrecord_source *source, leat_tfrecord_shard *s, leat_error *err)
+{
+    leat_source unused = { .n_bytes = UINT64_MAX }; /* the source itself does not change any more */
+    int rc = LEAT_E_AGAIN, n_failed = 0;
+    for (int i = 0; rc == LEAT_E_AGAIN && leat_open_files_wait(source->late->files, i); i++) {
+        rc = leat_tfrecord_shard_open(s, source->late->files, source->skips_damage, &unused,
+                                      &source->features, err);
+        if (rc == LEAT_E_IO && (lacks_descriptors() || ++n_failed < SURE))
+            rc = LEAT_E_AGAIN;
+    }
+    if (rc != LEAT_E_AGAIN)
+        return rc;
+    if (err)
+        err->code = LEAT_E_NOMEM; /* on_error must not leave the record out */
+    return LEAT_E_NOMEM;
+}
+
+int leat_tfrecord_late_open(const leat_tfrecord_source *source, leat_tfrecord_shard *s,
+                            leat_error *err)
+{
+    pthread_mutex_t *const lock = &source->late->locks[(s - source->shards) % N_LOCKS];
+    pthread_mutex_lock(lock);
+    const int rc = leat_tfrecord_shard_opened(s) ? LEAT_OK : open_shard(source, s, err);
+    pthread_mutex_unlock(lock);
+    return rc;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "tfrecord_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/manifest.h"
+#include "formats/side_file.h"
+#include "tfrecord_features.h"
+
+static int no_memory(const leat_tfrecord_list *list, leat_error *err)
+{
+    return leat_fail(err, LEAT_E_NOMEM, "tfrecord: names of %zu files", list->n);
+}
+
+static bool is_named(const leat_strings *files, const char *path)
+{
+    for (int32_t i = 0; i < files->n; i++)
+        if (!strcmp(files->values[i].text, path))
+            return true;
+    return false;
+}
+
+/* Makes room for `more` files. */
+static int grow(leat_tfrecord_list *list, size_t more, leat_error *err)
+{
+    leat_tfrecord_listed *const files =
+        realloc(list->files, (list->n + more + 1) * sizeof *list->files);
+    if (!files)
+        return no_memory(list, err);
+    list->files = files;
+    return LEAT_OK;
+}
+
+/* --- patterns ------------------------------------------------------------------------------------ */
+
+/* Adds the files of these patterns. */
+static int add_patterns(leat_tfrecord_list *list, const leat_strings *patterns,
+                        const leat_node *where, char **notes, leat_error *err)
+{
+    char **paths = NULL;
+    size_t n = 0, n_side = 0, side = 0;
+    int rc = leat_source_glob(patterns, where, &paths, &n, err);
+    if (rc < 0 || (rc = grow(list, n, err)) < 0)
+        goto end;
+    for (size_t i = 0; i < n; i++) {
+        if (leat_side_file_is(paths[i]) && !is_named(patterns, paths[i])) {
+            side = n_side++ ? side : i;
+            continue;
+        }
+        char *const path = strdup(paths[i]);
+        if (!path) {
+            rc = no_memory(list, err);
+            goto end;
+        }
+        list->files[list->n++] = (leat_tfrecord_listed){ .path = path };
+    }
+    if (n_side == n)
+        rc = leat_node_fail(where, err, LEAT_E_IO, "no record file matches '%s', only such as %s",
+                            patterns->values[0].text, paths[side]);
+    else if (n_side)
+        rc = leat_source_add_note(
+            notes, err, "tfrecord: %zu file%s beside record files left out; the first: %s", n_side,
+            n_side == 1 ? "" : "s", paths[side]);
+end:
+    leat_source_free_paths(paths);
+    return rc;
+}
+
+/* --- manifests ----------------------------------------------------------------------------------- */
+
+static int add_manifest(leat_tfrecord_list *list, const char *name, const leat_node *where,
+                        leat_error *err)
+{
+    leat_manifest manifest;
+    leat_format_error why;
+    int rc = leat_manifest_read(name, &manifest, &why);
+    if (rc < 0)
+        rc = leat_tfrecord_features_fail(err, &why);
+    else if (!manifest.n_shards)
+        rc = leat_node_fail(where, err, LEAT_E_IO, "%s lists no file", name);
+    else
+        rc = grow(list, manifest.n_shards, err);
+    for (size_t i = 0; i < manifest.n_shards && rc == LEAT_OK; i++) {
+        const leat_manifest_shard *const s = &manifest.shards[i];
+        char *const path = leat_manifest_path(name, s->file);
+        if (!path)
+            rc = no_memory(list, err);
+        else
+            list->files[list->n++] = (leat_tfrecord_listed){ path, name, s->bytes, s->records };
+    }
+    list->n_of_manifests += manifest.n_shards;
+    leat_manifest_close(&manifest);
+    return rc;
+}
+
+static int add_manifests(leat_tfrecord_list *list, const leat_strings *patterns,
+                         const leat_node *where, leat_error *err)
+{
+    size_t n;
+    int rc = leat_source_glob(patterns, where, &list->manifests, &n, err);
+    for (size_t i = 0; rc == LEAT_OK && i < n; i++)
+        if (!i || strcmp(list->manifests[i - 1], list->manifests[i]) != 0)
+            rc = add_manifest(list, list->manifests[i], where, err);
+    return rc;
+}
+
+/* --- all ----------------------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const leat_tfrecord_listed *)a)->path, ((const leat_tfrecord_listed *)b)->path);
+}
+
+int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
+                            const leat_node *where, char **notes, leat_error *err)
+{
+    leat_strings *const split = calloc(2, sizeof *split); /* patterns of files, and of manifests */
+    int rc = LEAT_OK;
+    *out = (leat_tfrecord_list){ 0 };
+    if (!split)
+        return no_memory(out, err);
+    for (int32_t i = 0; i < files->n; i++) {
+        leat_strings *const to = &split[leat_manifest_is(files->values[i].text)];
+        to->values[to->n++] = files->values[i];
+    }
+    if (split[0].n || !split[1].n)
+        rc = add_patterns(out, &split[0], where, notes, err);
+    if (rc == LEAT_OK && split[1].n)
+        rc = add_manifests(out, &split[1], where, err);
+    free(split);
+    out->paths = rc == LEAT_OK ? calloc(out->n + 1, sizeof *out->paths) : NULL;
+    if (rc < 0 || !out->paths)
+        return rc < 0 ? rc : no_memory(out, err);
+    qsort(out->files, out->n, sizeof *out->files, by_path);
+    for (size_t i = 0; i < out->n; i++)
+        out->paths[i] = out->files[i].path;
+    return LEAT_OK;
+}
+
+void leat_tfrecord_list_close(leat_tfrecord_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->files[i].path);
+    leat_source_free_paths(list->manifests);
+    free(list->files);
+    free(list->paths);
+    *list = (leat_tfrecord_list){ 0 };
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_manifest.c: manifests that are written are read back; every wrong text is refused with its place; any order of keys
+ * and any white space is read; cut at every byte; memory that runs out. */
+#include "fixtures/failing_malloc.h"
+#include "fixtures/format_test.h"
+#include "formats/manifest.h"
+
+static const char *file_path(void)
+{
+    static char path[128];
+    snprintf(path, sizeof path, "%s/x-manifest.json", test_folder);
+    return path;
+}
+
+enum { N_SHARDS = 5 };
+
+static const leat_manifest_shard shards[N_SHARDS] = {
+    { "x-00000-of-00002.tfrecord", 4560, 45, 0x0123456789abcdefu, 1 },
+    { "folder/a \"b\"\\\n\xc3\xa9.tfrecord", 16, 1, 0, 1 },
+    { "/elsewhere/empty", 0, 0, 0, 0 },
+    { "\xf0\x9f\x90\x9f", (uint64_t)1 << 62, (uint64_t)1 << 58, UINT64_MAX, 1 },
+    { "last", 1, 0, 1, 1 },
+};
+
+static void expect_same(const leat_manifest *m)
+{
+    assert_int_equal(m->n_shards, N_SHARDS);
+    uint64_t bytes = 0, records = 0;
+    for (size_t i = 0; i < N_SHARDS; i++) {
+        assert_string_equal(m->shards[i].file, shards[i].file);
+        assert_true(m->shards[i].bytes == shards[i].bytes);
+        assert_true(m->shards[i].records == shards[i].records);
+        assert_true(m->shards[i].digest == shards[i].digest);
+        assert_int_equal(m->shards[i].has_digest, shards[i].has_digest);
+        bytes += shards[i].bytes;
+        records += shards[i].records;
+    }
+    assert_true(m->bytes == bytes && m->records == records);
+}
+
+static void same_after_reading(void **state)
+{
+    leat_format_error err;
+    leat_manifest m;
+    (void)state;
+    assert_int_equal(leat_manifest_write(file_path(), shards, N_SHARDS, &err), LEAT_FORMAT_OK);
+    assert_int_equal(leat_manifest_read(file_path(), &m, &err), LEAT_FORMAT_OK);
+    expect_same(&m);
+    leat_manifest_close(&m);
+    leat_manifest_close(&m);
+    assert_int_equal(leat_manifest_write(file_path(), NULL, 0, &err), LEAT_FORMAT_OK);
+    assert_int_equal(leat_manifest_read(file_path(), &m, &err), LEAT_FORMAT_OK);
+    assert_int_equal(m.n_shards, 0);
+    leat_manifest_close(&m);
+    assert_int_equal(leat_manifest_read("/nowhere", &m, &err), LEAT_FORMAT_IO);
+    const leat_manifest_shard no_utf8 = { "\xff", 0, 0, 0, 0 };
+    assert_int_equal(leat_manifest_write(file_path(), &no_utf8, 1, &err), LEAT_FORMAT_BAD);
+}
+
+/* Written by other programs. */
+static void other_ways_to_write_it(void **state)
+{
+    static const char *const texts[] = {
+        "{\"shards\":[{\"records\":2,\"bytes\":40,\"file\":\"a\"}],\"leat_manifest\":1}",
+        "\n{ \"leat_manifest\" :\t1 , \"made\" : {\"by\": [1, 2.5e3, null, \"]}\"]},\r\n "
+        "\"shards\" : [ "
+        "{ \"file\" : \"\\u0061\" , \"bytes\" : 40 , \"records\" : 2 , \"more\" : [[]] } ] } \n",
+    };
+    leat_format_error err;
+    leat_manifest m;
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint8_t *const text = copy_of(texts[i], strlen(texts[i]));
+        if (leat_manifest_parse((char *)text, strlen(texts[i]), "m", &m, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(m.n_shards, 1);
+        assert_string_equal(m.shards[0].file, "a");
+        assert_true(m.bytes == 40 && m.records == 2 && !m.shards[0].has_digest);
+        leat_manifest_close(&m);
+        free(text);
+    }
+}
+
+#define ONE "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\",\"bytes\":40,\"records\":2"
+
+static void wrong_texts(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } wrong[] = {
+        { "", "'{' is missing" },
+        { "[]", "byte 0: '{' is missing" },
+        { "{}", "\"leat_manifest\" or \"shards\" is missing" },
+        { "{\"leat_manifest\":1}", "\"shards\" is missing" },
+        { "{\"shards\":[]}", "is missing" },
+        { "{\"leat_manifest\":2,\"shards\":[]}", "another version" },
+        { "{\"leat_manifest\":-1,\"shards\":[]}", "not a whole number" },
+        { "{\"leat_manifest\":1,\"shards\":[],\"shards\":[]}", "twice" },
+        { "{\"leat_manifest\":1,\"shards\":{}}", "'[' is missing" },
+        { "{\"leat_manifest\":1,\"shards\":[]}x", "something follows the end" },
+        { "{\"leat_manifest\":1,\"shards\":[],}", "a key is missing" },
+        { "{\"leat_manifest\":1,\"records\":1,\"shards\":[]}", "not the sum" },
+        { "{\"leat_manifest\":1,\"bytes\":1,\"shards\":[]}", "not the sum" },
+        { "{\"leat_manifest\":1,\"shards\":[1]}", "no \"file\"" },
+        { "{\"leat_manifest\":1,\"shards\":[{\"file\":\"\",\"bytes\":1,\"records\":0}]}",
+          "no name" },
+        { "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\\u0000b\",\"bytes\":1,\"records\":0}]}",
+          "byte " },
+        { "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\",\"records\":0}]}", "no \"bytes\"" },
+        { "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\",\"bytes\":1.5,\"records\":0}]}",
+          "no whole number" },
+        { "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\",\"bytes\":31,\"records\":2}]}",
+          "more records than fit" },
+        { ONE ",\"xxh3\":\"0123\"}]}", "16 hex digits" },
+        { ONE ",\"xxh3\":7}]}", "16 hex digits" },
+        { ONE ",\"records\":3}]}", "duplicate" },
+        { ONE "}", "']' is missing" },
+        { ONE "},]}", "byte " },
+        { "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\",\"bytes\":9223372036854775807,"
+          "\"records\":0},{\"file\":\"b\",\"bytes\":1,\"records\":0}]}",
+          "2^63" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        leat_format_error err = { 0 };
+        leat_manifest m;
+        const int rc = leat_manifest_parse(wrong[i].text, strlen(wrong[i].text),
+                                           "the-manifest.json", &m, &err);
+        if (rc != LEAT_FORMAT_BAD || !strstr(err.text, wrong[i].says) ||
+            !strstr(err.text, "the-manifest.json: "))
+            fail_msg("%s\n%d: %s\nnot: %s", wrong[i].text, rc, err.text, wrong[i].says);
+        leat_manifest_close(&m);
+    }
+}
+
+static void cut_at_every_byte(void **state)
+{
+    leat_format_error err;
+    leat_manifest m;
+    size_t size;
+    (void)state;
+    assert_int_equal(leat_manifest_write(file_path(), shards, N_SHARDS, &err), LEAT_FORMAT_OK);
+    uint8_t *const whole = read_whole(file_path(), &size);
+    for (size_t n = 0; n + 1 < size; n++) { /* without the last line break it is whole */
+        uint8_t *const part = copy_of(whole, n);
+        assert_int_equal(leat_manifest_parse((char *)part, n, "m", &m, &err), LEAT_FORMAT_BAD);
+        assert_in_range(err.offset, 0, n);
+        leat_manifest_close(&m);
+        free(part);
+    }
+    free(whole);
+}
+
+static void memory_runs_out(void **state)
+{
+    leat_format_error err = { 0 };
+    leat_manifest m;
+    int rc, n_failed = 0;
+    (void)state;
+    assert_int_equal(leat_manifest_write(file_path(), shards, N_SHARDS, &err), LEAT_FORMAT_OK);
+    for (long n = 0;
+         failing_malloc_at(n), rc = leat_manifest_read(file_path(), &m, &err), failing_malloc_hit();
+         n++) {
+        assert_true(rc == LEAT_FORMAT_OK || err.text[0]);
+        leat_manifest_close(&m);
+        n_failed += rc < 0;
+    }
+    assert_true(rc == LEAT_FORMAT_OK && n_failed > N_SHARDS);
+    leat_manifest_close(&m);
+}
+
+static void names_and_paths(void **state)
+{
+    static const char *const is[] = { "manifest.json", "a/manifest.json", "a-manifest.json",
+                                      "a.manifest.json" };
+    static const char *const is_not[] = { "", "a.json", "amanifest.json", "manifest.json.idx" };
+    static const char *const paths[][3] = { { "a/b/manifest.json", "c", "a/b/c" },
+                                            { "manifest.json", "c/d", "c/d" },
+                                            { "/manifest.json", "c", "/c" },
+                                            { "a/manifest.json", "/c", "/c" } };
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(leat_manifest_is(is[i]));
+        assert_false(leat_manifest_is(is_not[i]));
+        char *const path = leat_manifest_path(paths[i][0], paths[i][1]);
+        assert_string_equal(path, paths[i][2]);
+        free(path);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_after_reading), cmocka_unit_test(other_ways_to_write_it),
+        cmocka_unit_test(wrong_texts),        cmocka_unit_test(cut_at_every_byte),
+        cmocka_unit_test(memory_runs_out),    cmocka_unit_test(names_and_paths),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

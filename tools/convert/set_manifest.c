@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "set_manifest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "formats/grow.h"
+#include "formats/index.h"
+
+typedef unsigned long long ull;
+
+static const char *base_name(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int leat_set_manifest_add(leat_set_manifest *m, const leat_manifest_shard *shard, leat_error *err)
+{
+    leat_manifest_shard *const list = leat_grow(m->shards, m->n, sizeof *list);
+    m->shards = list ? list : m->shards;
+    char *const file = list ? strdup(shard->file) : NULL;
+    if (!file)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    list[m->n] = *shard;
+    list[m->n++].file = file;
+    return LEAT_OK;
+}
+
+int leat_set_manifest_add_written(leat_set_manifest *m, const char *path,
+                                  const leat_tfrecord_writer *writer, leat_error *err)
+{
+    const leat_manifest_shard shard = { base_name(path), leat_tfrecord_writer_size(writer),
+                                        leat_tfrecord_writer_records(writer),
+                                        leat_tfrecord_writer_digest(writer), 1 };
+    return leat_set_manifest_add(m, &shard, err);
+}
+
+/* The real path of a file that there may not be yet. NULL: errno. */
+static char *real_path(const char *path)
+{
+    char *const folder = leat_files_text("%.*s.", (int)(base_name(path) - path), path);
+    char *const real = folder ? realpath(folder, NULL) : NULL;
+    char *const whole =
+        real ? leat_files_text("%s/%s", strcmp(real, "/") ? real : "", base_name(path)) : NULL;
+    free(folder);
+    free(real);
+    return whole;
+}
+
+int leat_set_manifest_add_file(leat_set_manifest *m, const char *path, uint64_t records,
+                               const char *at, leat_error *err)
+{
+    leat_manifest_shard shard = { .records = records, .has_digest = 1 };
+    leat_format_error why;
+    if (leat_manifest_digest_file(path, &shard.bytes, &shard.digest, &why) < 0)
+        return leat_files_fail(err, &why);
+    char *const real = real_path(path), *const beside = real_path(at);
+    const size_t n = beside ? (size_t)(base_name(beside) - beside) : 0;
+    const int rc = !real || !beside
+                       ? leat_fail(err, LEAT_E_IO, "%s: %s", beside ? path : at, strerror(errno))
+                       : LEAT_OK;
+    if (rc == LEAT_OK)
+        shard.file = !strncmp(real, beside, n) ? real + n : real;
+    const int added = rc == LEAT_OK ? leat_set_manifest_add(m, &shard, err) : rc;
+    free(real);
+    free(beside);
+    return added;
+}
+
+int leat_set_manifest_write(const leat_set_manifest *m, const char *path, leat_error *err)
+{
+    leat_format_error why;
+    return leat_manifest_write(path, m->shards, m->n, &why) < 0 ? leat_files_fail(err, &why)
+                                                                : LEAT_OK;
+}
+
+int leat_set_manifest_write_of(const leat_set_manifest *m, const leat_file_set *set,
+                               leat_error *err)
+{
+    char *const name = leat_files_text("%s-manifest.json", set->prefix);
+    char *const part = name ? leat_file_set_part(set, name) : NULL;
+    leat_format_error why;
+    int rc = part ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if (part && leat_manifest_write(part, m->shards, m->n, &why) < 0)
+        rc = leat_file_set_fail(set, err, &why);
+    free(name);
+    free(part);
+    return rc;
+}
+
+void leat_set_manifest_close(leat_set_manifest *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        free((char *)(uintptr_t)m->shards[i].file);
+    free(m->shards);
+    *m = (leat_set_manifest){ 0 };
+}
+
+int leat_set_manifest_check(const char *path, const leat_manifest_shard *shard, leat_error *err)
+{
+    leat_format_error why;
+    leat_index index;
+    uint64_t bytes, digest;
+    if (leat_manifest_digest_file(path, &bytes, &digest, &why) < 0)
+        return leat_files_fail(err, &why);
+    if (bytes != shard->bytes)
+        return leat_fail(err, LEAT_E_DATA, "%s: %llu bytes, but the manifest says %llu", path,
+                         (ull)bytes, (ull)shard->bytes);
+    if (shard->has_digest && digest != shard->digest)
+        return leat_fail(err, LEAT_E_DATA,
+                         "%s: its bytes are other ones than those of the manifest (xxh3 %016llx, "
+                         "not %016llx)",
+                         path, (ull)digest, (ull)shard->digest);
+    if (leat_index_open(path, LEAT_INDEX_NO_BUILD, &index, &why) < 0)
+        return leat_files_fail(err, &why);
+    const uint64_t records = index.n_records;
+    leat_index_close(&index);
+    return records == shard->records
+               ? LEAT_OK
+               : leat_fail(err, LEAT_E_DATA, "%s: %llu records, but the manifest says %llu", path,
+                           (ull)records, (ull)shard->records);
+}
