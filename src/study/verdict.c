@@ -128,9 +128,7 @@ static void say_also(const leat_verdict *v, char *text, size_t size)
     else if (v->also == LEAT_VERDICT_SHARED_CORES)
         snprintf(text, size, " In its steps, input and training need the same cores.");
     else if (v->also != LEAT_VERDICT_NONE)
-        snprintf(text, size,
-                 short_job ? " Its steps are %s." : " It is %s as well: both parts are as slow.",
-                 also->name);
+        snprintf(text, size, short_job ? " Its steps are %s." : " It is %s as well.", also->name);
 }
 
 /* Of copies, too, "not-overlapped" says when they happen. */
@@ -138,6 +136,9 @@ static const char *meaning_of(const leat_verdict *v)
 {
     if (v->kind == LEAT_VERDICT_TRANSFER_BOUND && v->cause == LEAT_CAUSE_NOT_OVERLAPPED)
         return "Each batch is copied after a step, not during it.";
+    if (v->kind != LEAT_VERDICT_WARM_UP && v->also &&
+        leat_verdict_about(v->also)->tone != LEAT_TONE_OPEN)
+        return "Two parts are as slow as each other: to make one faster alone gains nothing.";
     const char *const own = causes[v->cause].meaning;
     return own ? own : leat_verdict_about(v->kind)->meaning;
 }

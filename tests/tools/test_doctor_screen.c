@@ -147,8 +147,67 @@ static void the_first_change_is_always_told(void **state)
         expect_a_screen(text);
         if (!strstr(text, "- cache\n"))
             fail_msg("%s", text);
-        assert_non_null(strstr(text, "and 1 more with --json FILE"));
+        assert_non_null(
+            strstr(text, "  2. Decode once: keep the decoded pictures in a cache: 2.97 times"));
     }
+}
+
+/* Both ends have the same three digits: that is no interval. */
+static void an_interval_has_two_ends(void **state)
+{
+    (void)state;
+    set_step(10.4);
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
+    assert_non_null(strstr(screen_of("x.yaml", NULL), "certainty the mean is between"));
+    r.samples_per_s = (leat_estimate){ 8e3 / 10.4, 8e3 / 10.44, 8e3 / 10.36 };
+    assert_null(strstr(screen_of("x.yaml", NULL), "certainty"));
+}
+
+static void two_limits_are_both_told(void **state)
+{
+    (void)state;
+    set_step(10);
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
+    r.verdict =
+        (leat_verdict){ .kind = LEAT_VERDICT_COMPUTE_BOUND, .also = LEAT_VERDICT_INPUT_BOUND };
+    r.probe = 1;
+    const char *const text = screen_of("x.yaml", NULL);
+    expect_a_screen(text);
+    assert_null(strstr(text, "nothing; the input"));
+    leat_verdict_sentence(&r.verdict, r.sentence, sizeof r.sentence);
+    assert_null(strstr(r.sentence, "nothing to fix"));
+    assert_non_null(
+        strstr(r.sentence, "to make one faster alone gains nothing. It is input-bound"));
+}
+
+/* What does not fit in full has a line of its own, with what --set takes. */
+static void each_change_has_a_line(void **state)
+{
+    (void)state;
+    leat_config *config = parse("engine: {threads: 2}\n");
+    set_step(10);
+    set_shares((const double[LEAT_N_SHARES]){ 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1 });
+    for (leat_part part = LEAT_PART_LOADER; part < LEAT_N_PARTS; part++)
+        r.capacities[r.n_capacities++].part = part;
+    for (int i = 0; i < 6; i++) {
+        leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions++];
+        *s = (leat_doctor_suggestion){
+            .title = "Change", .n_set = 1, .gain = 0.9 - 0.1 * i, .predicted_step_ms = 5
+        };
+        fill(s->why, 200);
+        snprintf(s->set[0], sizeof s->set[0], "engine.threads=%d", 3 + i);
+    }
+    const char *const text = screen_of("x.yaml", config);
+    expect_a_screen(text);
+    assert_non_null(strstr(text, "change `threads: 2` to `threads: 3`"));
+    for (int i = 3; i < 6; i++) {
+        char line[80];
+        snprintf(line, sizeof line, "\n  %d. engine.threads=%d: +%d %%, tried in short runs\n",
+                 i + 1, 3 + i, 90 - 10 * i);
+        if (!strstr(text, line))
+            fail_msg("no %s:\n%s", line, text);
+    }
+    leat_config_close(&config);
 }
 
 /* A mean is said to be one, and one is not many. */
@@ -408,6 +467,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_result_fits),
         cmocka_unit_test(the_first_change_is_always_told),
+        cmocka_unit_test(an_interval_has_two_ends),
+        cmocka_unit_test(two_limits_are_both_told),
+        cmocka_unit_test(each_change_has_a_line),
         cmocka_unit_test(batches_have_whole_sizes),
         cmocka_unit_test(no_change_has_a_reason),
         cmocka_unit_test(changes_left_out_are_told),

@@ -52,6 +52,49 @@ static void every_chart_has_marks_and_a_table(void **state)
     }
 }
 
+/* Relative luminance of "#rrggbb", as WCAG 2 defines it. */
+static double luminance(const char *colour)
+{
+    static const double weights[] = { 0.2126, 0.7152, 0.0722 };
+    unsigned part[3];
+    double sum = 0;
+    assert_int_equal(sscanf(colour, "#%2x%2x%2x", &part[0], &part[1], &part[2]), 3);
+    for (int i = 0; i < 3; i++) {
+        const double v = part[i] / 255.0;
+        sum += weights[i] * (v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+/* Each colour of text has the contrast of WCAG's level AA, 4.5, on the page and on its cards, by day and by night. */
+static void texts_can_be_read(void **state)
+{
+    static const char *const inks[] = { "ink", "soft", "link", "good", "warn", "bad", "open" };
+    static const char *const grounds[] = { "page", "card" };
+    (void)state;
+    char *const text = page_of_sample(samples[0]);
+    const char *theme = text;
+    for (int night = 0; night < 2; night++) {
+        theme = strstr(theme + 1, ":root{");
+        assert_non_null(theme);
+        for (int i = 0; i < 14; i++) {
+            char names[2][16];
+            double light[2];
+            snprintf(names[0], 16, "--%s:", inks[i / 2]);
+            snprintf(names[1], 16, "--%s:", grounds[i % 2]);
+            for (int k = 0; k < 2; k++)
+                light[k] = luminance(strstr(theme, names[k]) + strlen(names[k]));
+            const double contrast =
+                (fmax(light[0], light[1]) + 0.05) / (fmin(light[0], light[1]) + 0.05);
+            if (contrast < 4.5)
+                fail_msg("%s on %s, %s: %.2f", inks[i / 2], grounds[i % 2], night ? "night" : "day",
+                         contrast);
+        }
+    }
+    leat_page_close(&page);
+    free(text);
+}
+
 static void a_page_needs_nothing_else(void **state)
 {
     static const char *const never[] = { "http:", "https:",  "src=", "<link",  "@import",
@@ -439,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_chart_has_marks_and_a_table),
+        cmocka_unit_test(texts_can_be_read),
         cmocka_unit_test(a_page_needs_nothing_else),
         cmocka_unit_test(a_run_says_what_the_device_did),
         cmocka_unit_test(many_inputs_are_one_page),

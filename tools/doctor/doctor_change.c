@@ -80,8 +80,8 @@ static void print_gain(FILE *to, const leat_doctor_suggestion *s, const leat_doc
                           leat_figure_rate(r->samples_per_s.value).text,
                           leat_figure_rate(r->samples_per_s.value * (1 + gain)).text);
     if (s->not_tried[0] && s->gain_low < s->gain_high)
-        snprintf(line + n, sizeof line - n, "; likely between %s and %s",
-                 gain_text(s->gain_low, into), gain_text(s->gain_high, text));
+        snprintf(line + n, sizeof line - n, "; likely %s to %s", gain_text(s->gain_low, into),
+                 gain_text(s->gain_high, text));
     if (s->is_verified)
         snprintf(line + n, sizeof line - n, " (predicted: %s)", gain_text(s->gain, text));
     print_indented(to, line);
@@ -174,19 +174,24 @@ static void print_write(FILE *to, const leat_doctor_suggestion *s, const char *p
         print_indented(to, line);
 }
 
-void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number,
-                                    const leat_config *config)
+/* Whether a gain is measured, or how else it is known. */
+static const char *how_known(const leat_doctor_suggestion *s, bool simulated)
+{
+    return s->is_verified    ? simulated ? "measured (simulated device)" : "measured"
+           : s->not_tried[0] ? "only predicted, not tried"
+                             : "tried in short runs";
+}
+
+void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[32], line[1024], write[512];
-    size_t n = (size_t)snprintf(line, sizeof line, "%d. ", number);
+    char gain[32], line[1200];
+    size_t n = (size_t)snprintf(line, sizeof line, "%d. %s", number, s->n_set ? "" : s->title);
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
-        n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? "; " : "",
-                              leat_setting_write(config, s->set[i], write, sizeof write));
+        n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? " " : "", s->set[i]);
     if (n < sizeof line)
-        snprintf(line + n, sizeof line - n, "%s: %s (%s)", s->n_set ? "" : s->title,
-                 gain_text(s->is_verified ? s->verified_gain : s->gain, gain),
-                 s->is_verified ? "measured" : "predicted");
+        snprintf(line + n, sizeof line - n, ": %s, %s",
+                 gain_text(s->is_verified ? s->verified_gain : s->gain, gain), how_known(s, false));
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, INDENT);
 }
@@ -196,12 +201,10 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
     char text[32], title[256];
-    snprintf(title, sizeof title, "%d. %s: %s%s, %s%s", number, s->title,
+    snprintf(title, sizeof title, "%d. %s: %s%s, %s%s%s", number, s->title,
              gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
-             s->is_verified    ? r->simulated ? "measured (simulated device)" : "measured"
-             : s->not_tried[0] ? "only predicted, not tried: "
-                               : "only predicted",
+             how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
              s->is_verified ? "" : s->not_tried);
     fputs("  ", to);
     leat_terminal_wrap(to, title, 2, INDENT);

@@ -20,6 +20,7 @@ struct screen {
     bool
         extras; /* what was tried in vain, how to try a change, what is paid once, the cost of spans */
     bool brief; /* without the reason of a change, and the rule of the prediction */
+    bool names; /* each further change has a line */
 };
 
 /* --- the verdict -------------------------------------------------------------------------------*/
@@ -124,7 +125,9 @@ static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
 {
     fputs("\nwhat to change: ", to);
     if (r->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND)
-        fputs("nothing; the input keeps up with the device\n", to);
+        fputs(r->verdict.also ? "no line of the config makes both parts faster\n"
+                              : "nothing; the input keeps up with the device\n",
+              to);
     else if (r->verdict.kind == LEAT_VERDICT_ENVIRONMENT && !r->beside.kind)
         fputs(r->verdict.cause == LEAT_CAUSE_CPU_LIMIT
                   ? "raise the CPU limit, then measure again\n"
@@ -164,9 +167,9 @@ static void print_suggestions(FILE *to, const struct screen *s)
                 : "; --verify measures the first");
     for (int32_t i = 1; i <= n; i++)
         leat_doctor_change_print(to, r, i, !s->brief, s->path, s->config);
-    for (int32_t i = n + 1; i <= r->n_suggestions && s->extras; i++)
-        leat_doctor_change_print_short(to, r, i, s->config);
-    if (r->n_suggestions > n && !s->extras)
+    for (int32_t i = n + 1; i <= r->n_suggestions && s->names; i++)
+        leat_doctor_change_print_short(to, r, i);
+    if (r->n_suggestions > n && !s->names)
         fprintf(to, "  and %d more with --json FILE\n", r->n_suggestions - n);
     if (s->extras && r->n_without_gain)
         print_without_gain(to, r);
@@ -259,7 +262,8 @@ static int lines_of(const char *text)
     return n;
 }
 
-/* Leaves out what matters least: extras, changes but the first, explanations, the first. False: nothing is left. */
+/* Leaves out what matters least: extras, all but the names of changes but the first, explanations, names, the first.
+ * False: nothing is left. */
 static bool leave_out(struct screen *s)
 {
     if (s->extras)
@@ -268,6 +272,8 @@ static bool leave_out(struct screen *s)
         s->extras = --s->changes > 0;
     else if (!s->brief)
         s->brief = true;
+    else if (s->names)
+        s->names = false;
     else
         s->changes--;
     return s->changes >= 0;
@@ -276,7 +282,7 @@ static bool leave_out(struct screen *s)
 void leat_doctor_report_print(FILE *to, const leat_doctor_result *r, const char *path,
                               const leat_config *config)
 {
-    struct screen s = { r, path, config, SUGGESTIONS, true, false };
+    struct screen s = { r, path, config, SUGGESTIONS, true, false, true };
     char *text = text_of(&s);
     while (text && lines_of(text) > LINES && leave_out(&s)) {
         free(text);

@@ -43,10 +43,10 @@ static void print_now(FILE *to, const leat_doctor_result *r)
         line, sizeof line, "A step takes %s ms now, %s samples/s: %s in %d round%s",
         leat_doctor_ms_text(r->measured_step_ms, text), leat_figure_rate(e->value).text,
         r->simulated ? "simulated" : "measured", r->rounds, r->rounds == 1 ? "" : "s");
-    if (e->low > 0 && e->low < e->high)
-        n += (size_t)snprintf(
-            line + n, sizeof line - n, "; with 95 %% certainty the mean is between %s and %s ms",
-            as_step(r, r->batch / e->high * 1e3, low), as_step(r, r->batch / e->low * 1e3, high));
+    if (e->low > 0 && strcmp(as_step(r, r->batch / e->high * 1e3, low),
+                             as_step(r, r->batch / e->low * 1e3, high)) != 0)
+        n += (size_t)snprintf(line + n, sizeof line - n,
+                              "; with 95 %% certainty the mean is between %s and %s ms", low, high);
     snprintf(line + n, sizeof line - n, ".");
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, 2);
@@ -219,11 +219,16 @@ static void print_parts(FILE *to, const leat_doctor_result *r, bool explained)
         }
     if (explained)
         print_check(to, r);
-    if (r->probe >= 0)
-        fprintf(to, "  test: 1 ms more in the step made the whole %.2f ms longer%s\n", r->probe,
-                r->probe > 0.85   ? ", so the step has no slack"
-                : r->probe < 0.15 ? ", so the step is not the limit"
-                                  : "");
+    if (r->probe >= 0) {
+        char line[128];
+        snprintf(line, sizeof line, "test: 1 ms more in the step made the whole %.2f ms longer%s",
+                 r->probe,
+                 r->probe > 0.85   ? ", so the step has no slack"
+                 : r->probe < 0.15 ? ", so the step is not the limit"
+                                   : "");
+        fputs("  ", to);
+        leat_terminal_wrap(to, line, 2, 2);
+    }
 }
 
 void leat_doctor_tables_print(FILE *to, const leat_doctor_result *r, bool explained)

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char stages[] = "pipeline.";
@@ -46,13 +47,48 @@ static bool get(const leat_config *config, const char *path, size_t n, char *tex
     return leat_config_get(config, one, text, size, NULL) == LEAT_OK;
 }
 
+/* "map" of "map[0]", "map number 2" of "map[1].ops": as a person finds the entry. */
+static void name_entry(const char *path, char *text, size_t size)
+{
+    const int name = (int)strcspn(path, "[.-"),
+              number = path[name] == '[' ? atoi(path + name + 1) : 0;
+    const int n = snprintf(text, size, "`%.*s`", name, path);
+    if (number > 0)
+        snprintf(text + n, size - (size_t)n, " number %d", number + 1);
+}
+
+/* The first n bytes of `path` name what goes away: a stage, an op of one, or a key. */
+static void write_removal(const leat_config *config, const char *path, int n, char *text,
+                          size_t size)
+{
+    char old[160] = "", entry[64];
+    int leaf = n;
+    while (leaf > 0 && path[leaf - 1] != '.')
+        leaf--;
+    const int name = (int)strcspn(path + leaf, "[-"), parent = leaf > 0 ? leaf - 1 : 0;
+    const bool stage = leat_setting_of_stage(path);
+    const bool known = get(config, path, (size_t)n, old, sizeof old) && strlen(old) < 120;
+    const bool value = known && *old && strcmp(old, "{}") != 0;
+    name_entry(path + (stage ? sizeof stages - 1 : 0), entry, sizeof entry);
+    if (stage && !known && leaf == sizeof stages - 1)
+        snprintf(text, size, "in the list `pipeline`, leave out %s", entry);
+    else if (stage)
+        snprintf(text, size, "in the list `pipeline`,%s%s%s leave out `%.*s%s%s`",
+                 leaf > (int)sizeof stages ? " in " : "", leaf > (int)sizeof stages ? entry : "",
+                 leaf > (int)sizeof stages ? "," : "", name, path + leaf, value ? ": " : "",
+                 value ? old : "");
+    else
+        snprintf(text, size, "under `%.*s:`, leave out `%.*s`", parent, path, n - leaf,
+                 path + leaf);
+}
+
 const char *leat_setting_write(const leat_config *config, const char *set, char *text, size_t size)
 {
     char yaml[256], old[128], place[192];
     const bool stage = leat_setting_of_stage(set);
     const size_t n = strcspn(set, "=");
     if (!set[n] && n > 0 && set[n - 1] == '-') {
-        snprintf(text, size, "take away `%.*s`", (int)n - 1, set);
+        write_removal(config, set, (int)n - 1, text, size);
         return text;
     }
     const char *const value = set + n + (set[n] == '='), *leaf = set + n;

@@ -12,7 +12,7 @@
 /* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */
 static const char style[] =
     ":root{color-scheme:light dark;--page:#fcfcfb;--card:#f4f3ef;--ink:#141413;--soft:#55544f;"
-    "--rule:#e2e1dc;--link:#1f62b4;--good:#1a8577;--warn:#b87a00;--bad:#b3261e;--open:#7a7972}\n"
+    "--rule:#e2e1dc;--link:#1f62b4;--good:#177466;--warn:#8a5a00;--bad:#b3261e;--open:#6b6a64}\n"
     "@media (prefers-color-scheme:dark){:root{--page:#1a1a19;--card:#242422;--ink:#f5f4ef;"
     "--soft:#c3c2b7;--rule:#3a3a37;--link:#8fc1ff;--good:#2fbf9f;--warn:#f2cb4f;--bad:#ff8f85;"
     "--open:#a3a29a}}\n"

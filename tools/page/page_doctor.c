@@ -64,7 +64,7 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
                      "%s%s%.60s: %s as fast, %s instead of %s per step",
                      verified > 0 ? simulated ? "measured (simulated device)" : "measured"
                      : why        ? "only predicted, not tried"
-                                  : "only predicted",
+                                  : "tried in short runs",
                      why ? ", because " : "", why ? why : "", leat_figure_times(times).text,
                      leat_figure_unit(ms, "ms").text, leat_figure_unit(step, "ms").text);
     if (rate > 0)
@@ -126,7 +126,9 @@ static void facts(const json_t *json, leat_answer *out)
     step_fact(json, out);
     if (times > 1)
         leat_answer_fact(out, "Change 1", leat_figure_times(times).text,
-                         verified ? "as fast, measured" : "as fast, only predicted");
+                         verified                               ? "as fast, measured"
+                         : leat_fields_text(first, "not_tried") ? "as fast, only predicted"
+                                                                : "as fast, tried in short runs");
     else if (leat_fields_number(json, "tried") > 0)
         leat_answer_fact(out, "To gain", "nothing", "that this command can predict");
     if (leat_fields_text(wall, "name")) {

@@ -28,7 +28,8 @@ enum {
     STEPS_LIMIT = 60000,
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
-    SPANS = 1024, /* recorded in each of SPAN_ROUNDS */
+    REFILL_PART = 8, /* the cache of a variant is filled in that part of the time for all */
+    SPANS = 1024,    /* recorded in each of SPAN_ROUNDS */
     SPAN_ROUNDS = 63,
     VERIFY_ROUNDS = 7, /* odd: one of them is the median */
 };
@@ -51,7 +52,7 @@ struct doctor {
     leat_alternate rounds;
     double span_ns;
     int64_t from_ns, until_ns; /* of the time for all */
-    int64_t round_ns;          /* a round of the parts takes so long */
+    int64_t run_ns;            /* a run as configured takes so long, with its start */
     double epoch_ns;
     int n_done, n_total;
 };
@@ -70,10 +71,12 @@ static int open_variant(struct doctor *d, leat_trial *trial, const leat_doctor_s
                         bool *has, leat_error *err)
 {
     const bool is_other = trial == &d->other;
+    const int64_t part = (d->until_ns - d->from_ns) / REFILL_PART;
     const leat_trial_how how = { .change = change,
                                  .rounds = d->result->rounds,
                                  .steps = d->out.steps,
                                  .input_only = is_other,
+                                 .fill_ns = part < LEAT_ARM_REFILL_NS ? part : 0,
                                  .step_only = !is_other,
                                  .beside = d->has_other ? &d->other.arm : NULL };
     leat_error why = { 0 };
@@ -124,6 +127,14 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
 
 enum { PART_LOADER, PART_RUN, PART_STEP, PART_OTHER, PART_WAITLESS, N_PARTS };
 
+static int run_job(struct doctor *d, int32_t round, leat_error *err)
+{
+    const int64_t from = leat_clock_ns();
+    const int rc = leat_arm_run(&d->arm, round, err);
+    d->run_ns = leat_clock_ns() - from;
+    return rc;
+}
+
 static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
 {
     struct doctor *const d = user;
@@ -131,7 +142,7 @@ static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
     case PART_LOADER:
         return leat_arm_run_loader(&d->arm, round, err);
     case PART_RUN:
-        return leat_arm_run(&d->arm, round, err);
+        return run_job(d, round, err);
     case PART_STEP:
         return leat_arm_run_step(&d->arm, round, err);
     case PART_OTHER:
@@ -157,11 +168,9 @@ static int run_rounds(struct doctor *d, leat_error *err)
                                   .run = run_part,
                                   .enough = report_round,
                                   .user = d };
-    const int64_t from = leat_clock_ns();
     const int rc = leat_alternate_run(&d->rounds, err);
     if (d->rounds.n_done > 0)
         d->result->rounds = d->rounds.n_done;
-    d->round_ns = (leat_clock_ns() - from) / d->result->rounds;
     return rc;
 }
 
@@ -241,6 +250,12 @@ static int run_probe(void *user, int32_t added, int32_t round, leat_error *err)
     return rc;
 }
 
+static bool is_late(void *user, int32_t n_rounds)
+{
+    const struct doctor *const d = ((struct probe *)user)->doctor;
+    return n_rounds > 1 && d->until_ns - leat_clock_ns() < 2 * d->run_ns;
+}
+
 /* Every tenth batch is computed twice: if the step is the limit, the total time rises by the added time. A run of fewer
  * batches shows nothing. */
 static int probe(struct doctor *d, leat_error *err)
@@ -248,13 +263,14 @@ static int probe(struct doctor *d, leat_error *err)
     struct probe p = { .doctor = d };
     const int32_t twice = d->out.steps / PROBE_EVERY;
     const double step = leat_forecast_of(&d->facts).step;
+    const bool in_time = d->until_ns - leat_clock_ns() >= 4 * d->run_ns;
     leat_alternate rounds = {
-        .n_cells = 2, .n_rounds = PROBE_ROUNDS, .run = run_probe, .user = &p
+        .n_cells = 2, .n_rounds = PROBE_ROUNDS, .run = run_probe, .enough = is_late, .user = &p
     };
-    const int rc = twice > 0 ? leat_alternate_run(&rounds, err) : LEAT_OK;
-    if (rc == LEAT_OK && step > 0 && twice > 0)
+    const int rc = twice > 0 && in_time ? leat_alternate_run(&rounds, err) : LEAT_OK;
+    if (rc == LEAT_OK && step > 0 && rounds.n_done > 1)
         d->result->probe =
-            leat_doctor_slope(p.ns[0], p.ns[1], PROBE_ROUNDS, step * twice / d->out.steps);
+            leat_doctor_slope(p.ns[0], p.ns[1], rounds.n_done, step * twice / d->out.steps);
     report(d, "probing which part has slack");
     return rc;
 }
@@ -279,7 +295,7 @@ static int suggest(struct doctor *d, leat_error *err)
         .batch_size = plan->batch_size,
         .steps = d->options->steps,
         .until_ns = d->until_ns,
-        .round_ns = d->round_ns,
+        .run_ns = d->run_ns,
         .anyway = d->result->beside.kind != LEAT_VERDICT_NONE,
         .is_cuda = leat_device_is_gpu(d->out.device),
         .progress = tried,

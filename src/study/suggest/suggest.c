@@ -475,7 +475,7 @@ static int go_to_knee(const leat_suggest_about *about, leat_doctor_suggestion *s
         next.n_set = 0;
         set_larger_batch(&larger, &next);
         if (4.0 * LEAST_BATCHES * (double)larger.batch_size > samples ||
-            leat_suggest_time_left(about) < 0)
+            leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) < 0)
             break;
         const int rc = leat_suggest_try(about, &next, &why);
         if (is_impossible(rc))
@@ -504,7 +504,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
-    const bool hurried = leat_suggest_time_left(about) < LEAT_ARM_REFILL_NS;
+    const bool hurried = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) < LEAT_ARM_REFILL_NS;
     int rc = leat_suggest_try(about, &s, &why);
     if (rc == LEAT_OK && row->set == set_larger_batch)
         rc = go_to_knee(about, &s, &why);
@@ -529,7 +529,7 @@ int leat_suggest(const leat_suggest_about *about, leat_doctor_result *out, leat_
     for (size_t i = 0; i < N_ROWS && rc == LEAT_OK; i++) {
         if (!rows[i].applies(about))
             ;
-        else if (leat_suggest_time_left(about) > 0)
+        else if (leat_suggest_time_left(about, LEAT_SUGGEST_RUNS) > 0)
             rc = try_row(about, &rows[i], out, err);
         else
             out->n_no_time++;

@@ -20,14 +20,16 @@ typedef struct leat_suggest_about {
     int32_t steps;    /* of each run; 0: as many as fill it */
     bool anyway;      /* in more rounds, as others disturb them */
     int64_t until_ns; /* no trial goes on later; 0: any */
-    int64_t round_ns; /* what a round of all parts took */
+    int64_t run_ns;   /* what a run of the job took */
     bool is_cuda;
     void (*progress)(void *user); /* called after each trial */
     void *user;
 } leat_suggest_about;
 
-/* Time until another round would end too late, ns. */
-int64_t leat_suggest_time_left(const leat_suggest_about *about);
+/* Time until n more runs would end too late, ns. */
+int64_t leat_suggest_time_left(const leat_suggest_about *about, int n_runs);
+/* Runs that a trial takes at least, with its warm-up. */
+enum { LEAT_SUGGEST_RUNS = 5 };
 
 /* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK or the first error,
  * also of values that cannot be set. */

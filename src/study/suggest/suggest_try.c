@@ -63,16 +63,16 @@ static void predict(const struct pair *p, int n, leat_doctor_suggestion *s)
     s->predicted_step_ms = p->after_rows / s->predicted_samples_per_s * 1e3;
 }
 
-int64_t leat_suggest_time_left(const leat_suggest_about *about)
+int64_t leat_suggest_time_left(const leat_suggest_about *about, int n_runs)
 {
-    return about->until_ns ? about->until_ns - about->round_ns - leat_clock_ns() : INT64_MAX;
+    return about->until_ns ? about->until_ns - n_runs * about->run_ns - leat_clock_ns() : INT64_MAX;
 }
 
 /* If more than half of the rounds gain too little, so does the median. Or there is no time for a third round. */
 static bool is_enough(void *user, int32_t n)
 {
     const struct pair *const p = user;
-    return (n > 1 && leat_suggest_time_left(p->about) < 0) ||
+    return (n > 1 && leat_suggest_time_left(p->about, 2) < 0) ||
            (n == p->n_rounds / 2 + 1 && speed_up(p, n).high < 1 + LEAT_SUGGEST_LEAST);
 }
 
@@ -82,7 +82,7 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     struct pair pair = { .about = about,
                          .trial = calloc(1, sizeof *pair.trial),
                          .n_rounds = n_rounds };
-    const int64_t left = leat_suggest_time_left(about);
+    const int64_t left = leat_suggest_time_left(about, LEAT_SUGGEST_RUNS);
     const leat_trial_how how = { .change = s,
                                  .rounds = n_rounds,
                                  .fill_ns = left < LEAT_ARM_REFILL_NS ? left > 1 ? left : 1 : 0 };
