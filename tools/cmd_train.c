@@ -168,9 +168,9 @@ static int open_trainer(struct train *t, leat_error *err)
                                       &t->run.trainer, err)) < 0)
         return rc;
     t->run.start.creation = (double)(leat_host_now_ns() - start_ns) * 1e-6;
-    rc = leat_ranks_agree(t->ranks.group, open_weights(t, err), NULL, err);
-    return leat_train_ranks_same_start(&t->ranks, rc, t->found.state.next_batch, err);
+    return leat_ranks_agree(t->ranks.group, open_weights(t, err), NULL, err);
 }
+
 /* Place of the first batch in the run. */
 static int first_batch(struct train *t, int64_t *out, leat_error *err)
 {
@@ -299,7 +299,9 @@ static int open_all(struct train *t, leat_error *err)
     if ((rc = leat_ranks_agree(ranks, open_plans(t, err), NULL, err)) < 0 ||
         (rc = open_trainer(t, err)) < 0)
         return rc;
-    return leat_ranks_agree(ranks, open_own(t, err), NULL, err);
+    rc = open_own(t, err);
+    return leat_train_ranks_same_run(&t->ranks, rc, t->run.first, t->o->steps, t->run.eval_plan,
+                                     err);
 }
 
 /* --- begin and end -----------------------------------------------------------------------------*/

@@ -43,7 +43,9 @@ static bool fails(const char *name)
         (atomic_fetch_add(&n_calls, 1) + 1 != n && n != 0))
         return false;
     if (ms) {
-        nanosleep(&(struct timespec){ atoi(ms) / 1000, atoi(ms) % 1000 * 1000000 }, NULL);
+        struct timespec left = { atoi(ms) / 1000, atoi(ms) % 1000 * 1000000 };
+        while (nanosleep(&left, &left) < 0 && errno == EINTR) {
+        }
         return false;
     }
     if (!error)

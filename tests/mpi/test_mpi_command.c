@@ -15,6 +15,10 @@
 /* A rank writes its process number, so that a test can send it a signal. */
 #define LEAT_RANK "sh -c 'echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec \"$@\"' sh $L"
 
+/* A rank that fault_at.c disturbs. */
+#define WITH_FAULT                                                                                 \
+    "env ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT " "
+
 /* Six steps of 36 rows and one of 24 make an epoch; the short step has rows for all ranks but not evenly. */
 static void a_run_goes_on_with_other_ranks(void **state)
 {
@@ -49,6 +53,20 @@ static void what_is_unlike_is_named(void **state)
                            ": -n 1 $L" CONFIG MPI "--set source.tfrecord=z.tfrecord"),
                      2);
     expect_in(err, "has 'records 60' where rank 0 has 'records 240'");
+    static const char *const others[][2] = {
+        { "--steps 3", "has '--steps 3' where rank 0 has '--steps 0'" },
+        { "--start-batch 2", "has 'first step 2' where rank 0 has 'first step 0'" },
+        { "--set eval.source.tfrecord=x-*.tfrecord",
+          "has 'eval: records 240' where rank 0 has 'eval: records 60'" },
+        { "--set eval.pipeline.batch.size=8", "has 'eval: pipeline " },
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 $L" CONFIG MPI
+                               "'%s' %s",
+                               "--quiet", others[i][0]),
+                         2);
+        expect_in(err, others[i][1]);
+    }
     assert_int_equal(shell("timeout 60 mpirun -n 5 $L" CONFIG MPI), 1);
     expect_in(err, "take one of 1, 2, 3, 4, 6, 12 ranks");
     expect_success(
@@ -131,9 +149,7 @@ static void an_error_of_one_ends_all(void **state)
 
 #define EACH_SLEEPS "--set 'pipeline.map.ops+={sleep: {ms: 0.1}}' --json r.json "
 /* The pauses of one rank's op last longer. */
-#define SLOW                                                                                       \
-    "env ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT                 \
-    " LEAT_FAULT_CALLS=' sleep ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=5 "
+#define SLOW WITH_FAULT "LEAT_FAULT_CALLS=' sleep ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=5 "
 
 /* Of the run that has just ended: its verdict and label, joined. *row: what rank 1 of it waited for. */
 static char *verdict_of(json_t **file, const json_t **row)
@@ -171,14 +187,15 @@ static void a_slow_rank_is_named(void **state)
     assert_true(real(row, "late") > 0.3 && real(row, "input_wait") > 0.3);
     json_decref(file);
     /* Stopped for a second, wherever it is. */
-    expect_success(shell("timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
-                         "--json r.json --epochs 100 >log & p=$!; for i in $(seq 300); do ls "
-                         "pid.1 >/dev/null 2>&1 && break; sleep 0.05; done; sleep 1; kill -STOP "
-                         "$(cat pid.1); sleep 1; kill -CONT $(cat pid.1); wait $p"));
-    assert_string_equal(verdict_of(&file, &row), "straggler rank 1");
+    expect_success(shell("rm -rf c; timeout 100 mpirun -n 3 " LEAT_RANK CONFIG MPI
+                         "--json r.json --epochs 100 --checkpoint c >log & p=$!; for i in $(seq "
+                         "600); do ls c/step* >/dev/null 2>&1 && break; sleep 0.05; done; kill "
+                         "-STOP $(cat pid.1); sleep 1; kill -CONT $(cat pid.1); wait $p"));
+    verdict_of(&file, &row); /* how long the whole run takes is not known */
+    assert_true(real(row, "late") * real(file, "seconds") > 0.7);
     assert_true(real(row, "input_wait") < 0.3);
     json_decref(file);
-    expect_success(shell("rm log pid.* r.json"));
+    expect_success(shell("rm -r c log pid.* r.json"));
 }
 
 static void without_a_slow_rank_none_is_named(void **state)
@@ -199,6 +216,42 @@ static void without_a_slow_rank_none_is_named(void **state)
                          "r.json; c=$?; rm log r.json; exit $c"));
 }
 
+/* --- what one rank alone knows ----------------------------------------------------------------- */
+
+/* Each large piece of memory in turn: the others do not wait until the deadline for a rank that has none. */
+static void a_rank_without_memory_ends_all(void **state)
+{
+    int n = 1, code;
+    (void)state;
+    make_pipeline();
+    while ((code = shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 " WITH_FAULT
+                         "LEAT_FAULT_CALLS=' calloc ' LEAT_FAULT_AT=%d "
+                         "LEAT_FAULT_ERRNO=12 $L" CONFIG MPI ">log",
+                         n)) != 0) {
+        assert_int_equal(code, 1);
+        expect_in(err, "memory");
+        n++;
+    }
+    assert_true(n > 2);
+    expect_success(shell("rm log"));
+}
+
+/* Rank 1 is stopped; rank 0 says so, and takes four seconds more to write its trace, after the picture of --log. */
+static void after_a_deadline_the_rank_that_reports_writes(void **state)
+{
+    (void)state;
+    make_pipeline();
+    assert_int_equal(
+        shell("(for i in $(seq 600); do grep -q '\"step\"' d/log.jsonl 2>/dev/null && break; sleep "
+              "0.05; done; kill -STOP $(cat pid.1)) & timeout 60 mpirun -n 1 " WITH_FAULT
+              "LEAT_FAULT_CALLS=' rename ' LEAT_FAULT_AT=2 LEAT_FAULT_MS=4000 $L" CONFIG MPI
+              "--epochs 100000 --deadline 1 --log d --log-every 1 --trace t.json : -n 2 " LEAT_RANK
+                  CONFIG MPI "--epochs 100000 --deadline 1 >log"),
+        1);
+    expect_in(err, "late by more than the deadline of 1 s");
+    expect_success(shell("test -s t.json; c=$?; rm -rf d t.json log pid.*; exit $c"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +260,8 @@ int main(void)
         cmocka_unit_test_teardown(a_signal_to_any_rank_saves_and_ends_all, clean),
         cmocka_unit_test_teardown(a_rank_that_is_gone_or_late_ends_all, clean),
         cmocka_unit_test_teardown(an_error_of_one_ends_all, clean),
+        cmocka_unit_test_teardown(a_rank_without_memory_ends_all, clean),
+        cmocka_unit_test_teardown(after_a_deadline_the_rank_that_reports_writes, clean),
         cmocka_unit_test_teardown(a_slow_rank_is_named, clean),
         cmocka_unit_test_teardown(without_a_slow_rank_none_is_named, clean),
     };

@@ -124,13 +124,13 @@ static void a_late_rank_is_named(void **state)
     for (int late = 0; late < RANKS; late++)
         for (int input = 0; input < 2; input++) {
             const plant p = {
-                .steps = 30, .nap_ms = 2, .late = late, .late_ms = 10, .input = input, .stopped = -1
+                .steps = 15, .nap_ms = 2, .late = late, .late_ms = 30, .input = input, .stopped = -1
             };
             const leat_verdict v = diagnosed(&p, times);
             assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
             assert_int_equal(v.where[strlen("rank ")], '0' + late);
-            assert_true(times[late].late > 0.5 && times[(late + 1) % RANKS].others > 0.5);
-            assert_true(times[late].others < 0.2 && (times[late].input > 0.5) == input);
+            assert_true(times[late].late > 0.4 && times[(late + 1) % RANKS].others > 0.4);
+            assert_true(times[late].others < 0.4 && (times[late].input > 0.4) == input);
         }
 }
 
@@ -142,7 +142,7 @@ static void a_stopped_rank_is_late(void **state)
     (void)state;
     diagnosed(&p, times);
     assert_true(times[1].late > 0.2 && times[0].late > 0.2);
-    assert_true(times[2].late < 0.1 && times[0].exchange < 0.1);
+    assert_true(times[2].late < 0.2 && times[0].exchange < 0.2);
 }
 
 static void slow_bytes_are_communication(void **state)
@@ -152,7 +152,7 @@ static void slow_bytes_are_communication(void **state)
     (void)state;
     assert_int_equal(diagnosed(&p, times).kind, LEAT_VERDICT_COMMUNICATION_BOUND);
     for (int r = 0; r < RANKS; r++)
-        assert_true(times[r].exchange > 0.5);
+        assert_true(times[r].exchange > 0.4);
 }
 
 int main(void)

@@ -90,11 +90,19 @@ int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, 
     return rc < 0 ? rc : leat_config_set_as(config, n, "--ranks", err);
 }
 
-int leat_train_ranks_same_start(const leat_train_ranks *ranks, int rc, int64_t first_batch,
-                                leat_error *err)
+int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, int64_t first_batch,
+                              int64_t steps, const leat_plan *eval, leat_error *err)
 {
-    char text[64];
-    snprintf(text, sizeof text, "first step %lld", (long long)first_batch);
+    const leat_plan_info *const info = eval ? leat_plan_get_info(eval) : NULL;
+    char text[200];
+    const int n =
+        snprintf(text, sizeof text, "first step %lld\n--steps %lld\neval: ", (long long)first_batch,
+                 (long long)(steps > 0 ? steps : 0));
+    if (info)
+        snprintf(text + n, sizeof text - (size_t)n, "records %llu\neval: pipeline %016llx",
+                 (unsigned long long)info->n_records, (unsigned long long)info->digest);
+    else
+        snprintf(text + n, sizeof text - (size_t)n, "none");
     return ranks->group ? leat_ranks_same(ranks->group, rc, text, err) : rc;
 }
 

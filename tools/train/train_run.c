@@ -316,7 +316,12 @@ int leat_train_run_all(leat_train_run *t, leat_error *err)
     int rc = LEAT_OK;
     t->times = calloc(TIMES_MAX + EARLY_MAX, sizeof *t->times);
     if (!t->times)
-        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    if ((rc = leat_ranks_agree(t->ranks, rc, NULL, err)) < 0) {
+        free(t->times);
+        t->times = NULL;
+        return rc;
+    }
     leat_progress_init(&t->progress, "train", "steps", steps_expected(t), t->progress_when);
     leat_summary_watch(&t->watch, t->loader, &t->progress);
     t->progress.describe = describe;

@@ -39,6 +39,7 @@ struct leat_ranks {
     leat_error error;    /* … with this */
     int64_t deadline_ns; /* that a rank may let others wait; 0: for ever */
     bool reports;        /* in place of rank 0, which is late */
+    bool is_told;        /* after a deadline: another rank reports, and then ends all */
     char *given, *got;
     size_t given_bytes, got_bytes;
     int64_t waited_ns, input_ns; /* of this rank, since it gave them to the others */
