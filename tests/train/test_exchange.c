@@ -124,7 +124,7 @@ static void a_late_rank_is_named(void **state)
     for (int late = 0; late < RANKS; late++)
         for (int input = 0; input < 2; input++) {
             const plant p = {
-                .steps = 30, .nap_ms = 2, .late = late, .late_ms = 30, .input = input, .stopped = -1
+                .steps = 15, .nap_ms = 2, .late = late, .late_ms = 30, .input = input, .stopped = -1
             };
             const leat_verdict v = diagnosed(&p, times);
             assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
@@ -137,7 +137,7 @@ static void a_late_rank_is_named(void **state)
 /* While it waited for another one: then it has waited as long as the others, but not for bytes. */
 static void a_stopped_rank_is_late(void **state)
 {
-    const plant p = { .steps = 10, .late = 0, .late_ms = 300, .stopped = 1 };
+    const plant p = { .steps = 10, .late = 0, .late_ms = 100, .stopped = 1 };
     leat_ranks_time times[RANKS];
     (void)state;
     diagnosed(&p, times);

@@ -84,6 +84,11 @@ static void count_times(leat_ranks *ranks)
     int32_t last = 0;
     double waited = 0;
     ranks->counted_to_ns = leat_clock_ns();
+    if (!ranks->counted_from_ns) { /* this exchange ends at about the same time in all ranks */
+        ranks->counted_from_ns = ranks->counted_to_ns;
+        ranks->waited_ns = 0;
+        return;
+    }
     for (int32_t r = 1; r < ranks->n; r++)
         if (front_of(ranks, r)->waited_ns < front_of(ranks, last)->waited_ns)
             last = r;
@@ -217,19 +222,15 @@ void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin
     if (!ranks)
         return;
     ranks->input_ns += info->got_ns - info->asked_ns;
-    if (!begin || ranks->times)
-        return;
-    ranks->waited_ns = ranks->input_ns = 0;
-    ranks->counted_from_ns = ranks->counted_to_ns = leat_clock_ns();
-    ranks->times = calloc((size_t)ranks->n, sizeof *ranks->times);
+    if (begin && !ranks->times)
+        ranks->times = calloc((size_t)ranks->n, sizeof *ranks->times);
 }
 
 int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t n)
 {
-    if (!ranks || !ranks->times || (!out && n > 0))
+    if (!ranks || ranks->counted_to_ns <= ranks->counted_from_ns || (!out && n > 0))
         return 0;
-    const double seconds = (double)(ranks->counted_to_ns - ranks->counted_from_ns) * 1e-9;
-    const double share = seconds > 0 ? 1 / seconds : 0;
+    const double share = 1e9 / (double)(ranks->counted_to_ns - ranks->counted_from_ns);
     for (int32_t r = 0; r < n && r < ranks->n; r++) {
         const leat_ranks_time *const t = &ranks->times[r];
         out[r] = (leat_ranks_time){ .input = t->input * share,
