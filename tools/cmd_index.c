@@ -249,7 +249,8 @@ static int run(const leat_call *call)
     if (!o->jpeg && (o->feature || o->every_mcus >= 0))
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
     if (o->check && (o->rebuild || o->manifest))
-        return leat_command_misuse("index", "--check excludes --rebuild and --manifest");
+        return leat_command_misuse("index", "--check and --%s exclude each other",
+                                   o->rebuild ? "rebuild" : "manifest");
     int rc;
     if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err)) == LEAT_OK &&
         (rc = check_lengths(&paths, o->jpeg, &err)) == LEAT_OK)

@@ -83,7 +83,7 @@ static void manifests(void **state)
     expect_failure(shell("$L index a.tfrecord --manifest x/list.json"), 2,
                    "the name must be manifest.json");
     expect_failure(shell("$L index a.tfrecord --manifest x/q-manifest.json --check"), 2,
-                   "excludes");
+                   "--check and --manifest exclude each other");
     expect_success(shell("ls x | grep -c -e bad -e q- -e list.json || true"));
     assert_int_equal(atoi(out), 0);
 }

@@ -2,8 +2,9 @@
  *
  * tfrecord_late.c: opens a file of a long manifest when a record of it is first needed. All calls of the engine that use a
  * file come through leat_tfrecord_ready(). DESIGN: the manifest has the counts, so that places of records in the order
- * are known without the files. Threads that need the same file wait for the first of them; a lock is held while the file is
- * opened and its index read, and nothing else is locked under it but the list of open files. */
+ * are known without the files. What an opened file and its index take is allocated then, once for each file, and stays.
+ * Threads that need the same file wait for the first of them; a lock is held while the file is opened and its index read,
+ * and nothing else is locked under it but the list of open files. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
