@@ -135,7 +135,8 @@ typedef struct leat_rows {
 LEAT_API leat_builder *leat_builder_open(void); /* NULL: out of memory */
 /* `source: {NAME: options}`; either this or leat_builder_rows(). */
 LEAT_API void leat_builder_source(leat_builder *builder, const char *name, const char *options);
-/* Tensors in memory as the source. The list is copied, the data are not. */
+/* Tensors in memory as the source. The list is copied, the data are not. Their names, shapes and values, as they are when
+ * the plan is made, decide leat_plan_info.digest; of a tensor larger than 1 MiB the first 64 KiB of 64 rows. */
 LEAT_API void leat_builder_rows(leat_builder *builder, uint64_t n_records, const leat_rows *rows,
                                 int32_t n_rows);
 /* Appends one stage, `- NAME: options`. */

@@ -25,6 +25,7 @@ typedef struct leat_arm_input {
     int64_t busy_ns, help_ns;
     int64_t core_wait_ns; /* of workers and consumer; -1: not known */
     uint64_t samples, bytes_out, batches;
+    uint64_t n_bad; /* of the samples: masked or replaced */
     int32_t threads;
     double copy_ns; /* median of a batch's copy, of the latest run; 0: none */
     int32_t n_gaps;

@@ -154,6 +154,7 @@ static void add_input(leat_arm_input *sum, const struct count *before, const str
     sum->help_ns += to->help_ns - from->help_ns;
     sum->wall_ns += (to->wall_ns - from->wall_ns) * to->threads;
     sum->samples += to->samples - from->samples;
+    sum->n_bad += to->n_masked + to->n_replaced - from->n_masked - from->n_replaced;
     sum->batches += to->batches - from->batches;
     sum->bytes_out += to->bytes_out - from->bytes_out;
     sum->threads = to->threads;

@@ -127,6 +127,22 @@ class Delivery(unittest.TestCase):
             rest = [b.info["digest"] for b in resumed]
             self.assertEqual(rest, plain[at:at // N * N + N])
 
+    def test_a_state_of_other_arrays_is_refused(self):
+        def loader(x, name="x"):
+            return leat.from_arrays({name: x}).batch(BATCH).loader("numpy")
+
+        big = np.zeros((1000, 700), np.float32)  # of which not all is compared
+        last = big.copy()
+        last[-1, 0] = 1
+        for x, others in ((X, (X + 1, X.view(np.int32), X.reshape(ROWS, 2, 2))), (big, (last, big + 1))):
+            state = loader(x).state_dict()
+            loader(x.copy()).load_state_dict(state)
+            for other in others:
+                with self.assertRaisesRegex(leat.ConfigError, "another plan"):
+                    loader(other).load_state_dict(state)
+            with self.assertRaisesRegex(leat.ConfigError, "another plan"):
+                loader(x, "y").load_state_dict(state)
+
     def test_a_state_of_another_pipeline_is_refused(self):
         state = arrays().state_dict()
         loader = leat.from_arrays({"x": X}).batch(4).loader("numpy")

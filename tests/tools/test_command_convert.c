@@ -33,6 +33,28 @@ static void bytes_do_not_depend_on_threads(void **state)
     expect_success(shell("rm -r a b"));
 }
 
+/* Tasks are 32 files of a shard: more threads than tasks are not started, and not told. */
+static void threads_told_are_those_used(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options;
+        int threads;
+    } ways[] = { { "--threads 7", 7 },
+                 { "--threads 20", 8 },
+                 { "--threads 20 --shards 2", 8 },
+                 { "--threads 20 --part 1/2 --shards 2", 4 },
+                 { "--threads 0", 1 } };
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        expect_success(
+            shell("mkdir a && $L convert images images -o a/x %s --json", ways[i].options));
+        json_t *json = parse_out();
+        assert_int_equal(number(json, "threads"), ways[i].threads);
+        json_decref(json);
+        expect_success(shell("rm -r a"));
+    }
+}
+
 /* What is not complete yet has a hidden name: a pattern must not find what a killed process left. */
 static void parts_are_hidden(void **state)
 {
@@ -42,9 +64,21 @@ static void parts_are_hidden(void **state)
     assert_int_equal(atoi(out), 0);
 }
 
+/* docs/json.md promises the order. */
+static void assert_names(const json_t *list, const char *const *names, size_t n)
+{
+    assert_int_equal(json_array_size(list), n);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(json_string_value(json_object_get(json_array_get(list, i), "name")),
+                            names[i]);
+}
+
 static void records_hold_the_files(void **state)
 {
     (void)state;
+    static const char *const names[] = { "image/encoded",    "image/format", "image/class/label",
+                                         "image/class/text", "image/height", "image/width",
+                                         "image/filename" };
     expect_success(shell("$L convert images images -o x --shards 3 && cat x-labels.txt"));
     expect_in(out, "circle\ncrescent\ncross\nframe\nhourglass\nring\nsquare\nstar\nstripes\n"
                    "triangle\n");
@@ -52,7 +86,7 @@ static void records_hold_the_files(void **state)
     json_t *json = parse_out();
     assert_int_equal(number(json, "records"), 240);
     assert_int_equal(json_array_size(json_object_get(json, "files")), 3);
-    assert_int_equal(json_array_size(json_object_get(json, "features")), 7);
+    assert_names(json_object_get(json, "features"), names, sizeof names / sizeof *names);
     const json_t *labels = json_object_get(json, "labels"), *label;
     size_t i;
     assert_int_equal(json_array_size(labels), 10);
@@ -66,6 +100,7 @@ static void records_hold_the_files(void **state)
     expect_success(shell("$L inspect 'x-*.tfrecord' --record 0 --json"));
     json = parse_out();
     const json_t *fields = json_object_get(json, "fields"), *field;
+    assert_names(fields, names, sizeof names / sizeof *names);
     json_array_foreach(fields, i, field)
     {
         const char *name = json_string_value(json_object_get(field, "name"));
@@ -489,6 +524,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(bytes_do_not_depend_on_threads, clean),
+        cmocka_unit_test_teardown(threads_told_are_those_used, clean),
         cmocka_unit_test_teardown(parts_are_hidden, clean),
         cmocka_unit_test_teardown(records_hold_the_files, clean),
         cmocka_unit_test_teardown(images_pass_untouched, clean),

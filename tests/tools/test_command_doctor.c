@@ -51,6 +51,22 @@ static void the_screen_fits(void **state)
     }
 }
 
+/* Without the note a job of which half is bad would look like any other. */
+static void bad_records_are_told(void **state)
+{
+    (void)state;
+    expect_success(shell(
+        "printf 'a,y\\n1,0\\nx,1\\n2,1\\nx,0\\n' >bad.csv && cat >bad.yaml <<E\n"
+        "source: {csv: {files: bad.csv, features: {x: a, label: {columns: y, type: int64}}}}\n"
+        "pipeline: [{on_error: {policy: mask, max_errors: unlimited}}, {batch: 4}]\n"
+        "train: {epochs: 2, model: [{dense: {units: 2}}], loss: softmax_cross_entropy,\n"
+        "  optimizer: {sgd: {learning_rate: 0.1}}}\n"
+        "E"));
+    expect_success(shell("$L doctor bad.yaml --quick --rounds 2 --steps 6 -q"));
+    expect_in(out, "50 % of the samples were bad records");
+    expect_narrow();
+}
+
 /* Names of devices may be long. */
 static void other_measurements_fit(void **state)
 {
@@ -251,6 +267,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_screen_fits),
+        cmocka_unit_test(bad_records_are_told),
         cmocka_unit_test(other_measurements_fit),
         cmocka_unit_test(json_has_what_a_report_needs),
         cmocka_unit_test(what_to_write_is_of_the_file),

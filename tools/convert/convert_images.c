@@ -309,7 +309,7 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_int(json, "bytes_out", (int64_t)c->result.bytes_out);
     leat_json_real(json, "seconds", c->seconds);
     leat_json_real(json, "images_per_s", (double)c->result.images / c->seconds);
-    leat_json_int(json, "threads", c->o->threads);
+    leat_json_int(json, "threads", c->result.threads);
     leat_json_int(json, "part", c->o->part.of ? c->o->part.number : 1);
     leat_json_int(json, "parts", c->o->part.of ? c->o->part.of : 1);
     leat_json_add(json, "shards", leat_shard_names_json(c->o->prefix, n_shards_of(c), c->o->part));
@@ -356,8 +356,8 @@ static void print_summary(const struct convert *c)
            n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
            leat_shard_name_end(n_shards_of(c)).text);
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
-           leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text, c->o->threads,
-           c->o->threads == 1 ? "" : "s");
+           leat_figure_count((uint64_t)((double)c->result.images / c->seconds)).text,
+           c->result.threads, c->result.threads == 1 ? "" : "s");
     if (c->labels)
         printf("; classes in %s", leat_terminal_name(c->labels));
     putchar('\n');

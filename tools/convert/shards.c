@@ -294,13 +294,24 @@ static void *work(void *argument)
     return NULL;
 }
 
+static size_t n_tasks(const struct job *job)
+{
+    size_t n = 0;
+    for (int32_t i = 0; i < job->options->n_shards; i++)
+        if (leat_convert_part_has(job->options->part, i))
+            n += (job->shards[i].end - job->shards[i].first + TASK_FILES - 1) / TASK_FILES;
+    return n;
+}
+
 static void run_workers(struct job *job)
 {
-    const int32_t wanted = job->options->threads - 1;
+    const size_t tasks = n_tasks(job), most = (size_t)job->options->threads;
+    const int32_t wanted = (int32_t)(tasks < most ? tasks : most) - 1;
     pthread_t *threads = calloc((size_t)wanted + 1, sizeof *threads);
     int32_t started = 0;
     while (threads && started < wanted && !pthread_create(&threads[started], NULL, work, job))
         started++;
+    job->result->threads = started + 1;
     work(job); /* fewer threads are slower, but correct */
     for (int32_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);

@@ -32,6 +32,7 @@ typedef struct leat_shards_skipped {
 
 typedef struct leat_shards_result {
     uint64_t images, bytes_in, bytes_out;
+    int32_t threads; /* that worked: no more than there were tasks */
     leat_image_record_counts jpeg;
     leat_shards_skipped *skipped; /* in order of position */
     size_t n_skipped;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "stage.h"
 
 typedef struct buffer {
@@ -151,6 +152,21 @@ static const char *or_empty(const buffer *text)
     return text->bytes ? text->bytes : "";
 }
 
+static uint64_t digest_rows(const leat_builder *builder)
+{
+    uint64_t digest = 0;
+    for (int32_t i = 0; i < builder->n_rows; i++) {
+        const leat_rows *const t = &builder->rows[i];
+        const size_t dims = (size_t)t->shape.rank * sizeof *t->shape.dims;
+        digest = leat_digest_chain(digest, leat_digest_row(t->name, strlen(t->name), 0));
+        digest = leat_digest_chain(digest, leat_digest_row(t->shape.dims, dims, t->shape.dtype));
+        digest = leat_digest_chain(
+            digest,
+            leat_digest_sample(t->data, (size_t)leat_shape_bytes(&t->shape), builder->n_records));
+    }
+    return digest;
+}
+
 static int build_from(const leat_builder *builder, const leat_config *config, leat_plan *plan,
                       leat_error *err)
 {
@@ -165,6 +181,7 @@ static int build_from(const leat_builder *builder, const leat_config *config, le
                                              &plan->source, err);
         if (rc < 0)
             return rc;
+        plan->source->digest = digest_rows(builder);
     }
     if (!plan->source && !sections.source)
         return leat_fail(err, LEAT_E_CONFIG,

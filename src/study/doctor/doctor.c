@@ -448,6 +448,17 @@ static void diagnose_beside(struct doctor *d)
     free(quiet);
 }
 
+/* They take the loader's time like others; a masked one trains nothing. */
+static void note_bad(const leat_arm_input *input, leat_doctor_result *out)
+{
+    const size_t size = strlen(out->note);
+    if (input->n_bad)
+        snprintf(out->note + size, sizeof out->note - size,
+                 "%s%.3g %% of the samples were bad records, which on_error masks or replaces: "
+                 "`leat bench CONFIG --errors FILE` lists them",
+                 size ? "; " : "", 100.0 * (double)input->n_bad / (double)input->samples);
+}
+
 static int examine(struct doctor *d, const leat_config *config, leat_error *err)
 {
     leat_doctor_result *out = d->result;
@@ -465,6 +476,7 @@ static int examine(struct doctor *d, const leat_config *config, leat_error *err)
     leat_trial_close(&d->waitless);
     leat_diagnose(&d->facts, &d->diagnosis);
     leat_doctor_fill(&d->facts, &d->diagnosis, &d->loaders, out);
+    note_bad(&d->arm.input, out);
     if (out->verdict.kind == LEAT_VERDICT_WARM_UP && d->epoch_ns > 0)
         out->least_epochs = (int64_t)(d->facts.one_time_ns / d->epoch_ns) + 1;
     if (out->verdict.kind == LEAT_VERDICT_ENVIRONMENT && d->options->anyway)
