@@ -27,8 +27,8 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(struct compare_options, vary, NULL,
                         "values to compare; if given more than once, all combinations"),
     LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
-                  "number of rounds; every arm runs once per round; auto: 5 to 10, until "
-                  "every speed-up is clear"),
+                  "number of rounds; every arm runs once per round; auto: 5 to 10, until every "
+                  "speed-up is clear"),
     LEAT_ROW_STEPS(struct compare_options),
     LEAT_ROW_THREADS(struct compare_options),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
@@ -167,9 +167,8 @@ static void print_result(const leat_compare_result *result, const char *path)
         print_speed(&result->arms[i]);
     if (result->n_arms > 1) { /* the summary of one arm is its sentence */
         putchar('\n');
-        leat_terminal_say(2,
-                          "speed-up: samples/s divided by those of the first arm; in brackets the "
-                          "range in which it is with 95 %% certainty");
+        leat_terminal_say(2, "speed-up: samples/s divided by those of the first arm; in brackets "
+                             "the range in which it is with 95 %% certainty");
         leat_terminal_say(0, "%s", result->summary);
     }
     leat_terminal_say(2, "leat doctor %s says what to change", path);
@@ -231,8 +230,7 @@ const leat_command leat_command_compare = {
         "Speed-ups compare samples/s with the first arm. Intervals are bootstrap 95 % intervals "
         "over the rounds. On a simulated device times are modelled; the table says so. Last come "
         "FLOP/s and bytes copied with their share of what the device reaches, launches per step "
-        "with "
-        "the host's time for them, and on a GPU idle time by CUPTI, of each arm.",
+        "with the host's time for them, and on a GPU idle time by CUPTI, of each arm.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
                "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
                "      --vary engine.threads=1,2 --device sim --json result.json",

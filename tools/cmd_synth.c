@@ -326,13 +326,11 @@ const leat_command leat_command_synth = {
     .name = "synth",
     .summary = "draw a labelled set of images for trying leat",
     .arguments = "DIR",
-    .text =
-        "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, crescent, "
-        "frame, hourglass) in random colour, place, size and rotation on a noisy background, one "
-        "folder per class, ready for `leat convert images`, or (--format cifar) files for the "
-        "source "
-        "`cifar`. The same seed gives the same pictures. "
-        "DIR must not exist or be empty; it appears when it is complete.",
+    .text = "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, "
+            "crescent, frame, hourglass) in random colour, place, size and rotation on a noisy "
+            "background, one folder per class, ready for `leat convert images`, or (--format "
+            "cifar) files for the source `cifar`. The same seed gives the same pictures. DIR must "
+            "not exist or be empty; it appears when it is complete.",
     .example = "  leat synth shapes --n 12000 --size 32 --split 0.2\n"
                "  leat convert images shapes/train -o data/shapes-train --shards 4 --shuffle 1",
     .n_min = 1,

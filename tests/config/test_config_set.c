@@ -159,10 +159,9 @@ static void sets_add_up(void **state)
             fail_msg("%s: %s", sets[i], err.message);
     }
     leat_node_text(leat_config_root(config), text, sizeof text);
-    assert_string_equal(
-        text, "{none: {x: {y: 1, z: [2]}}, pipeline: [{batch: {\"\": 128, "
-              "drop_remainder: true, size: 64}}, {relu: {a: 1, b: 2}}], train: {optimizer: "
-              "{\"\": adam, adam: {beta1: 0.8, learning_rate: 0.2}}}}");
+    assert_string_equal(text, "{none: {x: {y: 1, z: [2]}}, pipeline: [{batch: {\"\": 128, "
+                              "drop_remainder: true, size: 64}}, {relu: {a: 1, b: 2}}], train: "
+                              "{optimizer: {\"\": adam, adam: {beta1: 0.8, learning_rate: 0.2}}}}");
     leat_config_close(&config);
 }
 
@@ -193,8 +192,7 @@ static void bad_sets(void **state)
         { "pipeline.map[2].device=gpu", "pipeline has 2 'map', counted from [0]" },
         { "pipeline[5].size=1", "pipeline has 5 entries, counted from [0]" },
         { "pipeline.map[0].ops.random_flop.p=1",
-          "pipeline.map[0].ops has no 'random_flop'; did you "
-          "mean 'random_flip'?" },
+          "pipeline.map[0].ops has no 'random_flop'; did you mean 'random_flip'?" },
         { "pipeline.map[1].device=gpu",
           "--set pipeline.map[1].device: pipeline.map[1] has no 'device': it is written as a list "
           "alone, of: normalize; set all of it with pipeline.map[1]=[...], or write it as `- map: "

@@ -64,14 +64,12 @@ static void texts_read_back(void **state)
         "a: [[], {}, '']",
         "pipeline:\n  - shuffle\n  - batch: 3\n",
         "list:\n  - [aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, "
-        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, "
-        "cccccccccccccccccccccccccccccccccccc]\n  - - {k: "
-        "dddddddddddddddddddddddddddddddddddddddddddddddddd, "
-        "l: eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee}\n",
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, cccccccccccccccccccccccccccccccccccc]\n  - - "
+        "{k: dddddddddddddddddddddddddddddddddddddddddddddddddd, l: "
+        "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee}\n",
         "long: "
         "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
-        "ffffff"
-        "fffffffffffffffffffffffffffffff\n",
+        "fffffffffffffffffffffffffffffffffffff\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         leat_config *config = parse(texts[i]);

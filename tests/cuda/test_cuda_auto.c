@@ -121,9 +121,9 @@ static void decoding_stays(void **state)
     (void)state;
     fake->reset(0);
     leat_builder_rows(b, 1, &rows, 1);
-    leat_builder_stage(b, "map",
-                       "[decode_jpeg, random_resized_crop: {size: 8}, random_flip, cast: "
-                       "{dtype: float32}]");
+    leat_builder_stage(
+        b, "map",
+        "[decode_jpeg, random_resized_crop: {size: 8}, random_flip, cast: {dtype: float32}]");
     leat_builder_stage(b, "batch", "1");
     leat_plan *plan = plan_of_builder(b);
     leat_device *gpu = open_gpu();
@@ -190,20 +190,18 @@ static void batches_stay_the_same(void **state)
         for (int threads = 0; threads < 3; threads++) {
             char engine[32];
             leat_error err;
-            const char *const stages[] = {
-                "shuffle",
-                "{seed: 3}",
-                "map",
-                "[random_crop: {size: [8, 7], pad: 2}, random_flip, random_contrast, normalize: "
-                "{mean: 0.5}]",
-                "map",
-                "{tensor: y, ops: [scale: {factor: 3}]}",
-                "batch",
-                "8",
-                "prefetch",
-                prefetches[p],
-                NULL
-            };
+            const char *const stages[] = { "shuffle",
+                                           "{seed: 3}",
+                                           "map",
+                                           "[random_crop: {size: [8, 7], pad: 2}, random_flip, "
+                                           "random_contrast, normalize: {mean: 0.5}]",
+                                           "map",
+                                           "{tensor: y, ops: [scale: {factor: 3}]}",
+                                           "batch",
+                                           "8",
+                                           "prefetch",
+                                           prefetches[p],
+                                           NULL };
             snprintf(engine, sizeof engine, "{threads: %d}", threads);
             fake->reset(p);
             leat_plan *plan = open_plan(stages, engine);

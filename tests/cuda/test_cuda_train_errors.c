@@ -174,27 +174,25 @@ static void fail_everywhere(const char *text)
 static void any_call_may_fail(void **state)
 {
     (void)state;
-    fail_everywhere("train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: {filters: 4, "
-                    "kernel: 3}}, batch_norm, relu, flatten, dense: 4], loss: "
-                    "softmax_cross_entropy, optimizer: muon}");
+    fail_everywhere(
+        "train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: {filters: 4, kernel: 3}}, "
+        "batch_norm, relu, flatten, dense: 4], loss: softmax_cross_entropy, optimizer: muon}");
 }
 
 static void or_where_layers_are_on_the_cpu(void **state)
 {
     (void)state;
-    fail_everywhere(
-        "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3}}, "
-        "{batch_norm: {device: cpu}}, relu, flatten, {dense: {units: 4, device: cpu}}], "
-        "loss: softmax_cross_entropy, optimizer: adam}");
+    fail_everywhere("train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3}}, "
+                    "{batch_norm: {device: cpu}}, relu, flatten, {dense: {units: 4, device: "
+                    "cpu}}], loss: softmax_cross_entropy, optimizer: adam}");
 }
 
 /* A fault of the device shows at the next wait: with one after each call, it names who caused it. */
 static void the_call_at_fault_is_named(void **state)
 {
     static const char text[] = "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3, "
-                               "name: first}}, {tanh: {name: "
-                               "second}}, flatten, {dense: {units: 4, name: third}}], loss: "
-                               "softmax_cross_entropy, optimizer: sgd}";
+                               "name: first}}, {tanh: {name: second}}, flatten, {dense: {units: 4, "
+                               "name: third}}], loss: softmax_cross_entropy, optimizer: sgd}";
     static const char *const wanted[] = {
         "first: conv 3x3 ",     "first: conv_grad_weights 3x3 ",  "second: kernel leat_train_each",
         "third: dense of 4 x ", "step: kernel leat_train_ingest", "step: kernel leat_train_update"

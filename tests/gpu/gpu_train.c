@@ -31,9 +31,8 @@ const gpu_model gpu_small_models[] = {
       0 },
     { "conv_groups",
       "normalize: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, model: [{conv2d: "
-      "{filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, "
-      "{conv2d: {filters: 8, kernel: 2, groups: 2, dilation: 2, bias: false}}, gelu, flatten, "
-      "dense: 4]" SGD,
+      "{filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, {conv2d: {filters: "
+      "8, kernel: 2, groups: 2, dilation: 2, bias: false}}, gelu, flatten, dense: 4]" SGD,
       LEAT_U8,
       { 9, 8, 3 },
       4,
@@ -41,9 +40,8 @@ const gpu_model gpu_small_models[] = {
       0 },
     { "norm_pool",
       "normalize: {mean: 0.1, std: 0.5}, model: [{conv2d: {filters: 16, kernel: 3}}, batch_norm, "
-      "relu, {max_pool: {size: 3, stride: "
-      "2, padding: same}}, {conv2d: {filters: 9, kernel: 1}}, batch_norm, silu, {avg_pool: {size: "
-      "2, padding: same}}, flatten, dense: 4]" SGD,
+      "relu, {max_pool: {size: 3, stride: 2, padding: same}}, {conv2d: {filters: 9, kernel: 1}}, "
+      "batch_norm, silu, {avg_pool: {size: 2, padding: same}}, flatten, dense: 4]" SGD,
       LEAT_F32,
       { 8, 7, 3 },
       6,
@@ -76,9 +74,9 @@ const gpu_model gpu_small_models[] = {
       LEAT_I64,
       0 },
     { "residual_concat",
-      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, name: a}}, batch_norm, "
-      "{relu: {name: b}}, {conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {name: "
-      "c}}, {add: {from: [c, b], name: d}}, {relu: {name: e}}, {concat: {from: [e, a], name: f}}, "
+      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, name: a}}, batch_norm, {relu: "
+      "{name: b}}, {conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {name: c}}, "
+      "{add: {from: [c, b], name: d}}, {relu: {name: e}}, {concat: {from: [e, a], name: f}}, "
       "global_avg_pool, dense: 4]" SGD,
       LEAT_F32,
       { 6, 5, 3 },
@@ -117,10 +115,8 @@ const gpu_model gpu_small_models[] = {
       0 },
     { "smoothing_decoupled",
       "model: [dense: 4], loss: {softmax_cross_entropy: {label_smoothing: 0.2, class_weights: [1, "
-      "2, "
-      "0.5, 3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, "
-      "decoupled: "
-      "true}}",
+      "2, 0.5, 3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, "
+      "decoupled: true}}",
       LEAT_F32,
       { 9 },
       12,
@@ -136,8 +132,7 @@ const gpu_model gpu_small_models[] = {
       0 },
     { "muon",
       "accumulate: 2, clip: 1, model: [{conv2d: {filters: 40, kernel: 3}}, relu, flatten, dense: "
-      "9, "
-      "relu, dense: 4], loss: softmax_cross_entropy, optimizer: {muon: {learning_rate: 0.02, "
+      "9, relu, dense: 4], loss: softmax_cross_entropy, optimizer: {muon: {learning_rate: 0.02, "
       "weight_decay: 0.1, vector_rate: 0.1}}",
       LEAT_F32,
       { 6, 6, 3 },
@@ -162,8 +157,7 @@ const gpu_model gpu_small_models[] = {
       3 },
     { "binary_smoothed",
       "model: [dense: 3], loss: {binary_cross_entropy: {label_smoothing: 0.1, positive_weight: "
-      "2}}, "
-      "optimizer: {adam: {learning_rate: 0.02, weight_decay: 0.1}}",
+      "2}}, optimizer: {adam: {learning_rate: 0.02, weight_decay: 0.1}}",
       LEAT_F32,
       { 5 },
       8,
@@ -223,11 +217,11 @@ const gpu_model gpu_whole_models[] = {
       LEAT_I64,
       0 },
     { "residual",
-      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, "
-      "{relu: {name: a}}, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, "
-      "batch_norm, relu, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, "
-      "{batch_norm: {name: b}}, {add: {from: [b, a]}}, relu, global_avg_pool, dense: 4], "
-      "loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
+      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, {relu: "
+      "{name: a}}, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, "
+      "relu, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, {batch_norm: {name: "
+      "b}}, {add: {from: [b, a]}}, relu, global_avg_pool, dense: 4], loss: softmax_cross_entropy, "
+      "optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
       LEAT_F32,
       { 7, 7, 3 },
       10,

@@ -96,8 +96,7 @@ static void one_go_equals_one_by_one(void **state)
         { "[decode_jpeg, {random_resized_crop: [24, 31]}, {normalize: {layout: channels_first}}]",
           3 },
         { "[decode_jpeg, {random_resized_crop: [31, 24]}, random_flip, {normalize: {mean: [0.4, "
-          "0.5, "
-          "0.6], dtype: float16, layout: channels_first}}]",
+          "0.5, 0.6], dtype: float16, layout: channels_first}}]",
           4 },
         { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, {normalize: {layout: "
           "channels_first}}]",
@@ -113,12 +112,10 @@ static void one_go_equals_one_by_one(void **state)
           5 },
         { "[decode_image, {resize: {size: 40, keep_aspect: true}}, {center_crop: 33}]", 3 },
         { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: bicubic}}, "
-          "{center_crop: "
-          "32}, {normalize: {dtype: float16, layout: channels_first}}]",
+          "{center_crop: 32}, {normalize: {dtype: float16, layout: channels_first}}]",
           4 },
         { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: nearest}}, "
-          "{center_crop: "
-          "[32, 40]}, normalize]",
+          "{center_crop: [32, 40]}, normalize]",
           4 },
         { "[decode_jpeg, {center_crop: 12}, normalize]", 0 },
         { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: 10}, normalize]", 0 },

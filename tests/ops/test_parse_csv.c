@@ -170,12 +170,10 @@ static void options_are_checked(void **state)
                       "parse_csv expects bytes (uint8[n]), got float32[4]");
     op_expect_refusal(
         "parse_csv", given((const char *[]){ "columns", "1", "delimiter", ", ", NULL }), bytes,
-        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line "
-        "end");
+        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line end");
     op_expect_refusal(
         "parse_csv", given((const char *[]){ "columns", "1", "delimiter", "\"", NULL }), bytes,
-        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line "
-        "end");
+        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line end");
     op_expect_refusal("parse_csv",
                       given((const char *[]){ "columns", "2", "first", "3", "fields", "4", NULL }),
                       bytes, "parse_csv: 2 columns from field 3 on do not fit in 4 fields");

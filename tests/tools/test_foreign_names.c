@@ -34,10 +34,10 @@ static int make_set(void **state)
     FILE *const file = fopen(path, "w");
     fputs(config, file);
     fclose(file);
-    expect_success(shell("$L synth set --n 24 --classes 2 --size 16 --seed 7 -q && "
-                         "cd set && mv $(ls | head -1) " RED " && mv $(ls | grep -v red) blue && "
-                         "cd .. && $L convert images set -o x --shards 3 --shuffle 1 -q && "
-                         "$L train x.yaml -q --save x.st"));
+    expect_success(shell(
+        "$L synth set --n 24 --classes 2 --size 16 --seed 7 -q && cd set && mv $(ls | head -1) " RED
+        " && mv $(ls | grep -v red) blue && cd .. && $L convert images set -o x --shards 3 "
+        "--shuffle 1 -q && $L train x.yaml -q --save x.st"));
     return 0;
 }
 
@@ -51,8 +51,7 @@ static void names_do_nothing_to_a_terminal(void **state)
         { "mkdir -p bad/" RED " && echo x >bad/" RED "/x.jpg && $L convert images bad -o z",
           "contains no image" },
         { "mkdir -p bad/" RED "; echo x >bad/" RED
-          "/x.jpg; cp -r set/blue bad; $L convert images bad "
-          "--skip-bad -o w",
+          "/x.jpg; cp -r set/blue bad; $L convert images bad --skip-bad -o w",
           "\\x1b[31mred" },
         { "$L inspect 'x-*.tfrecord'", "\\x1b[31mred" },
         { "$L inspect x-00000-of-00003.tfrecord --record 0", "image/class/text" },
@@ -90,8 +89,7 @@ static void classes_of_one_shard_have_names(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         expect_success(
-            shell("$L eval x.yaml --section train --weights x.st --set 'source={tfrecord: "
-                  "%s}'",
+            shell("$L eval x.yaml --section train --weights x.st --set 'source={tfrecord: %s}'",
                   sources[i]));
         expect_in(out, "\nblue ");
     }

@@ -259,11 +259,9 @@ static void bars_of_a_waterfall_follow_each_other(void **state)
     (void)state;
     char *const text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": \"input-bound\"}, "
-        "\"waterfall\": ["
-        "{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": \"input_wait\", "
-        "\"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": 0.125, \"ms\": "
-        "0.5}, "
-        "{\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
+        "\"waterfall\": [{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": "
+        "\"input_wait\", \"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": "
+        "0.125, \"ms\": 0.5}, {\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
     for (int i = 0; i < 4; i++)
         assert_int_equal(boxes_of(0, kinds[i], &bars[i], 1), 1);
     for (int i = 0; i < 4; i++)
@@ -285,19 +283,18 @@ static void spans_of_a_timeline_stand_at_their_times(void **state)
     int n = snprintf(
         bytes, sizeof bytes,
         "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"device\"}},"
-        "{\"ph\":\"M\",\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"work & er\"}}");
+        "{\"ph\":\"M\",\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"device\"}},{\"ph\":"
+        "\"M\",\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"work & er\"}}");
     box steps[16];
     leat_input input;
     leat_error err = { 0 };
     (void)state;
     for (int i = 0; i < 40; i++)
-        n +=
-            snprintf(bytes + n, sizeof bytes - (size_t)n,
-                     ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,\"args\":"
-                     "{\"batch\":%d}},{\"ph\":\"X\",\"tid\":2,\"name\":\"rows\",\"ts\":%d,\"dur\":"
-                     "1000,\"args\":{\"batch\":%d}}",
-                     4000 * i, 2 * i, 4000 * i + 3000, 2 * i);
+        n += snprintf(bytes + n, sizeof bytes - (size_t)n,
+                      ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,"
+                      "\"args\":{\"batch\":%d}},{\"ph\":\"X\",\"tid\":2,\"name\":\"rows\",\"ts\":%"
+                      "d,\"dur\":1000,\"args\":{\"batch\":%d}}",
+                      4000 * i, 2 * i, 4000 * i + 3000, 2 * i);
     snprintf(bytes + n, sizeof bytes - (size_t)n,
              "\n],\"otherData\":{\"device\":\"sim\",\"simulated\":true}}\n");
     put_text("steps.trace.json", bytes);
@@ -325,13 +322,11 @@ static void a_crossover_stands_between_its_points(void **state)
     double wall;
     box band;
     (void)state;
-    char *const text = page_of_json("{\"leat\": \"0\", \"command\": \"crossover\", "
-                                    "\"crossover_batch\": 10, \"interval\": [5, 20], "
-                                    "\"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, "
-                                    "\"step_ms\": 1}, {\"batch\": "
-                                    "100, \"step_ms\": 100}]}, {\"name\": \"sim:l4\", "
-                                    "\"simulated\": true, \"points\": [{\"batch\": "
-                                    "1, \"step_ms\": 10}, {\"batch\": 100, \"step_ms\": 10}]}]}");
+    char *const text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"crossover\", \"crossover_batch\": 10, \"interval\": [5, "
+        "20], \"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, \"step_ms\": 1}, "
+        "{\"batch\": 100, \"step_ms\": 100}]}, {\"name\": \"sim:l4\", \"simulated\": true, "
+        "\"points\": [{\"batch\": 1, \"step_ms\": 10}, {\"batch\": 100, \"step_ms\": 10}]}]}");
     const char *const svg = page.pictures[0].text, *const at = strstr(svg, "class=\"wall\"");
     assert_non_null(at);
     const char *line = at;
@@ -406,8 +401,8 @@ static void values_to_set_can_be_pasted(void **state)
     free(text);
     text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"cuda:0\", "
-        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": "
-        "\"t\", \"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
+        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": \"t\", "
+        "\"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
     page_expect(text, "<pre><code>--set a.b=auto\n--set c=false</code></pre>");
     assert_null(strstr(text, "class=\"mock\""));
     assert_null(strstr(text, "(simulated)"));
@@ -427,8 +422,7 @@ static void a_few_rounds_claim_no_gain(void **state)
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"rounds\": 3, \"arms\": [{\"name\": \"a=1\", "
         "\"busy\": 0.5, \"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": "
-        "\"a=2\", "
-        "\"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
+        "\"a=2\", \"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
     page_expect(text, "fewer than 5 rounds are too few to tell");
     assert_null(strstr(text, "--set a=2"));
     leat_page_close(&page);

@@ -371,8 +371,7 @@ static const model_case cases[] = {
       { 8, 9, 3 },
       3 },
     { "conv2d: {filters: 8, kernel: 1}, conv2d: {filters: 16, kernel: 3, groups: 4, padding: "
-      "same}, "
-      "relu, flatten, dense: 5",
+      "same}, relu, flatten, dense: 5",
       3,
       { 6, 6, 3 },
       1 },
@@ -382,8 +381,7 @@ static const model_case cases[] = {
       { 6, 6, 3 },
       1 },
     { "conv2d: {filters: 7, kernel: 3, dilation: 2, padding: 2}, relu, conv2d: {filters: 5, "
-      "kernel: "
-      "[2, 3], dilation: [1, 2]}, flatten, dense: 5",
+      "kernel: [2, 3], dilation: [1, 2]}, flatten, dense: 5",
       3,
       { 9, 8, 3 },
       1 },
@@ -394,9 +392,7 @@ static const model_case cases[] = {
       1 },
     { "conv2d: {name: a, filters: 6, kernel: 3, padding: same}, relu: {name: b}, conv2d: {filters: "
       "6, kernel: 3, padding: same, bias: false}, batch_norm: {name: c}, add: {from: [b, c]}, "
-      "relu, "
-      "flatten, "
-      "dense: 5",
+      "relu, flatten, dense: 5",
       3,
       { 6, 6, 3 },
       3 },

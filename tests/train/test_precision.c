@@ -12,15 +12,13 @@ enum { SIDE = 12, CHANNELS = 3, ROWS = 24, CLASSES = 5, STEPS = 20 };
 
 static const char *const models[] = {
     "[conv2d: {filters: 16, kernel: 3, padding: same, bias: false}, batch_norm, relu, max_pool: 2, "
-    "conv2d: "
-    "{filters: 24, kernel: 3}, gelu, global_avg_pool, dense: 5]",
+    "conv2d: {filters: 24, kernel: 3}, gelu, global_avg_pool, dense: 5]",
     "[conv2d: {filters: 40, kernel: 3, padding: same}, flatten, dense: 5]", /* a wide matrix of images */
     "[flatten, dense: 40, layer_norm, silu, dropout: 0.1, dense: 5]",
     "[conv2d: {name: a, filters: 8, kernel: 3, padding: same}, relu: {name: b}, conv2d: {filters: "
-    "8, kernel: 3, "
-    "padding: same, groups: 2}, batch_norm: {name: c}, add: {from: [b, c]}, leaky_relu: {name: d}, "
-    "concat: {from: "
-    "[d, b]}, avg_pool: 3, flatten, tanh, multiply: 2, dense: 5]",
+    "8, kernel: 3, padding: same, groups: 2}, batch_norm: {name: c}, add: {from: [b, c]}, "
+    "leaky_relu: {name: d}, concat: {from: [d, b]}, avg_pool: 3, flatten, tanh, multiply: 2, "
+    "dense: 5]",
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 

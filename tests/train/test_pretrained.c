@@ -18,12 +18,11 @@ static const char pretrained[] = SOURCE_DIR "/tests/golden/finetune.safetensors"
 /* The model of the script; %d: its classes. */
 static const char layers[] =
     "[conv2d: {name: conv1, filters: 8, kernel: 3, stride: 2, padding: 1, bias: false}, "
-    "batch_norm: "
-    "{name: bn1}, relu: {name: stem}, conv2d: {name: layer1.0.conv1, filters: 8, kernel: 3, "
-    "padding: 1, bias: false}, batch_norm: {name: layer1.0.bn1}, add: {name: add1, from: "
-    "[layer1.0.bn1, stem]}, relu: {name: out1}, conv2d: {name: layer1.1.conv1, filters: 8, kernel: "
-    "3, padding: 1, bias: false}, batch_norm: {name: layer1.1.bn1}, add: {from: [layer1.1.bn1, "
-    "out1]}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
+    "batch_norm: {name: bn1}, relu: {name: stem}, conv2d: {name: layer1.0.conv1, filters: 8, "
+    "kernel: 3, padding: 1, bias: false}, batch_norm: {name: layer1.0.bn1}, add: {name: add1, "
+    "from: [layer1.0.bn1, stem]}, relu: {name: out1}, conv2d: {name: layer1.1.conv1, filters: 8, "
+    "kernel: 3, padding: 1, bias: false}, batch_norm: {name: layer1.1.bn1}, add: {from: "
+    "[layer1.1.bn1, out1]}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
 
 static leat_trainer_feed feed(void)
 {
@@ -154,11 +153,10 @@ static void fine_tune(size_t r, const char *how, double slack)
     char text[1024], loss[64];
     float logits[ROWS * 4];
     fixture f;
-    snprintf(
-        text, sizeof text,
-        "weights: {file: %s, skip: [fc]}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, "
-        "weight_decay: 0.01}}, %s%s",
-        pretrained, runs[r].options, how);
+    snprintf(text, sizeof text,
+             "weights: {file: %s, skip: [fc]}, optimizer: {sgd: {learning_rate: 0.1, momentum: "
+             "0.9, weight_decay: 0.01}}, %s%s",
+             pretrained, runs[r].options, how);
     open_with(&f, layers, text);
     must_load(&f);
     set_head(&f);
@@ -196,9 +194,8 @@ static void fine_tuning_is_pytorchs(void **state)
 static float ones[4096], one_nan[4096];
 
 /* A small model for them. */
-static const char small[] =
-    "[conv2d: {name: conv1, filters: 4, kernel: 3}, batch_norm: {name: bn1}, relu, "
-    "global_avg_pool, dense: {name: fc, units: 4}]";
+static const char small[] = "[conv2d: {name: conv1, filters: 4, kernel: 3}, batch_norm: {name: "
+                            "bn1}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
 
 static leat_safetensor tensor(const char *name, uint32_t n_dims, const uint64_t *shape)
 {
@@ -310,16 +307,15 @@ static void what_does_not_fit_is_an_error(void **state)
           "[]",
           LEAT_E_CONFIG,
           { "test.yaml:1:",
-            "2 of another shape or type: 'fc.weight' (F32 [10, 4], in the model F32 "
-            "[4, 4]), 'fc.bias' (F32 [10], in the model F32 [4])",
+            "2 of another shape or type: 'fc.weight' (F32 [10, 4], in the model F32 [4, 4]), "
+            "'fc.bias' (F32 [10], in the model F32 [4])",
             "write `skip: [fc]`", "name the layers as there" } },
         { &other,
           small,
           "[fc]",
           LEAT_E_CONFIG,
           { "1 of another shape or type: 'conv1.weight' (F32 [4, 3, 5, 5], in the model F32 [4, 3, "
-            "3, "
-            "3])",
+            "3, 3])",
             "write `skip: [fc, conv1]`" } },
         { &head,
           small,
@@ -339,8 +335,7 @@ static void what_does_not_fit_is_an_error(void **state)
           "[]",
           LEAT_E_CONFIG,
           { "2 of the model not in the file: '1.dense.weight', '1.dense.bias'; 8 of the file not "
-            "in "
-            "the model: ",
+            "in the model: ",
             ", …; if that" } },
         { NULL,
           small,

@@ -17,37 +17,30 @@ typedef struct model {
 } model;
 
 static const model models[] = {
-    { "dense",
-      "optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}, model: [flatten, "
-      "{dense: {@1 units: 16}}, relu, {dense: {@2 units: 9}}, {dropout: {@3 rate: 0.4}}, dense: "
-      "4]" },
-    { "convolutions",
-      "optimizer: adam, no_decay: [bias], multipliers: {bias: 2}, micro_shards: 3, threads: 2, "
-      "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, gelu, "
-      "{max_pool: {@2 size: 2}}, {conv2d: {filters: 9, kernel: 3}}, batch_norm, relu, {flatten: "
-      "{@3}}, "
-      "dense: 4]" },
+    { "dense", "optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}, model: "
+               "[flatten, {dense: {@1 units: 16}}, relu, {dense: {@2 units: 9}}, {dropout: {@3 "
+               "rate: 0.4}}, dense: 4]" },
+    { "convolutions", "optimizer: adam, no_decay: [bias], multipliers: {bias: 2}, micro_shards: 3, "
+                      "threads: 2, model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, "
+                      "{batch_norm: {@1}}, gelu, {max_pool: {@2 size: 2}}, {conv2d: {filters: 9, "
+                      "kernel: 3}}, batch_norm, relu, {flatten: {@3}}, dense: 4]" },
     { "bfloat16",
       "precision: bf16, optimizer: adam, model: [{conv2d: {filters: 8, kernel: 3}}, batch_norm, "
       "{conv2d: {@1 filters: 16, kernel: 3}}, {relu: {@2}}, {flatten: {@3}}, dense: 4]" },
-    { "branches", "optimizer: lars, accumulate: 2, micro_shards: 2, model: [{conv2d: {@1 filters: "
-                  "6, kernel: 3}}, "
-                  "{conv2d: {@2 filters: 6, kernel: 3, padding: same, name: a}}, {relu: {@2 from: "
-                  "a, name: b}}, "
-                  "{add: {@2 from: [a, b]}}, {global_avg_pool: {@3}}, dense: 4]" },
+    { "branches",
+      "optimizer: lars, accumulate: 2, micro_shards: 2, model: [{conv2d: {@1 filters: 6, kernel: "
+      "3}}, {conv2d: {@2 filters: 6, kernel: 3, padding: same, name: a}}, {relu: {@2 from: a, "
+      "name: b}}, {add: {@2 from: [a, b]}}, {global_avg_pool: {@3}}, dense: 4]" },
     { "a branch over a whole part",
       "optimizer: muon, average: {ema: {decay: 0.9}}, model: [{conv2d: {@1 filters: 6, kernel: 3, "
       "name: a}}, {conv2d: {filters: 6, kernel: 3, padding: same, name: b}}, {add: {from: [a, "
-      "b]}}, "
-      "{layer_norm: {@2}}, {flatten: {@3}}, {dense: {@3 units: 4}}]" },
+      "b]}}, {layer_norm: {@2}}, {flatten: {@3}}, {dense: {@3 units: 4}}]" },
     { "a frozen start",
       "optimizer: adamw, sample_weight: w, average: {lookahead: {power: 0}}, model: [{conv2d: {@1 "
-      "filters: 6, "
-      "kernel: 3, bias: false, frozen: true}}, {relu: {@2}}, {dropout: {rate: 0.2}}, flatten, "
-      "{dense: {@3 units: 7}}, {dense: {units: 4}}]" },
-    { "whitened",
-      "optimizer: adam, model: [{conv2d: {@1 filters: 24, kernel: 2, init: whiten, frozen: true}}, "
-      "gelu, {flatten: {@2}}, {dense: {@3 units: 4}}]" },
+      "filters: 6, kernel: 3, bias: false, frozen: true}}, {relu: {@2}}, {dropout: {rate: 0.2}}, "
+      "flatten, {dense: {@3 units: 7}}, {dense: {units: 4}}]" },
+    { "whitened", "optimizer: adam, model: [{conv2d: {@1 filters: 24, kernel: 2, init: whiten, "
+                  "frozen: true}}, gelu, {flatten: {@2}}, {dense: {@3 units: 4}}]" },
 };
 
 /* Puts "device: NAME, " at the marks whose bits are in `at`. */
@@ -220,10 +213,9 @@ static void evaluate_rows(int64_t n_rows, const char *text)
 
 static void evaluation_takes_larger_batches(void **state)
 {
-    static const char uneven[] =
-        "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: {filters: 8, kernel: 3, "
-        "padding: same}}, {batch_norm: {@1}}, relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, "
-        "dense: 4]";
+    static const char uneven[] = "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: "
+                                 "{filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, "
+                                 "relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, dense: 4]";
     (void)state;
     for (int64_t n = 1; n <= 3 * BATCH + 5; n += n < BATCH ? 1 : 5) {
         evaluate_rows(n, models[1].text);
@@ -285,13 +277,12 @@ static void devices_are_told_apart_by_their_whole_names(void **state)
 {
     fixture f;
     (void)state;
-    open_cut(&f,
-             "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
-             "copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 1}', units: 9}}, "
-             "{dense: {@1 units: 4}}]",
-             1,
-             "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: "
-             "2}");
+    open_cut(
+        &f,
+        "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
+        "copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 1}', units: 9}}, {dense: {@1 "
+        "units: 4}}]",
+        1, "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 2}");
     /* the input, the output and its gradient between the two, and the targets */
     assert_int_equal(leat_trainer_get_info(f.trainer)->crossings, 4);
     fixture_close(&f);
@@ -310,8 +301,7 @@ static void what_cannot_be_cut_is_named(void **state)
           "name: b}}, {relu: {name: c}}, {add: {from: [c, a], name: d}}, flatten, dense: 4]",
           "cpu", LEAT_E_CONFIG, "layer 'd' reads 'a'" },
         { "model: [{conv2d: {@1 filters: 3, kernel: 1}}, {add: {from: [input, 0.conv2d], name: "
-          "d}}, "
-          "flatten, dense: 4]",
+          "d}}, flatten, dense: 4]",
           "cpu", LEAT_E_CONFIG, "layer 'd' reads 'input'" },
         { "model: [flatten, {dense: {@1 units: 4, name: d}}]", "cpo", LEAT_E_CONFIG,
           "layer 'd': " },

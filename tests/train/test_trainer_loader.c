@@ -91,9 +91,8 @@ static size_t train_all(pipeline *p, leat_loader *loader, size_t most)
     return n;
 }
 
-static const char on_cpu[] =
-    "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: softmax_cross_entropy, "
-    "optimizer: {adam: {learning_rate: 0.02}}}";
+static const char on_cpu[] = "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: "
+                             "softmax_cross_entropy, optimizer: {adam: {learning_rate: 0.02}}}";
 
 static int at_zero(void *user)
 {
@@ -298,9 +297,8 @@ static void a_wrong_label_gives_the_batch_back(void **state)
 /* --- on the simulated device ----------------------------------------------------------------- */
 
 /* Slow enough that the host is always ahead: kernels of 1 ms. */
-static const char on_sim[] =
-    "train: {device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}', %s model: [dense: 16, relu, "
-    "dense: 3], loss: softmax_cross_entropy}";
+static const char on_sim[] = "train: {device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}', %s "
+                             "model: [dense: 16, relu, dense: 3], loss: softmax_cross_entropy}";
 
 enum { KERNELS = 3 + 1 + 4 + 2 }; /* forward, loss, backward (no data gradient first), update */
 

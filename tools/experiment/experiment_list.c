@@ -18,15 +18,13 @@
 static const leat_experiment experiments[] = {
     { .name = "model-creation",
       .title = "How long does a model take to build, to run once, and to run again?",
-      .expect =
-          "Creation, first step and steady step are three numbers; only the last one counts in a "
-          "long run.",
+      .expect = "Creation, first step and steady step are three numbers; only the last one counts "
+                "in a long run.",
       .run = leat_experiment_creation },
     { .name = "mlp-1000x100-b10",
       .title = "Why is a small MLP with batch 10 slower on the GPU?",
-      .expect =
-          "Its step is a handful of launches around microseconds of arithmetic: the CPU wins, and "
-          "a loss that is read every step makes the device wait.",
+      .expect = "Its step is a handful of launches around microseconds of arithmetic: the CPU "
+                "wins, and a loss that is read every step makes the device wait.",
       .data = { "rows-1000x100" },
       .parts = { { .label = "",
                    .config = "mlp-1000x100-b10",
@@ -63,8 +61,7 @@ static const leat_experiment experiments[] = {
     { .name = "mlp-100000x100-b32",
       .title = "Is the data set too small for the GPU?",
       .expect = "The size of the set does not matter; the batch does. From some batch b* on the "
-                "device is "
-                "faster.",
+                "device is faster.",
       .data = { "rows-100000x100" },
       .parts = { { .label = "",
                    .config = "mlp-100000x100-b32",
@@ -108,8 +105,7 @@ static const leat_experiment experiments[] = {
     { .name = "cnn-256px-augment",
       .title = "Where should brightness and flip run, and why does prefetch show nothing?",
       .expect = "A serial map leaves cores idle. A loop without a consumer has nothing that "
-                "prefetch could "
-                "overlap with.",
+                "prefetch could overlap with.",
       .data = { "images-256px" },
       .parts = { { .label = "",
                    .config = "cnn-256px-augment",
@@ -139,9 +135,8 @@ static const leat_experiment experiments[] = {
                     0 } } },
     { .name = "tfrecord-raw-256",
       .title = "What do TFRecord files cost, against arrays and against a file per picture?",
-      .expect =
-          "Framing, CRC and parsing of large records cost little; many small files cost more; "
-          "reading around the page cache costs most.",
+      .expect = "Framing, CRC and parsing of large records cost little; many small files cost "
+                "more; reading around the page cache costs most.",
       .data = { "images-256px", "records-256px", "files-256px" },
       .parts = { { .label = "arrays",
                    .config = "tfrecord-raw-256-arrays",
@@ -185,9 +180,8 @@ static const leat_experiment experiments[] = {
                     "cpu, engine.threads=16", "cpu, engine.threads=2", 1.05, 0 } } },
     { .name = "fine-grained",
       .title = "Is adding many small arrays slow because of the addition?",
-      .expect =
-          "No: additions and products of 10 x 10 cost the same on a device, because a launch costs "
-          "more than either.",
+      .expect = "No: additions and products of 10 x 10 cost the same on a device, because a launch "
+                "costs more than either.",
       .run = leat_experiment_fine_grained },
     { .name = "matmul-sweep",
       .title = "From which size on is a matrix product faster on the GPU?",
@@ -196,9 +190,8 @@ static const leat_experiment experiments[] = {
       .run = leat_experiment_matmul },
     { .name = "elementwise-sweep",
       .title = "From which size on is an addition faster on the GPU?",
-      .expect =
-          "The kernel soon is; with copies it never is, because the copy is slower than the CPU's "
-          "own memory.",
+      .expect = "The kernel soon is; with copies it never is, because the copy is slower than the "
+                "CPU's own memory.",
       .run = leat_experiment_elementwise },
     { .name = "copy-size-sweep",
       .title = "How large must a copy be to use the bandwidth?",
@@ -228,8 +221,7 @@ static const leat_experiment experiments[] = {
     { .name = "precision",
       .title = "Does a lower precision make training faster?",
       .expect = "Where arithmetic binds, if the processor has instructions for it; where the input "
-                "binds, "
-                "not at all.",
+                "binds, not at all.",
       .data = { "images-64px" },
       .parts = { { .label = "input-bound",
                    .config = "input-bound",

@@ -72,15 +72,13 @@ static int put_shares(leat_page *page, const json_t *process)
     char title[128];
     snprintf(title, sizeof title, "Where the device’s time went: process %.0f",
              leat_fields_number(process, "pid"));
-    leat_bars data = {
-        .id = "shares",
-        .title = title,
-        .about = "From the process’s first work on the device to its last, by records of the "
-                 "device itself.",
-        .axis = "share of the time",
-        .unit = "%",
-        .names = "share"
-    };
+    leat_bars data = { .id = "shares",
+                       .title = title,
+                       .about = "From the process’s first work on the device to its last, by "
+                                "records of the device itself.",
+                       .axis = "share of the time",
+                       .unit = "%",
+                       .names = "share" };
     for (leat_share i = 0; i < LEAT_N_SHARES; i++) {
         const double value = share(process, i);
         if (value >= 0.0005)

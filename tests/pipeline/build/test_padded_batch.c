@@ -143,23 +143,21 @@ static void samples_are_filled_up(void **state)
     leat_plan *plan;
     leat_error err;
     (void)state;
-    check(
-        open_plan(FEATURES,
-                  "shuffle, {padded_batch: {size: 32, shapes: {tokens: [23], boxes: [6, 4], blob: "
-                  "40}, " VALUES "}}",
-                  "threads: 2", &plan, &err),
-        &err);
+    check(open_plan(FEATURES,
+                    "shuffle, {padded_batch: {size: 32, shapes: {tokens: [23], boxes: [6, 4], "
+                    "blob: 40}, " VALUES "}}",
+                    "threads: 2", &plan, &err),
+          &err);
     check_batches(plan, 23, 6, 40, true);
     assert_int_equal(leat_plan_get_info(plan)->n_tensors, 7);
     assert_null(leat_plan_tensor(plan, 7));
     assert_string_equal(leat_plan_tensor(plan, 5)->name, "boxes_length");
     assert_int_equal(leat_plan_tensor(plan, 5)->shape.rank, 0);
     leat_plan_close(&plan);
-    check(open_plan(
-              FEATURES,
-              "{padded_batch: {size: 32, drop_remainder: true, truncate: true, shapes: {tokens: "
-              "10, boxes: [1, 4], blob: [8]}, " VALUES "}}",
-              "threads: 0, reader: pread", &plan, &err),
+    check(open_plan(FEATURES,
+                    "{padded_batch: {size: 32, drop_remainder: true, truncate: true, shapes: "
+                    "{tokens: 10, boxes: [1, 4], blob: [8]}, " VALUES "}}",
+                    "threads: 0, reader: pread", &plan, &err),
           &err);
     check_batches(plan, 10, 1, 8, false);
     leat_plan_close(&plan);
@@ -240,11 +238,11 @@ static void fixed_features_and_ops(void **state)
     leat_batch *batch;
     leat_error err;
     (void)state;
-    check(open_plan("tokens: {type: int64, shape: [-1]}, id: {shape: [1]}",
-                    "{skip: 1}, {map: {tensor: tokens, ops: [{cast: {dtype: float32}}]}}, "
-                    "{padded_batch: {size: 4, shapes: {tokens: 32, id: 3}, values: {id: 9, tokens: "
-                    "inf}}}",
-                    "threads: 1", &plan, &err),
+    check(open_plan(
+              "tokens: {type: int64, shape: [-1]}, id: {shape: [1]}",
+              "{skip: 1}, {map: {tensor: tokens, ops: [{cast: {dtype: float32}}]}}, {padded_batch: "
+              "{size: 4, shapes: {tokens: 32, id: 3}, values: {id: 9, tokens: inf}}}",
+              "threads: 1", &plan, &err),
           &err);
     leat_loader *loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);

@@ -297,8 +297,7 @@ static void in_one_of_several_sources(void **state)
     int64_t n, n_a = 0, n_b = 0;
     (void)state;
     snprintf(one, sizeof one,
-             "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: "
-             "{shape: []}}}",
+             "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: {shape: []}}}",
              test_folder);
     snprintf(text, sizeof text,
              "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
@@ -315,11 +314,10 @@ static void in_one_of_several_sources(void **state)
         assert_int_equal(label_of((int)ids[i]), i < n_a ? 5 : 6);
     free(ids);
     leat_plan_close(&plan);
-    snprintf(
-        text, sizeof text,
-        "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: {feature: "
-        "label, equals: 5}}, {batch: 16}]\n",
-        one, one);
+    snprintf(text, sizeof text,
+             "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: "
+             "{feature: label, equals: 5}}, {batch: 16}]\n",
+             one, one);
     check(open_text(text, &plan, &err), &err);
     ids = ids_of(plan, &n, 1);
     int64_t k = 0;
@@ -347,10 +345,9 @@ static void expect(int code, const char *stages, bool bytes, const char *part)
 static void errors_say_what_to_do(void **state)
 {
     (void)state;
-    expect(
-        LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
-        "test.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It has: "
-        "id, label, score");
+    expect(LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
+           "test.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It "
+           "has: id, label, score");
     expect(LEAT_E_CONFIG, "{filter: label}, {batch: 4}", false, "filter needs a condition: equals");
     expect(LEAT_E_CONFIG, "shuffle, {filter: {feature: label, equals: 1}}, {batch: 4}", false,
            "put it first, before shuffle and repeat");
@@ -358,11 +355,10 @@ static void errors_say_what_to_do(void **state)
            "put it first, before shuffle and repeat");
     expect(LEAT_E_CONFIG, "{batch: 4}, {filter: {feature: label, equals: 1}}", false,
            "put it before batch");
-    expect(
-        LEAT_E_CONFIG,
-        "{map: {tensor: score, ops: [{cast: {dtype: int32}}]}}, {filter: {feature: score, equals: "
-        "1}}, {batch: 4}",
-        false, "put it before the map that changes it");
+    expect(LEAT_E_CONFIG,
+           "{map: {tensor: score, ops: [{cast: {dtype: int32}}]}}, {filter: {feature: score, "
+           "equals: 1}}, {batch: 4}",
+           false, "put it before the map that changes it");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: 99}}, {batch: 4}", false,
            "filter keeps none of 9000 samples");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: 1.5}}, {batch: 4}", false,

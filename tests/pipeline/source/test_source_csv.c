@@ -54,22 +54,21 @@ static void columns_become_tensors(void **state)
 {
     static const char *const ways[][2] = {
         { "table.csv",
-          "na: [NA], features: {x: [width, height], count: {columns: count, default: -1, "
-          "type: int64}, id: {columns: id, type: uint8}, label: {columns: kind, " CLASSES "}}" },
+          "na: [NA], features: {x: [width, height], count: {columns: count, default: -1, type: "
+          "int64}, id: {columns: id, type: uint8}, label: {columns: kind, " CLASSES "}}" },
         { "table_crlf.csv",
-          "na: [NA], features: {x: [0, 1], count: {columns: 4, default: -1, type: "
-          "int64}, id: {columns: 5, type: uint8}, label: {columns: 3, " CLASSES "}}" },
+          "na: [NA], features: {x: [0, 1], count: {columns: 4, default: -1, type: int64}, id: "
+          "{columns: 5, type: uint8}, label: {columns: 3, " CLASSES "}}" },
         { "table.csv",
-          "na: [NA], features: {x: width..height, count: {columns: count, default: -1, "
-          "type: int64}, id: {columns: id..5, type: uint8}, label: {columns: kind, " CLASSES "}}" },
+          "na: [NA], features: {x: width..height, count: {columns: count, default: -1, type: "
+          "int64}, id: {columns: id..5, type: uint8}, label: {columns: kind, " CLASSES "}}" },
         { "table.tsv",
           "na: [NA], delimiter: \"\\t\", header: false, features: {x: 0..1, count: {columns: 4, "
           "default: -1, type: int64}, id: {columns: 5, type: uint8}, label: {columns: 3, " CLASSES
           "}}" },
-        { "table.tsv",
-          "na: [NA], delimiter: \"\\t\", columns: [a, b, c, d, e, f], features: {x: [a, b], count: "
-          "{columns: e, default: -1, type: int64}, id: {columns: f, type: uint8}, label: {columns: "
-          "d, " CLASSES "}}" },
+        { "table.tsv", "na: [NA], delimiter: \"\\t\", columns: [a, b, c, d, e, f], features: {x: "
+                       "[a, b], count: {columns: e, default: -1, type: int64}, id: {columns: f, "
+                       "type: uint8}, label: {columns: d, " CLASSES "}}" },
     };
     (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
@@ -365,8 +364,7 @@ static void prefixes_are_read_or_refused(void **state)
         const int rc =
             open_csv(in_folder("cut.csv"),
                      "features: {x: [width, height], label: {columns: kind, " CLASSES "}}",
-                     "pipeline: [{on_error: {policy: mask, max_errors: unlimited}}, "
-                     "{batch: 7}]",
+                     "pipeline: [{on_error: {policy: mask, max_errors: unlimited}}, {batch: 7}]",
                      &plan, &err);
         if (rc < 0 && (!strstr(err.message, "cut.csv") && !strstr(err.message, "test.yaml:1:")))
             fail_msg("%zu bytes: %s: %s", n, leat_code_name(rc), err.message);
