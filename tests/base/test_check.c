@@ -2,17 +2,11 @@
  *
  * test_check.c: leat_check() aborts and says where, or costs nothing. */
 #include "base/check.h"
+#include "fixtures/unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void this_build_has_the_right_default(void **state)
 {

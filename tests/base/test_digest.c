@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
+#include "fixtures/unit.h"
 
 #define N_ROWS    50
 #define ROW_BYTES 300

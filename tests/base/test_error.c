@@ -1,17 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_error.c: codes have names and texts; messages are kept, prefixed, cut to fit and printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fixtures/unit.h"
 #include "leat/error.h"
 
 static void every_code_has_name_and_text(void **state)

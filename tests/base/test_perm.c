@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cpu.h"
 #include "base/perm.c" /* for the steps that inverse() takes backwards */
+#include "fixtures/unit.h"
 
 static uint64_t rounds_back(const leat_perm *perm, uint64_t x)
 {

@@ -2,17 +2,9 @@
  *
  * test_rng.c: the generator's published vectors, its ranges and distributions, and that streams
  * have nothing in common. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 
 /* From Random123's known answers for philox4x32-10: zeros, ones, and the digits of pi. */

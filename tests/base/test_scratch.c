@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_scratch.c: memory of one worker: alignment, limit, marks, what is kept and its end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/scratch.h"
 #include "fixtures/failing_malloc.h"
+#include "fixtures/unit.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_search.c: every position of lists of every length up to 70, with equal keys, against a walk from the start. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/search.h"
+#include "fixtures/unit.h"
 
 enum { MOST = 70 };
 

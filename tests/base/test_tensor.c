@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_tensor.c: element types and shapes: sizes, overflow, texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
+#include "fixtures/unit.h"
 #include "leat/tensor.h"
 
 static void types_have_names_and_sizes(void **state)

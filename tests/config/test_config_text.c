@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_config_text.c: configs written as files and read again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "config/node.h"
 #include "fixtures/own_folder.h"
 

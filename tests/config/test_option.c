@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "config/nearest.h"
 #include "config/number.h"
 #include "config/option_impl.h"
+#include "fixtures/unit.h"
 #include "leat/op.h"
 
 typedef struct all_options {

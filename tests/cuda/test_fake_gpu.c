@@ -2,16 +2,8 @@
  *
  * test_fake_gpu.c: the fake GPU itself: it reports calls that are wrong on a real GPU. The test is linked
  * with it, so that it can make calls that the plugin never makes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <cuda_runtime_api.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +11,7 @@
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/synthetic_work.h"
 #include "fakes/cuda_fake.h"
+#include "fixtures/unit.h"
 
 extern const cuda_fake_table *cuda_fake_get(void);
 static const cuda_fake_table *fake;

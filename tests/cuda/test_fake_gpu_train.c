@@ -2,14 +2,7 @@
  *
  * What gpu_check does with the libraries of training, over their plain C filling and the fake GPU: two references
  * agree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "gpu/gpu_cases.h"
 
 gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)

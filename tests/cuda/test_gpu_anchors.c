@@ -2,14 +2,8 @@
  *
  * The GPU's clock against the host's, by arithmetic: clocks that drift, looks at them that are a little
  * off, long silence, and more anchors than are kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "cuda/gpu_anchors.h"
+#include "fixtures/unit.h"
 
 #define SECOND 1000000000
 

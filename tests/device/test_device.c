@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_device.c: what every device must do, on every device of this machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "device/device_plugin.h"
 #include "device/device_table.h"
+#include "fixtures/unit.h"
 
 /* Slow enough that a missing wait shows. */
 #define SLOW_SIM "sim:{copy_bytes_per_s: 2e8, pageable_bytes_per_s: 2e8, copy_latency_ns: 1000}"

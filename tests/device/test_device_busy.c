@@ -2,15 +2,8 @@
  *
  * Unions and gaps of a device's work: by hand, and on random intervals against a count of every
  * nanosecond. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "device/device_busy.h"
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 
 /* Times are counted from here: 0 would be no time. */

@@ -2,17 +2,9 @@
  *
  * test_device_sim.c: the arithmetic of the simulated accelerator. Most tests put a long kernel in
  * front of what they look at: everything behind it is then computed from its end, to the ns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "device/device_sim.h"
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 
 enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };

@@ -2,23 +2,15 @@
  *
  * test_work.c: work of a known size: the CPU's kernels compute what they say, a simulated device takes at least the
  * modelled time, and every device refuses what makes no sense. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h" /* names the sanitizers for gcc and clang */
 #include "device/device_table.h"
+#include "fixtures/unit.h"
 #include "leat/experiment.h"
 
 /* Times of this device are sums that are easy to check; nothing of it depends on the machine. */

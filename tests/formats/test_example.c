@@ -6,9 +6,6 @@
 #include "fixtures/format_test.h"
 #include "formats/example.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Random tf.train.Example messages on the wire, odd ones too: unknown fields, features that stand
  * twice or have no value, lists packed or not. */
 

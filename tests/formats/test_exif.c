@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_exif.c: finding and setting the orientation in Exif data, whole, cut and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "formats/exif.h"
 
 enum { AT_DIRECTORY = 10, N_BEFORE = 3, ENTRY = 12, SIZE = 14 + 2 + (N_BEFORE + 1) * ENTRY + 4 };

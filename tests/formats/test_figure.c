@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_figure.c: numbers as people read them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "formats/figure.h"
 
 struct row {

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_visible.c: texts from outside as a terminal and YAML may have them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "formats/visible.h"
 #include "formats/yaml_text.h"
 #include "leat/config.h"

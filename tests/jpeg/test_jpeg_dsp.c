@@ -2,16 +2,8 @@
  *
  * test_jpeg_dsp.c: the JPEG decoder's kernels: every CPU level gives the bytes of plain C, on values
  * that pictures have and on those that only damaged files have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cpu.h"
+#include "fixtures/unit.h"
 #include "ops/jpeg/jpeg_impl.h"
 
 static uint32_t draw(uint32_t *state)

@@ -2,9 +2,6 @@
  *
  * test_jpeg_eighth.c: pictures at an eighth of their size, by leat's decoder and by the op, beside those of
  * libjpeg-turbo. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "fixtures/jpeg_fixture.h"
 #include "leat/op.h"
 #include "ops/jpeg/jpeg_turbo.h"

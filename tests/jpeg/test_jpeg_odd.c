@@ -11,9 +11,6 @@
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define JPEG_ODD_OWN   "leat's decoder"
 #define JPEG_ODD_TURBO "libjpeg-turbo"
 

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_jpeg_probe.c: which decoder takes what kind of file, and which files can be read in parts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/jpeg_reference.h"
+#include "fixtures/unit.h"
 #include "leat/jpeg_probe.h"
 
 static const struct {

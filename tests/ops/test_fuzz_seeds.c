@@ -3,14 +3,9 @@
  * Each seed of fuzz_ops is of the op that it is named after: the op's apply() runs on it, and succeeds. The
  * list of ops may grow and be sorted anew without that. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "fuzz/fuzz_ops.c"
 
 #define SEEDS SOURCE_DIR "/tests/fuzz/corpus/fuzz_ops"

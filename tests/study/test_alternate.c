@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_alternate.c: the order in which cells run, and when rounds end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/alternate.h"
 
 struct notes {

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_bootstrap.c: intervals of figures over rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/bootstrap.h"
 #include "study/median.h"

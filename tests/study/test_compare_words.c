@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_compare_words.c: figures into words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/compare_words.h"
 
 static leat_estimate within(double value, double noise)

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_crossover_fit.c: crossovers of planted step times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/crossover_fit.h"
 

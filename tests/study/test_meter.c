@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_meter.c: where the time of steps went. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/meter.h"
 #include "leat/rng.h"
 

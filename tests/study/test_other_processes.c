@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_other_processes.c: CPU time that others take, from the kernel's counters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/other_processes.h"
 
 enum { MS = 1000000 };

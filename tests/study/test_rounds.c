@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_rounds.c: the figures of an arm from those of its rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/rounds.h"
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_sweep.c: sweeps in random order, and where curves cross. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <string.h>
 
+#include "fixtures/unit.h"
 #include "leat/experiment.h"
 #include "leat/rng.h"
 

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_tune_lines.c: which lines a winner keeps, with runs whose rates a test sets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 /* Before the headers, so that they declare the doubles. */
 #define leat_arm_room_open double_arm_room_open
 #define leat_arm_fill      double_arm_fill
 #define leat_arm_run       double_arm_run
 #define leat_tune          double_tune
+#include "fixtures/unit.h"
 #include "study/tune_search.c"
 
 static bool reads_matter; /* the reader makes a difference */

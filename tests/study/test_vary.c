@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_vary.c: "path=a,b,c" and products of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/vary.h"
 
 /* "path|value|value" */

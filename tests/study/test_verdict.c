@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_verdict.c: each row of the lists of words is found by its word and says something. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/verdict.h"
 
 static void each_word_is_found_and_explained(void **state)

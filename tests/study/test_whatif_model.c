@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_whatif_model.c: predictions from planted rates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <string.h>
 
+#include "fixtures/unit.h"
 #include "study/whatif/whatif_model.h"
 
 static const leat_whatif_rates rates = {

@@ -3,17 +3,11 @@
  * test_bench_common.c: arms that report times of their own, so that medians, ratios and the order of
  * runs are known beforehand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/bench_common.c"
+#include "fixtures/unit.h"
 
 static char order[64]; /* one letter per run */
 

@@ -3,13 +3,8 @@
  * test_docs.c: every config that README.md, docs/ and examples/ show is one that this build accepts:
  * its pipelines make plans and its model fits the batches. The data are replaced by a folder of
  * small images, or by small IDX and CSV files, because nobody else has those of the reader. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,18 +2,11 @@
  *
  * test_experiment.c: the table of experiments: every row has its config, its page and claims about arms that it
  * runs; and the arithmetic of claims. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "experiment/experiment_rows.h"
+#include "fixtures/unit.h"
 #include "study/vary.h"
 
 enum { MAX_ARMS = 200 };

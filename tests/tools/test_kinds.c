@@ -2,16 +2,7 @@
  *
  * test_kinds.c: the lists of what exists (stages, sources, engine, layers, losses, optimisers, ops) as
  * help, reference and completion see them: every row has what they print, and holds what it says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/leat.h"
 
 static const leat_kind *op_kind(size_t i)

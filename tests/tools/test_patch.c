@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_patch.c: differences as unified diffs. `patch`, where it is installed, makes the new text of the old one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "fixtures/own_folder.h"
 #include "print/patch.h"
 

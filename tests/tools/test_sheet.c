@@ -2,13 +2,8 @@
  *
  * test_sheet.c: the sheet of a batch: levels undone, images at their places, sizes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "print/sheet.h"
 
 static leat_view view_of(leat_dtype dtype, int64_t n, int64_t height, int64_t width,

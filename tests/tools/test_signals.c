@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_signals.c: signals are handled on a stack of their own: where the stack pointer is may be a buffer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <signal.h>
 
+#include "fixtures/unit.h"
 #include "signals.h"
 
 static void handlers_have_a_stack_of_their_own(void **state)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_word_list.c: lists in one word of the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "tools/word_list.h"
 
 static void words_are_split(void **state)

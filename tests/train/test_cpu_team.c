@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cpu_team.c: threads of a training step on the CPU leave signals to the thread that made them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 
+#include "fixtures/unit.h"
 #include "train/cpu/cpu_team.h"
 
 enum { THREADS = 3 };

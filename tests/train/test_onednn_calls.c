@@ -5,7 +5,6 @@
 #include "fixtures/own_folder.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "device/onednn_calls.h"

@@ -2,14 +2,7 @@
  *
  * test_user_op.c: ops that a C program adds to a pipeline: what is taken, and what is refused with which
  * words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
+#include "fixtures/unit.h"
 #include "leat/leat.h"
 
 static int same_shape(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)

@@ -2,15 +2,7 @@
  *
  * test_combine.c: the arithmetic of combined sources against simple models that take the elements one by
  * one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "pipeline/order/combine.h"
 

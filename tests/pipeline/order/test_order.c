@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_order.c: order arithmetic against a plain model that makes the lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "pipeline/order/order.h"
 

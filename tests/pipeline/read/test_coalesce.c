@@ -2,16 +2,7 @@
  *
  * test_coalesce.c: places rows in the read memory. Reads may be joined, wrapped or rounded to blocks; a row
  * finds its own bytes until its task is done. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "pipeline/read/coalesce.h"
 
