@@ -40,13 +40,6 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-static void show_progress(void *user, int done, int total)
-{
-    leat_progress *progress = user;
-    progress->total = (uint64_t)total;
-    leat_progress_show(progress, (uint64_t)done);
-}
-
 /* --- JSON --------------------------------------------------------------------------------------*/
 
 static json_t *result_json(const leat_compare_result *result, const char *path,
@@ -152,9 +145,7 @@ static void print_result(const leat_compare_result *result, const char *path)
     leat_terminal_say(2,
                       "%d alternating rounds, up to %d steps per arm after up to %d warm-up steps",
                       result->rounds, result->steps, result->warmup_steps);
-    if (result->cores_taken >= 0.1 * result->cores)
-        printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
-               result->cores);
+    leat_summary_print_others(result->cores_taken, result->cores, "");
     putchar('\n');
     print_head();
     for (int32_t i = 0; i < result->n_arms; i++)
@@ -183,7 +174,7 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
         .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
-        .progress = show_progress,
+        .progress = leat_progress_count,
         .user = &progress,
     };
     int rc = leat_compare(config, o->vary.values, (size_t)o->vary.n, &how, result, err);

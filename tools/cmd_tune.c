@@ -61,10 +61,8 @@ static json_t *try_json(const leat_tune_try *try)
 {
     json_t *one = json_object();
     leat_json_add(one, "set", lines_json(try->set));
-    leat_json_real(one, "samples_per_s", try->samples_per_s.value);
-    leat_json_interval(one, "interval", &try->samples_per_s);
-    leat_json_real(one, "speedup", try->speedup.value);
-    leat_json_interval(one, "speedup_interval", &try->speedup);
+    leat_json_estimate(one, "samples_per_s", "interval", &try->samples_per_s);
+    leat_json_estimate(one, "speedup", "speedup_interval", &try->speedup);
     leat_json_int(one, "rounds", try->rounds);
     return one;
 }
@@ -75,18 +73,15 @@ static json_t *best_json(const leat_tune_result *result)
     for (int32_t i = 0; i < result->n_set; i++)
         json_array_append_new(set, leat_json_string(result->set[i]));
     leat_json_add(best, "set", set);
-    leat_json_real(best, "samples_per_s", result->samples_per_s.value);
-    leat_json_interval(best, "interval", &result->samples_per_s);
-    leat_json_real(best, "speedup", result->speedup.value);
-    leat_json_interval(best, "speedup_interval", &result->speedup);
+    leat_json_estimate(best, "samples_per_s", "interval", &result->samples_per_s);
+    leat_json_estimate(best, "speedup", "speedup_interval", &result->speedup);
     return best;
 }
 
 static json_t *result_json(const leat_tune_result *result, const char *path, const char *patch)
 {
     json_t *json = leat_json_open("tune"), *baseline = json_object(), *tried = json_array();
-    leat_json_real(baseline, "samples_per_s", result->baseline.value);
-    leat_json_interval(baseline, "interval", &result->baseline);
+    leat_json_estimate(baseline, "samples_per_s", "interval", &result->baseline);
     for (int32_t i = 0; i < result->n_tried; i++)
         json_array_append_new(tried, try_json(&result->tried[i]));
     leat_json_text(json, "config", path);
@@ -150,9 +145,7 @@ static void print_result(const leat_tune_result *result)
     leat_terminal_say(2, "device %s%s", result->device,
                       result->simulated ? ": simulated; times are modelled, no arithmetic is done"
                                         : "");
-    if (result->cores_taken >= 0.1 * result->cores)
-        printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
-               result->cores);
+    leat_summary_print_others(result->cores_taken, result->cores, "");
     if (result->uncached > 0)
         leat_terminal_say(2, "%s", leat_summary_uncached_text(result->uncached, line));
     print_tries(result);

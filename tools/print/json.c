@@ -62,6 +62,13 @@ void leat_json_interval(json_t *object, const char *key, const leat_estimate *es
     leat_json_add(object, key, pair);
 }
 
+void leat_json_estimate(json_t *object, const char *key, const char *interval,
+                        const leat_estimate *estimate)
+{
+    leat_json_real(object, key, estimate->value);
+    leat_json_interval(object, interval, estimate);
+}
+
 void leat_json_hex(json_t *object, const char *key, uint64_t value)
 {
     char text[17];
