@@ -84,11 +84,9 @@ static int put_shares(leat_page *page, const json_t *process)
         if (value >= 0.0005)
             leat_bars_add(&data, (leat_bar){ .name = leat_verdict_share(i)->name,
                                              .kind = leat_verdict_share(i)->word,
-                                             .value = value,
-                                             .low = NAN,
-                                             .high = NAN });
+                                             .value = value });
     }
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 int leat_page_kernels(leat_page *page, const json_t *json)
@@ -108,11 +106,9 @@ int leat_page_kernels(leat_page *page, const json_t *json)
         if (ms > 0)
             leat_bars_add(&data, (leat_bar){ .name = leat_fields_text_or(one, "name", "?"),
                                              .kind = leat_verdict_share(LEAT_SHARE_BUSY)->word,
-                                             .value = ms,
-                                             .low = NAN,
-                                             .high = NAN });
+                                             .value = ms });
     }
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 int leat_page_watch_section(leat_page *page, const json_t *json)

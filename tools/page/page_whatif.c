@@ -103,9 +103,7 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
         leat_bars_add(&data, (leat_bar){ .group = leat_fields_text_or(row, "device", "?"),
                                          .name = names[data.n],
                                          .kind = "input_wait",
-                                         .value = leat_fields_number(row, "idle"),
-                                         .low = NAN,
-                                         .high = NAN });
+                                         .value = leat_fields_number(row, "idle") });
     }
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
