@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "file_list.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <stdarg.h>

@@ -13,7 +13,6 @@
 #include "convert/shard_names.h"
 #include "formats/figure.h"
 #include "host.h"
-#include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "signals.h"

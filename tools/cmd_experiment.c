@@ -3,7 +3,6 @@
  * leat experiment: runs the experiments that explain when and why a GPU is slower than a CPU. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command.h"
 #include "experiment/experiment_rows.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat report: one page of what other commands measured. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "formats/figure.h"
 #include "leat/budget.h"
-#include "median.h"
 
 enum {
     RUN_NS = 300000000,       /* long compared to a time slice of the scheduler */

@@ -8,7 +8,6 @@
 #include "crossover_fit.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "bootstrap.h"

@@ -5,7 +5,6 @@
 #include "fixtures/format_test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 
 #include "formats/atomic_file.h"

@@ -6,7 +6,6 @@
 
 #include "base/cpu.h"
 #include "ops/image/dsp.h"
-#include "ops/image/resample.h"
 #include "ops/jpeg/jpeg_impl.h"
 
 enum { CANARY = 128 }; /* bytes before and behind a result */

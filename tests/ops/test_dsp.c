@@ -3,7 +3,6 @@
  * test_dsp.c: every level of the inner loops gives the bytes of plain C, and writes nothing else. */
 #include "fixtures/op_test.h"
 
-#include <math.h>
 #include <stdbool.h>
 
 #include "base/cpu.h"

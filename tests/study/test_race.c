@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_race.c: races of planted rates. */
-#include <math.h>
-
 #include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/race.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_whatif.c: a pipeline that sleeps, in front of simulated devices. */
-#include <math.h>
 #include <unistd.h>
 
 #include "fixtures/engine_fixture.h"

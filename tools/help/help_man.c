@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * help_man.c: the man page, leat(1). */
-#include <string.h>
-
 #include "cli.h"
 #include "help.h"
 

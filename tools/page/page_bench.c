@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
-#include <math.h>
-
 #include "chart/charts.h"
 #include "fields.h"
 #include "formats/figure.h"

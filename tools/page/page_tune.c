@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_tune.c: `leat tune`: the settings that won, and what else was tried. */
-#include <math.h>
 #include <string.h>
 
 #include "chart/charts.h"

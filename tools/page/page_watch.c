@@ -2,7 +2,6 @@
  *
  * page_watch.c: `leat watch`: where the device's time went in each process, and its kernels; and the kernels of commands
  * that record steps. */
-#include <math.h>
 #include <string.h>
 
 #include "chart/charts.h"

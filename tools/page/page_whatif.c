@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_whatif.c: `leat whatif`: how idle devices would be with more or fewer CPU threads. */
-#include <math.h>
 #include <string.h>
 
 #include "chart/charts.h"

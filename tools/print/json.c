@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

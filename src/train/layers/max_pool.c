@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * max_pool: the largest value of each window, per channel. */
-#include "train/export_onnx.h"
 #include "train/program.h"
 
 static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,

@@ -4,8 +4,6 @@
  * that read them end with the loader. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>

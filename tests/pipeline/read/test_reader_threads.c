@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/check.h"
 #include "base/eventfd.h"
 #include "fixtures/engine_fixture.h"
 #include "pipeline/read/reader.h"

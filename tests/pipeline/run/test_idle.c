@@ -6,7 +6,6 @@
  * idle time is to the calculated one. */
 #include "fixtures/engine_fixture.h"
 
-#include "base/clock.h"
 #include "device/device_sim.h"
 #include "leat/meter.h"
 

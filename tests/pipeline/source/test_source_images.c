@@ -2,8 +2,6 @@
  *
  * test_source_images.c: the source `images`: the record and the label of each file, and what the
  * source refuses. */
-#include <fcntl.h>
-
 #include "fixtures/engine_fixture.h"
 #include "fixtures/op_test.h"
 #include "fixtures/own_folder.h"
