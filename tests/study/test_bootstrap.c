@@ -22,7 +22,7 @@ static void equal_rounds_leave_no_doubt(void **state)
     (void)state;
     const double values[] = { 3, 3, 3, 3, 3, 3 };
     for (size_t n = 1; n <= 6; n++) {
-        const leat_interval interval = leat_bootstrap_interval(mean, values, n);
+        const leat_estimate interval = leat_bootstrap_estimate(mean, values, n);
         assert_true(interval.low == 3 && interval.high == 3);
     }
 }
@@ -31,8 +31,8 @@ static void every_call_gives_the_same(void **state)
 {
     (void)state;
     const double values[] = { 1, 2, 3, 4, 5, 6 };
-    const leat_interval a = leat_bootstrap_interval(mean, values, 6);
-    const leat_interval b = leat_bootstrap_interval(mean, values, 6);
+    const leat_estimate a = leat_bootstrap_estimate(mean, values, 6);
+    const leat_estimate b = leat_bootstrap_estimate(mean, values, 6);
     assert_true(a.low == b.low && a.high == b.high);
     assert_true(a.low > 1 && a.low < 3.5 && a.high > 3.5 && a.high < 6);
 }
@@ -42,7 +42,7 @@ static void an_estimate_is_of_all_rounds(void **state)
     (void)state;
     const double values[] = { 6, 1, 4, 2 };
     const leat_estimate all = leat_bootstrap_estimate(mean, values, 4);
-    const leat_interval interval = leat_bootstrap_interval(mean, values, 4);
+    const leat_estimate interval = leat_bootstrap_estimate(mean, values, 4);
     assert_true(all.value == 3.25 && all.low == interval.low && all.high == interval.high);
     const leat_estimate median = leat_bootstrap_median(values, 4);
     assert_true(median.value == 3 && median.low >= 1 && median.low < 3 && median.high <= 6 &&
@@ -64,7 +64,7 @@ static void many_rounds_give_the_normal_interval(void **state)
         squares += values[i] * values[i];
     }
     const double sd = sqrt(squares / N - sum / N * sum / N), half = 1.96 * sd / sqrt(N);
-    const leat_interval interval = leat_bootstrap_interval(mean, values, N);
+    const leat_estimate interval = leat_bootstrap_estimate(mean, values, N);
     assert_true(fabs(interval.low - (sum / N - half)) < 0.1 * half);
     assert_true(fabs(interval.high - (sum / N + half)) < 0.1 * half);
 }
@@ -80,7 +80,7 @@ static void most_intervals_hold_the_truth(void **state)
         double values[6];
         for (int j = 0; j < 6; j++)
             values[j] = 10 + leat_rng_normal(&rng);
-        const leat_interval interval = leat_bootstrap_interval(mean, values, 6);
+        const leat_estimate interval = leat_bootstrap_estimate(mean, values, 6);
         n_held += interval.low <= 10 && interval.high >= 10;
     }
     assert_in_range(n_held, 400 * 80 / 100, 400 * 94 / 100);
