@@ -130,6 +130,7 @@ void leat_arm_close(leat_arm *arm)
     leat_config_close(&arm->config);
     free(arm->runs);
     free(arm->times);
+    *arm = (leat_arm){ 0 };
 }
 
 /* --- as configured --------------------------------------------------------------------------- */
