@@ -138,12 +138,6 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
-static void remove_part(struct synth *s)
-{
-    if (s->part)
-        nftw(s->part, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* --- images ------------------------------------------------------------------------------------*/
 
 static int write_image(const char *path, const uint8_t *bytes, size_t n, leat_error *err)
@@ -257,9 +251,10 @@ static int run_workers(struct synth *s, leat_error *err)
 static int synth(struct synth *s, leat_error *err)
 {
     int rc;
-    if ((rc = open_part(s, err)) < 0 || (rc = run_workers(s, err)) < 0 ||
-        (rc = leat_files_rename(s->part, s->folder, err)) < 0)
-        remove_part(s);
+    if ((rc = open_part(s, err)) == LEAT_OK && (rc = run_workers(s, err)) == LEAT_OK)
+        rc = leat_files_rename(s->part, s->folder, err);
+    if (rc < 0 && s->part)
+        nftw(s->part, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return rc;
 }
 

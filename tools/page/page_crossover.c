@@ -61,12 +61,6 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
     return LEAT_OK;
 }
 
-static int add_device(leat_lines *lines, const json_t *device, int colour)
-{
-    const int rc = add_points(lines, device, colour);
-    return rc == LEAT_OK ? add_fit(lines, device, colour) : rc;
-}
-
 int leat_page_crossover_section(leat_page *page, const json_t *json)
 {
     const json_t *const devices = leat_fields_list(json, "devices");
@@ -84,8 +78,11 @@ int leat_page_crossover_section(leat_page *page, const json_t *json)
     };
     int rc = LEAT_OK;
     leat_fields_interval(json, "interval", &data.wall_low, &data.wall_high);
-    for (int i = 0; i < n && rc == LEAT_OK; i++)
-        rc = add_device(&data, json_array_get(devices, (size_t)i), i);
+    for (int i = 0; i < n && rc == LEAT_OK; i++) {
+        const json_t *const device = json_array_get(devices, (size_t)i);
+        if ((rc = add_points(&data, device, i)) == LEAT_OK)
+            rc = add_fit(&data, device, i);
+    }
     return leat_page_lines(page, &data, rc);
 }
 

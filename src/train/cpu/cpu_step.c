@@ -150,12 +150,6 @@ static void end_segment(void *owner)
     net->segment++;
 }
 
-/* Training does not read packs with a batch_norm, so only evaluation renews them. */
-static bool packs_wait(const leat_net *net)
-{
-    return net->packs_stale || (net->folds_stale && !net->job.how->train);
-}
-
 static void renew_packs(leat_net *net, int32_t thread)
 {
     leat_cpu_scratch *mine = &net->scratch[thread];
@@ -191,7 +185,8 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     mine->rc = LEAT_OK;
     mine->bad_gradient = SIZE_MAX;
     mine->bad_param = -1;
-    if (packs_wait(net))
+    /* Training does not read packs with a batch_norm, so only evaluation renews them. */
+    if (net->packs_stale || (net->folds_stale && !net->job.how->train))
         renew_packs(net, thread);
     for (int32_t i = net->job.n_segments; i > 0; i--) {
         for (int32_t shard;
