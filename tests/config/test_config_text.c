@@ -47,7 +47,6 @@ static void texts_read_back(void **state)
 {
     (void)state;
     static const char *const texts[] = {
-
         "a: 1",
         "a:\n",
         "b: {c: [1, 2, [3]], d: ''}\na: \"x: y\"\n",

@@ -49,7 +49,6 @@ static double gained(const json_t *json, const json_t *change)
 /* All figures are the job's as measured, times a ratio: that of two runs side by side, or of predictions. */
 static void say_gain(const json_t *json, const json_t *from, struct leat_answer_change *change)
 {
-
     const double then = leat_fields_number(from, "predicted_step_ms"),
                  verified = leat_fields_number(from, "verified_step_ms"),
                  before = leat_fields_number(from, "before_step_ms"),
