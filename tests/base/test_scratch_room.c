@@ -99,12 +99,7 @@ static void a_scratch_claims_what_is_beyond_its_own(void **state)
 
 static void put_picture(record_writer *to, int width, int height, bool progressive, int64_t id)
 {
-    const reference_picture p = { .width = width,
-                                  .height = height,
-                                  .channels = 3,
-                                  .h = 2,
-                                  .v = 2,
-                                  .quality = 30,
+    const reference_picture p = { REFERENCE_OF(width, height, 3, 2, 2, 30),
                                   .is_progressive = progressive };
     leat_format_error err;
     uint8_t *bytes;

@@ -42,14 +42,8 @@ static int make_data(void **state)
     if (make_folder(state) || shell("mkdir -p in/a in/b"))
         return -1;
     for (int i = 0; i < 5; i++) {
-        const reference_picture p = { .width = 200,
-                                      .height = 150,
-                                      .channels = 3,
-                                      .h = 1 + i % 2,
-                                      .v = 1,
-                                      .quality = 85,
-                                      .restart = i == 3 ? 4 : 0,
-                                      .is_progressive = i == 4 };
+        const reference_picture p = { REFERENCE_OF(200, 150, 3, 1 + i % 2, 1, 85),
+                                      .restart = i == 3 ? 4 : 0, .is_progressive = i == 4 };
         char name[32];
         uint8_t *bytes;
         const size_t size = reference_encode(&p, (unsigned)i, &bytes);

@@ -71,12 +71,8 @@ static void every_small_size(void **state)
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 1; width <= 35; width++)
             for (int height = 1; height <= 35; height += height < 19 ? 1 : 5)
-                check_drawn((reference_picture){ .width = width,
-                                                 .height = height,
-                                                 .channels = 3,
-                                                 .h = samplings[s][0],
-                                                 .v = samplings[s][1],
-                                                 .quality = 90 },
+                check_drawn((reference_picture){ REFERENCE_OF(width, height, 3, samplings[s][0],
+                                                              samplings[s][1], 90) },
                             s + (unsigned)width);
 }
 
@@ -87,15 +83,12 @@ static void every_kind(void **state)
     for (unsigned s = 0; s < N_SAMPLINGS * 2; s++)
         for (unsigned q = 0; q < sizeof qualities / sizeof *qualities; q++)
             for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
-                check_drawn((reference_picture){ .width = 131,
-                                                 .height = 77,
-                                                 .channels = s < N_SAMPLINGS ? 3 : 1,
-                                                 .h = samplings[s % N_SAMPLINGS][0],
-                                                 .v = samplings[s % N_SAMPLINGS][1],
-                                                 .quality = qualities[q],
-                                                 .restart = restarts[r],
-                                                 .is_optimized = (int)(q + r) % 2 },
-                            s + q + r);
+                check_drawn(
+                    (reference_picture){ REFERENCE_OF(131, 77, s < N_SAMPLINGS ? 3 : 1,
+                                                      samplings[s % N_SAMPLINGS][0],
+                                                      samplings[s % N_SAMPLINGS][1], qualities[q]),
+                                         .restart = restarts[r], .is_optimized = (int)(q + r) % 2 },
+                    s + q + r);
 }
 
 static void every_width_of_vectors(void **state)
@@ -103,12 +96,8 @@ static void every_width_of_vectors(void **state)
     (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 36; width < 300; width += 7)
-            check_drawn((reference_picture){ .width = width,
-                                             .height = 33,
-                                             .channels = 3,
-                                             .h = samplings[s][0],
-                                             .v = samplings[s][1],
-                                             .quality = 85 },
+            check_drawn((reference_picture){ REFERENCE_OF(width, 33, 3, samplings[s][0],
+                                                          samplings[s][1], 85) },
                         (unsigned)width);
 }
 
@@ -117,12 +106,7 @@ static void long_codes(void **state)
 {
     (void)state;
     for (int quality = 1; quality <= 61; quality += 12) {
-        reference_picture p = { .width = 150,
-                                .height = 130,
-                                .channels = 3,
-                                .h = 1 + quality % 2,
-                                .v = 1,
-                                .quality = quality,
+        reference_picture p = { REFERENCE_OF(150, 130, 3, 1 + quality % 2, 1, quality),
                                 .has_long_codes = 1 };
         uint8_t *data;
         const size_t size = reference_encode(&p, (unsigned)quality, &data);

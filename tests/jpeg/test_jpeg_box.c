@@ -14,14 +14,10 @@ static void boxes(void **state)
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
             for (unsigned w = 0; w < sizeof widths / sizeof *widths; w++) {
-                const reference_picture p = { .width = widths[w],
-                                              .height = 150 - 20 * (int)s,
-                                              .channels = 3,
-                                              .h = samplings[s][0],
-                                              .v = samplings[s][1],
-                                              .quality = 40 + 10 * (int)w,
-                                              .is_optimized = (int)r % 2,
-                                              .restart = restarts[r] };
+                const reference_picture p = { REFERENCE_OF(widths[w], 150 - 20 * (int)s, 3,
+                                                           samplings[s][0], samplings[s][1],
+                                                           40 + 10 * (int)w),
+                                              .is_optimized = (int)r % 2, .restart = restarts[r] };
                 uint8_t *data;
                 const size_t size = reference_encode(&p, s + w, &data);
                 check_boxes(data, size, 12, s + 4 * r + w);
@@ -57,12 +53,8 @@ static void indexed(void **state)
     (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (unsigned k = 0; k < sizeof intervals / sizeof *intervals; k++) {
-            const reference_picture p = { .width = 210,
-                                          .height = 99,
-                                          .channels = 3,
-                                          .h = samplings[s][0],
-                                          .v = samplings[s][1],
-                                          .quality = 30 + 10 * (int)k,
+            const reference_picture p = { REFERENCE_OF(210, 99, 3, samplings[s][0], samplings[s][1],
+                                                       30 + 10 * (int)k),
                                           .has_long_codes = k == 2 };
             uint8_t *data;
             size_t n;
@@ -177,12 +169,9 @@ static void resized(void **state)
     for (int i = 0; i < 200; i++) {
         const unsigned s = draw(&seed, N_SAMPLINGS);
         const int is_large = i % 20 == 19; /* larger than the window of rows */
-        const reference_picture p = { .width = 1 + 700 * is_large + (int)draw(&seed, 300),
-                                      .height = 1 + 400 * is_large + (int)draw(&seed, 200),
-                                      .channels = 3,
-                                      .h = samplings[s][0],
-                                      .v = samplings[s][1],
-                                      .quality = 80 };
+        const reference_picture p = { REFERENCE_OF(1 + 700 * is_large + (int)draw(&seed, 300),
+                                                   1 + 400 * is_large + (int)draw(&seed, 200), 3,
+                                                   samplings[s][0], samplings[s][1], 80) };
         uint8_t *data;
         const size_t size = reference_encode(&p, (unsigned)i, &data);
         leat_image_box box = { (int32_t)draw(&seed, (unsigned)p.height),

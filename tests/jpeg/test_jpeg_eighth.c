@@ -79,13 +79,11 @@ static void all_sizes(void **state)
     (void)state;
     for (unsigned i = 0; i < 160; i++) {
         const uint8_t *s = samplings[i % N_SAMPLINGS];
-        const reference_picture p = { .width = 1 + (int)draw(&seed, 300),
-                                      .height = 1 + (int)draw(&seed, 200),
-                                      .channels = i % 9 ? 3 : 1,
-                                      .h = i % 9 ? s[0] : 1,
-                                      .v = i % 9 ? s[1] : 1,
-                                      .quality = 30 + (int)draw(&seed, 70),
-                                      .restart = i % 5 ? 0 : 3 };
+        const reference_picture p = {
+            REFERENCE_OF(1 + (int)draw(&seed, 300), 1 + (int)draw(&seed, 200), i % 9 ? 3 : 1,
+                         i % 9 ? s[0] : 1, i % 9 ? s[1] : 1, 30 + (int)draw(&seed, 70)),
+            .restart = i % 5 ? 0 : 3
+        };
         uint8_t *data;
         const size_t size = reference_encode(&p, i, &data);
         assert_int_equal(difference(data, size, &p, 1), 0);
@@ -106,12 +104,8 @@ static void large_files(void **state)
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
         const uint8_t *s = samplings[i % N_SAMPLINGS];
-        const reference_picture p = { .width = 1100 + (int)i,
-                                      .height = 900,
-                                      .channels = 3,
-                                      .h = s[0],
-                                      .v = s[1],
-                                      .quality = i % 2 ? 98 : 100,
+        const reference_picture p = { REFERENCE_OF(1100 + (int)i, 900, 3, s[0], s[1],
+                                                   i % 2 ? 98 : 100),
                                       .restart = i == 3 ? 7 : 0 };
         uint8_t *data;
         const size_t size = reference_encode(&p, i, &data);

@@ -60,12 +60,7 @@ static void of_pictures(void **state)
     (void)state;
     for (int s = 0; s < 4; s++)
         for (size_t k = 0; k < sizeof intervals / sizeof *intervals; k++) {
-            const reference_picture p = { .width = 250,
-                                          .height = 190,
-                                          .channels = 3,
-                                          .h = 1 + s % 2,
-                                          .v = 1 + s / 2,
-                                          .quality = 85 };
+            const reference_picture p = { REFERENCE_OF(250, 190, 3, 1 + s % 2, 1 + s / 2, 85) };
             leat_jpeg jpeg;
             uint8_t *data;
             size_t n;

@@ -473,12 +473,7 @@ static void damage_beside_a_box(void **state)
     int n_ok = 0, n_refused = 0;
     (void)state;
     for (int interval = 0; interval <= 4; interval += 2) {
-        const reference_picture picture = { .width = 61,
-                                            .height = 45,
-                                            .channels = 3,
-                                            .h = 2,
-                                            .v = 2,
-                                            .quality = 60,
+        const reference_picture picture = { REFERENCE_OF(61, 45, 3, 2, 2, 60),
                                             .restart = interval };
         jpeg_odd_file f = { 0 };
         f.size = reference_encode(&picture, 3, &f.data);

@@ -58,12 +58,8 @@ static int script_of_single_values(jpeg_scan_info *script, int bits)
 
 static reference_picture picture_of(int width, int height, unsigned sampling, unsigned script)
 {
-    return (reference_picture){ .width = width,
-                                .height = height,
-                                .channels = 3,
-                                .h = samplings[sampling % N_SAMPLINGS][0],
-                                .v = samplings[sampling % N_SAMPLINGS][1],
-                                .quality = 90,
+    return (reference_picture){ REFERENCE_OF(width, height, 3, samplings[sampling % N_SAMPLINGS][0],
+                                             samplings[sampling % N_SAMPLINGS][1], 90),
                                 .is_progressive = 1,
                                 .script = scripts[script % COUNT(scripts)].script,
                                 .n_scans = scripts[script % COUNT(scripts)].n };
@@ -111,14 +107,9 @@ static void gray(void **state)
 {
     (void)state;
     for (int restart = 0; restart < 12; restart += 3) {
-        const reference_picture p = { .width = 83,
-                                      .height = 61,
-                                      .channels = 1,
-                                      .h = 1 + restart / 3 % 2,
-                                      .v = 1 + restart / 6,
-                                      .quality = 85,
-                                      .restart = restart,
-                                      .is_progressive = 1 };
+        const reference_picture p = { REFERENCE_OF(83, 61, 1, 1 + restart / 3 % 2, 1 + restart / 6,
+                                                   85),
+                                      .restart = restart, .is_progressive = 1 };
         check_drawn(&p, 3, 10);
     }
 }
@@ -126,13 +117,7 @@ static void gray(void **state)
 /* 35,000 blocks whose bands are empty: longer than the longest run of blocks. */
 static void long_runs(void **state)
 {
-    const reference_picture p = { .width = 1600,
-                                  .height = 1400,
-                                  .channels = 1,
-                                  .h = 1,
-                                  .v = 1,
-                                  .quality = 1,
-                                  .is_progressive = 1 };
+    const reference_picture p = { REFERENCE_OF(1600, 1400, 1, 1, 1, 1), .is_progressive = 1 };
     (void)state;
     check_drawn(&p, 0, 1);
 }

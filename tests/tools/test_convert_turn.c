@@ -80,13 +80,11 @@ static void add_turned(void)
 {
     for (int i = 0; i < N_TURNED * 8; i++) {
         const int k = i / 8;
-        bytes file = encode((reference_picture){ .width = turned[k].width,
-                                                 .height = turned[k].height,
-                                                 .channels = turned[k].channels,
-                                                 .h = turned[k].h,
-                                                 .v = turned[k].v,
-                                                 .is_progressive = turned[k].is_progressive },
-                            (unsigned)k * 4);
+        bytes file = encode(
+            (reference_picture){ REFERENCE_OF(turned[k].width, turned[k].height, turned[k].channels,
+                                              turned[k].h, turned[k].v, 0),
+                                 .is_progressive = turned[k].is_progressive },
+            (unsigned)k * 4);
         insert_exif(&file, 1 + i % 8, k % 2);
         add_file(file.data, file.size);
     }

@@ -18,12 +18,8 @@ static float *rows;
 /* Photos of noise; progressive ones take the most memory to decode. */
 static void write_photo(int i)
 {
-    const reference_picture p = { .width = 1000 + i * 40 % 300,
-                                  .height = 900 + i * 70 % 200,
-                                  .channels = 3,
-                                  .h = 2,
-                                  .v = 2,
-                                  .quality = 75,
+    const reference_picture p = { REFERENCE_OF(1000 + i * 40 % 300, 900 + i * 70 % 200, 3, 2, 2,
+                                               75),
                                   .is_progressive = i % 6 == 5 };
     char name[32];
     uint8_t *bytes;

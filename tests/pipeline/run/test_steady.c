@@ -18,12 +18,8 @@ static int make_file(void **state)
         return -1;
     record_writer to = open_records(path);
     for (int64_t i = 0; i < N_IMAGES; i++) {
-        const reference_picture p = { .width = 40 + (int)i * 7 % 90,
-                                      .height = 33 + (int)i * 11 % 70,
-                                      .channels = 3,
-                                      .h = 2,
-                                      .v = 2,
-                                      .quality = 75 };
+        const reference_picture p = { REFERENCE_OF(40 + (int)i * 7 % 90, 33 + (int)i * 11 % 70, 3,
+                                                   2, 2, 75) };
         const int64_t label = i % 10;
         uint8_t *jpeg;
         const size_t size = reference_encode(&p, 4 * (unsigned)i + 3, &jpeg);

@@ -16,12 +16,8 @@ static int make(void **state)
     if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < N_PHOTOS; i++) {
-        const reference_picture p = { .width = 300 + i * 17 % 90,
-                                      .height = 260 + i * 13 % 70,
-                                      .channels = 3,
-                                      .h = 1 + i % 2,
-                                      .v = 1 + i % 2,
-                                      .quality = 80 };
+        const reference_picture p = { REFERENCE_OF(300 + i * 17 % 90, 260 + i * 13 % 70, 3,
+                                                   1 + i % 2, 1 + i % 2, 80) };
         char name[32];
         uint8_t *bytes;
         const size_t size = reference_encode(&p, (unsigned)i, &bytes);
