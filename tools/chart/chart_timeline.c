@@ -276,8 +276,7 @@ leat_chart leat_chart_timeline(const leat_timeline *data)
         .id = "timeline",
         .title = "What workers, copies and the device do",
         .about = "A few typical steps. Numbers are batches; even and odd ones differ in shade. "
-                 "Where the "
-                 "row of the device is empty, it is idle.",
+                 "Where the row of the device is empty, it is idle.",
         .data = data,
         .draw = draw,
         .table = put_table,
