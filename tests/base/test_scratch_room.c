@@ -156,8 +156,7 @@ static uint64_t digest_of(const char *name, const char *engine, leat_loader_stat
     leat_loader *loader = open_loader(plan, &options);
     const uint64_t digest = take_digest(loader, &n);
     leat_loader_stats(loader, stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 

@@ -204,8 +204,7 @@ static void a_row_per_thread_and_spans_nest(void **state)
                                  json_object_get(json_object_get(json, "otherData"), "spans_lost")),
                              0);
             json_decref(json);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 
@@ -234,8 +233,7 @@ static void after_unbatch_spans_name_records(void **state)
         assert_true(check_trace(json, &stats, rows, "rows") > 0);
         assert_true(check_trace(json, &stats, rows, "read") > 0);
         json_decref(json);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -259,8 +257,7 @@ static void copies_have_a_row(void **state)
     assert_int_equal(find_row(rows, "copy engine")->n, n_copies);
     assert_int_equal(check_trace(json, &stats, rows, "start copy"), n_copies);
     json_decref(json);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
 }
 
@@ -285,8 +282,7 @@ static void old_spans_are_forgotten_and_counted(void **state)
         n += rows[i].n;
     assert_int_equal(n, stats.spans);
     json_decref(json);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = plan_of("{threads: 1, spans: 0}");
     loader = open_loader(plan, NULL);
     take(loader, 5);
@@ -295,8 +291,7 @@ static void old_spans_are_forgotten_and_counted(void **state)
     json = write_and_load(loader);
     assert_int_equal(check_trace(json, &stats, rows, "step"), 0);
     json_decref(json);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void *keep_taking(void *arg)
@@ -322,8 +317,7 @@ static void written_while_it_runs(void **state)
         json_decref(json);
     }
     pthread_join(consumer, NULL);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_folder_that_is_not_there(void **state)
@@ -334,8 +328,7 @@ static void a_folder_that_is_not_there(void **state)
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(leat_loader_trace_write(loader, "/nonexistent/trace.json", &err), LEAT_E_IO);
     assert_non_null(strstr(err.message, "/nonexistent/"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- the ring ------------------------------------------------------------------------------------- */
@@ -412,8 +405,7 @@ static void nobody_sleeps_for_longer_than_it_took(void **state)
             last = now;
         }
         assert_true(now.sleep_ns > 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

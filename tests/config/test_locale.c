@@ -114,8 +114,7 @@ static uint64_t digest_with(const char *op)
     leat_loader *loader = open_loader(plan, NULL);
     int64_t n_batches;
     const uint64_t digest = take_digest(loader, &n_batches);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -164,8 +163,7 @@ static void trace_is_json(void **state)
     }
     assert_true(fraction);
     json_decref(trace);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void devices_have_points(void **state)

@@ -52,8 +52,7 @@ static uint64_t digest_with(char files, const char *stages, const char *engine)
     leat_loader *loader = open_loader(plan, NULL);
     const uint64_t digest = take_digest(loader, &n);
     assert_true(n > 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -97,8 +96,7 @@ static void parts_of_other_sources(void **state)
             leat_loader *loader = open_loader(plan, NULL);
             digests[k] = take_digest(loader, &n);
             assert_int_equal(n, leat_plan_get_info(plan)->n_batches);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
         assert_true(digests[0] == digests[1]);
     }
@@ -116,8 +114,7 @@ static void ranks_and_resuming(void **state)
         leat_loader *loader = open_loader(plan, &from);
         digests[k] = take_digest(loader, &n);
         assert_int_equal(n, leat_plan_get_info(plan)->n_batches - 70);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     assert_true(digests[0] == digests[1]);
 }
@@ -274,8 +271,7 @@ static void a_file_that_changes(void **state)
         leat_batch_release(batch);
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "changed while it was in use"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(bytes);
 }
 

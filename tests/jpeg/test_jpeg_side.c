@@ -147,8 +147,7 @@ static outcome run_with(const char *mode, bool fuse, int threads)
     leat_loader_stats(loader, &got.stats);
     snprintf(got.note, sizeof got.note, "%s",
              leat_plan_note(plan, 0) ? leat_plan_note(plan, 0) : "");
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return got;
 }
 
@@ -278,8 +277,7 @@ static void required(void **state)
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "d.tfrecord, record "));
     assert_non_null(strstr(err.message, "engine.jpeg_index: auto"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(side);
 }
 

@@ -132,8 +132,7 @@ static void read_records(const setup *s, int epochs, int (*records)[64])
                     records[b][j] = c;
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Pixel values of row j: how many are own's and how many other's, all else refused. */
@@ -222,8 +221,7 @@ static void pairs_are_mixed_by_one_share(void **state)
         assert_int_equal(n, 2 * BATCHES);
         assert_in_range(n_same, 0,
                         cut || !(way & 2) ? 200 : 40); /* few boxes and levels there are */
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -247,8 +245,7 @@ static void partners_change(void **state)
     }
     for (int j = 1; j < 8; j++) /* 51 each on average: the last of an epoch has two rows */
         assert_in_range(partners[j], 25, 85);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void two_ops_one_after_the_other(void **state)
@@ -277,8 +274,7 @@ static void two_ops_one_after_the_other(void **state)
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.stages[stats.n_stages - 1].name, "image: cutmix");
     assert_int_equal(stats.stages[stats.n_stages - 2].samples, 10 * N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- nothing else matters ---------------------------------------------------------------------------- */
@@ -342,8 +338,7 @@ static void the_digest_is_of_the_mixed_rows(void **state)
         assert_true(digest == leat_batch_get_info(batch)->digest);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void an_error_is_not_mixed_away(void **state)
@@ -360,8 +355,7 @@ static void an_error_is_not_mixed_away(void **state)
             leat_batch_release(batch);
         assert_int_equal(err.code, LEAT_E_DATA);
         assert_non_null(strstr(err.message, "planted"));
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -395,8 +389,7 @@ static void closing_at_any_moment(void **state)
             check(leat_loader_next(loader, &batch, NULL), NULL);
             leat_batch_release(batch);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

@@ -246,8 +246,7 @@ static void loaders(void **state)
     leat_loader_trace_step(loader, INT64_MAX, INT64_MIN, INT64_MAX);
     check(leat_loader_next(loader, &batch, &err), &err); /* all the same */
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void batches(void **state)
@@ -280,8 +279,7 @@ static void batches(void **state)
         leat_batch_release(batch);
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     leat_device_close(&device);
 }

@@ -100,8 +100,7 @@ static void a_data_error_has_its_record(void **state)
                 assert_int_equal(rc, LEAT_E_DATA);
                 expect(&err, in_folder("part-1.tfrecord"), 0, 0, "", 21, "fail_at");
             }
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 

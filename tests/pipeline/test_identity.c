@@ -110,8 +110,7 @@ static void an_alternating_flip_takes_turns(void **state)
                 assert_int_equal(mirrored[e][i], 3 - mirrored[e - 1][i]);
         }
         assert_in_range(n_first, N_IMAGES / 3, 2 * N_IMAGES / 3);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(images);
 }

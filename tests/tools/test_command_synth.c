@@ -67,8 +67,7 @@ static void first_pixels_are_the_same(const char *cifar, const char *png)
     assert_true(leat_shape_equal(&a.shape, &b.shape));
     assert_memory_equal(a.data, b.data, 32 * 32 * 3);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* The files of CIFAR hold the same pixels as the PNG files of the same seed. */

@@ -21,8 +21,7 @@ static float *good_rows(const float *rows)
                    ROW_FLOATS * sizeof *all);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return all;
 }
 
@@ -94,8 +93,7 @@ static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
             assert_int_equal(n_masked, (N - 4) / 7 + 1);
             leat_loader_stats(loader, &stats);
             assert_true(stats.n_masked == n_masked && stats.n_replaced == 0);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -170,8 +168,7 @@ static void replaced_rows_are_samples_of_the_same_epoch(void **state)
             }
             assert_int_equal(rc, LEAT_E_END);
             assert_int_equal(n_replaced, N / 4);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -210,8 +207,7 @@ static void replacements_are_of_the_pipeline(void **state)
                 assert_true(in[record_of(batch, j)]);
             leat_batch_release(batch);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -271,8 +267,7 @@ static void without_a_good_sample_the_first_error_stops_it(void **state)
                  (unsigned long long)record, (unsigned long long)record);
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
         assert_string_equal(err.message, want);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }

@@ -67,8 +67,7 @@ static void damaged_records_of_files(void **state)
             assert_int_equal(leat_loader_errors(loader, &first, 1), 1);
             assert_int_equal(first.record % 9, 4);
             assert_non_null(strstr(first.message, path));
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -124,8 +123,7 @@ static void check_damaged_length(int hit)
             assert_int_equal(bad[0].record, hit);
             assert_int_equal(bad[1].record, N - 1);
             assert_non_null(strstr(bad[1].message, "truncated"));
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -200,8 +198,7 @@ static void rows_of_buckets(void **state)
                 check(rc, &err);
             leat_loader_stats(loader, &stats);
             assert_int_equal(p ? stats.n_replaced : stats.n_masked, N / 5);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }

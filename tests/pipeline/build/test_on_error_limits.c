@@ -92,8 +92,7 @@ static void a_limit_counts_each_epoch_anew(void **state)
             check(leat_loader_next(loader, &batch, &err), &err);
             leat_batch_release(batch);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -121,8 +120,7 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     loader = open_loader(plan, NULL);
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
     assert_null(strstr(err.message, "bad records"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
@@ -169,8 +167,7 @@ static void want_of_memory_is_never_masked(void **state)
         leat_error err;
         int64_t n;
         assert_int_equal(take_all(loader, &n, &err), LEAT_E_NOMEM);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -211,8 +208,7 @@ static void the_first_of_many_are_listed(void **state)
                          LEAT_BATCH_ERRORS);
         assert_int_equal(leat_loader_errors(loader, list, 2), 2);
         assert_int_equal(list[1].record, 3);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }

@@ -225,8 +225,7 @@ static void digests_know_no_threads(void **state)
             check(leat_loader_next(loader, &batch, &err), &err);
             sum[ranks > 1] += leat_batch_get_info(batch)->digest;
             leat_batch_release(batch);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
     assert_true(sum[0] == sum[1]);
 }
@@ -259,8 +258,7 @@ static void fixed_features_and_ops(void **state)
         assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 3).data)[j], 1);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void too_long_is_an_error_with_its_place(void **state)
@@ -288,8 +286,7 @@ static void too_long_is_an_error_with_its_place(void **state)
              "raise the stage's shapes, or write truncate: true",
              path, (unsigned long long)at.offset);
     assert_string_equal(err.message, want);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- wrong configs ------------------------------------------------------------------------------------ */
@@ -355,8 +352,7 @@ static void values_come_in_whole_steps(void **state)
         leat_batch_release(batch);
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "feature 'tokens' has 7 values where a multiple of 2"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

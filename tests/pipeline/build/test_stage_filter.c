@@ -434,8 +434,7 @@ static void rows_in_memory(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_END);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(x);
 }
 
@@ -462,8 +461,7 @@ static int kept_rows(const char *limits, const int64_t *values, int n, leat_erro
             kept |= (values[i] == *(const int64_t *)leat_batch_tensor(batch, 0).data) << i;
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return kept;
 }
 

@@ -159,8 +159,7 @@ static void each_row_is_a_sample(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(at, SAMPLES);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Orders and random ops after unbatch know only samples, so they cannot tell. */
@@ -219,8 +218,7 @@ static void records_draw_once(void **state)
         n_same += drawn[0][r] - drawn[1][r] < 1e-4f && drawn[1][r] - drawn[0][r] < 1e-4f;
     }
     assert_in_range(n_same, 0, 3); /* each epoch draws anew */
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A record of one row is that row. */
@@ -338,8 +336,7 @@ static void a_bad_record_is_all_its_samples(void **state)
         }
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- what is refused ----------------------------------------------------------------------------- */
@@ -461,8 +458,7 @@ static void read_once(const char *engine, bool in_memory)
     assert_string_equal(stats.stages[1].name, "parse");
     assert_int_equal(stats.stages[1].samples, in_memory ? 0 : N);
     assert_int_equal(stats.stages[0].samples, strcmp(stats.reader, "io_uring") ? N : 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_record_is_read_once(void **state)

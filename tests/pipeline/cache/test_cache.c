@@ -143,8 +143,7 @@ static void it_counts_beside_a_map_after_batch(void **state)
     leat_loader_stats(loader, &stats);
     assert_int_equal(stats.cache.misses, 24);
     assert_int_equal(stats.cache.hits, 2 * 24);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
@@ -168,8 +167,7 @@ static void cached_records_are_not_read(void **state)
         for (int32_t i = 0; i < stats.n_stages; i++)
             if (!strcmp(stats.stages[i].name, "parse") || strstr(stats.stages[i].name, "count"))
                 assert_int_equal(stats.stages[i].samples, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

@@ -123,8 +123,7 @@ static void one_bucket_after_the_other_without_shuffle(void **state)
     assert_int_equal(leat_plan_get_info(plan)->n_batches, n_batches);
     assert_int_equal(leat_plan_get_info(plan)->batch_size, 32);
     assert_non_null(strstr(leat_plan_note(plan, 0), "all short batches come first"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_shuffle_mixes_samples_and_batches(void **state)
@@ -155,8 +154,7 @@ static void a_shuffle_mixes_samples_and_batches(void **state)
             assert_int_equal(seen[e][r], 1);
     assert_true(changes > per_pass); /* of 4 passes: buckets take turns */
     assert_true(first[0] != first[1]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Sum of the digests of batch b over all ranks, for all batches from `from` on. */
@@ -180,8 +178,7 @@ static void collect(const char *stages, const char *engine, int ranks, int64_t f
             leat_batch_release(batch);
         }
         assert_int_equal(rc, LEAT_E_END);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -238,8 +235,7 @@ static void remainders_and_long_samples(void **state)
     for (int r = 0; r < N_RECORDS; r++)
         n_short += length_of(r) <= 8;
     assert_int_equal(n, n_short / 16 + (N_RECORDS - n_short) / 16);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A slot is as large as the largest bucket's batch, not largest rows times most rows. */
@@ -348,8 +344,7 @@ static void what_has_one_size_may_be_mixed(void **state)
         leat_batch_release(batch);
     }
     assert_true(mixed);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- and the trainer ------------------------------------------------------------------------------- */

@@ -88,8 +88,7 @@ static void every_record_once_in_each_epoch(void **state)
             for_all(loader, see, &c);
             for (uint64_t i = 0; i < n; i++)
                 assert_int_equal(c.seen[i], 4);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 
@@ -112,8 +111,7 @@ static void repeats_are_epochs(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(p, 600);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- chi-square ---------------------------------------------------------------------------------- */
@@ -177,8 +175,7 @@ static void a_shuffle_looks_like_chance(void **state)
                     fail_msg("%llu records, %s: %.1f standard deviations off",
                              (unsigned long long)t.n, pairs ? "neighbours" : "positions", off);
                 free(t.cells);
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
             }
 }
 
@@ -194,8 +191,7 @@ static void the_test_can_fail(void **state)
     for_all(loader, tell, &t);
     assert_true(deviation(&t, 5) > 20);
     free(t.cells);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

@@ -217,8 +217,7 @@ static void an_epoch_has_each_record_once(void **state)
         for (int i = 0; i < N_ROWS; i++)
             assert_true(seen[0][i] == 1 && seen[1][i] == 1);
         assert_in_range(n_same, 0, N_ROWS / 10); /* the next epoch is in another order */
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -294,8 +293,7 @@ static void windows_need_no_last_element(void **state)
         assert_true(moved < 150 || moved > N_ROWS - 150);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 

@@ -59,8 +59,7 @@ static void a_deep_window_makes_slots_when_it_uses_them(void **state)
     for (int i = 0; i < 500; i++)
         leat_batch_release(take(loader));
     assert_int_equal(n_made(loader), LEAT_SLOTS_AT_OPEN);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Workers fill the whole window when nobody takes anything, and not one batch more. */
@@ -91,8 +90,7 @@ static void the_window_fills_to_its_depth(void **state)
             pthread_mutex_unlock(&loader->lock);
         }
         assert_int_equal(done, 51);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         leat_device_close(&device);
     }
 }
@@ -120,8 +118,7 @@ static void a_batch_can_be_kept_long(void **state)
     leat_batch_release(kept);
     for (int i = 0; i < 200; i++)
         leat_batch_release(take(loader));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void depth_and_hold_change_no_batch(void **state)
@@ -211,8 +208,7 @@ static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown
         }
         assert_true(leat_loader_decisions(loader, NULL, 0) >= n);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 

@@ -137,8 +137,7 @@ static uint64_t digest_of(const char *engine, int n)
         digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -155,8 +154,7 @@ static void cached_records_are_read_by_who_runs_them(void **state)
     leat_loader_stats(loader, &stats);
     if (strcmp(stats.reader, "io_uring") || is_cached(fd, 0) < 0) {
         print_message("no io_uring, or no way to ask the page cache: not tested here\n");
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         close(fd);
         skip();
     }
@@ -174,8 +172,7 @@ static void cached_records_are_read_by_who_runs_them(void **state)
         n += take_until(loader, false, &digest);
         assert_true(read_ahead(loader) > 0);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     close(fd);
     assert_true(digest == digest_of("{threads: 1, digest: true, reader: pread}", n));
 }
@@ -203,8 +200,7 @@ static void a_slow_sample_holds_up_nobody(void **state)
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     assert_false(slow.is_armed);
     assert_false(slow.gave_up);
 }
@@ -229,8 +225,7 @@ static void a_fixed_reader_stays(void **state)
         leat_batch_release(batch);
     }
     assert_true(read_ahead(loader) != 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

@@ -73,8 +73,7 @@ static void rows_are_what_was_written(void **state)
     }
     for (int i = 0; i < N_FILES * N_RECORDS; i++)
         assert_int_equal(seen[i], 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void readers_threads_prefetch_and_faults_agree(void **state)
@@ -111,8 +110,7 @@ static void a_refused_ring_is_said(void **state)
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.reader, "pread");
     assert_non_null(strstr(stats.reader_reason, "io_uring is refused"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = plan_of("{reader: io_uring}", 2);
     assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "io_uring"));
@@ -155,8 +153,7 @@ static void resume_reads_nothing_before(void **state)
         leat_loader_close(&resumed);
         leat_batch_release(batch);
     }
-    leat_loader_close(&straight);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&straight, &plan);
 }
 
 /* --- damage ---------------------------------------------------------------------------------------- */
@@ -172,8 +169,7 @@ static int read_all(const char *pattern, const char *engine, leat_error *err)
     leat_loader *loader = open_loader(plan, NULL);
     while ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
         leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return rc;
 }
 
@@ -276,8 +272,7 @@ static void a_file_cut_short_under_the_loader(void **state)
         assert_int_equal(rc, LEAT_E_DATA);
         assert_non_null(strstr(err.message, "cut while in use"));
         assert_non_null(strstr(err.message, "shrinks.tfrecord"));
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         unlink(path);
     }
 }

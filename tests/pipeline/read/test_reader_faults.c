@@ -289,8 +289,7 @@ static void a_changed_file_is_an_error_not_garbage(void **state)
                 (!strstr(err.message, "changed while it was in use") &&
                  !strstr(err.message, "cut while in use")))
                 fail_msg("change %zu, %s: %s", c, engines[e], err.message);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             unlink(path);
             unlink(side);
         }
@@ -342,8 +341,7 @@ static void read_a_replaced_file(const char *engine)
     assert_int_equal(rc, LEAT_E_END);
     for (int i = 0; i < 320; i++)
         assert_int_equal(seen[i], 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_replaced_file_is_read_to_the_end(void **state)
@@ -364,8 +362,7 @@ static leat_loader_stats_info stats_after(const char *engine, const char *order)
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_stats(loader, &stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return stats;
 }
 

@@ -71,8 +71,7 @@ static void expect_reader(const char *engine, const char *reader, const char *re
     assert_string_equal(stats.reader, reader);
     if (!strstr(stats.reader_reason, reason) || !*reason != !*stats.reader_reason)
         fail_msg("%s: '%s', not '%s'", engine, stats.reader_reason, reason);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void who_reads_is_said(void **state)
@@ -118,8 +117,7 @@ static void cpu_time_of_threads_is_counted(void **state)
     assert_string_equal(stats.reader, "threads");
     assert_true(others > others_before);
     assert_true(stats.cpu_ns >= others - others_before - NOT_OURS_NS);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* -1: that cannot be asked here. */
@@ -273,8 +271,7 @@ static void few_descriptors_are_enough(void **state)
             close(taken[--n]);
         setrlimit(RLIMIT_NOFILE, &before);
         assert_true(digest == want);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -301,8 +298,7 @@ static void warm_files_are_read_by_the_workers(void **state)
         }
         assert_true(read_ahead(loader) > 0);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -383,8 +379,7 @@ static void a_forked_child_can_close(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     take_digest(loader, &n);
     assert_int_equal(n, (N_FILES + 15) / 16);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

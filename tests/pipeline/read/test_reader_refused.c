@@ -215,8 +215,7 @@ static void a_loader_closes_at_any_moment(void **state)
                     check(leat_loader_next(loader, &batch, NULL), NULL);
                     leat_batch_release(batch);
                 }
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
             }
     leat_reader_fault = (leat_reader_faults){ 0 };
 }
@@ -257,8 +256,7 @@ static int run_filtered(int error, int before, uint64_t want)
             return NO_FILTERS;
     }
     leat_loader_stats(loader, &stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     if (has_ring &&
         (strcmp(stats.reader, "pread") || !strstr(stats.reader_reason, strerror(error))))
         return NO_REASON;

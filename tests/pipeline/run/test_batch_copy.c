@@ -43,8 +43,7 @@ static void keep_all(leat_device *device, int threads, const char *prefetch, int
         assert_true(is_batch(kept[n], n));
     for (int64_t n = 0; n < N_BATCHES; n += 3)
         leat_batch_release(kept[n]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
     for (int64_t n = 0; n < N_BATCHES; n++)
         if (n % 3) {
@@ -90,8 +89,7 @@ static void without_need_nothing_is_copied(void **state)
     leat_batch_release(last);
     leat_loader_stats(loader, &stats);
     assert_int_equal(stats.n_copied, 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* What a batch says of its bad rows goes with the copy. */
@@ -104,8 +102,7 @@ static void a_copy_knows_its_bad_rows(void **state)
     (void)state;
     for (int64_t n = 0; n < N_BATCHES; n++)
         check(leat_loader_next(loader, &kept[n], &err), &err);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     for (int64_t n = 0; n < N_BATCHES; n++) {
         const uint8_t *const valid = leat_batch_valid(kept[n]);
         const leat_row_error *const bad = leat_batch_error(kept[n], 0);
@@ -142,8 +139,7 @@ static void no_memory_loses_no_batch(void **state)
     assert_true(is_batch(batch, n));
     leat_batch_release(batch);
     leat_batch_release(first);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_child_has_its_own_copies(void **state)
@@ -172,8 +168,7 @@ static void a_child_has_its_own_copies(void **state)
         assert_true(is_batch(kept[n], n));
         leat_batch_release(kept[n]);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- threads ------------------------------------------------------------------------------------- */
@@ -223,8 +218,7 @@ static void run_threads(leat_device *device, int threads, int keep)
     }
     for (int64_t n = 0; n < 3 * N_BATCHES; n++)
         assert_int_equal(seen[n], 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A copy made by the caller after LEAT_E_BUSY came too late when several threads took batches. */

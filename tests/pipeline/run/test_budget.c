@@ -293,8 +293,7 @@ static void check_resident(const recipe *r, const char *device)
     printf("    source %d, %s: %lld KiB planned, %lld counted, %lld resident\n", r->source,
            r->engine, (long long)b->total_bytes >> 10, (long long)stats.memory_peak >> 10,
            (long long)most >> 10);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&options.device);
 }
 

@@ -279,8 +279,7 @@ static void a_mute_op_is_an_error(void **state)
         if (rc == LEAT_E_END || rc == LEAT_E_AGAIN || rc == LEAT_E_BUSY || rc < LEAT_E_INTERNAL ||
             !strstr(err.message, "mute: it failed with code") || !strstr(err.message, "record 40"))
             fail_msg("-%d: %s: %s", code, leat_code_name(rc), err.message);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

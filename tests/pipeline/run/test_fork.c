@@ -111,8 +111,7 @@ static void be_child(leat_loader *loader, leat_batch *held, uint64_t digest, int
         must(leat_batch_release_on(held, NULL) < 0);
     else
         leat_batch_release(held);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
     _exit(0);
 }
@@ -150,8 +149,7 @@ static void fork_meanwhile(const char *engine, int threads, const char *on)
     assert_int_equal(rc, LEAT_E_END);
     assert_int_equal(n, n_batches);
     assert_true(got == want);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
 }
 
@@ -195,8 +193,7 @@ static void a_child_opens_a_loader_of_its_own(void **state)
         must(leat_loader_open(plan, &(leat_loader_options){ .state = &at }, &loader, &err) >= 0);
         const uint64_t got = take_digest(loader, &n_batches);
         must(write(told[1], &got, sizeof got) == sizeof got);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         _exit(0);
     }
     want = take_digest(loader, &n_batches);
@@ -207,8 +204,7 @@ static void a_child_opens_a_loader_of_its_own(void **state)
     assert_int_equal(n_batches, N_RECORDS / BATCH - 5);
     close(told[0]);
     close(told[1]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     alarm(0);
 }
 
@@ -229,8 +225,7 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
         leat_loader_close(&loader);
         must(leat_loader_open(plan, NULL, &loader, NULL) >= 0);
         take_digest(loader, &n_batches);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         _exit(0);
     }
     const uint64_t want = take_digest(loader, &n_batches);
@@ -242,8 +237,7 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
     assert_int_equal(stats.cache.damaged, 0);
     assert_int_equal(stats.cache.entries, N_RECORDS);
     assert_int_equal(stats.cache.hits, N_RECORDS);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     alarm(0);
 }
 

@@ -78,8 +78,7 @@ static void it_needs_no_op_of_a_plan_that_is_closed(void **state)
     leat_plan *plan = plan_of_builder(b);
     leat_loader *loader = open_loader(plan, NULL);
     take(loader, 0, false, &batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     memset(op, 0xee, sizeof *op);
     free(op);
     look(batch, 0);
@@ -115,8 +114,7 @@ static void a_release_may_race_with_close(void **state)
             take(loader, i, device, &held[i]);
         assert_int_equal(pthread_create(&thread, NULL, release_some, held), 0);
         pthread_barrier_wait(&both);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         leat_device_close(&device);
         pthread_join(thread, NULL);
     }
@@ -160,8 +158,7 @@ static void run_keeping(leat_device *device, int threads, const char *prefetch, 
             look(kept[i], since[i]);
             leat_batch_release(kept[i]);
         }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     alarm(0);
 }
 

@@ -61,8 +61,7 @@ static void every_row_once_and_in_order(void **state)
                     }
                     assert_int_equal(err.code, LEAT_E_END);
                     assert_int_equal(seen, n);
-                    leat_loader_close(&loader);
-                    leat_plan_close(&plan);
+                    close_loader_and_plan(&loader, &plan);
                     free(rows);
                 }
 }
@@ -93,8 +92,7 @@ static void a_shuffle_is_a_permutation_and_changes_by_epoch(void **state)
         for (int i = 0; i < N; i++)
             assert_int_equal(counts[e][i], 1);
     assert_true(first[0] != first[1] || first[1] != first[2]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
@@ -183,8 +181,7 @@ static void a_state_goes_on_with_the_next_batch(void **state)
             leat_batch_release(batch);
         }
         leat_loader_close(&resumed);
-        leat_loader_close(&loader);
-        leat_plan_close(&again);
+        close_loader_and_plan(&loader, &again);
         leat_plan_close(&plan);
     }
     free(rows);
@@ -253,8 +250,7 @@ static void an_error_comes_in_its_place_and_stays(void **state)
                 assert_non_null(strstr(err.message, "fail_at"));
                 assert_non_null(strstr(err.message, "row 57 in memory"));
             }
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
     free(rows);
 }

@@ -79,8 +79,7 @@ static void it_says_again_until_it_is_there(void **state)
                 gate_set(true);
                 take_all(loader, 1000000);
                 assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_END);
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
                 leat_device_close(&options.device);
             }
     alarm(0);
@@ -109,8 +108,7 @@ static void without_any_time_it_comes_to_the_end(void **state)
                 alarm(60);
                 const int64_t n_again = take_all(loader, 0);
                 assert_true(n_again > 0 || e >= 2); /* a call does two rows, a batch has eight */
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
                 leat_device_close(&options.device);
             }
     alarm(0);
@@ -128,8 +126,7 @@ static void a_time_that_cannot_be_is_refused(void **state)
     check(leat_loader_next_within(loader, INT64_MAX, &batch, &err), &err);
     look(batch, 0);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void *take_first(void *arg)
@@ -166,8 +163,7 @@ static void a_second_consumer_is_told(void **state)
         check(leat_loader_next(loader, &batch, &err), &err);
         look(batch, 1);
         leat_batch_release(batch);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     alarm(0);
 }

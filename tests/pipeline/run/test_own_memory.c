@@ -85,8 +85,7 @@ static uint64_t run(const pipeline *p, bool overwrites, int32_t hold)
         leat_batch_release(last);
     if (rc != LEAT_E_END)
         fail_msg("%s", err.message);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 

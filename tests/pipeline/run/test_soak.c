@@ -76,8 +76,7 @@ static void memory_does_not_grow(void **state)
         const int64_t allowed = SLACK + (strstr(cases[c].engine, "65536") ? stats.memory_bytes : 0);
         if (most - early > allowed)
             fail_msg("%s: %lld bytes more", cases[c].engine, (long long)(most - early));
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         leat_reader_fault = (leat_reader_faults){ 0 };
     }
 }

@@ -89,8 +89,7 @@ static void nothing_is_allocated_once_warm(void **state)
             n_calls = counting_malloc_n - before;
         }
         assert_int_equal(n_calls, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

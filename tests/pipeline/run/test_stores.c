@@ -72,8 +72,7 @@ static uint64_t run(const char *engine, int size, const char *last, const char *
         digest = digest * 31 + batch_digest(batch);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 

@@ -68,8 +68,7 @@ static void workers_go_on_when_the_consumer_pauses(void **state)
             if (threads && !becomes_ready(loader))
                 fail_msg("%d threads, round %d: no batch is prepared", threads, round);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(x);
 }

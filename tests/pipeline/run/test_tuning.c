@@ -53,16 +53,14 @@ static int close_free(void **state)
 {
     (void)state;
     loader->n_threads = 0;
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return 0;
 }
 
 static int close_one(void **state)
 {
     (void)state;
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return 0;
 }
 

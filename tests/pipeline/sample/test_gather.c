@@ -104,8 +104,7 @@ static void rows_are_counted(void **state)
     assert_int_equal(n_rows, 2 * N);
     assert_string_equal(stats.stages[0].name, "read");
     assert_int_equal(stats.stages[0].samples, 2 * N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(d);
 }
 

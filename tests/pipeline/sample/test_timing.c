@@ -132,8 +132,7 @@ static leat_loader_stats_info run(const char *engine)
     while (leat_loader_next(loader, &batch, &err) == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_stats(loader, &stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(data);
     return stats;
 }

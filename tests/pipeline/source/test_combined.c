@@ -28,8 +28,7 @@ static size_t ids_of(const char *source, const char *pipeline, int64_t first_bat
         }
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return n;
 }
 
@@ -143,8 +142,7 @@ static void zip_puts_side_by_side(void **state)
         assert_true(y[i * ROW_FLOATS] == (float)id_b[i]);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Sources that the engine reads, sources that open their own files, and both inside one another:
@@ -423,8 +421,7 @@ static void a_bad_record_is_named_by_its_file(void **state)
                 fail_msg("%s", err.message);
             if (cases[i].first && !strstr(err.message, cases[i].first))
                 fail_msg("%s", err.message);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
     snprintf(side, sizeof side, "%s.idx", b);
     snprintf(command, sizeof command, "mv %s %s; rm -f %s", bad, b, side);

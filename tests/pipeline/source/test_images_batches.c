@@ -103,8 +103,7 @@ static void a_converted_set_gives_the_same_batches(void **state)
     assert_int_equal(rc, LEAT_E_END);
     assert_int_equal(leat_loader_next(file_loader, &b, &err), LEAT_E_END);
     leat_loader_close(&folder_loader);
-    leat_loader_close(&file_loader);
-    leat_plan_close(&folder_plan);
+    close_loader_and_plan(&file_loader, &folder_plan);
     leat_plan_close(&file_plan);
 }
 

@@ -160,8 +160,7 @@ static uint64_t digest_of(size_t j, const char *engine, const char *reader)
     if (strcmp(stats.reader, reader) != 0)
         fail_msg("job %zu with %s: %s, not %s (%s)", j, engine, stats.reader, reader,
                  stats.reader_reason);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -279,8 +278,7 @@ static void two_loaders_share_them(void **state)
     }
     assert_int_equal(rc, LEAT_E_END);
     leat_loader_close(&a);
-    leat_loader_close(&b);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&b, &plan);
 }
 
 static void without_memory_workers_read(void **state)
@@ -302,8 +300,7 @@ static void without_memory_workers_read(void **state)
     assert_true(take_digest(loader, &n) == want);
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.reader, "memory");
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* The files take 4 MB. */
@@ -363,8 +360,7 @@ static void damage_is_named(void **state)
         if (e)
             assert_string_equal(err.message, first);
         snprintf(first, sizeof first, "%s", err.message);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

@@ -94,8 +94,7 @@ static void default_fills_what_is_missing(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(n, N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Row i of a padded batch of bytes is this text. */
@@ -141,8 +140,7 @@ static void bytes_have_defaults_and_lists(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(n, N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     pipeline = "[shuffle, {batch: 4}]";
 }
 
@@ -169,8 +167,7 @@ static void short_lists_are_bad_records(void **state)
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
         if (!strstr(err.message, cases[i].says))
             fail_msg("%s", err.message);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     file = "some.tfrecord";
     pipeline = "[shuffle, {batch: 4}]";

@@ -219,8 +219,7 @@ static void a_changed_file_is_told(void **state)
             assert_int_equal(run_to_error(loader, &err), cases[i].code);
             if (!strstr(err.message, cases[i].says) || !strstr(err.message, "part-17.tfrecord"))
                 fail_msg("%s: \"%s\" does not say \"%s\"", engines[e], err.message, cases[i].says);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             remove(path);
             assert_int_equal(rename(saved, path), 0);
         }
@@ -274,8 +273,7 @@ static void errors_of_opening_again(void **state)
                 if (!strstr(err.message, cases[i].says))
                     fail_msg("\"%s\" does not say \"%s\"", err.message, cases[i].says);
             }
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 

@@ -57,8 +57,7 @@ static void check_file(const char *source, const char *shape, bool is_signed, bo
             fail_msg("%s: value %zu is %g, not %g", source, k, element(&view, k), want);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void npy_of_every_type(void **state)
@@ -122,8 +121,7 @@ static void check_labels(const char *source, int32_t n_classes, const int64_t *w
     for (size_t i = 0; i < n; i++)
         assert_int_equal(((const int64_t *)view.data)[i], want[i]);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void labels_are_int64(void **state)
@@ -164,8 +162,7 @@ static void cifar_pixels_are_height_width_channels(void **state)
                 assert_int_equal(((const uint8_t *)view.data)[(n * 1024 + at) * 3 + c],
                                  (int)value((n * 3 + c) * 1024 + at, false, false));
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- the same rows by other ways ----------------------------------------------------------------- */
@@ -262,8 +259,7 @@ static void several_files_follow_each_other(void **state)
     assert_memory_equal(view.data, rows, sizeof rows);
     leat_batch_release(batch);
     (void)take_digest(loader, &n_batches);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A filter of labels in memory reads no row. */
@@ -289,8 +285,7 @@ static void a_float64_too_large_is_an_error_or_inf(void **state)
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "large.npy, row 1: value 0 of 'image' is -1e+300, too"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = row_files_plan("npy: {files: '@large.npy', overflow: inf}", "pipeline: [{batch: 2}]");
     loader = open_loader(plan, NULL);
     batch = take_all(loader);
@@ -298,8 +293,7 @@ static void a_float64_too_large_is_an_error_or_inf(void **state)
     assert_true(isinf(element(&view, 1)) && element(&view, 1) > 0);
     assert_true(isinf(element(&view, 2)) && element(&view, 2) < 0);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* What the sources npy, idx and cifar refuse: wrong options and files, files cut at every byte
@@ -452,8 +446,7 @@ static void a_file_cut_in_use_is_an_error(void **state)
         leat_batch_release(batch);
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "shrinks.npy, row"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void labels_out_of_range_are_bad_records(void **state)
@@ -469,16 +462,14 @@ static void labels_out_of_range_are_bad_records(void **state)
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "bad.bin, row 1"));
     assert_non_null(strstr(err.message, "label 10 where the classes are 0 to 9"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 
     plan = row_files_plan("cifar: '@bad.bin'", "pipeline: [{on_error: mask}, {batch: 2}]");
     loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
     assert_int_equal(leat_batch_get_info(batch)->n_masked, 1);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

@@ -194,8 +194,7 @@ static void bytes_fail_with(const char *text, size_t n, const char *options, int
     }
     if (rc != code || !strstr(err.message, message))
         fail_msg("%s: %s: %s\nexpected: %s", options, leat_code_name(rc), err.message, message);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void fails_with(const char *text, const char *options, int code, const char *message)

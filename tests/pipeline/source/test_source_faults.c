@@ -33,8 +33,7 @@ static int go(const char *source, leat_error *err)
     for (int i = 0; i < 2 && rc >= 0; i++)
         if ((rc = leat_loader_next(loader, &batch, err)) >= 0)
             leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return rc;
 }
 

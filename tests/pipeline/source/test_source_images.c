@@ -140,8 +140,7 @@ static void classes_and_files_are_in_byte_order(void **state)
         assert_int_equal(((const int64_t *)label.data)[i], files[i].label);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void links_are_followed(void **state)

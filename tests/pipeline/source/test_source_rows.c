@@ -38,8 +38,7 @@ static void rows_arrive_as_they_are(void **state)
     assert_memory_equal(leat_batch_tensor(batch, 2).data, labels, sizeof labels);
     assert_memory_equal(leat_batch_tensor(batch, 3).data, x, sizeof x);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void what_is_no_row_is_refused(void **state)
