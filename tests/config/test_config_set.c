@@ -7,7 +7,6 @@
 
 static void get_reads(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *text;
     } cases[] = {
@@ -52,7 +51,6 @@ static void get_reads(void **state)
 /* Each set is made on a fresh config; then `path` of it reads `text`. */
 static void set_writes(void **state)
 {
-    (void)state;
     static const struct {
         const char *set, *path, *text;
     } cases[] = {
@@ -137,7 +135,6 @@ static void set_writes(void **state)
 
 static void sets_add_up(void **state)
 {
-    (void)state;
     char text[200];
     leat_config *config =
         parse("train: {optimizer: adam}\npipeline: [{batch: 128}, relu]\nnone:\n");
@@ -167,7 +164,6 @@ static void sets_add_up(void **state)
 
 static void bad_sets(void **state)
 {
-    (void)state;
     static const struct {
         const char *set, *message;
     } cases[] = {
@@ -256,7 +252,6 @@ static void an_origin_replaces_set(void **state)
     char origin[] = "--epochs";
     leat_config *config = parse(config_sample);
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(leat_config_set_as(config, cases[i].set, origin, &err), LEAT_E_CONFIG);
         if (strncmp(err.message, cases[i].message, strlen(cases[i].message)) != 0 ||
@@ -274,7 +269,6 @@ static void an_origin_replaces_set(void **state)
 
 static void bad_gets(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *message;
     } cases[] = {
@@ -301,7 +295,6 @@ static void bad_gets(void **state)
 
 static void set_values_say_where_they_came_from(void **state)
 {
-    (void)state;
     leat_error err;
     leat_config *config = parse("a: {b: 1}\nc: 2\n");
     assert_int_equal(leat_config_set(config, "a.b=[x, {y: z}]", &err), LEAT_OK);
@@ -322,7 +315,6 @@ static void set_values_say_where_they_came_from(void **state)
 
 static void failed_allocations_of_set(void **state)
 {
-    (void)state;
     static const char *const sets[] = { "pipeline.batch.size=64",
                                         "pipeline.map[0].ops.random_flip.p=1",
                                         "engine.a.b.c={x: [1, 2, {y: z}]}",
@@ -377,7 +369,6 @@ static void assert_same(const leat_node *a, const leat_node *b)
 
 static void a_copy_is_the_same_and_its_own(void **state)
 {
-    (void)state;
     leat_config *config, *copy;
     char text[64];
     assert_int_equal(leat_config_parse(config_sample, "sample.yaml", &config, NULL), LEAT_OK);
@@ -398,7 +389,6 @@ static void a_copy_is_the_same_and_its_own(void **state)
 
 static void without_memory_there_is_no_copy(void **state)
 {
-    (void)state;
     leat_config *config, *copy = NULL;
     leat_error err;
     int rc = LEAT_OK;

@@ -45,7 +45,6 @@ static const char *written(const leat_config *config)
 
 static void texts_read_back(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "a: 1",
         "a:\n",
@@ -70,7 +69,6 @@ static void texts_read_back(void **state)
 
 static void examples_read_back(void **state)
 {
-    (void)state;
     static const char *const names[] = { "cifar10.yaml", "cifar10-fast.yaml", "demo.yaml",
                                          "mlp.yaml",     "mnist.yaml",        "shapes.yaml",
                                          "points.yaml" };
@@ -90,7 +88,6 @@ static void examples_read_back(void **state)
 
 static void keys_keep_their_order(void **state)
 {
-    (void)state;
     leat_config *config = parse("z: 1\na: {y: 1}\n");
     assert_string_equal(written(config), "z: 1\na: {y: 1}\n");
     leat_config_close(&config);
@@ -98,7 +95,6 @@ static void keys_keep_their_order(void **state)
 
 static void a_value_without_a_name_is_refused(void **state)
 {
-    (void)state;
     size_t length;
     leat_error err;
     leat_config *config = parse("pipeline:\n  - batch: 128\n");

@@ -38,7 +38,6 @@ static int read_options(const leat_config *config, crop_options *o, leat_error *
 
 static void options_arrive(void **state)
 {
-    (void)state;
     crop_options o;
     leat_config *config = parse("x: {size: [30, 20], pad: 4, memory: 2 KiB, mode: edge, p: .25,\n"
                                 "    columns: [a, \"b c\"], ops: [relu], name: \"\"}\n");
@@ -64,7 +63,6 @@ static void options_arrive(void **state)
 /* All ways to give the first row, and what the others then are. */
 static void bare_values(void **state)
 {
-    (void)state;
     static const char *const texts[] = { "x: 7", "x: [7]", "x: {size: 7}", "x: {size: [7]}" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         crop_options o;
@@ -87,7 +85,6 @@ static void bare_values(void **state)
 
 static void a_row_set_by_name_wins(void **state)
 {
-    (void)state;
     crop_options o;
     leat_config *config = parse("x: 7");
     assert_int_equal(leat_config_set(config, "x.pad=3", NULL), LEAT_OK);
@@ -101,7 +98,6 @@ static void a_row_set_by_name_wins(void **state)
 
 static void bad_options(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -150,7 +146,6 @@ static void bad_options(void **state)
 
 static void bad_options_of_set(void **state)
 {
-    (void)state;
     crop_options o;
     leat_error err;
     leat_config *config = parse("x: 7");
@@ -166,7 +161,6 @@ static void bad_options_of_set(void **state)
 
 static void tables_without_rows(void **state)
 {
-    (void)state;
     int nothing = 0;
     leat_error err;
     leat_config *config = parse("a:\nb: {}\nc: 1\nd: {e: 1}\n");
@@ -184,7 +178,6 @@ static void tables_without_rows(void **state)
 
 static void named_entries(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *name, *options;
     } cases[] = {
@@ -219,7 +212,6 @@ static void named_entries(void **state)
 
 static void bad_named_entries(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -253,7 +245,6 @@ static void bad_named_entries(void **state)
 /* `optimizer: adam` of which options are set names adam with options; another name is an error. */
 static void named_values_with_options_set(void **state)
 {
-    (void)state;
     const char *name;
     const leat_node *options;
     leat_error err;
@@ -279,7 +270,6 @@ static void named_values_with_options_set(void **state)
  * as the same node. */
 static void canonical_texts(void **state)
 {
-    (void)state;
     static const char *const groups[][4] = {
         { "{a: 1, b: [x, y]}", "{b: [x, y], a: 1}", "\n  b:\n  - x\n  - y\n  a: '1'",
           "{a: 1, b: [x, y]}" },
@@ -330,7 +320,6 @@ static void canonical_texts(void **state)
 
 static void texts_are_cut(void **state)
 {
-    (void)state;
     char text[64], whole[64];
     leat_config *config = parse("x: {a: [1, 2], b: 'c, d'}");
     const size_t n = leat_node_text(leat_config_root(config), whole, sizeof whole);

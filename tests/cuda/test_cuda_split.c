@@ -134,7 +134,6 @@ static void check_cuts(leat_device *gpu, bool run_on_gpu, const char *how, doubl
 
 static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
 {
-    (void)state;
     fake->reset(1);
     leat_device *gpu = open_gpu();
     check_cuts(gpu, true, "", 2e-5);
@@ -144,7 +143,6 @@ static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
 
 static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
 {
-    (void)state;
     fake->reset(2);
     leat_device *gpu = open_gpu();
     check_cuts(gpu, false, "", 2e-5);
@@ -154,7 +152,6 @@ static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
 
 static void in_bfloat16_nearly_so(void **state)
 {
-    (void)state;
     if (!leat_dn_has_bf16())
         skip();
     fake->reset(4);
@@ -167,7 +164,6 @@ static void in_bfloat16_nearly_so(void **state)
 /* Without a crossing: parts on one GPU, whichever of its names is written. */
 static void a_model_cut_on_the_gpu_itself(void **state)
 {
-    (void)state;
     fake->reset(3);
     leat_device *gpu = open_gpu(), *cpu;
     assert_int_equal(leat_device_open("cpu", &cpu, NULL), LEAT_OK);

@@ -16,14 +16,12 @@ gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
 
 void gpu_note(const char *format, ...)
 {
-    (void)format;
 }
 
 static int n_missing;
 
 void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
 {
-    (void)unit;
     run->n_figures++;
     n_missing += value < 0;
     printf("%-32s %.2g\n", name, value);
@@ -32,7 +30,6 @@ void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
 static void two_references_agree(void **state)
 {
     gpu_run run = { .seed = 1 };
-    (void)state;
     if (gpu_bench_prims(&run) != GPU_PASSED)
         fail_msg("%s", run.text);
     assert_int_equal(run.n_figures, 36);

@@ -45,7 +45,6 @@ static void *enqueue(void *arg)
 
 static void threads_can_enqueue_at_once(void **state)
 {
-    (void)state;
     struct worker workers[N_THREADS];
     leat_event *done[N_THREADS];
     leat_device *device;

@@ -64,7 +64,6 @@ static void batches_are_those_of_plain_files(void **state)
     static const char *const engines[] = { "{threads: 0, digest: true}",
                                            "{threads: 4, digest: true}",
                                            "{threads: 3, reader: pread, digest: true}" };
-    (void)state;
     for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
         const uint64_t want = digest_with('f', stages[s], engines[1]);
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
@@ -76,7 +75,6 @@ static void batches_are_those_of_plain_files(void **state)
 static void parts_of_other_sources(void **state)
 {
     static const char *const names[] = { "concat", "interleave", "zip" };
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint64_t digests[2];
         for (int k = 0; k < 2; k++) {
@@ -107,7 +105,6 @@ static void ranks_and_resuming(void **state)
     static const char engine[] = "{threads: 2, digest: true, ranks: 2, rank: 1}";
     const leat_loader_options from = { .first_batch = 70 };
     uint64_t digests[2];
-    (void)state;
     for (int k = 0; k < 2; k++) {
         int64_t n;
         leat_plan *plan = plan_with(k ? 'g' : 'f', "shuffle,", engine);
@@ -122,7 +119,6 @@ static void ranks_and_resuming(void **state)
 static void a_note_says_what_it_costs(void **state)
 {
     leat_plan *plan = plan_with('g', "", "{}");
-    (void)state;
     assert_non_null(strstr(leat_plan_note(plan, 0), "GZIP-compressed"));
     assert_non_null(strstr(leat_plan_note(plan, 0), "leat convert tfrecord"));
     assert_non_null(strstr(leat_plan_note(plan, 0), "makes plain files"));
@@ -139,7 +135,6 @@ static void memory_is_planned(void **state)
     leat_open_files files = { 0 }; /* all stay open */
     leat_source source = { 0 };
     leat_error err;
-    (void)state;
     check(leat_tfrecord_shard_open(&shard, in_folder("g0.tfrecord"), &files, false, &source, &err),
           &err);
     assert_string_equal(shard.compression, "GZIP");
@@ -188,7 +183,6 @@ static void many_threads_few_chunks(void **state)
     reading of[THREADS];
     pthread_t threads[THREADS];
     leat_error err;
-    (void)state;
     for (int k = 0; k < 2; k++) {
         char name[32];
         size_t size;
@@ -239,7 +233,6 @@ static void damage_is_said_at_open(void **state)
 {
     size_t size;
     uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
-    (void)state;
     write_whole(in_folder("x.tfrecord"), bytes, size / 2);
     expect_error("x.tfrecord", "GZIP: truncated: the file ends at byte ");
     bytes[size - 2] ^= 1;
@@ -258,7 +251,6 @@ static void a_file_that_changes(void **state)
     leat_batch *batch;
     int rc;
     uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
-    (void)state;
     write_whole(in_folder("h0.tfrecord"), bytes, size);
     leat_plan *plan = plan_with('h', "{repeat: 2},", "{threads: 0}");
     FILE *const file = fopen(in_folder("h0.tfrecord"), "r+b");

@@ -59,7 +59,6 @@ static int make_data(void **state)
 
 static void made_once(void **state)
 {
-    (void)state;
     expect(1, "$L index --jpeg --check *d", "the index of its JPEG files");
     expect(
         0, "$L index --jpeg *d",
@@ -86,7 +85,6 @@ static void used_and_found_out(void **state)
 {
     char digest[64];
     const char *at;
-    (void)state;
     expect(0, "$L index --jpeg --rebuild *d", "3 of 5");
     expect(0, "$L bench c.yaml -q --digest --set engine.jpeg_index=off", "digest ");
     assert_non_null(at = strstr(said, "digest "));
@@ -111,7 +109,6 @@ static void used_and_found_out(void **state)
 /* Why a picture has no table. */
 static void reasons_are_told(void **state)
 {
-    (void)state;
     expect(0,
            "$L synth small --n 12 --size 16 -q && $L convert images small -o small -q && "
            "$L index --jpeg small-*d",

@@ -67,7 +67,6 @@ static void check_drawn(reference_picture p, unsigned seed)
 
 static void every_small_size(void **state)
 {
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 1; width <= 35; width++)
             for (int height = 1; height <= 35; height += height < 19 ? 1 : 5)
@@ -79,7 +78,6 @@ static void every_small_size(void **state)
 static void every_kind(void **state)
 {
     static const int qualities[] = { 1, 30, 75, 95, 100 }, restarts[] = { 0, 1, 2, 4, 7, 8, 50 };
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS * 2; s++)
         for (unsigned q = 0; q < sizeof qualities / sizeof *qualities; q++)
             for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
@@ -93,7 +91,6 @@ static void every_kind(void **state)
 
 static void every_width_of_vectors(void **state)
 {
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 36; width < 300; width += 7)
             check_drawn((reference_picture){ REFERENCE_OF(width, 33, 3, samplings[s][0],
@@ -104,7 +101,6 @@ static void every_width_of_vectors(void **state)
 /* Codes that no look-up finds, also where blocks are skipped and their memory is not cleared. */
 static void long_codes(void **state)
 {
-    (void)state;
     for (int quality = 1; quality <= 61; quality += 12) {
         reference_picture p = { REFERENCE_OF(150, 130, 3, 1 + quality % 2, 1, quality),
                                 .has_long_codes = 1 };
@@ -144,7 +140,6 @@ static void a_scan_beyond_4_gib_is_not_skimmed(void **state)
     };
     uint8_t *data;
     const size_t size = reference_encode(&p, 1, &data);
-    (void)state;
     for (int is_long = 0; is_long < 2; is_long++) {
         leat_error err = { 0 };
         leat_jpeg_scan scan;
@@ -166,7 +161,6 @@ static void photos(void **state)
     const char *folder = getenv("LEAT_TEST_PHOTOS");
     char path[4096];
     int n_photos = 0, n_others = 0;
-    (void)state;
     DIR *dir = opendir(folder ? folder : SOURCE_DIR "/../shared/data/photos");
     if (!dir) {
         print_message("skipped: no photos (set LEAT_TEST_PHOTOS to a folder of JPEG files)\n");

@@ -26,7 +26,6 @@ static const struct {
 
 static void every_kind(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         reference_picture picture = kinds[i].picture;
         leat_jpeg_info info;
@@ -53,7 +52,6 @@ static void truncated_anywhere(void **state)
     };
     uint8_t *bytes;
     int n_bad = 0, n_own = 0;
-    (void)state;
     const size_t size = reference_encode(&picture, 1, &bytes);
     for (size_t n = 0; n <= size; n++) {
         leat_jpeg_info info;

@@ -153,7 +153,6 @@ static outcome run_with(const char *mode, bool fuse, int threads)
 
 static void same_batches(void **state)
 {
-    (void)state;
     write_data(0, 85);
     unlink(side_path());
     const outcome want = run_with("auto", true, 0);
@@ -192,7 +191,6 @@ static void expect_same(uint64_t digest, uint64_t used, uint64_t refused, const 
 static void of_other_bytes(void **state)
 {
     size_t size;
-    (void)state;
     write_data(0, 85);
     write_side(0);
     uint8_t *side = read_whole(side_path(), &size);
@@ -216,7 +214,6 @@ static void of_other_bytes(void **state)
  * out by itself. */
 static void lying_tables(void **state)
 {
-    (void)state;
     write_data(0, 85);
     const uint64_t digest = run_with("off", true, 0).digest;
     for (int lie = 1; lie <= 2 * N_KINDS; lie++) {
@@ -232,7 +229,6 @@ static void flipped_anywhere(void **state)
 {
     size_t size;
     int n_noted = 0, n_refused = 0;
-    (void)state;
     write_data(0, 85);
     write_side(0);
     const uint64_t digest = run_with("off", true, 0).digest;
@@ -257,7 +253,6 @@ static void required(void **state)
     leat_error err;
     leat_batch *batch;
     size_t size;
-    (void)state;
     write_data(0, 85);
     unlink(side_path());
     assert_int_equal(open_plan("require", true, 0, &plan, &err), LEAT_E_CONFIG);

@@ -42,7 +42,6 @@ static void run_seed(const char *name)
 static void each_seed_reaches_its_op(void **state)
 {
     bool has_seed[64] = { false };
-    (void)state;
     DIR *const folder = opendir(SEEDS);
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder));) {

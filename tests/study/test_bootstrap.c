@@ -19,7 +19,6 @@ static double mean(const void *arg, const size_t *rounds, size_t n)
 
 static void equal_rounds_leave_no_doubt(void **state)
 {
-    (void)state;
     const double values[] = { 3, 3, 3, 3, 3, 3 };
     for (size_t n = 1; n <= 6; n++) {
         const leat_estimate interval = leat_bootstrap_estimate(mean, values, n);
@@ -29,7 +28,6 @@ static void equal_rounds_leave_no_doubt(void **state)
 
 static void every_call_gives_the_same(void **state)
 {
-    (void)state;
     const double values[] = { 1, 2, 3, 4, 5, 6 };
     const leat_estimate a = leat_bootstrap_estimate(mean, values, 6);
     const leat_estimate b = leat_bootstrap_estimate(mean, values, 6);
@@ -39,7 +37,6 @@ static void every_call_gives_the_same(void **state)
 
 static void an_estimate_is_of_all_rounds(void **state)
 {
-    (void)state;
     const double values[] = { 6, 1, 4, 2 };
     const leat_estimate all = leat_bootstrap_estimate(mean, values, 4);
     const leat_estimate interval = leat_bootstrap_estimate(mean, values, 4);
@@ -53,7 +50,6 @@ static void an_estimate_is_of_all_rounds(void **state)
 /* For the mean of many normal values the interval is known: ± 1.96 sd / sqrt(n). */
 static void many_rounds_give_the_normal_interval(void **state)
 {
-    (void)state;
     enum { N = LEAT_BOOTSTRAP_MAX };
     static double values[N];
     double sum = 0, squares = 0;
@@ -73,7 +69,6 @@ static void many_rounds_give_the_normal_interval(void **state)
  * so few comes to about 87 %). */
 static void most_intervals_hold_the_truth(void **state)
 {
-    (void)state;
     int n_held = 0;
     leat_rng rng = leat_rng_make(4, 0, 0, 0);
     for (int i = 0; i < 400; i++) {
@@ -90,7 +85,6 @@ static void most_intervals_hold_the_truth(void **state)
 
 static void medians(void **state)
 {
-    (void)state;
     static const struct {
         size_t n;
         int64_t values[5];
@@ -119,7 +113,6 @@ static void medians(void **state)
 /* Differences of such values do not fit in an int64_t. */
 static void far_values_are_ordered(void **state)
 {
-    (void)state;
     int64_t values[] = { INT64_MAX, 0, INT64_MIN };
     leat_median_sort(values, 3);
     assert_true(values[0] == INT64_MIN && values[1] == 0 && values[2] == INT64_MAX);

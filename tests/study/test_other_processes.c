@@ -11,7 +11,6 @@ enum { MS = 1000000 };
 
 static void others_are_what_is_busy_and_not_ours(void **state)
 {
-    (void)state;
     const leat_other_processes from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
     leat_other_processes to = from;
     to.all_ns += 2000LL * MS; /* a second of two CPUs */
@@ -25,7 +24,6 @@ static void others_are_what_is_busy_and_not_ours(void **state)
 
 static void only_our_cpus_count(void **state)
 {
-    (void)state;
     char root[] = "/tmp/leat-neighbours-XXXXXX", path[64];
     leat_other_processes look;
     assert_non_null(mkdtemp(root));

@@ -6,7 +6,6 @@
 
 static void lines_come_where_they_belong(void **state)
 {
-    (void)state;
     static const struct {
         const char *list, *lines;
         int stage, replaces;

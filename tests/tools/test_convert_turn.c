@@ -93,7 +93,6 @@ static void add_turned(void)
 static void pictures_are_turned_upright(void **state)
 {
     int n_turned = 0, n_left = 0;
-    (void)state;
     add_turned();
     expect_success(shell("$L convert images in -o x --json -q --jpeg restart=2"));
     record *records = read_records("x", n_files);
@@ -117,7 +116,6 @@ static void pictures_are_turned_upright(void **state)
 /* A viewer that reads Exif must not turn what is upright already. */
 static void kept_exif_says_what_is_stored(void **state)
 {
-    (void)state;
     add_turned();
     expect_success(shell("$L convert images in -o x -q --jpeg restart --keep-metadata"));
     record *records = read_records("x", n_files);

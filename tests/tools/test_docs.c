@@ -235,7 +235,6 @@ static int run_blocks(const char *name)
 
 static void documents(void **state)
 {
-    (void)state;
     assert_int_equal(run_blocks("README.md"), 1);
     assert_int_equal(run_blocks("docs/config.md"), 2);
     assert_int_equal(run_blocks("docs/first-steps.md"), 1);
@@ -243,7 +242,6 @@ static void documents(void **state)
 
 static void examples(void **state)
 {
-    (void)state;
     glob_t found;
     assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {

@@ -66,7 +66,6 @@ static void names_do_nothing_to_a_terminal(void **state)
         { "$L plan x.yaml --" RED, "\\x1b[31mred" },
         { "$L convert " RED " x -o y", "\\x1b[31mred" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shell("%s", rows[i].command);
         expect_quiet(rows[i].part);
@@ -86,7 +85,6 @@ static void classes_of_one_shard_have_names(void **state)
                                            "x-*.tfrecord",
                                            "{files: [x-00002-of-00003.tfrecord]}",
                                            "x-0000?-of*" };
-    (void)state;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         expect_success(
             shell("$L eval x.yaml --section train --weights x.st --set 'source={tfrecord: %s}'",
@@ -98,7 +96,6 @@ static void classes_of_one_shard_have_names(void **state)
 static void files_of_names(void **state)
 {
     static const char eval[] = "$L eval x.yaml --section train --weights x.st --labels ";
-    (void)state;
     expect_failure(shell("%s /dev/zero", eval), 1, "/dev/zero: larger than 16 MiB");
     expect_failure(shell("%s set", eval), 1, "set: Is a directory");
     expect_failure(shell("%s none.txt", eval), 1, "none.txt: No such file");

@@ -82,7 +82,6 @@ static void check_row(const char *list, const leat_kind *kind, const leat_option
 
 static void every_list_is_complete(void **state)
 {
-    (void)state;
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         size_t n = 0;
         for (const leat_kind *kind; (kind = lists[l].at(n)); n++) {
@@ -107,7 +106,6 @@ static void every_list_is_complete(void **state)
 /* A config names stages and ops in one breath: "did you mean" tells them apart by name alone. */
 static void no_stage_has_the_name_of_an_op(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_stage_kind(i); i++)
         assert_null(leat_op_find(leat_stage_kind(i)->name));
 }

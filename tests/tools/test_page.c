@@ -40,7 +40,6 @@ static void check_figures(const char *text)
 static void every_chart_has_marks_and_a_table(void **state)
 {
     static const int charts[N_SAMPLES] = { 4, 3, 1, 1, 1, 3, 1, 1, 2, 2 };
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char *const text = page_of_sample(samples[i]);
         if (page.n_charts != charts[i])
@@ -56,7 +55,6 @@ static void a_page_needs_nothing_else(void **state)
 {
     static const char *const never[] = { "http:", "https:",  "src=", "<link",  "@import",
                                          "url(",  "<script", "<img", "onload", "data:" };
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char *const text = page_of_sample(samples[i]);
         for (size_t k = 0; k < sizeof never / sizeof *never; k++)
@@ -73,7 +71,6 @@ static void a_page_needs_nothing_else(void **state)
 
 static void a_run_says_what_the_device_did(void **state)
 {
-    (void)state;
     char *const text = page_of_sample("train.json");
     page_expect(text, "GFLOP/s</dd>");
     page_expect(text, "% of what a matrix product reaches");
@@ -88,7 +85,6 @@ static void many_inputs_are_one_page(void **state)
     leat_input inputs[N_SAMPLES];
     leat_error err = { 0 };
     char path[512], id[32];
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         snprintf(path, sizeof path, SAMPLES "%s", samples[N_SAMPLES - 1 - i]);
         assert_int_equal(leat_input_read(path, &inputs[i], &err), LEAT_OK);
@@ -114,7 +110,6 @@ static void many_inputs_are_one_page(void **state)
 
 static void hostile_texts_are_text(void **state)
 {
-    (void)state;
     char *const text = page_of_sample("hostile.json");
     assert_null(strstr(text, "<script"));
     page_expect(text, "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;&#39;");
@@ -171,7 +166,6 @@ static void any_value_may_be_wrong(void **state)
 {
     static const char *const wrong[] = { "null", "\"<&\\u202e'\\\"\"", "-1e308", "1e-299", "[]",
                                          "{}",   "[[{}], 1, \"x\"]" };
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char path[512];
         snprintf(path, sizeof path, SAMPLES "%s", samples[i]);
@@ -205,7 +199,6 @@ static void any_value_may_be_wrong(void **state)
 /* Lists of any length: charts show what there is room for. */
 static void long_lists_have_limits(void **state)
 {
-    (void)state;
     json_t *const json = page_parse("{\"leat\": \"0\", \"command\": \"compare\", \"arms\": []}"),
                   *arm;
     for (int i = 0; i < 3000; i++) {
@@ -256,7 +249,6 @@ static void bars_of_a_waterfall_follow_each_other(void **state)
                                          "mark other_host" };
     static const double ms[] = { 2, 1, 0.5, 0.5 };
     box bars[4];
-    (void)state;
     char *const text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": \"input-bound\"}, "
         "\"waterfall\": [{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": "
@@ -288,7 +280,6 @@ static void spans_of_a_timeline_stand_at_their_times(void **state)
     box steps[16];
     leat_input input;
     leat_error err = { 0 };
-    (void)state;
     for (int i = 0; i < 40; i++)
         n += snprintf(bytes + n, sizeof bytes - (size_t)n,
                       ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,"
@@ -321,7 +312,6 @@ static void a_crossover_stands_between_its_points(void **state)
 {
     double wall;
     box band;
-    (void)state;
     char *const text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"crossover\", \"crossover_batch\": 10, \"interval\": [5, "
         "20], \"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, \"step_ms\": 1}, "
@@ -358,7 +348,6 @@ static void a_crossover_of_the_doctor_is_one_too(void **state)
 {
     leat_input input;
     leat_error err = { 0 };
-    (void)state;
     put_text("devices.json",
              "{\"leat\": \"0\", \"command\": \"doctor\", \"config\": \"a.yaml\", \"crossover\": "
              "{\"crossover_batch\": 10, \"faster_below\": \"b\", \"devices\": [{\"name\": \"a\", "
@@ -375,7 +364,6 @@ static void a_crossover_of_the_doctor_is_one_too(void **state)
 
 static void a_step_is_compared_with_capacities(void **state)
 {
-    (void)state;
     char *const text = page_of_sample("doctor.json");
     assert_true(page_count(page.pictures[1].text, "class=\"wall\"") == 2);
     page_expect(page.pictures[1].text, "measured step 5.51\xc2\xa0ms");
@@ -390,7 +378,6 @@ static void a_step_is_compared_with_capacities(void **state)
 /* Values to set are lines for a shell: one each, in quotes where they need them. */
 static void values_to_set_can_be_pasted(void **state)
 {
-    (void)state;
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"arms\": [{\"name\": \"a=1\", \"busy\": 0.5, "
         "\"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": \"a=2, b={x: 1, y: "
@@ -418,7 +405,6 @@ static void values_to_set_can_be_pasted(void **state)
 /* As the command itself: a few rounds prove no difference. */
 static void a_few_rounds_claim_no_gain(void **state)
 {
-    (void)state;
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"rounds\": 3, \"arms\": [{\"name\": \"a=1\", "
         "\"busy\": 0.5, \"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": "

@@ -24,7 +24,6 @@ static void known_ones(void **state)
         { "x\n2\n3\n4\n5\n6\n7\ny\n", "1\n2\n3\n4\n5\n6\n7\n8\n",
           "--- x\n+++ x\n@@ -1,8 +1,8 @@\n-x\n+1\n 2\n 3\n 4\n 5\n 6\n 7\n-y\n+8\n" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *const patch = leat_patch_text(cases[i].before, cases[i].after, "x");
         assert_non_null(patch);
@@ -52,7 +51,6 @@ static void draw(char *text, const char *like)
 
 static void patch_applies_it(void **state)
 {
-    (void)state;
     if (system("patch --version > /dev/null 2>&1") != 0)
         skip();
     for (int i = 0; i < 200; i++) {

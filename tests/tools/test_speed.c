@@ -37,7 +37,6 @@ static void print(double flops_per_s, double bytes_per_s)
 
 static void no_share_is_above_its_ceiling(void **state)
 {
-    (void)state;
     static const struct {
         double rate;
         const char *flops, *bytes;

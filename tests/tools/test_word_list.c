@@ -6,7 +6,6 @@
 
 static void words_are_split(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *words[4];
         int n; /* -1: refused */
@@ -44,7 +43,6 @@ static void words_are_split(void **state)
 
 static void numbers_are_checked(void **state)
 {
-    (void)state;
     static const char *const bad[] = { "0", "1025",     "2,x", "2.5", "99999999999999999999",
                                        "",  "1,2,3,4,5" };
     int32_t out[4];

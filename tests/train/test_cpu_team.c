@@ -23,7 +23,6 @@ static void members_block_signals(void **state)
     leat_cpu_team team;
     leat_error err;
     int blocked[THREADS] = { 2, 2, 2 };
-    (void)state;
     assert_int_equal(leat_cpu_team_open(&team, THREADS, look, blocked, &err), LEAT_OK);
     leat_cpu_team_run(&team, THREADS);
     leat_cpu_team_close(&team);

@@ -117,7 +117,6 @@ static void must_agree(fixture *f, fixture *apart, int m)
 /* Also after weights, or running statistics alone, have changed. */
 static void outputs_are_those_of_both_layers(void **state)
 {
-    (void)state;
     for (int m = 0; m < N_MODELS; m++) {
         fixture f, apart;
         open_model(&f, m, "precision: bf16, accumulate: 3,", false);
@@ -137,7 +136,6 @@ static void outputs_are_those_of_both_layers(void **state)
 
 static void an_evaluation_changes_no_training(void **state)
 {
-    (void)state;
     for (int m = 0; m < N_MODELS; m++) {
         fixture a, b;
         float out[ROWS * OUT];
@@ -156,7 +154,6 @@ static void an_evaluation_changes_no_training(void **state)
 
 static void what_can_be_folded_is(void **state)
 {
-    (void)state;
     for (int m = 0; m < N_MODELS; m++) {
         fixture f;
         int32_t n_folded = 0, n_norms = 0, n_acts = 0;

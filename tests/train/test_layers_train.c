@@ -377,7 +377,6 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 
 static void layers_equal_the_reference(void **state)
 {
-    (void)state;
     static const int how[][2] = { { 1, 1 }, { 1, 2 }, { 2, 2 }, { 2, 3 }, { 3, 7 } };
     for (size_t k = 0; k < sizeof how / sizeof *how; k++)
         for (size_t i = 0; i < N_CASES; i++) {
@@ -395,7 +394,6 @@ static void so_do_frozen_layers(void **state)
                                         "'0.*'",        "'*.*.weight'",   "'*[02468].*.*'",
                                         "'[0-4].*.*'",  "bias, variance", "'*.scale', mean",
                                         "'*.conv2d.*'", "'*.dense.*'",    "'layer_norm.*'" };
-    (void)state;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         int n = 0;
         for (size_t i = 0; i < N_CASES; i++) {
@@ -410,7 +408,6 @@ static void so_do_frozen_layers(void **state)
 
 static void every_layer_is_in_a_case_and_has_a_reference(void **state)
 {
-    (void)state;
     for (size_t k = 0; leat_layer_at(k); k++) {
         bool seen = false;
         for (size_t i = 0; i < N_CASES; i++)

@@ -43,7 +43,6 @@ static double train(fixture *f, const char *model, const char *precision, int th
 
 static void bf16_follows_fp32(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_MODELS; i++) {
         fixture a, b;
         const double wanted = train(&a, models[i], "fp32", 1);
@@ -58,7 +57,6 @@ static void bf16_follows_fp32(void **state)
 
 static void bits_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_MODELS; i++) {
         fixture one, other;
         train(&one, models[i], "bf16", 1);
@@ -123,7 +121,6 @@ static void products_are_right(void **state)
 {
     static const int64_t sizes[] = { 1, 2, 17, 70 };
     leat_dn *dn;
-    (void)state;
     assert_int_equal(leat_dn_open(2, &dn, NULL), LEAT_OK);
     const int was = leat_dn_enter(dn);
     for (int i = 0; i < 4 * 4 * 4; i++)
@@ -141,7 +138,6 @@ static void a_cpu_without_it_says_so(void **state)
 {
     fixture f;
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
-    (void)state;
     const int rc = fixture_open(
         &f, "train: {precision: bf16, model: [dense: 3], loss: softmax_cross_entropy}", &feed);
     assert_int_equal(rc, leat_dn_has_bf16() ? LEAT_OK : LEAT_E_UNSUPPORTED);

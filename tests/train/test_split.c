@@ -141,7 +141,6 @@ static void must_be_same(const model *m, int at, fixture *uncut, fixture *cut)
 
 static void a_cut_model_learns_the_same_bits(void **state)
 {
-    (void)state;
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
         for (int at = 1; at < 8; at++) {
             fixture uncut, cut;
@@ -172,7 +171,6 @@ static void weights_move_to_an_uncut_model(void **state)
 {
     static const char path[] = "test_split.safetensors";
     fixture uncut, cut;
-    (void)state;
     open_cut(&uncut, models[1].text, 0, "");
     open_cut(&cut, models[1].text, 5, "cpu");
     for (int i = 0; i < 3; i++)
@@ -216,7 +214,6 @@ static void evaluation_takes_larger_batches(void **state)
     static const char uneven[] = "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: "
                                  "{filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, "
                                  "relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, dense: 4]";
-    (void)state;
     for (int64_t n = 1; n <= 3 * BATCH + 5; n += n < BATCH ? 1 : 5) {
         evaluate_rows(n, models[1].text);
         evaluate_rows(n, uneven);
@@ -249,7 +246,6 @@ static void crossings_are_counted(void **state)
                   { 2, 4, 2 * 16 + 2 * 9 },
                   { 6, 4, 2 * 16 + 2 * 9 },
                   { 3, 3, SIDE * SIDE * 3 + 2 * 9 } };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         leat_layer_info layer;
@@ -276,7 +272,6 @@ static void crossings_are_counted(void **state)
 static void devices_are_told_apart_by_their_whole_names(void **state)
 {
     fixture f;
-    (void)state;
     open_cut(
         &f,
         "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
@@ -310,7 +305,6 @@ static void what_cannot_be_cut_is_named(void **state)
         { "graph: true, model: [flatten, {dense: {@1 units: 4}}]", "cpu", LEAT_E_UNSUPPORTED,
           "train.graph" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         const int rc = try_cut(&f, cases[i].text, 1, cases[i].device);
@@ -325,7 +319,6 @@ static void a_bad_value_is_reported_where_it_is_seen(void **state)
 {
     fixture f, fresh;
     static batch b;
-    (void)state;
     open_cut(&f, models[0].text, 2, "cpu");
     open_cut(&fresh, models[0].text, 0, "");
     draw(&b, 0, false);
@@ -342,7 +335,6 @@ static void a_bad_target_is_refused_before_any_layer_computes(void **state)
 {
     fixture f, fresh;
     static batch b;
-    (void)state;
     open_cut(&f, models[1].text, 4, "cpu");
     open_cut(&fresh, models[1].text, 0, "");
     draw(&b, 0, false);

@@ -49,7 +49,6 @@ static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
 {
     float *const rows = make_rows(N), *const good = good_rows(rows);
     uint64_t want = 0;
-    (void)state;
     for (int threads = 0; threads <= 6; threads += 3)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
             const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
@@ -106,7 +105,6 @@ static void the_digest_knows_what_is_masked(void **state)
 {
     static float zeros[20 * ROW_FLOATS];
     uint64_t digests[3];
-    (void)state;
     for (int i = 0; i < 3; i++) {
         leat_builder *b = build_rows(20, zeros);
         int64_t n;
@@ -128,7 +126,6 @@ static void replaced_rows_are_samples_of_the_same_epoch(void **state)
 {
     float *const rows = make_rows(N), *const good = good_rows(rows);
     uint64_t want = 0;
-    (void)state;
     for (int threads = 0; threads <= 6; threads += 3)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
             const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
@@ -183,7 +180,6 @@ static void replacements_are_of_the_pipeline(void **state)
         const char *name, *options;
     } stages[] = { { "take", "40" }, { "skip", "270" }, { "shard", "{count: 3, index: 2}" } };
     float *const rows = make_rows(N);
-    (void)state;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         bool in[N] = { false };
         const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
@@ -217,7 +213,6 @@ static void replacements_are_a_permutation_within_the_pass(void **state)
     leat_order order;
     leat_order_cache cache = { 0 };
     leat_error err;
-    (void)state;
     for (int endless = 0; endless < 2; endless++)
         for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++)
             for (uint64_t pass = 0; pass < 3; pass++) {
@@ -246,7 +241,6 @@ static void replacements_are_a_permutation_within_the_pass(void **state)
 static void without_a_good_sample_the_first_error_stops_it(void **state)
 {
     float *const rows = make_rows(N);
-    (void)state;
     for (int threads = 0; threads <= 4; threads += 4) {
         const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
                           .bad = "{every: 1}",
@@ -279,7 +273,6 @@ static void ranks_mask_and_replace_the_same(void **state)
                                             "{policy: replace, max_errors: unlimited}" };
     enum { RANKS = 3 };
     float *const rows = make_rows(N);
-    (void)state;
     for (int i = 0; i < 2; i++) {
         setup s = { .on_error = policies[i], .bad = "{every: 4}", .threads = 2, .prefetch = 1 };
         leat_plan *plans[RANKS + 1];
@@ -323,7 +316,6 @@ static void replacements_are_of_the_same_source(void **state)
     leat_order_cache cache = { 0 };
     leat_error err;
     size_t bad_child;
-    (void)state;
     check(leat_combine_open(&combine, 3, &err), &err);
     for (size_t i = 0; i < 3; i++) {
         leat_order_init(&combine->children[i].order, 30 * (i + 1));

@@ -37,7 +37,6 @@ static int blob_size(int r)
 static int make_file(void **state)
 {
     leat_format_error err;
-    (void)state;
     if (!make_path())
         return -1;
     record_writer to = open_records(path);
@@ -142,7 +141,6 @@ static void samples_are_filled_up(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     check(open_plan(FEATURES,
                     "shuffle, {padded_batch: {size: 32, shapes: {tokens: [23], boxes: [6, 4], "
                     "blob: 40}, " VALUES "}}",
@@ -169,7 +167,6 @@ static void the_largest_is_found(void **state)
     leat_plan *plan;
     leat_error err;
     int64_t largest = 0;
-    (void)state;
     check(open_plan(FEATURES,
                     "shuffle, {padded_batch: {size: 32, shapes: {boxes: [-1, 4]}, " VALUES "}}",
                     "threads: 1", &plan, &err),
@@ -194,7 +191,6 @@ static void digests_know_no_threads(void **state)
     uint64_t digests[3];
     int64_t n;
     leat_error err;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char stages[300];
         leat_plan *plan;
@@ -236,7 +232,6 @@ static void fixed_features_and_ops(void **state)
     leat_plan *plan;
     leat_batch *batch;
     leat_error err;
-    (void)state;
     check(open_plan(
               "tokens: {type: int64, shape: [-1]}, id: {shape: [1]}",
               "{skip: 1}, {map: {tensor: tokens, ops: [{cast: {dtype: float32}}]}}, {padded_batch: "
@@ -269,7 +264,6 @@ static void too_long_is_an_error_with_its_place(void **state)
     leat_error err;
     leat_extent at;
     int rc;
-    (void)state;
     check(open_plan(FEATURES,
                     "{padded_batch: {size: 32, shapes: {tokens: 22, boxes: [6, 4], blob: 40}}}",
                     "threads: 2", &plan, &err),
@@ -324,7 +318,6 @@ static const struct {
 
 static void wrong_configs_say_what_is_right(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_plan *plan;
         leat_error err = { 0 };
@@ -343,7 +336,6 @@ static void values_come_in_whole_steps(void **state)
     leat_batch *batch;
     leat_error err;
     int rc;
-    (void)state;
     check(open_plan("id: {shape: []}, tokens: {type: int64, shape: [-1, 2]}",
                     "{padded_batch: {size: 1, shapes: {tokens: [50, 2]}}}", "", &plan, &err),
           &err);

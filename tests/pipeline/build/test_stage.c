@@ -187,7 +187,6 @@ static void refuse_wrong_options(int where, const leat_kind *kind)
 static void every_option_refuses_what_it_cannot_be(void **state)
 {
     size_t n = 0;
-    (void)state;
     for (; leat_stage_kind(n); n++)
         refuse_wrong_options(STAGE, leat_stage_kind(n));
     assert_true(n >= 8);
@@ -199,7 +198,6 @@ static void every_option_refuses_what_it_cannot_be(void **state)
 /* What tables say about themselves can be written into a config, as it stands. */
 static void every_initial_value_can_be_written(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_stage_kind(i); i++)
         for (const leat_option *row = leat_stage_kind(i)->options; row->name; row++) {
             leat_plan *plan;
@@ -315,7 +313,6 @@ static const struct {
 
 static void each_wrong_pipeline_says_why_and_where(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
     expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_png], device: gpu}\n", NULL,
@@ -342,7 +339,6 @@ static void each_wrong_pipeline_says_why_and_where(void **state)
 
 static void what_set_broke_is_named_by_its_path(void **state)
 {
-    (void)state;
     static const char good[] = "pipeline:\n" DECODED "  - batch: 4\n  - prefetch\n";
     expect(LEAT_E_CONFIG, good, "pipeline.batch.size=0",
            "--set pipeline.batch.size: stage 'batch': size must be between 1 and 16777216, got 0");
@@ -367,7 +363,6 @@ static void what_set_broke_is_named_by_its_path(void **state)
 static void the_longest_chains_and_lists(void **state)
 {
     char text[4096] = "pipeline:\n";
-    (void)state;
     for (int i = 0; i < 17; i++)
         strcat(text, "  - take: 5\n");
     expect(LEAT_E_CONFIG, text, NULL, "bad.yaml:19:5: more than 16 stages that count or order");
@@ -382,7 +377,6 @@ static void batches_larger_than_the_memory(void **state)
 {
     leat_plan *plan;
     leat_error err = { 0 };
-    (void)state;
     assert_int_equal(open_plan("pipeline:\n  - map: [decode_jpeg, {resize: [64, 64]}]\n"
                                "  - repeat\n  - batch: 1000000\n  - prefetch: 4096\n",
                                NULL, &plan, &err),

@@ -15,7 +15,6 @@ enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, LONGEST);
 }
 
@@ -39,10 +38,6 @@ static int slow_apply(const void *o, const leat_plan64 *plan, const leat_view *i
 {
     struct timespec until;
     float record;
-    (void)o;
-    (void)plan;
-    (void)scratch;
-    (void)err;
     memcpy(&record, in->data, sizeof record);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 60; /* only a run that hangs lasts so long */
@@ -148,7 +143,6 @@ static void cached_records_are_read_by_who_runs_them(void **state)
     leat_loader_stats_info stats;
     uint64_t digest = 0;
     const int fd = open(path, O_RDONLY);
-    (void)state;
     set_cached(true);
     leat_loader *loader = open_loader(plan, &options);
     leat_loader_stats(loader, &stats);
@@ -186,7 +180,6 @@ static void a_slow_sample_holds_up_nobody(void **state)
     leat_batch *batch;
     leat_error err;
     uint64_t digest = 0;
-    (void)state;
     set_cached(true);
     slow.n = slow.n_records = 0;
     leat_loader *loader = open_loader(plan, &options);
@@ -212,7 +205,6 @@ static void a_fixed_reader_stays(void **state)
     leat_error err;
     leat_loader *loader;
     uint64_t digest = 0;
-    (void)state;
     const int rc = leat_loader_open(plan, &options, &loader, &err);
     if (rc == LEAT_E_UNSUPPORTED) {
         leat_plan_close(&plan);

@@ -51,7 +51,6 @@ static uint64_t digest_with(const char *reader, int threads, int prefetch)
 
 static void rows_are_what_was_written(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("{}", 2);
     const leat_plan_info *info = leat_plan_get_info(plan);
     assert_int_equal(info->n_records, N_FILES * N_RECORDS);
@@ -78,7 +77,6 @@ static void rows_are_what_was_written(void **state)
 
 static void readers_threads_prefetch_and_faults_agree(void **state)
 {
-    (void)state;
     static const leat_reader_faults faults[] = {
         { 0 },
         { .refuse_ring = true },
@@ -103,7 +101,6 @@ static void a_refused_ring_is_said(void **state)
 {
     leat_loader_stats_info stats;
     leat_error err;
-    (void)state;
     leat_reader_fault = (leat_reader_faults){ .refuse_ring = true };
     leat_plan *plan = plan_of("{reader: auto, read_bytes: 4 MiB}", 2);
     leat_loader *loader = open_loader(plan, NULL);
@@ -121,7 +118,6 @@ static void a_refused_ring_is_said(void **state)
 /* Small read memory: reads wait for room, records above a quarter of it are read by workers. */
 static void little_memory_changes_nothing(void **state)
 {
-    (void)state;
     const uint64_t want = digest_with("pread", 1, 2);
     static const char *const engines[] = { "4096", "8 KiB", "20000", "64 KiB" };
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -139,7 +135,6 @@ static void little_memory_changes_nothing(void **state)
 
 static void resume_reads_nothing_before(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("{digest: true, threads: 2}", 2);
     leat_batch *batch;
     leat_loader *straight = open_loader(plan, NULL);
@@ -192,7 +187,6 @@ static void damage_is_found_and_named(void **state)
     char path[400], name[64];
     leat_error err;
     struct stat status;
-    (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         snprintf(name, sizeof name, "damaged-%zu.tfrecord", e);
         snprintf(path, sizeof path, "%s/%s", test_folder, name);
@@ -221,7 +215,6 @@ static void a_damaged_index_is_made_anew(void **state)
     char path[400], side[420];
     leat_error err;
     struct stat status;
-    (void)state;
     snprintf(path, sizeof path, "%s/indexed.tfrecord", test_folder);
     snprintf(side, sizeof side, "%s.idx", path);
     write_records(path, 0, 50, 300);
@@ -240,7 +233,6 @@ static void a_pipe_is_refused(void **state)
     char path[400];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     snprintf(path, sizeof path, "%s/pipe.tfrecord", test_folder);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(try_plan("pipe.tfrecord", "{x: {}}", "{}", 0, &plan, &err), LEAT_E_IO);
@@ -253,7 +245,6 @@ static void a_file_cut_short_under_the_loader(void **state)
 {
     static const char *const engines[] = { "{reader: pread, threads: 0}",
                                            "{reader: auto, threads: 0, read_bytes: 4096}" };
-    (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         char path[400];
         leat_plan *plan;
@@ -293,7 +284,6 @@ static void wrong_features_are_named(void **state)
     };
     leat_plan *plan;
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(try_plan("part-0.tfrecord", cases[i].features, "{}", 2, &plan, &err),
                          LEAT_E_CONFIG);

@@ -79,7 +79,6 @@ static void who_waits_comes_back(void **state)
 {
     leat_device *sim;
     leat_error err;
-    (void)state;
     check(leat_device_open("sim", &sim, &err), &err);
     alarm(120);
     for (int threads = 0; threads < 4; threads++)
@@ -99,7 +98,6 @@ static void held_batches_stay(void **state)
     leat_loader_state position;
     leat_batch *batch, *none;
     leat_error err;
-    (void)state;
     gate_set(true);
     check(leat_loader_next(loader, &batch, &err), &err);
     leat_loader_cancel(loader);

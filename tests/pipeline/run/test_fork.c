@@ -157,7 +157,6 @@ static void a_child_is_told_and_the_parent_goes_on(void **state)
 {
     static const char *const engines[] = { "reader: auto", "reader: auto, read_bytes: 4 MiB",
                                            "reader: pread", "read_bytes: 64 KiB, run: 2" };
-    (void)state;
     alarm(WATCHDOG);
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
         for (int threads = 0; threads < 4; threads += 3) {
@@ -177,7 +176,6 @@ static void a_child_opens_a_loader_of_its_own(void **state)
     int64_t n_batches;
     uint64_t want = 0;
     int told[2];
-    (void)state;
     alarm(WATCHDOG);
     assert_int_equal(pipe(told), 0);
     for (int i = 0; i < 5; i++) {
@@ -214,7 +212,6 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
     char cache[400];
     int64_t n_batches;
     leat_loader_stats_info stats;
-    (void)state;
     alarm(WATCHDOG);
     snprintf(cache, sizeof cache, "{cache: '%s/cache'},", test_folder);
     leat_plan *plan = make_plan("reader: auto", CHILD_THREADS, cache);

@@ -58,7 +58,6 @@ static void it_says_again_until_it_is_there(void **state)
     static const char *const engines[] = { "{threads: 2, reader: pread}", "{threads: 2}",
                                            "{threads: 1}" };
     static const char *const prefetches[] = { "0", "2" };
-    (void)state;
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (size_t e = 0; e < 3; e++)
             for (size_t p = 0; p < 2; p++) {
@@ -94,7 +93,6 @@ static void without_any_time_it_comes_to_the_end(void **state)
                                            "{threads: 2, reader: pread, run: 2}",
                                            "{threads: 2, run: 2}" };
     static const char *const prefetches[] = { "0", "2" };
-    (void)state;
     gate_set(true);
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (size_t e = 0; e < 4; e++)
@@ -118,7 +116,6 @@ static void a_time_that_cannot_be_is_refused(void **state)
 {
     leat_batch *batch;
     leat_error err;
-    (void)state;
     gate_set(true);
     leat_plan *plan = make_plan("{threads: 1}", "2");
     leat_loader *loader = open_loader(plan, NULL);
@@ -142,7 +139,6 @@ static void *take_first(void *arg)
 static void a_second_consumer_is_told(void **state)
 {
     static const char *const engines[] = { "{threads: 0}", "{threads: 2}" };
-    (void)state;
     for (int e = 0; e < 2; e++) {
         gate_set(true);
         leat_plan *plan = make_plan(engines[e], "0"); /* nothing runs but for who asks */
@@ -170,7 +166,6 @@ static void a_second_consumer_is_told(void **state)
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 300);
 }
 

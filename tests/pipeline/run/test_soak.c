@@ -54,7 +54,6 @@ static void memory_does_not_grow(void **state)
         { "{threads: 2, spans: 65536, read_bytes: 4 MiB}", { .short_every = 3 } },
     };
     const leat_loader_options options = { .epochs = -1 };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char text[500];
         snprintf(text, sizeof text,
@@ -84,7 +83,6 @@ static void memory_does_not_grow(void **state)
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 1200);
 }
 

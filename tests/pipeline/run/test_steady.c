@@ -13,7 +13,6 @@
 static int make_file(void **state)
 {
     leat_format_error err;
-    (void)state;
     if (!make_path())
         return -1;
     record_writer to = open_records(path);
@@ -74,7 +73,6 @@ static void nothing_is_allocated_once_warm(void **state)
         "{zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
         "image/class/label}}}}]}",
     };
-    (void)state;
     for (size_t k = 0; k < 3 * sizeof engines / sizeof *engines; k++) {
         leat_plan *plan = plan_of(sources[k % 3], engines[k / 3]);
         const leat_loader_options options = { .epochs = -1 };

@@ -83,7 +83,6 @@ static int streams_here(void)
 
 static void both_ways_give_the_same_bytes(void **state)
 {
-    (void)state;
     for (int size = 60; size <= 64; size += 4) { /* rows of 64 x 3 floats are whole cache lines */
         leat_cpu_use(LEAT_CPU_C);
         const uint64_t expected = run("{threads: 2}", size, NORMALIZE, "");
@@ -98,7 +97,6 @@ static void both_ways_give_the_same_bytes(void **state)
 /* Large batches are measured, or fill half of the level 3 cache; others, and those with a digest, are not. */
 static void auto_says_why(void **state)
 {
-    (void)state;
     if (!streams_here())
         skip();
     const uint64_t expected = run("{threads: 1, stores: cached}", 224, NORMALIZE, "through");
@@ -110,7 +108,6 @@ static void auto_says_why(void **state)
 /* Without normalize rows are bytes, which no kernel streams. */
 static void bytes_are_no_question(void **state)
 {
-    (void)state;
     run("{threads: 1, stores: streamed}", 224, "", "");
 }
 

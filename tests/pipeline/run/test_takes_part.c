@@ -51,7 +51,6 @@ static void workers_go_on_when_the_consumer_pauses(void **state)
 {
     float *const x = malloc(sizeof *x * N * FLOATS);
     uint64_t want[2] = { 0 };
-    (void)state;
     assert_non_null(x);
     for (int i = 0; i < N * FLOATS; i++)
         x[i] = (float)i;

@@ -70,7 +70,6 @@ static void columns_become_tensors(void **state)
                        "[a, b], count: {columns: e, default: -1, type: int64}, id: {columns: f, "
                        "type: uint8}, label: {columns: d, " CLASSES "}}" },
     };
-    (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         char path[300], text[100];
         snprintf(path, sizeof path, GOLDEN "%s", ways[w][0]);
@@ -108,7 +107,6 @@ static void check_numbers(const char *text, const char *options, const int64_t *
 
 static void lines_are_records(void **state)
 {
-    (void)state;
     check_numbers("n\n1\n2\n", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("n\n1\n2", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("\n\nn\r\n\r\n 1 \r\n\n\n\"2\"\r\n\r\n", ONE, (const int64_t[]){ 1, 2 }, 2);
@@ -122,7 +120,6 @@ static void lines_are_records(void **state)
 /* What an array can hold, a line can hold. */
 static void floats_may_be_no_numbers(void **state)
 {
-    (void)state;
     put_text("n.csv", "n\nnan\nNaN\n-nan\n-\ninf\nInfinity\n-inf\n");
     first f = open_first(in_folder("n.csv"), "na: '-', features: {n: {columns: n, default: nan}}",
                          "pipeline: [{batch: 100}]");
@@ -138,7 +135,6 @@ static void large_records_are_found(void **state)
     enum { LONG = 300000, N = 5 };
     char *const text = malloc((LONG + 40) * N), *at = text;
     int64_t want[N];
-    (void)state;
     assert_non_null(text);
     at += sprintf(at, "note,n\n");
     for (int i = 0; i < N; i++) {
@@ -172,7 +168,6 @@ static void engine_and_line_ends_do_not_matter(void **state)
     static const char options[] = "features: {x: [width, height, id]}";
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
                                            "{threads: 3, digest: true}" };
-    (void)state;
     const uint64_t want = digest_of(GOLDEN "table.csv", options, engines[0]);
     assert_int_equal(digest_of(GOLDEN "table.csv", options, engines[1]), want);
     assert_int_equal(digest_of(GOLDEN "table_crlf.csv", options, engines[1]), want);
@@ -206,7 +201,6 @@ static void a_zero_byte_ends_no_field(void **state)
 {
     static const char number[] = "a,b\n1,2\n2\0junk,2\n", name[] = "a,b\ncat,1\ncat\0x,2\n",
                       unread[] = "a,b\n1,2\n1,\"\0\"\n", header[] = "a,b\0c\n1,2\n";
-    (void)state;
     bytes_fail_with(number, sizeof number - 1, "features: {x: a}", LEAT_E_DATA,
                     "bad.csv, record 1 (byte 8): column 0 has a zero byte");
     bytes_fail_with(name, sizeof name - 1, "features: {x: {columns: a, classes: [cat]}}",
@@ -221,7 +215,6 @@ static void a_zero_byte_ends_no_field(void **state)
 
 static void a_name_of_two_columns_is_refused(void **state)
 {
-    (void)state;
     fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG, "test.yaml:1:");
     fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG,
                "columns 0 and 1 are both named 'a': rename one, or give its number");
@@ -237,7 +230,6 @@ static void a_name_of_two_columns_is_refused(void **state)
 static void errors_say_what_and_where(void **state)
 {
     static const char one[] = "features: {x: a}";
-    (void)state;
     fails_with("a,b\n1,2\nx,2\n", one, LEAT_E_DATA,
                "bad.csv, record 1 (byte 8): column 0 (feature 'x') is no float32: 'x'");
     fails_with("a,b\n1,2\n,2\n", one, LEAT_E_DATA, "is empty: give the feature a `default`");
@@ -296,7 +288,6 @@ static void files_have_the_same_columns(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     put_text("many-0.csv", "a,b\n1,2\n");
     put_text("many-1.csv", "");
     put_text("many-2.csv", "a,b\n3,4\n5,6\n");
@@ -324,7 +315,6 @@ static void names_have_the_same_order(void **state)
         { "a,B\n1,2\n", "order-2.csv: column 1 is named 'B', in " },
         { "3,4\n", "order-2.csv: column 0 is named '3', in " },
     };
-    (void)state;
     put_text("order-0.csv", "");
     put_text("order-1.csv", "a,b\n1,2\n");
     for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
@@ -355,7 +345,6 @@ static void prefixes_are_read_or_refused(void **state)
 {
     size_t size;
     uint8_t *const bytes = read_whole(GOLDEN "table.csv", &size);
-    (void)state;
     for (size_t n = 0; n < size; n++) {
         leat_plan *plan;
         leat_error err = { 0 };

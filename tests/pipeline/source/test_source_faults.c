@@ -39,7 +39,6 @@ static int go(const char *source, leat_error *err)
 
 static void every_allocation_may_fail(void **state)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
         int hit = 1, n_failed = 0;
         for (long n = 0; hit; n++) {
