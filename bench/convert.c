@@ -4,7 +4,6 @@
  * and sync) against reading them with cat into one file. The files are drawn for it, 50,000 of 32
  * pixels; LEAT_BENCH_IMAGES names a folder of class folders to take instead. LEAT_BENCH_COLD=1
  * drops the page cache before every run (root). */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

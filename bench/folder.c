@@ -75,13 +75,13 @@ static int64_t run_bare(size_t n)
 static leat_plan *plan_of(const char *engine)
 {
     char text[1000];
-    snprintf(text, sizeof text,
-             "source: {images: '%s'}\n"
-             "engine: {threads: 2, %s}\n"
-             "pipeline: [shuffle: {seed: 1}, map: [decode_image, {random_crop: {size: [32, 32], "
-             "pad: 4}}, "
-             "random_flip, {normalize: {mean: 0.5, std: 0.25}}], batch: 128, prefetch: 2]\n",
-             folder, engine);
+    snprintf(
+        text, sizeof text,
+        "source: {images: '%s'}\n"
+        "engine: {threads: 2, %s}\n"
+        "pipeline: [shuffle: {seed: 1}, map: [decode_image, {random_crop: {size: [32, 32], pad: "
+        "4}}, random_flip, {normalize: {mean: 0.5, std: 0.25}}], batch: 128, prefetch: 2]\n",
+        folder, engine);
     return bench_plan_open(text);
 }
 

@@ -77,6 +77,11 @@ typedef struct reference_picture {
     int n_scans;
 } reference_picture;
 
+/* The fields of a picture that all have. */
+#define REFERENCE_OF(width_, height_, channels_, h_, v_, quality_)                                 \
+    .width = (width_), .height = (height_), .channels = (channels_), .h = (h_), .v = (v_),         \
+    .quality = (quality_)
+
 static inline void reference_lengthen(JHUFF_TBL *dc)
 {
     memset(dc->bits, 0, sizeof dc->bits);

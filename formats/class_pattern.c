@@ -31,12 +31,6 @@ enum {
     MOST_REPEATED = 10000, /* bytes of an expression times its repetitions */
 };
 
-static int fail(const char *text, size_t at, const char *what, leat_format_error *err)
-{
-    return leat_format_fail(err, LEAT_FORMAT_BAD, at, "class_from '%s', character %zu: %s", text,
-                            at + 1, what);
-}
-
 /* Appends what `\letter` means. Returns NULL, or why it means nothing. */
 static const char *translate_escape(char letter, int in_brackets, char **to)
 {
@@ -101,7 +95,8 @@ static int translate(const char *text, char *to, leat_format_error *err)
         if (!why && !open && text[i] == '{' && !may_repeat(text, i, &groups, &longest))
             why = "too many repetitions, one inside another";
         if (why)
-            return fail(text, i, why, err);
+            return leat_format_fail(err, LEAT_FORMAT_BAD, i, "class_from '%s', character %zu: %s",
+                                    text, i + 1, why);
         if (is_escape) {
             i++;
             continue;

@@ -34,12 +34,6 @@ static void *unconst(const void *pointer)
     return (void *)(uintptr_t)pointer;
 }
 
-static int no_memory(leat_event_writer *writer, leat_format_error *err)
-{
-    return leat_format_fail(err, LEAT_FORMAT_NOMEM, writer->flushed, "%s: no memory for an event",
-                            writer->path);
-}
-
 /* --- the file ------------------------------------------------------------------------------------*/
 
 /* The host's name as part of a file name. */
@@ -83,7 +77,8 @@ static int add(leat_event_writer *writer, const Leat__Event *event, leat_format_
     if (needed > writer->capacity) {
         uint8_t *larger = realloc(writer->bytes, needed + needed / 2);
         if (!larger)
-            return no_memory(writer, err);
+            return leat_format_fail(err, LEAT_FORMAT_NOMEM, writer->flushed,
+                                    "%s: no memory for an event", writer->path);
         writer->bytes = larger;
         writer->capacity = needed + needed / 2;
     }

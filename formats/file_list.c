@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "file_list.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
 #include <stdarg.h>
@@ -105,11 +104,10 @@ static int add_with_class(reading *r, const char *path)
         return LEAT_FORMAT_OK;
     }
     if (!found)
-        return fail_row(
-            r,
-            "'%.160s' has no class: class_from '%.120s' does not match it, or its first "
-            "group is empty there; skip_bad leaves out such names",
-            path, r->o->class_from);
+        return fail_row(r,
+                        "'%.160s' has no class: class_from '%.120s' does not match it, or its "
+                        "first group is empty there; skip_bad leaves out such names",
+                        path, r->o->class_from);
     char *const class = strndup(found, n);
     if (!class)
         return fail_memory(r->err);
@@ -177,10 +175,10 @@ static int choose_labels(reading *r, int *by_name)
         return fail_row(r, "label and class_from both say where the class is: use one of them");
     if (!n && !*r->o->class_from && r->n_fields > 2) {
         join_fields(r, line, sizeof line);
-        return fail_row(r,
-                        "there are %zu columns: give the one with the label as `label`; the "
-                        "first line has: %s",
-                        r->n_fields, line);
+        return fail_row(
+            r,
+            "there are %zu columns: give the one with the label as `label`; the first line has: %s",
+            r->n_fields, line);
     }
     const int is_other = !n && !*r->o->class_from && r->n_fields == 2;
     r->labels = calloc(n + 1, sizeof *r->labels);
@@ -214,9 +212,8 @@ static int check_labels_alone(reading *r)
         return LEAT_FORMAT_OK;
     return fail_row(r,
                     "'%.40s' is a number, and no file has this name. A list has paths, too: if "
-                    "these are labels of files in the order of their names, write "
-                    "`ls DIR | LC_ALL=C sort | paste -d, - %.100s > list.csv`, and give DIR as "
-                    "`root`",
+                    "these are labels of files in the order of their names, write `ls DIR | "
+                    "LC_ALL=C sort | paste -d, - %.100s > list.csv`, and give DIR as `root`",
                     path, r->list->name);
 }
 

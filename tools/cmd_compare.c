@@ -27,8 +27,8 @@ static const leat_option options[] = {
     LEAT_OPTION_STRINGS(struct compare_options, vary, NULL,
                         "values to compare; if given more than once, all combinations"),
     LEAT_ROW_AUTO(struct compare_options, rounds, 1, 1000,
-                  "number of rounds; every arm runs once per round; auto: 5 to 10, until "
-                  "every speed-up is clear"),
+                  "number of rounds; every arm runs once per round; auto: 5 to 10, until every "
+                  "speed-up is clear"),
     LEAT_ROW_STEPS(struct compare_options),
     LEAT_ROW_THREADS(struct compare_options),
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
@@ -39,13 +39,6 @@ static const leat_option options[] = {
     LEAT_ROW_JSON(struct compare_options),
     LEAT_OPTION_END
 };
-
-static void show_progress(void *user, int done, int total)
-{
-    leat_progress *progress = user;
-    progress->total = (uint64_t)total;
-    leat_progress_show(progress, (uint64_t)done);
-}
 
 /* --- JSON --------------------------------------------------------------------------------------*/
 
@@ -152,9 +145,7 @@ static void print_result(const leat_compare_result *result, const char *path)
     leat_terminal_say(2,
                       "%d alternating rounds, up to %d steps per arm after up to %d warm-up steps",
                       result->rounds, result->steps, result->warmup_steps);
-    if (result->cores_taken >= 0.1 * result->cores)
-        printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
-               result->cores);
+    leat_summary_print_others(result->cores_taken, result->cores, "");
     putchar('\n');
     print_head();
     for (int32_t i = 0; i < result->n_arms; i++)
@@ -167,9 +158,8 @@ static void print_result(const leat_compare_result *result, const char *path)
         print_speed(&result->arms[i]);
     if (result->n_arms > 1) { /* the summary of one arm is its sentence */
         putchar('\n');
-        leat_terminal_say(2,
-                          "speed-up: samples/s divided by those of the first arm; in brackets the "
-                          "range in which it is with 95 %% certainty");
+        leat_terminal_say(2, "speed-up: samples/s divided by those of the first arm; in brackets "
+                             "the range in which it is with 95 %% certainty");
         leat_terminal_say(0, "%s", result->summary);
     }
     leat_terminal_say(2, "leat doctor %s says what to change", path);
@@ -184,7 +174,7 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
         .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
         .device = o->device,
-        .progress = show_progress,
+        .progress = leat_progress_count,
         .user = &progress,
     };
     int rc = leat_compare(config, o->vary.values, (size_t)o->vary.n, &how, result, err);
@@ -231,8 +221,7 @@ const leat_command leat_command_compare = {
         "Speed-ups compare samples/s with the first arm. Intervals are bootstrap 95 % intervals "
         "over the rounds. On a simulated device times are modelled; the table says so. Last come "
         "FLOP/s and bytes copied with their share of what the device reaches, launches per step "
-        "with "
-        "the host's time for them, and on a GPU idle time by CUPTI, of each arm.",
+        "with the host's time for them, and on a GPU idle time by CUPTI, of each arm.",
     .example = "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2\n"
                "  leat compare examples/cifar10.yaml --vary pipeline.prefetch.batches=0,2 \\\n"
                "      --vary engine.threads=1,2 --device sim --json result.json",

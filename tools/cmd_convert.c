@@ -13,7 +13,6 @@
 #include "convert/shard_names.h"
 #include "formats/figure.h"
 #include "host.h"
-#include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
 #include "signals.h"
@@ -41,13 +40,11 @@ static const leat_option options[] = {
                   "number of output files; auto: 1, or for TFRecord files one for each input file"),
     LEAT_OPTION_STRING(struct convert_options, shuffle, NULL,
                        "put all records in a random order given by this seed; default: by class, "
-                       "then by name, or in "
-                       "the order of the list"),
+                       "then by name, or in the order of the list"),
     LEAT_OPTION_STRING(
         struct convert_options, part, NULL,
-        "of images: write only the I-th of N parts of the shards, as 3/8; others may "
-        "write theirs at the same time, also on other machines, and `finish` gives "
-        "all their names"),
+        "of images: write only the I-th of N parts of the shards, as 3/8; others may write theirs "
+        "at the same time, also on other machines, and `finish` gives all their names"),
     LEAT_OPTION_STRING(struct convert_options, root, NULL, LEAT_LIST_HELP_ROOT),
     LEAT_OPTION_STRINGS(struct convert_options, label, NULL, LEAT_LIST_HELP_LABEL),
     LEAT_OPTION_ENUM(struct convert_options, label_type, "auto", types, LEAT_LIST_HELP_TYPE),
@@ -66,8 +63,7 @@ static const leat_option options[] = {
                      "decode every image, to find damage after the header"),
     LEAT_OPTION_BOOL(struct convert_options, skip_bad, "false",
                      "leave out damaged images and files that cannot be opened, of a list also "
-                     "files that are no "
-                     "image or have no class, and name them"),
+                     "files that are no image or have no class, and name them"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "also take files from folders inside a class folder"),
     LEAT_ROW_QUIET(struct convert_options),
@@ -139,9 +135,8 @@ static int run_tfrecord(const leat_call *call)
     leat_error err = { 0 };
     if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
         has_list_options(o))
-        return leat_command_misuse("convert",
-                                   "tfrecord takes --shards, --quiet, --progress and --json; "
-                                   "records are written as they are");
+        return leat_command_misuse("convert", "tfrecord takes --shards, --quiet, --progress and "
+                                              "--json; records are written as they are");
     leat_signals_catch();
     return finish(leat_convert_tfrecord_run(&convert, &err), &err);
 }
@@ -166,10 +161,9 @@ static int run_source(const leat_call *call)
                                    call->arguments[2]);
     if (o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
         has_list_options(o))
-        return leat_command_misuse("convert",
-                                   "%s takes --shards, --shuffle, --threads, --quiet, --progress "
-                                   "and --json",
-                                   call->arguments[0]);
+        return leat_command_misuse(
+            "convert", "%s takes --shards, --shuffle, --threads, --quiet, --progress and --json",
+            call->arguments[0]);
     leat_signals_catch();
     const int rc = parse_seed(o->shuffle, &seed, &err);
     return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
@@ -313,15 +307,13 @@ const leat_command leat_command_convert = {
         "WebP, BMP, PGM or PPM; their first bytes say which, not their names. Without --jpeg their "
         "bytes are copied unchanged. Labels are 0, 1, ... in byte order of the folder names. Names "
         "that begin with a dot are skipped, and other files that are no image are left out and "
-        "named."
-        "\n\n"
+        "named.\n\n"
         "LIST is a CSV or TSV file with paths and labels, or a text file with one path a line; - "
-        "is "
-        "standard input. Records are in the order of the list. --class-from takes the class from "
-        "the path, of a list or of all files in a folder. A path is relative to --root, by default "
-        "the folder of the list. Class names are numbered from 0 in byte order; whole numbers stay "
-        "as they are. Several --label columns make a vector. A listed file that is missing or no "
-        "image is an error.\n\n"
+        "is standard input. Records are in the order of the list. --class-from takes the class "
+        "from the path, of a list or of all files in a folder. A path is relative to --root, by "
+        "default the folder of the list. Class names are numbered from 0 in byte order; whole "
+        "numbers stay as they are. Several --label columns make a vector. A listed file that is "
+        "missing or no image is an error.\n\n"
         "Records hold the features image/encoded, image/format, image/class/label, "
         "image/class/text, image/height, image/width and image/filename. Without --shuffle they "
         "are ordered by class and file name. The records are split in this order into shards of "
@@ -338,13 +330,10 @@ const leat_command leat_command_convert = {
         "with --shards N files of equal numbers of records. Records keep their order and their "
         "bytes; every CRC is checked.\n\n"
         "SOURCE FILE... writes the records of the source npy, csv, idx or cifar (`leat help npy` "
-        "and "
-        "so on), with one feature for each tensor: uint8 as bytes, whole numbers as int64, others "
-        "as "
-        "float. In place of files there can be all options of the source as in a config: '{images: "
-        "A, labels: B}'. config CONFIG takes the source of a config. The report ends with the "
-        "config "
-        "that reads the new files.\n\n"
+        "and so on), with one feature for each tensor: uint8 as bytes, whole numbers as int64, "
+        "others as float. In place of files there can be all options of the source as in a config: "
+        "'{images: A, labels: B}'. config CONFIG takes the source of a config. The report ends "
+        "with the config that reads the new files.\n\n"
         "Files are written in a hidden folder .PREFIX.part beside PREFIX and get their names when "
         "all of them are complete and on disk; old files of the same PREFIX and number of shards "
         "are replaced at that moment. Meanwhile PREFIX.incomplete exists and leat refuses to read "

@@ -3,7 +3,6 @@
  * leat experiment: runs the experiments that explain when and why a GPU is slower than a CPU. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "command.h"
 #include "experiment/experiment_rows.h"
@@ -29,18 +28,16 @@ static const leat_option options[] = {
                         "cuda:0 if it opens"),
     LEAT_ROW_AUTO(
         struct experiment_options, rounds, 1, 1000,
-        "number of rounds; every arm runs once per round; auto: 10, with --quick 5 (10 for "
-        "sizes)"),
+        "number of rounds; every arm runs once per round; auto: 10, with --quick 5 (10 for sizes)"),
     LEAT_ROW_STEPS(struct experiment_options),
     LEAT_OPTION_STRING(struct experiment_options, data, "data/gpu-vs-cpu",
                        "folder for the data sets, which are made when they are missing"),
-    LEAT_OPTION_STRING(struct experiment_options, results, NULL,
-                       "write NAME.json of each experiment into this folder; default with all: "
-                       "runs/gpu-vs-cpu"),
-    LEAT_ROW_AUTO(
-        struct experiment_options, cold, 1, 1000,
-        "number of layers of a model to measure once in this process, printed as JSON: how "
-        "model-creation starts its processes; auto: do not"),
+    LEAT_OPTION_STRING(
+        struct experiment_options, results, NULL,
+        "write NAME.json of each experiment into this folder; default with all: runs/gpu-vs-cpu"),
+    LEAT_ROW_AUTO(struct experiment_options, cold, 1, 1000,
+                  "number of layers of a model to measure once in this process, printed as JSON: "
+                  "how model-creation starts its processes; auto: do not"),
     LEAT_ROW_QUIET(struct experiment_options),
     LEAT_ROW_PROGRESS(struct experiment_options),
     LEAT_ROW_JSON(struct experiment_options),
@@ -230,17 +227,14 @@ const leat_command leat_command_experiment = {
     .name = "experiment",
     .summary = "run the experiments that explain when a GPU is slower than a CPU",
     .arguments = "NAME|all|list",
-    .text = "Runs one of the experiments behind \"why is my GPU slower than my CPU?\", or all of "
-            "them: trains small "
-            "models with some values varied, or measures simple work of growing size, on each "
-            "device. Data sets are "
-            "made when they are missing. Each finding is checked against the measurement: yes, no, "
-            "or ? where the "
-            "noise is larger than the effect.\n\n"
-            "Without a GPU the devices are this machine's CPU and a simulated accelerator, whose "
-            "times are modelled; "
-            "every figure of it says \"simulated\". docs/why-is-my-gpu-slower has a page about "
-            "each experiment.",
+    .text =
+        "Runs one of the experiments behind \"why is my GPU slower than my CPU?\", or all of them: "
+        "trains small models with some values varied, or measures simple work of growing size, on "
+        "each device. Data sets are made when they are missing. Each finding is checked against "
+        "the measurement: yes, no, or ? where the noise is larger than the effect.\n\n"
+        "Without a GPU the devices are this machine's CPU and a simulated accelerator, whose times "
+        "are modelled; every figure of it says \"simulated\". docs/why-is-my-gpu-slower has a page "
+        "about each experiment.",
     .example = "  leat experiment list\n"
                "  leat experiment mlp-1000x100-b10 --quick\n"
                "  leat experiment all --quick --results runs/gpu-vs-cpu\n"

@@ -2,7 +2,6 @@
  *
  * leat predict: what a trained model says of image files, or of the records of a source. */
 #include <errno.h>
-#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat report: one page of what other commands measured. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -145,19 +144,15 @@ const leat_command leat_command_report = {
     .name = "report",
     .summary = "make one page (HTML) of what other commands measured",
     .arguments = "FILE...",
-    .text =
-        "Puts results into one page that needs no network and no script, fits light and dark "
-        "screens "
-        "and phones, and begins with the answer: what bounds the job, what could be gained, what "
-        "to "
-        "change. Below are charts, each with its data as a table.\n\n"
-        "FILE is what `--json FILE` of doctor, compare, tune, whatif, experiment, train, watch or "
-        "bench "
-        "wrote; a folder of `leat train --log`, or its log.jsonl; or what `--trace FILE` of train "
-        "or "
-        "bench wrote, of which a timeline of a few typical steps is drawn. Traces stand below each "
-        "other on one scale, under the names of their files; so do the curves of logs.\n\n"
-        "The page depends on the files alone: the same files give the same page.",
+    .text = "Puts results into one page that needs no network and no script, fits light and dark "
+            "screens and phones, and begins with the answer: what bounds the job, what could be "
+            "gained, what to change. Below are charts, each with its data as a table.\n\n"
+            "FILE is what `--json FILE` of doctor, compare, tune, whatif, experiment, train, watch "
+            "or bench wrote; a folder of `leat train --log`, or its log.jsonl; or what `--trace "
+            "FILE` of train or bench wrote, of which a timeline of a few typical steps is drawn. "
+            "Traces stand below each other on one scale, under the names of their files; so do the "
+            "curves of logs.\n\n"
+            "The page depends on the files alone: the same files give the same page.",
     .example = "  leat compare examples/demo.yaml --vary engine.threads=1,2 --json a.json\n"
                "  leat train examples/demo.yaml --device sim --trace t.json --log runs/a\n"
                "  leat report a.json t.json runs/a -o report.html\n"

@@ -138,12 +138,6 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
     return 0;
 }
 
-static void remove_part(struct synth *s)
-{
-    if (s->part)
-        nftw(s->part, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-}
-
 /* --- images ------------------------------------------------------------------------------------*/
 
 static int write_image(const char *path, const uint8_t *bytes, size_t n, leat_error *err)
@@ -257,9 +251,10 @@ static int run_workers(struct synth *s, leat_error *err)
 static int synth(struct synth *s, leat_error *err)
 {
     int rc;
-    if ((rc = open_part(s, err)) < 0 || (rc = run_workers(s, err)) < 0 ||
-        (rc = leat_files_rename(s->part, s->folder, err)) < 0)
-        remove_part(s);
+    if ((rc = open_part(s, err)) == LEAT_OK && (rc = run_workers(s, err)) == LEAT_OK)
+        rc = leat_files_rename(s->part, s->folder, err);
+    if (rc < 0 && s->part)
+        nftw(s->part, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return rc;
 }
 
@@ -326,13 +321,11 @@ const leat_command leat_command_synth = {
     .name = "synth",
     .summary = "draw a labelled set of images for trying leat",
     .arguments = "DIR",
-    .text =
-        "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, crescent, "
-        "frame, hourglass) in random colour, place, size and rotation on a noisy background, one "
-        "folder per class, ready for `leat convert images`, or (--format cifar) files for the "
-        "source "
-        "`cifar`. The same seed gives the same pictures. "
-        "DIR must not exist or be empty; it appears when it is complete.",
+    .text = "Draws images of shapes (circle, square, triangle, ring, cross, star, stripes, "
+            "crescent, frame, hourglass) in random colour, place, size and rotation on a noisy "
+            "background, one folder per class, ready for `leat convert images`, or (--format "
+            "cifar) files for the source `cifar`. The same seed gives the same pictures. DIR must "
+            "not exist or be empty; it appears when it is complete.",
     .example = "  leat synth shapes --n 12000 --size 32 --split 0.2\n"
                "  leat convert images shapes/train -o data/shapes-train --shards 4 --shuffle 1",
     .n_min = 1,

@@ -49,13 +49,12 @@ static const leat_option options[] = {
                        "save the weights after each epoch and at the end (safetensors, without the "
                        "optimizer's state)"),
     LEAT_OPTION_STRING(struct train_options, restore, NULL, "start with these weights"),
-    LEAT_OPTION_STRING(struct train_options, checkpoint, NULL,
-                       "save what the run needs to continue in this folder; overrides "
-                       "train.checkpoint.dir"),
     LEAT_OPTION_STRING(
-        struct train_options, resume, NULL,
-        "continue from this checkpoint; without a file: from the newest whole one of "
-        "--checkpoint, if there is one"),
+        struct train_options, checkpoint, NULL,
+        "save what the run needs to continue in this folder; overrides train.checkpoint.dir"),
+    LEAT_OPTION_STRING(struct train_options, resume, NULL,
+                       "continue from this checkpoint; without a file: from the newest whole one "
+                       "of --checkpoint, if there is one"),
     LEAT_OPTION_I64(struct train_options, start_epoch, "0", 0, 1e9,
                     "start at this epoch, counted from 0, like a resumed run"),
     LEAT_OPTION_I64(struct train_options, start_batch, "0", 0, 9e15,
@@ -198,11 +197,11 @@ static int first_batch(struct train *t, int64_t *out, leat_error *err)
     }
     if (o->start_epoch >= t->run.epochs || o->start_batch > per_epoch ||
         o->start_epoch * per_epoch + o->start_batch >= t->run.epochs * per_epoch)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--start-epoch %lld --start-batch %lld: the run has %lld epochs of %lld "
-                         "batches",
-                         (long long)o->start_epoch, (long long)o->start_batch,
-                         (long long)t->run.epochs, (long long)per_epoch);
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "--start-epoch %lld --start-batch %lld: the run has %lld epochs of %lld batches",
+            (long long)o->start_epoch, (long long)o->start_batch, (long long)t->run.epochs,
+            (long long)per_epoch);
     *out += o->start_epoch * per_epoch;
     return LEAT_OK;
 }
@@ -334,8 +333,9 @@ static void print_head(const struct train *t)
     if (info->note)
         leat_terminal_say(2, "note: %s", info->note);
     if (!t->run.eval_plan && measures_evaluations(t->config))
-        leat_terminal_say(2, "note: there is no `eval` part, so train.metrics and train.views "
-                             "have no effect here");
+        leat_terminal_say(
+            2,
+            "note: there is no `eval` part, so train.metrics and train.views have no effect here");
     leat_train_weights_print(t->run.trainer);
     fflush(stdout);
 }
@@ -345,10 +345,9 @@ static void say_finished(const struct train *t)
 {
     fprintf(stderr, "leat train: the run is finished: %s is from its end; %s\n",
             leat_terminal_name(t->found.path),
-            t->found.ended
-                ? "train.stop ended it because its evaluations were no longer better: with a "
-                  "larger train.stop.patience, or without train.stop, it goes on"
-                : "with more --epochs it goes on");
+            t->found.ended ? "train.stop ended it because its evaluations were no longer better: "
+                             "with a larger train.stop.patience, or without train.stop, it goes on"
+                           : "with more --epochs it goes on");
 }
 
 static void close_all(struct train *t)
@@ -503,8 +502,8 @@ static int run(const leat_call *call)
     if (o->input && !o->summary)
         return leat_command_misuse("train", "--input is for --summary; a run reads its data");
     if (o->ranks != 1 && o->ranks != LEAT_TRAIN_RANKS_AUTO && (o->errors || o->summary))
-        return leat_command_misuse("train", "--ranks: leave out --errors and --summary, which are "
-                                            "of one process");
+        return leat_command_misuse(
+            "train", "--ranks: leave out --errors and --summary, which are of one process");
     leat_error err = { 0 };
     leat_train_ranks ranks;
     leat_signals_note_usr1();
@@ -561,27 +560,24 @@ const leat_command leat_command_train = {
         "idle for input, for copies, or for other reasons. Samples/s and the shares do not include "
         "the warm-up of the first epoch; fewer than five steps are not measured. The end prints "
         "creation, first step and steady step, FLOP/s and bytes copied with their share of what "
-        "the "
-        "device reaches, launches per step, and on a GPU idle time by CUPTI beside that by events. "
-        "If the "
-        "loss is "
-        "not a finite number, the run stops with exit code 1 and does not save its weights.\n\n"
+        "the device reaches, launches per step, and on a GPU idle time by CUPTI beside that by "
+        "events. If the loss is not a finite number, the run stops with exit code 1 and does not "
+        "save its weights.\n\n"
         "Ctrl-C (or SIGTERM, SIGHUP) stops the run after the current step, or an evaluation at its "
-        "next batch. With --save the weights "
-        "are then saved, and the command that resumes the run is printed; with --json the finished "
-        "epochs are in the file. A second Ctrl-C stops it at once.\n\n"
+        "next batch. With --save the weights are then saved, and the command that resumes the run "
+        "is printed; with --json the finished epochs are in the file. A second Ctrl-C stops it at "
+        "once.\n\n"
         "--log writes a folder that other programs read while the run is alive: one JSON object "
         "per line, an event file that TensorBoard opens, and a picture of the first batch as the "
         "model gets it. `leat plot` draws curves of it. Reading the loss does not make a device "
         "wait: on devices other than the CPU it is known at the end of an epoch only.\n\n"
         "--checkpoint saves weights, the optimizer's state and the place in the data after each "
         "epoch, at the end, when the run is stopped, and as often as train.checkpoint says. With "
-        "--resume the run continues from the newest undamaged checkpoint, also after a crash; "
-        "on the CPU with the same weights, bit for bit, as if it had not stopped. Of a run that is "
+        "--resume the run continues from the newest undamaged checkpoint, also after a crash; on "
+        "the CPU with the same weights, bit for bit, as if it had not stopped. Of a run that is "
         "finished it says so, writes what --save and --json ask for, and ends with exit code 0.\n\n"
         "A run begins with the weights of train.weights, which may fit the model in part: what is "
-        "not "
-        "taken is listed. --restore and --resume have other weights.\n\n"
+        "not taken is listed. --restore and --resume have other weights.\n\n"
         "--restore with --start-epoch and --start-batch also starts with saved weights, at any "
         "position in the data, but without the optimizer's state.",
     .example = "  leat train examples/cifar10.yaml --epochs 10 --save cifar10.safetensors\n"

@@ -28,10 +28,10 @@ struct tune_options {
 static const leat_option options[] = {
     LEAT_OPTION_F64(struct tune_options, seconds, "60", 1, 86400,
                     "limit of time; the last comparison may take a little longer"),
-    LEAT_OPTION_STRING(struct tune_options, write, NULL,
-                       "write the config with the winning lines to this file, if there are any: "
-                       "CONFIG itself, whose other lines stay as they are, or another file, if it "
-                       "is new or tune wrote it"),
+    LEAT_OPTION_STRING(
+        struct tune_options, write, NULL,
+        "write the config with the winning lines to this file, if there are any: CONFIG itself, "
+        "whose other lines stay as they are, or another file, if it is new or tune wrote it"),
     LEAT_OPTION_BOOL(struct tune_options, diff, "false",
                      "print what --write CONFIG would change, as a patch"),
     LEAT_OPTION_STRING(struct tune_options, device, NULL,
@@ -61,10 +61,8 @@ static json_t *try_json(const leat_tune_try *try)
 {
     json_t *one = json_object();
     leat_json_add(one, "set", lines_json(try->set));
-    leat_json_real(one, "samples_per_s", try->samples_per_s.value);
-    leat_json_interval(one, "interval", &try->samples_per_s);
-    leat_json_real(one, "speedup", try->speedup.value);
-    leat_json_interval(one, "speedup_interval", &try->speedup);
+    leat_json_estimate(one, "samples_per_s", "interval", &try->samples_per_s);
+    leat_json_estimate(one, "speedup", "speedup_interval", &try->speedup);
     leat_json_int(one, "rounds", try->rounds);
     return one;
 }
@@ -75,18 +73,15 @@ static json_t *best_json(const leat_tune_result *result)
     for (int32_t i = 0; i < result->n_set; i++)
         json_array_append_new(set, leat_json_string(result->set[i]));
     leat_json_add(best, "set", set);
-    leat_json_real(best, "samples_per_s", result->samples_per_s.value);
-    leat_json_interval(best, "interval", &result->samples_per_s);
-    leat_json_real(best, "speedup", result->speedup.value);
-    leat_json_interval(best, "speedup_interval", &result->speedup);
+    leat_json_estimate(best, "samples_per_s", "interval", &result->samples_per_s);
+    leat_json_estimate(best, "speedup", "speedup_interval", &result->speedup);
     return best;
 }
 
 static json_t *result_json(const leat_tune_result *result, const char *path, const char *patch)
 {
     json_t *json = leat_json_open("tune"), *baseline = json_object(), *tried = json_array();
-    leat_json_real(baseline, "samples_per_s", result->baseline.value);
-    leat_json_interval(baseline, "interval", &result->baseline);
+    leat_json_estimate(baseline, "samples_per_s", "interval", &result->baseline);
     for (int32_t i = 0; i < result->n_tried; i++)
         json_array_append_new(tried, try_json(&result->tried[i]));
     leat_json_text(json, "config", path);
@@ -150,9 +145,7 @@ static void print_result(const leat_tune_result *result)
     leat_terminal_say(2, "device %s%s", result->device,
                       result->simulated ? ": simulated; times are modelled, no arithmetic is done"
                                         : "");
-    if (result->cores_taken >= 0.1 * result->cores)
-        printf("other processes used %.1f of %d CPUs meanwhile\n", result->cores_taken,
-               result->cores);
+    leat_summary_print_others(result->cores_taken, result->cores, "");
     if (result->uncached > 0)
         leat_terminal_say(2, "%s", leat_summary_uncached_text(result->uncached, line));
     print_tries(result);
@@ -163,10 +156,9 @@ static void print_result(const leat_tune_result *result)
                leat_figure_rate(result->baseline.value).text);
     for (int32_t i = 0; i < result->n_set; i++)
         printf("  --set %s\n", result->set[i]);
-    leat_terminal_say(0,
-                      "\nnot tried: what changes the batches or needs more memory or disk, such "
-                      "as a `cache`, `batch.size` or stored pixels; `leat doctor` tells which of "
-                      "them would help");
+    leat_terminal_say(
+        0, "\nnot tried: what changes the batches or needs more memory or disk, such as a `cache`, "
+           "`batch.size` or stored pixels; `leat doctor` tells which of them would help");
 }
 
 static void show_progress(void *user, double seconds, double limit)
@@ -239,10 +231,10 @@ static int check_unchanged(const struct job *job, leat_error *err)
     char *now = NULL;
     int rc = read_text(job->path, &now, err);
     if (rc == LEAT_OK && (!now || strcmp(now, job->before) != 0))
-        rc = leat_fail(err, LEAT_E_IO,
-                       "%s: changed while tune measured, so it was not written; write the lines "
-                       "above into it",
-                       job->path);
+        rc = leat_fail(
+            err, LEAT_E_IO,
+            "%s: changed while tune measured, so it was not written; write the lines above into it",
+            job->path);
     free(now);
     return rc;
 }
@@ -359,17 +351,16 @@ const leat_command leat_command_tune = {
     .text =
         "Trains with other threads, prefetch, memory, readers and, on a GPU, other cuts between "
         "CPU and GPU, and prints the config lines that are faster than the config as it is, with "
-        "their gain and its 95 % interval. None of these options changes the contents of a "
-        "batch. The values of an option alternate; clearly slower ones are dropped early. "
-        "Options are tried one after the other, and once more if something changed. A last "
-        "comparison of the config with the winner decides: if its interval includes \"no "
-        "difference\", nothing is claimed and nothing is written.\n\n"
+        "their gain and its 95 % interval. None of these options changes the contents of a batch. "
+        "The values of an option alternate; clearly slower ones are dropped early. Options are "
+        "tried one after the other, and once more if something changed. A last comparison of the "
+        "config with the winner decides: if its interval includes \"no difference\", nothing is "
+        "claimed and nothing is written.\n\n"
         "--write CONFIG changes the config in place: values are replaced where they stand, and "
         "comments, order and layout stay. The new text is read and compared before it is written. "
         "--diff prints the same change as a patch. Values of --set are written too.\n\n"
         "Not tried is what changes the batches or needs more memory or disk: `cache`, "
-        "`batch.size`, "
-        "stored pixels. `leat doctor` tells which of them would help.\n\n"
+        "`batch.size`, stored pixels. `leat doctor` tells which of them would help.\n\n"
         "The result holds for this machine in its present state. `leat compare` measures single "
         "values in more detail.",
     .example = "  leat tune examples/cifar10.yaml\n"

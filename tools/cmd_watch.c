@@ -114,23 +114,20 @@ static const char *advice(const leat_watch_process *p)
         return "the device works nearly all the time; only faster kernels help";
     case LEAT_VERDICT_TRANSFER_BOUND:
         return "the device waits for copies that nothing overlaps: copy from pinned memory, in a "
-               "stream "
-               "of its own, one batch ahead";
+               "stream of its own, one batch ahead";
     case LEAT_VERDICT_LAUNCH_BOUND:
         return "the host issues work all the time, and the device is done with it sooner: use CUDA "
-               "graphs (torch.compile with mode='reduce-overhead', jax.jit), or "
-               "larger batches";
+               "graphs (torch.compile with mode='reduce-overhead', jax.jit), or larger batches";
     case LEAT_VERDICT_SYNC_BOUND:
-        return "the host waits for a result, and only then issues the next work: read "
-               "losses and metrics less often (.item(), .cpu(), print), not in each step";
+        return "the host waits for a result, and only then issues the next work: read losses and "
+               "metrics less often (.item(), .cpu(), print), not in each step";
     case LEAT_VERDICT_INCONCLUSIVE:
         return p->shares[LEAT_SHARE_UNKNOWN] > 0.1 ? "who launched the work is not known"
                                                    : "too little work was recorded to tell";
     default:
         return "the device is done with its work, and the program does something else before it "
-               "issues "
-               "more: input (data loader), logging, Python. `py-spy` or `perf` shows what; leat's "
-               "own loader can be compared by `leat bench`";
+               "issues more: input (data loader), logging, Python. `py-spy` or `perf` shows what; "
+               "leat's own loader can be compared by `leat bench`";
     }
 }
 
@@ -172,8 +169,8 @@ static void print_result(const leat_watch_result *r, double alone_s)
     fputc('\n', stderr);
     if (r->signal)
         say(0,
-            "leat watch: the program was ended by signal %d (%s) after %.3g s; records of its "
-            "last moments may be missing",
+            "leat watch: the program was ended by signal %d (%s) after %.3g s; records of its last "
+            "moments may be missing",
             r->signal, strsignal(r->signal), r->seconds);
     else
         say(0, "leat watch: the program ran for %.3g s and kept %.1f CPU cores busy%s", r->seconds,
@@ -241,23 +238,16 @@ const leat_command leat_command_watch = {
     .name = "watch",
     .summary = "tell how busy any CUDA program keeps its GPU, and what the GPU waits for",
     .arguments = "-- COMMAND...",
-    .text =
-        "Runs a program as it is, in any language or framework, and records what it and its "
-        "children "
-        "do on NVIDIA GPUs, through the library that CUDA's driver loads for profilers. At the end "
-        "it "
-        "prints on standard error how long the device was busy, by exact intervals, and where the "
-        "idle time went: copies that nothing overlapped; launches (the host issued work all the "
-        "time, "
-        "or the device waited after a launch); waits (the host waited for a result before it went "
-        "on); the host was late for another reason, such as input; or unknown. The exit code is "
-        "the "
-        "program's.\n\n"
-        "It needs CUPTI, which comes with the CUDA toolkit and with the packages of PyTorch and "
-        "JAX; "
-        "where it is not found, name its file in LEAT_CUPTI. Only one profiler can watch a process "
-        "at a "
-        "time.",
+    .text = "Runs a program as it is, in any language or framework, and records what it and its "
+            "children do on NVIDIA GPUs, through the library that CUDA's driver loads for "
+            "profilers. At the end it prints on standard error how long the device was busy, by "
+            "exact intervals, and where the idle time went: copies that nothing overlapped; "
+            "launches (the host issued work all the time, or the device waited after a launch); "
+            "waits (the host waited for a result before it went on); the host was late for another "
+            "reason, such as input; or unknown. The exit code is the program's.\n\n"
+            "It needs CUPTI, which comes with the CUDA toolkit and with the packages of PyTorch "
+            "and JAX; where it is not found, name its file in LEAT_CUPTI. Only one profiler can "
+            "watch a process at a time.",
     .example = "  leat watch -- python3 train.py --epochs 1\n"
                "  leat watch --every 10 --json=watch.json -- python3 train.py\n"
                "  leat watch --overhead -- ./my_cuda_program",

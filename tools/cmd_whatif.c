@@ -7,6 +7,7 @@
 #include "formats/figure.h"
 #include "print/json.h"
 #include "print/progress.h"
+#include "print/summary.h"
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
@@ -44,8 +45,7 @@ static json_t *row_json(const leat_whatif_row *row)
     leat_json_bool(one, "simulated", row->simulated);
     leat_json_int(one, "threads", row->threads);
     leat_json_bool(one, "predicted", row->predicted);
-    leat_json_real(one, "samples_per_s_loader", row->loader.value);
-    leat_json_interval(one, "samples_per_s_loader_interval", &row->loader);
+    leat_json_estimate(one, "samples_per_s_loader", "samples_per_s_loader_interval", &row->loader);
     leat_json_real(one, "samples_per_s_step", row->step);
     leat_json_real(one, "samples_per_s_copy", row->copy);
     leat_json_real(one, "idle", row->idle);
@@ -63,8 +63,8 @@ static json_t *trial_json(const leat_whatif_trial *trial)
     leat_json_text(one, "set", trial->set);
     leat_json_text(one, "text", trial->text);
     leat_json_bool(one, "predicted", trial->predicted);
-    leat_json_real(one, "samples_per_s_loader", trial->loader.value);
-    leat_json_interval(one, "samples_per_s_loader_interval", &trial->loader);
+    leat_json_estimate(one, "samples_per_s_loader", "samples_per_s_loader_interval",
+                       &trial->loader);
     leat_json_real(one, "speedup", trial->speedup);
     return one;
 }
@@ -80,8 +80,8 @@ static json_t *result_json(const leat_whatif_result *result, const char *path)
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
     leat_json_int(json, "threads_measured", result->threads);
-    leat_json_real(json, "samples_per_s_per_thread", result->per_thread.value);
-    leat_json_interval(json, "samples_per_s_per_thread_interval", &result->per_thread);
+    leat_json_estimate(json, "samples_per_s_per_thread", "samples_per_s_per_thread_interval",
+                       &result->per_thread);
     leat_json_real(json, "efficiency", result->efficiency);
     leat_json_bool(json, "cpu_bound", result->cpu_bound);
     leat_json_bool(json, "waits", result->waits);
@@ -147,10 +147,7 @@ static void print_result(const leat_whatif_result *result)
         leat_terminal_say(2, "a sample is %s as stored and %s as delivered",
                           leat_figure_bytes(result->bytes_per_sample).text,
                           leat_figure_bytes(result->bytes_out_per_sample).text);
-    if (result->cores_taken >= 0.1 * result->cores)
-        leat_terminal_say(
-            2, "other processes used %.1f of %d CPUs meanwhile: measured rates are too low",
-            result->cores_taken, result->cores);
+    leat_summary_print_others(result->cores_taken, result->cores, ": measured rates are too low");
     putchar('\n');
     print_rows(result);
     putchar('\n');
@@ -159,13 +156,6 @@ static void print_result(const leat_whatif_result *result)
         printf("\nother ways to decode, with %d threads:\n", result->threads);
     for (int32_t i = 0; i < result->n_trials; i++)
         print_trial(&result->trials[i]);
-}
-
-static void show_progress(void *user, int done, int total)
-{
-    leat_progress *progress = user;
-    progress->total = (uint64_t)total;
-    leat_progress_show(progress, (uint64_t)done);
 }
 
 static int whatif(const struct whatif_options *o, const char *path, const leat_config *config,
@@ -186,7 +176,7 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
         .threads = threads,
         .n_threads = (size_t)n_threads,
         .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
-        .progress = show_progress,
+        .progress = leat_progress_count,
         .user = &progress,
     };
     rc = leat_whatif(config, &how, result, err);

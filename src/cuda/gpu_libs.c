@@ -164,12 +164,11 @@ static int missing(const places *p, const char *name, const char *package, leat_
                              "training on the GPU needs %s, and no folder of LEAT_CUDA_LIBS=%.300s "
                              "has one that opens%s",
                              name, getenv("LEAT_CUDA_LIBS"), p->trouble);
-    return leat_gpu_fail(
-        err, LEAT_E_UNSUPPORTED,
-        "training on the GPU needs %s, which is not beside the plugin, on the "
-        "library path, in /usr/local/cuda/lib64 or in python3's packages%s: install "
-        "it (pip install %s), or name its folder in LEAT_CUDA_LIBS",
-        name, p->trouble, package);
+    return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
+                         "training on the GPU needs %s, which is not beside the plugin, on the "
+                         "library path, in /usr/local/cuda/lib64 or in python3's packages%s: "
+                         "install it (pip install %s), or name its folder in LEAT_CUDA_LIBS",
+                         name, p->trouble, package);
 }
 
 /* --- the libraries ----------------------------------------------------------------------------- */
@@ -234,11 +233,10 @@ static int open_cudnn(places *p, leat_gpu_libs *libs, leat_error *err)
                              "%.300s is cuDNN %zu.%zu.%zu; 9.11 or a later 9.x is needed",
                              libs->cudnn_path, v / 10000, v / 100 % 100, v % 100);
     if (cuda != CUDA_MAJOR) /* it would end the process when it does not find its cuBLASLt */
-        return leat_gpu_fail(
-            err, LEAT_E_UNSUPPORTED,
-            "%.300s is for CUDA %d, and this plugin is for CUDA %d: install %s, or "
-            "name its folder in LEAT_CUDA_LIBS",
-            libs->cudnn_path, cuda, CUDA_MAJOR, package);
+        return leat_gpu_fail(err, LEAT_E_UNSUPPORTED,
+                             "%.300s is for CUDA %d, and this plugin is for CUDA %d: install %s, "
+                             "or name its folder in LEAT_CUDA_LIBS",
+                             libs->cudnn_path, cuda, CUDA_MAJOR, package);
     return LEAT_OK;
 }
 

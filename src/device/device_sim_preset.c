@@ -45,14 +45,12 @@ const leat_option leat_device_sim_options[] = {
                     "time before the first byte of a copy, ns"),
     LEAT_OPTION_BOOL(leat_sim_options, copy_data, "true",
                      "copy the bytes; false: only model the time"),
-    LEAT_OPTION_ENUM(
-        leat_sim_options, host, "plain", hosts,
-        "who issues kernels; plain: only launch_ns each; eager: a framework that runs op by "
-        "op, 10,000 ns more (PyTorch on one core, a lower bound)"),
-    LEAT_OPTION_STRING(
-        leat_sim_options, measured, "",
-        "result file of gpu_check (gpu_check.json) to take the rates and the latency of "
-        "copies from"),
+    LEAT_OPTION_ENUM(leat_sim_options, host, "plain", hosts,
+                     "who issues kernels; plain: only launch_ns each; eager: a framework that runs "
+                     "op by op, 10,000 ns more (PyTorch on one core, a lower bound)"),
+    LEAT_OPTION_STRING(leat_sim_options, measured, "",
+                       "result file of gpu_check (gpu_check.json) to take the rates and the "
+                       "latency of copies from"),
     LEAT_OPTION_END
 };
 
@@ -156,8 +154,7 @@ int leat_device_sim_parse(const char *spec, leat_sim_options *options, char *tex
     if (options->host == LEAT_SIM_EAGER)
         options->launch_ns += EAGER_NS;
     leat_text(text, size,
-              "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us "
-              "(%s%s)",
+              "simulated: %.4g TFLOP/s, memory %.4g GB/s, copies %.4g GB/s, launch %.4g us (%s%s)",
               options->peak_flops / 1e12, options->memory_bytes_per_s / 1e9,
               options->copy_bytes_per_s / 1e9, (double)options->launch_ns / 1e3,
               changes ? "changed from " : "", changes ? preset->name : preset->source);

@@ -84,10 +84,9 @@ static int fail_missing(const char *named, leat_error *err)
     const bool has_name = named && *named;
     return leat_fail(err, LEAT_E_UNSUPPORTED,
                      "training on the CPU needs oneDNN " MAJOR ".x (" FILE_NAME
-                     "), which %s%s: install "
-                     "libdnnl" MAJOR " (Debian 13: libdnnl3.6) or your system's package of it%s, "
-                     "or name its file or folder in the "
-                     "environment variable LEAT_ONEDNN",
+                     "), which %s%s: install libdnnl" MAJOR
+                     " (Debian 13: libdnnl3.6) or your system's package of it%s, or name its file "
+                     "or folder in the environment variable LEAT_ONEDNN",
                      has_name ? "is not in LEAT_ONEDNN=" : "was not found", has_name ? named : "",
                      DNNL_VERSION_MAJOR >= 3 ? " (for Python: pip install onednn-cpu-gomp)" : "");
 }
@@ -105,8 +104,7 @@ static int fill(void *file, leat_error *err)
     if (missing || major != DNNL_VERSION_MAJOR)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "the oneDNN that was found is %d.x%s%s: this build of leat needs " MAJOR
-                         ".x "
-                         "(name another one in the environment variable LEAT_ONEDNN)",
+                         ".x (name another one in the environment variable LEAT_ONEDNN)",
                          major, missing ? " without " : "", missing ? missing : "");
     *(void **)&table.omp_get_max_threads = dlsym(file, "omp_get_max_threads");
     *(void **)&table.omp_set_num_threads = dlsym(file, "omp_set_num_threads");
@@ -125,11 +123,11 @@ static int check_room(leat_error *err)
     leat_machine_read("", &machine);
     if (machine.address_bytes >= LIBRARY_BYTES)
         return LEAT_OK;
-    return leat_fail(
-        err, LEAT_E_NOMEM,
-        "training needs %d MB for oneDNN, but there are %lld MB (%s): raise the memory "
-        "limit of the process (ulimit -v, ulimit -d)",
-        LIBRARY_BYTES / 1000000, (long long)machine.memory_bytes / 1000000, machine.memory_why);
+    return leat_fail(err, LEAT_E_NOMEM,
+                     "training needs %d MB for oneDNN, but there are %lld MB (%s): raise the "
+                     "memory limit of the process (ulimit -v, ulimit -d)",
+                     LIBRARY_BYTES / 1000000, (long long)machine.memory_bytes / 1000000,
+                     machine.memory_why);
 }
 
 int leat_onednn_calls_open(leat_error *err)

@@ -526,12 +526,6 @@ static void read_all(const watch *w, leat_watch_result *out)
                        (double)(w->usage.ru_utime.tv_usec + w->usage.ru_stime.tv_usec) / 1e6;
 }
 
-static void tell(watch *w, leat_watch_result *scratch)
-{
-    read_all(w, scratch);
-    w->options->progress(w->options->user, scratch);
-}
-
 static void follow(watch *w, leat_watch_result *scratch)
 {
     int64_t summed = leat_clock_ns(), told = summed;
@@ -546,7 +540,8 @@ static void follow(watch *w, leat_watch_result *scratch)
             summed = now;
         }
         if (every > 0 && w->options->progress && now >= told + every && !w->has_ended) {
-            tell(w, scratch);
+            read_all(w, scratch);
+            w->options->progress(w->options->user, scratch);
             told = now;
         }
     }

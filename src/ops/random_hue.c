@@ -2,8 +2,6 @@
  *
  * random_hue: turns the hue of every pixel, as tf.image.random_hue and torchvision's adjust_hue do
  * (color.h has the formula). The turn is drawn from [-max_delta, max_delta) of the colour circle. */
-#include <math.h>
-
 #include "op_list.h"
 #include "ops/image/color.h"
 #include "ops/image/image.h"

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "formats/figure.h"
 #include "leat/budget.h"
-#include "median.h"
 
 enum {
     RUN_NS = 300000000,       /* long compared to a time slice of the scheduler */
@@ -131,6 +130,7 @@ void leat_arm_close(leat_arm *arm)
     leat_config_close(&arm->config);
     free(arm->runs);
     free(arm->times);
+    *arm = (leat_arm){ 0 };
 }
 
 /* --- as configured --------------------------------------------------------------------------- */

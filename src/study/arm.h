@@ -122,7 +122,7 @@ int leat_arm_room_take(leat_arm_room *room, const leat_arm *arm, leat_error *err
 /* Opens an arm, then adds it. LEAT_E_NOMEM tells what the others take. */
 int leat_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err);
 
-/* Frees everything; accepts half-opened arms. */
+/* Frees everything and zeroes the arm; accepts half-opened ones. */
 void leat_arm_close(leat_arm *arm);
 
 /* Samples of the source that the stages let pass: each of them is cached at most once. */

@@ -7,10 +7,12 @@
 #include "leat/rng.h"
 #include "median.h"
 
-leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg, size_t n)
+leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg, size_t n)
 {
     size_t rounds[LEAT_BOOTSTRAP_MAX];
     double values[LEAT_BOOTSTRAP_DRAWS];
+    if (!n)
+        return (leat_estimate){ 0, 0, 0 };
     for (size_t draw = 0; draw < LEAT_BOOTSTRAP_DRAWS; draw++) {
         leat_rng rng = leat_rng_make(1, draw, 0, 0);
         for (size_t i = 0; i < n; i++)
@@ -18,19 +20,10 @@ leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg
         values[draw] = statistic(arg, rounds, n);
     }
     leat_median_sort_real(values, LEAT_BOOTSTRAP_DRAWS);
-    return (leat_interval){ values[LEAT_BOOTSTRAP_DRAWS / 40],
-                            values[LEAT_BOOTSTRAP_DRAWS - 1 - LEAT_BOOTSTRAP_DRAWS / 40] };
-}
-
-leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg, size_t n)
-{
-    size_t all[LEAT_BOOTSTRAP_MAX];
-    if (!n)
-        return (leat_estimate){ 0, 0, 0 };
     for (size_t i = 0; i < n; i++)
-        all[i] = i;
-    const leat_interval interval = leat_bootstrap_interval(statistic, arg, n);
-    return (leat_estimate){ statistic(arg, all, n), interval.low, interval.high };
+        rounds[i] = i;
+    return (leat_estimate){ statistic(arg, rounds, n), values[LEAT_BOOTSTRAP_DRAWS / 40],
+                            values[LEAT_BOOTSTRAP_DRAWS - 1 - LEAT_BOOTSTRAP_DRAWS / 40] };
 }
 
 static double median_of(const void *arg, const size_t *rounds, size_t n)

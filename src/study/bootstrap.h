@@ -10,19 +10,12 @@
 
 enum { LEAT_BOOTSTRAP_MAX = 1000, LEAT_BOOTSTRAP_DRAWS = 2000 };
 
-typedef struct leat_interval {
-    double low, high;
-} leat_interval;
-
 /* Computes a figure from n rounds, given by index; an index may occur several times. */
 typedef double leat_statistic(const void *arg, const size_t *rounds, size_t n);
 
-/* Percentile bootstrap 95 % interval of a statistic over n rounds (1 … LEAT_BOOTSTRAP_MAX): 2000
+/* The figure of all n rounds (at most LEAT_BOOTSTRAP_MAX) with its percentile bootstrap 95 % interval: 2000
  * draws of n rounds with replacement, the same draws in every call. With few rounds such intervals
- * are a little too narrow; with one round the interval is the value. */
-leat_interval leat_bootstrap_interval(leat_statistic *statistic, const void *arg, size_t n);
-
-/* The figure of all n rounds with its interval; zeros if n is 0. */
+ * are a little too narrow; with one round the interval is the value. Zeros if n is 0. */
 leat_estimate leat_bootstrap_estimate(leat_statistic *statistic, const void *arg, size_t n);
 
 /* The median of n values, one per round, with its interval. */

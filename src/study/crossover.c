@@ -87,12 +87,6 @@ static int open_arm(struct study *study, int device, int64_t batch, size_t n_rou
     return LEAT_OK;
 }
 
-static void close_arm(leat_arm *arm)
-{
-    leat_arm_close(arm);
-    memset(arm, 0, sizeof *arm);
-}
-
 /* Median time of a step of the last run. */
 static int64_t last_step_ns(const leat_arm *arm)
 {
@@ -141,7 +135,7 @@ static int measure_opening(struct study *study, int d, int64_t *n_samples, leat_
     out->simulated = info->simulated;
     rc = first_step(&arm, out, err);
 done:
-    close_arm(&arm);
+    leat_arm_close(&arm);
     return rc < 0 ? leat_fail_in(err, rc, "%s: ", study->devices[d]) : LEAT_OK;
 }
 
@@ -181,8 +175,8 @@ static int open_size(struct study *study, int64_t batch, bool *fits, leat_error 
         study->sizes[study->n_sizes++] = batch;
         return LEAT_OK;
     }
-    close_arm(&study->arms[0][i]);
-    close_arm(&study->arms[1][i]);
+    leat_arm_close(&study->arms[0][i]);
+    leat_arm_close(&study->arms[1][i]);
     return optional ? LEAT_OK : rc;
 }
 

@@ -8,7 +8,6 @@
 #include "crossover_fit.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "bootstrap.h"
@@ -106,7 +105,7 @@ static struct line line_of(const struct window *w, int device, const size_t *rou
     return fit_line(x, y, w->end - w->first);
 }
 
-/* --- statistics, as leat_bootstrap_interval() takes them ---------------------------------------- */
+/* --- statistics, as leat_bootstrap_estimate() takes them ---------------------------------------- */
 
 static double step_of(const void *arg, const size_t *rounds, size_t n)
 {

@@ -40,49 +40,38 @@ static double speedup_of(const void *arg, const size_t *rounds, size_t n)
     return rate_of(pair->arm, rounds, n) / rate_of(pair->base, rounds, n);
 }
 
-/* All rounds as one window: shares of the summed time. */
+/* All rounds as one window: a round counts by its share of the time, or of the steps. */
 static leat_meter pool(const leat_meter *rounds, size_t n)
 {
     leat_meter all = { 0 };
     int64_t p50[LEAT_BOOTSTRAP_MAX], p95[LEAT_BOOTSTRAP_MAX], launch[LEAT_BOOTSTRAP_MAX];
     for (size_t i = 0; i < n; i++) {
-        const double wall = (double)rounds[i].wall_ns, steps = (double)rounds[i].n_steps;
         all.n_steps += rounds[i].n_steps;
         all.wall_ns += rounds[i].wall_ns;
-        all.busy += rounds[i].busy * wall;
-        all.input_wait += rounds[i].input_wait * wall;
-        all.exposed_copy += rounds[i].exposed_copy * wall;
-        all.other_host += rounds[i].other_host * wall;
-        all.other_send += rounds[i].other_send * wall;
-        all.other_start += rounds[i].other_start * wall;
-        all.other_inside += rounds[i].other_inside * wall;
-        all.samples_per_s += rounds[i].samples_per_s * wall;
-        all.launches += rounds[i].launches * steps;
-        all.kernels += rounds[i].kernels * steps;
-        all.crossings += rounds[i].crossings * steps;
-        all.crossed_bytes += rounds[i].crossed_bytes * steps;
-        all.crossing_ns += rounds[i].crossing_ns * steps;
-        all.elsewhere_ns += rounds[i].elsewhere_ns * steps;
-        all.copied_bytes_per_s += rounds[i].copied_bytes_per_s * wall;
-        launch[i] = rounds[i].launch_p50_ns;
-        p50[i] = rounds[i].step_p50_ns;
-        p95[i] = rounds[i].step_p95_ns;
     }
-    all.busy /= (double)all.wall_ns;
-    all.input_wait /= (double)all.wall_ns;
-    all.exposed_copy /= (double)all.wall_ns;
-    all.other_host /= (double)all.wall_ns;
-    all.other_send /= (double)all.wall_ns;
-    all.other_start /= (double)all.wall_ns;
-    all.other_inside /= (double)all.wall_ns;
-    all.samples_per_s /= (double)all.wall_ns;
-    all.copied_bytes_per_s /= (double)all.wall_ns;
-    all.launches /= (double)all.n_steps;
-    all.kernels /= (double)all.n_steps;
-    all.crossings /= (double)all.n_steps;
-    all.crossed_bytes /= (double)all.n_steps;
-    all.crossing_ns /= (double)all.n_steps;
-    all.elsewhere_ns /= (double)all.n_steps;
+    for (size_t i = 0; i < n; i++) {
+        const leat_meter *const r = &rounds[i];
+        const double time = (double)r->wall_ns / (double)all.wall_ns;
+        const double steps = (double)r->n_steps / (double)all.n_steps;
+        all.busy += r->busy * time;
+        all.input_wait += r->input_wait * time;
+        all.exposed_copy += r->exposed_copy * time;
+        all.other_host += r->other_host * time;
+        all.other_send += r->other_send * time;
+        all.other_start += r->other_start * time;
+        all.other_inside += r->other_inside * time;
+        all.samples_per_s += r->samples_per_s * time;
+        all.copied_bytes_per_s += r->copied_bytes_per_s * time;
+        all.launches += r->launches * steps;
+        all.kernels += r->kernels * steps;
+        all.crossings += r->crossings * steps;
+        all.crossed_bytes += r->crossed_bytes * steps;
+        all.crossing_ns += r->crossing_ns * steps;
+        all.elsewhere_ns += r->elsewhere_ns * steps;
+        launch[i] = r->launch_p50_ns;
+        p50[i] = r->step_p50_ns;
+        p95[i] = r->step_p95_ns;
+    }
     all.launch_p50_ns = (int64_t)leat_median_of(launch, n);
     all.other = 1 - all.busy - all.input_wait - all.exposed_copy;
     all.step_p50_ns = (int64_t)leat_median_of(p50, n);
@@ -92,17 +81,13 @@ static leat_meter pool(const leat_meter *rounds, size_t n)
 
 static leat_estimate rate(const leat_meter *rounds, size_t n)
 {
-    const leat_interval interval = leat_bootstrap_interval(rate_of, rounds, n);
-    return (leat_estimate){ pool(rounds, n).samples_per_s, interval.low, interval.high };
+    return leat_bootstrap_estimate(rate_of, rounds, n);
 }
 
 /* Ratio of two rates, paired by round. */
 static leat_estimate ratio(const leat_meter *arm, const leat_meter *base, size_t n)
 {
-    const struct pair pair = { arm, base };
-    const leat_interval interval = leat_bootstrap_interval(speedup_of, &pair, n);
-    return (leat_estimate){ pool(arm, n).samples_per_s / pool(base, n).samples_per_s, interval.low,
-                            interval.high };
+    return leat_bootstrap_estimate(speedup_of, &(struct pair){ arm, base }, n);
 }
 
 bool leat_rounds_settled(const leat_meter *run, const leat_meter *base, size_t n)
@@ -130,10 +115,10 @@ static void conclude_alone(const leat_rounds *rounds, size_t n, leat_compare_arm
 void leat_rounds_conclude(const leat_rounds *rounds, const leat_meter *base, size_t n,
                           leat_compare_arm *out)
 {
-    const leat_interval idle = leat_bootstrap_interval(idle_of, rounds->run, n);
+    const leat_estimate idle = leat_bootstrap_estimate(idle_of, rounds->run, n);
     const leat_estimate samples = rate(rounds->run, n), speedup = ratio(rounds->run, base, n);
     out->meter = pool(rounds->run, n);
-    out->idle = 1 - out->meter.busy;
+    out->idle = idle.value;
     out->idle_low = idle.low;
     out->idle_high = idle.high;
     out->samples_per_s_low = samples.low;

@@ -107,16 +107,10 @@ static int run_arm(const struct study *study, leat_arm *arm, size_t round, leat_
     return LEAT_OK;
 }
 
-static void close_arm(leat_arm *arm)
-{
-    leat_arm_close(arm);
-    memset(arm, 0, sizeof *arm);
-}
-
 static void close_race(struct study *study)
 {
     for (size_t i = 0; i < LEAT_RACE_ARMS; i++)
-        close_arm(&study->arms[i]);
+        leat_arm_close(&study->arms[i]);
     study->room = (leat_arm_room){ .n = 0 };
 }
 
@@ -133,7 +127,7 @@ static int enter(struct study *study, const leat_tune_settings *s, leat_error *e
         rc = leat_arm_fill(&study->arms[i], LEAT_ARM_REFILL_NS, why);
     if (rc < 0 || (study->outs[i].uncached > 0 && !(study->outs[0].uncached > 0))) {
         study->room = before;
-        close_arm(&study->arms[i]);
+        leat_arm_close(&study->arms[i]);
         return i ? LEAT_OK : rc;
     }
     study->of[i] = *s;

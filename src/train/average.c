@@ -19,8 +19,7 @@ typedef struct ema_options {
 
 static const leat_option ema_table[] = {
     LEAT_OPTION_F64(ema_options, decay, "0.999", 0, 0.999999,
-                    "share of the average that is kept each "
-                    "time"),
+                    "share of the average that is kept each time"),
     LEAT_OPTION_I64(ema_options, every, "1", 1, 1e9, "updates between two averagings"),
     LEAT_OPTION_BOOL(ema_options, warmup, "false",
                      "the k-th averaging keeps at most (1 + k) / (10 + k) of the average"),

@@ -90,11 +90,11 @@ static int add_input(leat_model *model, leat_model_layer *l, const leat_node *no
     leat_nearest_offer(&near, "input");
     for (int32_t i = 0; i + 1 < model->n_layers; i++)
         leat_nearest_offer(&near, model->layers[i].name);
-    return leat_node_fail(node, err, LEAT_E_CONFIG,
-                          "from: no layer '%s' stands before this one%s%s%s; give layers names "
-                          "with `name: …`",
-                          node->text ? node->text : "", near.best ? "; did you mean '" : "",
-                          near.best ? near.best : "", near.best ? "'" : "");
+    return leat_node_fail(
+        node, err, LEAT_E_CONFIG,
+        "from: no layer '%s' stands before this one%s%s%s; give layers names with `name: …`",
+        node->text ? node->text : "", near.best ? "; did you mean '" : "",
+        near.best ? near.best : "", near.best ? "'" : "");
 }
 
 /* Names the last layer. Files of weights find parameters by these names. */
@@ -226,11 +226,10 @@ static int check_readers(const leat_model *model, const leat_node *list, leat_er
     int32_t i = 0;
     for (const leat_node *node = list->first; node; node = node->next, i++)
         if (!is_read(model, i))
-            return leat_node_fail(
-                node, err, LEAT_E_CONFIG,
-                "no layer reads the output of layer '%s': name it in the `from` of "
-                "a later one, or leave it out",
-                model->layers[i].name);
+            return leat_node_fail(node, err, LEAT_E_CONFIG,
+                                  "no layer reads the output of layer '%s': name it in the `from` "
+                                  "of a later one, or leave it out",
+                                  model->layers[i].name);
     return LEAT_OK;
 }
 
@@ -263,11 +262,10 @@ static int read_layers(leat_model *model, const leat_model_nodes *nodes, leat_er
         (rc = leat_model_params(model, err)) < 0)
         return rc;
     if (model->n_parameters == 0)
-        return leat_node_fail(list, err, LEAT_E_CONFIG,
-                              model->n_frozen
-                                  ? "all of train.model is frozen: leave a layer to train"
-                                  : "train.model has nothing to learn: add a dense or "
-                                    "conv2d layer");
+        return leat_node_fail(
+            list, err, LEAT_E_CONFIG,
+            model->n_frozen ? "all of train.model is frozen: leave a layer to train"
+                            : "train.model has nothing to learn: add a dense or conv2d layer");
     return LEAT_OK;
 }
 
@@ -278,9 +276,9 @@ static int check_end(const leat_model *model, const leat_node *node, leat_error 
 {
     const leat_layer *last = model->layers[model->n_layers - 1].layer;
     if (last == &leat_layer_softmax && model->loss == &leat_loss_softmax_cross_entropy)
-        return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "the model ends with softmax: leave it out, softmax_cross_entropy "
-                              "includes it");
+        return leat_node_fail(
+            node, err, LEAT_E_CONFIG,
+            "the model ends with softmax: leave it out, softmax_cross_entropy includes it");
     if (model->loss != &leat_loss_binary_cross_entropy)
         return LEAT_OK;
     const leat_binary_options *o = model->loss_options;

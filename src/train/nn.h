@@ -350,6 +350,14 @@ typedef struct leat_net_rows {
     const int64_t *shard_valid; /* rows of each shard that count; NULL: see `valid` */
 } leat_net_rows;
 
+static inline int64_t leat_net_count_valid(const uint8_t *valid, int64_t rows)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; valid && i < rows; i++)
+        n += valid[i] != 0;
+    return valid ? n : rows;
+}
+
 /* What of a training step. A net without the loss makes a step in two calls; between them the nets after it make theirs. */
 typedef enum leat_net_phase { LEAT_NET_WHOLE, LEAT_NET_FORWARD, LEAT_NET_BACKWARD } leat_net_phase;
 

@@ -33,10 +33,9 @@ static const leat_option preset_table[] = {
 static const leat_option resnet_table[] = {
     LEAT_OPTION_I64_OR(preset_options, classes, "auto", 1, 1 << 24, autos,
                        "length of the output; auto: the classes of the source"),
-    LEAT_OPTION_ENUM(
-        preset_options, stem, "auto", stems,
-        "first layers; small: one 3x3 convolution, for images of 64 px and less; large: "
-        "7x7 with stride 2, then max_pool"),
+    LEAT_OPTION_ENUM(preset_options, stem, "auto", stems,
+                     "first layers; small: one 3x3 convolution, for images of 64 px and less; "
+                     "large: 7x7 with stride 2, then max_pool"),
     LEAT_OPTION_END
 };
 
@@ -99,11 +98,10 @@ static void shortcut(const writer *w, const residual *r, const char *last)
 static void basic_block(const writer *w, const residual *r)
 {
     projection(w, r, r->channels);
-    layer(
-        w,
-        "conv2d: {name: %s.conv1, from: %s, filters: %d, kernel: 3, stride: %d, padding: 1, bias: "
-        "false}",
-        r->name, r->input, r->channels, r->stride);
+    layer(w,
+          "conv2d: {name: %s.conv1, from: %s, filters: %d, kernel: 3, stride: %d, padding: 1, "
+          "bias: false}",
+          r->name, r->input, r->channels, r->stride);
     layer(w, "batch_norm: {name: %s.bn1}", r->name);
     layer(w, "relu");
     layer(w, "conv2d: {name: %s.conv2, filters: %d, kernel: 3, padding: 1, bias: false}", r->name,
@@ -280,16 +278,16 @@ static int check(const writer *w, size_t at, const leat_node *node, leat_error *
     if (!least)
         return LEAT_OK;
     if (w->classes < 1)
-        return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "%s: the source does not tell how many classes there are; write "
-                              "%s: {classes: N}",
-                              presets[at].kind.name, presets[at].kind.name);
+        return leat_node_fail(
+            node, err, LEAT_E_CONFIG,
+            "%s: the source does not tell how many classes there are; write %s: {classes: N}",
+            presets[at].kind.name, presets[at].kind.name);
     if (w->model->input.rank != 3 || d[0] < least || d[1] < least)
-        return leat_node_fail(node, err, LEAT_E_CONFIG,
-                              "%s needs an image [height, width, channels] of %lld x %lld px or "
-                              "more, got %s",
-                              presets[at].kind.name, (long long)least, (long long)least,
-                              leat_nn_dims_text(&w->model->input, text, sizeof text));
+        return leat_node_fail(
+            node, err, LEAT_E_CONFIG,
+            "%s needs an image [height, width, channels] of %lld x %lld px or more, got %s",
+            presets[at].kind.name, (long long)least, (long long)least,
+            leat_nn_dims_text(&w->model->input, text, sizeof text));
     return LEAT_OK;
 }
 

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/check.h"
 #include "formats/grow.h"
 
 size_t leat_prim_type_bytes(leat_prim_type type)

@@ -3,7 +3,6 @@
  * program_place.c: gives every tensor of a program its place in the memory of a shard. See program.h. */
 #include <stdlib.h>
 
-#include "base/check.h"
 #include "program.h"
 
 /* A piece of memory: a tensor, or several that use it one after the other. */

@@ -118,14 +118,6 @@ static void add_row(leat_score *score, const leat_loss_rows *rows, int64_t row, 
     add_class(score, rows, row, *predicted, *actual);
 }
 
-static int64_t count_valid(const uint8_t *valid, int64_t rows)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; valid && i < rows; i++)
-        n += valid[i] != 0;
-    return valid ? n : rows;
-}
-
 int leat_score_add(leat_score *score, const leat_batch *batch, const float *outputs,
                    int64_t *predicted, int64_t *actual, leat_error *err)
 {
@@ -141,7 +133,7 @@ int leat_score_add(leat_score *score, const leat_batch *batch, const float *outp
     leat_host_rows host;
     int rc = leat_host_rows_init(&host, trainer, &batch_rows, err);
     leat_loss_rows rows = leat_host_rows_with(&host, trainer, outputs);
-    rows.batch_rows = count_valid(host.valid, host.rows);
+    rows.batch_rows = leat_net_count_valid(host.valid, host.rows);
     if (rc == LEAT_OK)
         rc = add_losses(score, &rows, err);
     if (rc == LEAT_OK && score->classes)

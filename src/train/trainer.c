@@ -15,7 +15,6 @@
  * read after its release. */
 #include "trainer.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"

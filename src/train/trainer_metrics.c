@@ -163,29 +163,41 @@ static int begin_classes(leat_trainer *trainer, leat_error *err)
 }
 
 /* Keeps the sums of training for the next leat_trainer_metrics(). */
+static int begin_evaluation(leat_trainer *trainer, leat_error *err)
+{
+    leat_net_sums sums = { 0 };
+    int rc = leat_pretrained_load(trainer, err);
+    if (rc < 0 || (rc = take_sums(trainer, &sums, err)) < 0)
+        return rc;
+    trainer->carried = add(trainer->carried, sums);
+    trainer->view_sums = (leat_net_sums){ 0 };
+    rc = begin_classes(trainer, err);
+    return rc < 0 ? rc : swap_average(trainer, err);
+}
+
+/* Puts the weights of training back. */
+static int end_evaluation(leat_trainer *trainer, leat_metrics *out, leat_error *err)
+{
+    leat_net_sums sums = { 0 };
+    const int rc = take_sums(trainer, &sums, err);
+    *out = means(trainer, trainer->views == LEAT_VIEWS_NONE ? sums : trainer->view_sums);
+    if (trainer->classes)
+        leat_class_metrics_means(trainer->classes, out);
+    trainer->evaluated = trainer->classes != NULL;
+    const int back = swap_average(trainer, rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : back;
+}
+
 int leat_trainer_evaluate_until(leat_trainer *trainer, leat_loader *loader, int (*stop)(void *user),
                                 void *user, leat_metrics *out, leat_error *err)
 {
     if (!trainer || !loader || !out)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_evaluate: trainer, loader and out must be given");
-    leat_net_sums sums = { 0 };
-    int rc = leat_pretrained_load(trainer, err);
-    if (rc < 0 || (rc = take_sums(trainer, &sums, err)) < 0)
+    int rc = begin_evaluation(trainer, err);
+    if (rc < 0)
         return rc;
-    trainer->carried = add(trainer->carried, sums);
-    if ((rc = begin_classes(trainer, err)) < 0 || (rc = swap_average(trainer, err)) < 0)
-        return rc;
-    trainer->view_sums = (leat_net_sums){ 0 };
     rc = evaluate_all(trainer, loader, stop, user, err);
-    int after = take_sums(trainer, &sums, rc == LEAT_OK ? err : NULL);
-    if (trainer->views != LEAT_VIEWS_NONE)
-        sums = trainer->view_sums;
-    *out = means(trainer, sums);
-    if (trainer->classes)
-        leat_class_metrics_means(trainer->classes, out);
-    trainer->evaluated = trainer->classes != NULL;
-    const int back = swap_average(trainer, rc == LEAT_OK && after == LEAT_OK ? err : NULL);
-    after = after < 0 ? after : back;
-    return rc < 0 ? rc : after;
+    const int ended = end_evaluation(trainer, out, rc == LEAT_OK ? err : NULL);
+    return rc < 0 ? rc : ended;
 }

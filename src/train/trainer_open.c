@@ -118,11 +118,10 @@ static int open_run(leat_trainer *trainer, const leat_config *config, const leat
                                       trainer->checkpoint.best };
     const leat_run_length run = { o->epochs, feed->batches, o->accumulate };
     if (feed->batches > 0 && leat_run_updates(&run) == 0)
-        return leat_node_fail(
-            node, err, LEAT_E_CONFIG,
-            "train.accumulate: %lld batches make an update, but the run has %lld, "
-            "so no weight would change: lower it, or add epochs",
-            (long long)o->accumulate, (long long)(o->epochs * feed->batches));
+        return leat_node_fail(node, err, LEAT_E_CONFIG,
+                              "train.accumulate: %lld batches make an update, but the run has "
+                              "%lld, so no weight would change: lower it, or add epochs",
+                              (long long)o->accumulate, (long long)(o->epochs * feed->batches));
     int rc = leat_schedule_open(o->schedule, node, &run, &trainer->schedule, err);
     if (rc == LEAT_OK)
         rc = leat_decide_open(&trainer->decide, &nodes, trainer->model.loss, trainer->schedule,
@@ -182,9 +181,9 @@ static int open_net(leat_trainer *trainer, leat_error *err)
     if (split)
         trainer->backend = &leat_backend_split;
     if (trainer->model.ranks && trainer->backend != &leat_backend_cpu)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "several ranks train on the CPU only: leave out the `device` of `train` "
-                         "and of layers");
+        return leat_fail(
+            err, LEAT_E_UNSUPPORTED,
+            "several ranks train on the CPU only: leave out the `device` of `train` and of layers");
     if (trainer->views != LEAT_VIEWS_NONE && !trainer->backend->views &&
         !trainer->device->table->host_memory)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
@@ -301,12 +300,11 @@ int leat_trainer_open_feed(const leat_config *config, const leat_trainer_feed *f
     trainer->target_at = feed->target_at;
     trainer->weight_at = feed->weight_at;
     trainer->times = calloc(LEAT_TRAINER_TIMES_KEPT, sizeof *trainer->times);
-    rc = trainer->times
-             ? open_parts(trainer, config, node, &options, feed, err)
-             : leat_fail(err, LEAT_E_NOMEM,
-                         "no memory for the times of steps, %zu bytes: raise the memory limit "
-                         "of the process (ulimit -v, ulimit -d)",
-                         LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
+    rc = trainer->times ? open_parts(trainer, config, node, &options, feed, err)
+                        : leat_fail(err, LEAT_E_NOMEM,
+                                    "no memory for the times of steps, %zu bytes: raise the memory "
+                                    "limit of the process (ulimit -v, ulimit -d)",
+                                    LEAT_TRAINER_TIMES_KEPT * sizeof *trainer->times);
     if (rc < 0) {
         leat_trainer_close(&trainer);
         return rc;
@@ -362,16 +360,15 @@ static int no_tensor(const leat_node *node, const leat_plan *plan, const char *o
         leat_nearest_add_word(&known, leat_plan_tensor(plan, i)->name);
     return leat_node_fail(
         node, err, LEAT_E_CONFIG,
-        "train.%s: the pipeline gives no tensor '%s'; it gives: %s; name one of them "
-        "in train.%s",
+        "train.%s: the pipeline gives no tensor '%s'; it gives: %s; name one of them in train.%s",
         option, name, known.text, option);
 }
 
 /* One float32 per sample. node: NULL, or who to blame. */
 static int check_weight(const leat_plan *plan, int32_t i, const leat_node *node, leat_error *err)
 {
-    static const char text[] = "train.sample_weight: a weight is one float32 per sample, but '%s' "
-                               "is %s%s";
+    static const char text[] =
+        "train.sample_weight: a weight is one float32 per sample, but '%s' is %s%s";
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, i);
     char is[96];
     if (!tensor)
@@ -506,10 +503,10 @@ int leat_trainer_open(const leat_config *config, const leat_plan *plan, leat_dev
     *out = NULL;
     const int32_t ranks = leat_plan_get_info(plan)->ranks;
     if (ranks > 1)
-        return leat_fail(err, LEAT_E_UNSUPPORTED,
-                         "each of the %d ranks would train its own model on its rows: leave out "
-                         "engine.ranks",
-                         ranks);
+        return leat_fail(
+            err, LEAT_E_UNSUPPORTED,
+            "each of the %d ranks would train its own model on its rows: leave out engine.ranks",
+            ranks);
     return open_for_plan(config, plan, device, NULL, out, err);
 }
 
@@ -579,9 +576,9 @@ int leat_trainer_check_config(const leat_config *config, const leat_plan *plan,
 {
     leat_trainer *trainer;
     if (!config || !plan || (!note && size))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "leat_trainer_check_config: config and plan must be given, and note if "
-                         "size is not 0");
+        return leat_fail(
+            err, LEAT_E_ARGUMENT,
+            "leat_trainer_check_config: config and plan must be given, and note if size is not 0");
     if (size)
         *note = 0;
     int rc = check_device(config, err);

@@ -46,15 +46,15 @@ static const leat_option train_table[] = {
     LEAT_OPTION_NODE(leat_train_options, weights, "",
                      "file of weights that the run begins with, which may fit the model only in "
                      "part; default: none"),
-    LEAT_OPTION_STRINGS(leat_train_options, frozen, "[]",
-                        "layers and parameters that stay as they are, by name or pattern, such as "
-                        "[conv1, 'layer1.*']; a frozen batch_norm uses and keeps its running "
-                        "statistics in training, too"),
+    LEAT_OPTION_STRINGS(
+        leat_train_options, frozen, "[]",
+        "layers and parameters that stay as they are, by name or pattern, such as [conv1, "
+        "'layer1.*']; a frozen batch_norm uses and keeps its running statistics in training, too"),
     LEAT_OPTION_STRING(leat_train_options, input, "",
                        "tensor that the model reads; default: image, or the first tensor"),
-    LEAT_OPTION_NODE(leat_train_options, normalize, "",
-                     "mean and std of the input, which the device subtracts and divides by; "
-                     "default: none"),
+    LEAT_OPTION_NODE(
+        leat_train_options, normalize, "",
+        "mean and std of the input, which the device subtracts and divides by; default: none"),
     LEAT_OPTION_STRING(leat_train_options, target, "label", "tensor to predict"),
     LEAT_OPTION_STRING(leat_train_options, sample_weight, "",
                        "tensor of one float32 per sample, 0 or more, that its loss is multiplied "
@@ -66,12 +66,12 @@ static const leat_option train_table[] = {
                        "operations of a step, up to all CPUs"),
     LEAT_OPTION_I64_OR(
         leat_train_options, micro_shards, "auto", 1, 256, autos,
-        "parts of a batch whose gradients are summed in a fixed order, so that "
-        "weights do not depend on threads; also the maximum number of computing threads; "
-        "auto: the largest of 1, 2, 4, 6, 12, 24, 48 that leaves each 32 rows"),
-    LEAT_OPTION_ENUM(leat_train_options, precision, "fp32", precisions,
-                     "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 "
-                     "is for GPUs"),
+        "parts of a batch whose gradients are summed in a fixed order, so that weights do not "
+        "depend on threads; also the maximum number of computing threads; auto: the largest of 1, "
+        "2, 4, 6, 12, 24, 48 that leaves each 32 rows"),
+    LEAT_OPTION_ENUM(
+        leat_train_options, precision, "fp32", precisions,
+        "how layers compute; bf16: activations in bfloat16, weights in float32; tf32 is for GPUs"),
     LEAT_OPTION_ENUM(leat_train_options, graph, "auto", graphs,
                      "on a GPU: record the step, and that of evaluation, once as a CUDA graph and "
                      "replay it; auto: where that is possible"),
@@ -80,13 +80,12 @@ static const leat_option train_table[] = {
                      "anew in each run"),
     LEAT_OPTION_I64(leat_train_options, accumulate, "1", 1, 100000,
                     "batches per update; their gradients are averaged"),
-    LEAT_OPTION_ENUM(leat_train_options, views, "none", view_names,
-                     "views of each image whose outputs are averaged in evaluation; mirror: "
-                     "also its mirror image; mirror_shift: also both shifted by a pixel, six "
-                     "views in all"),
+    LEAT_OPTION_ENUM(
+        leat_train_options, views, "none", view_names,
+        "views of each image whose outputs are averaged in evaluation; mirror: also its mirror "
+        "image; mirror_shift: also both shifted by a pixel, six views in all"),
     LEAT_OPTION_F32(leat_train_options, clip, "0", 0, 1e9,
-                    "largest norm of the whole gradient; a larger one is scaled down; 0: no "
-                    "limit"),
+                    "largest norm of the whole gradient; a larger one is scaled down; 0: no limit"),
     LEAT_OPTION_I64(leat_train_options, sync_every, "0", 0, 1e9,
                     "steps between waits for the device (as when the loss is read); 0: never wait"),
     LEAT_OPTION_NODE(leat_train_options, checkpoint, "",
@@ -118,24 +117,22 @@ static const leat_option checkpoint_table[] = {
 static const char *const plan_choices[] = { "heuristic", "measure", NULL };
 
 static const leat_option cuda_table[] = {
-    LEAT_OPTION_ENUM(
-        leat_cuda_options, plans, "heuristic", plan_choices,
-        "how cuDNN's plan of each layer is chosen; measure: by timing the first few that its "
-        "heuristics name, so that results can differ between runs"),
-    LEAT_OPTION_STRING(leat_cuda_options, plan_cache, "",
-                       "folder that keeps cuDNN's plans for later runs, which then open sooner; "
-                       "default: none"),
+    LEAT_OPTION_ENUM(leat_cuda_options, plans, "heuristic", plan_choices,
+                     "how cuDNN's plan of each layer is chosen; measure: by timing the first few "
+                     "that its heuristics name, so that results can differ between runs"),
+    LEAT_OPTION_STRING(
+        leat_cuda_options, plan_cache, "",
+        "folder that keeps cuDNN's plans for later runs, which then open sooner; default: none"),
     LEAT_OPTION_END
 };
 
 static const leat_option weights_table[] = {
     LEAT_OPTION_STRING(leat_weights_options, file, NULL,
                        "weights (safetensors) of leat, or with the names of PyTorch's modules"),
-    LEAT_OPTION_STRINGS(
-        leat_weights_options, skip, "[]",
-        "layers and tensors, by name or pattern, such as [fc, 'layer4.*'], that are "
-        "not taken: of the model they keep their initial values; without it, "
-        "whatever is only in one of the two or has another shape is an error"),
+    LEAT_OPTION_STRINGS(leat_weights_options, skip, "[]",
+                        "layers and tensors, by name or pattern, such as [fc, 'layer4.*'], that "
+                        "are not taken: of the model they keep their initial values; without it, "
+                        "whatever is only in one of the two or has another shape is an error"),
     LEAT_OPTION_END
 };
 

@@ -2,21 +2,14 @@
  *
  * test_check.c: leat_check() aborts and says where, or costs nothing. */
 #include "base/check.h"
+#include "fixtures/unit.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 static void this_build_has_the_right_default(void **state)
 {
-    (void)state;
 #if !defined(NDEBUG)
     assert_int_equal(LEAT_CHECKS, 1);
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -31,7 +24,6 @@ static void this_build_has_the_right_default(void **state)
 
 static void a_false_condition_aborts(void **state)
 {
-    (void)state;
     int ends[2], status;
     char said[256] = "";
     assert_int_equal(pipe(ends), 0);
@@ -60,7 +52,6 @@ static void a_false_condition_aborts(void **state)
 
 static void a_true_condition_goes_on(void **state)
 {
-    (void)state;
     int n = 0;
     leat_check(++n == 1);
     assert_int_equal(n, 1);
@@ -71,7 +62,6 @@ static void a_true_condition_goes_on(void **state)
 
 static void off_means_not_evaluated(void **state)
 {
-    (void)state;
     int n = 0;
     leat_check(++n == 2);
     assert_int_equal(n, 0);

@@ -20,7 +20,6 @@ static void check(int n_affinity, int expected, const char *words)
 
 static void no_files(void **state)
 {
-    (void)state;
     check(6, 6, "6 by the affinity mask");
     put_text("proc/self/cgroup", "");
     put_text("proc/self/mountinfo", "");
@@ -32,7 +31,6 @@ static void no_files(void **state)
 
 static void version_2(void **state)
 {
-    (void)state;
     put_text("proc/self/cgroup", "0::/a/b\n");
     put_text("proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/a rw\n" V2_MOUNT);
     check(8, 8, "affinity");
@@ -53,7 +51,6 @@ static void version_2(void **state)
 
 static void version_1(void **state)
 {
-    (void)state;
     put_text("proc/self/cgroup", "5:cpuset:/x\n4:cpu,cpuacct:/a\n0::/\n");
     put_text("proc/self/mountinfo", "32 31 0:9 / /cg/set rw - cgroup cgroup rw,cpuset\n" V1_MOUNT);
     put_text("cg/set/x/cpu.cfs_quota_us", "100000\n"); /* another hierarchy */
@@ -68,7 +65,6 @@ static void version_1(void **state)
 
 static void the_lesser_of_both(void **state)
 {
-    (void)state;
     put_text("proc/self/cgroup", "4:cpu:/\n0::/\n");
     put_text("proc/self/mountinfo", V1_MOUNT V2_MOUNT);
     put_text("cg/cpu/cpu.cfs_quota_us", "500000\n");
@@ -82,7 +78,6 @@ static void the_lesser_of_both(void **state)
 /* A container sees its own folder as the top of the mount, and paths from outside of it. */
 static void mounted_below_the_top(void **state)
 {
-    (void)state;
     put_text("proc/self/cgroup", "0::/docker/id/inner\n");
     put_text("proc/self/mountinfo", "40 31 0:28 /docker/id /cg2 rw - cgroup2 cgroup2 rw\n");
     put_text("cg2/inner/cpu.max", "200000 100000\n");
@@ -95,7 +90,6 @@ static void mounted_below_the_top(void **state)
 
 static void this_machine(void **state)
 {
-    (void)state;
     cpu_set_t all, one;
     char why[1024];
     const int n = leat_cores_count();

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/digest.h"
+#include "fixtures/unit.h"
 
 #define N_ROWS    50
 #define ROW_BYTES 300
@@ -33,7 +27,6 @@ static uint64_t batch_digest(size_t first, size_t n_bytes)
 
 static void rows_in_any_order(void **state)
 {
-    (void)state;
     fill();
     for (size_t n = 0; n <= ROW_BYTES; n += 30)
         for (size_t first = 1; first < N_ROWS; first++)
@@ -42,7 +35,6 @@ static void rows_in_any_order(void **state)
 
 static void every_bit_counts(void **state)
 {
-    (void)state;
     fill();
     const uint64_t digest = batch_digest(0, ROW_BYTES);
     for (size_t bit = 0; bit < ROW_BYTES * 8; bit += 5) {
@@ -56,7 +48,6 @@ static void every_bit_counts(void **state)
 
 static void exchanged_rows_differ(void **state)
 {
-    (void)state;
     uint8_t kept[ROW_BYTES];
     fill();
     const uint64_t digest = batch_digest(0, ROW_BYTES);
@@ -68,7 +59,6 @@ static void exchanged_rows_differ(void **state)
 
 static void chains_have_an_order(void **state)
 {
-    (void)state;
     const uint64_t ab = leat_digest_chain(leat_digest_chain(0, 1), 2);
     assert_true(ab != leat_digest_chain(leat_digest_chain(0, 2), 1));
     assert_true(ab != leat_digest_chain(0, 3));
@@ -78,7 +68,6 @@ static void chains_have_an_order(void **state)
 /* Digests are printed, kept and compared across machines and versions. */
 static void digests_stay_what_they_are(void **state)
 {
-    (void)state;
     assert_true(leat_digest_row("leat", 4, 0) == 0x9620ee2b1bb33196u);
     assert_true(leat_digest_row("leat", 4, 1) == 0x37f6bbf5e6ccf3fbu);
     assert_true(leat_digest_chain(1, 2) == 0x07ee86c281446befu);

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_error.c: codes have names and texts; messages are kept, prefixed, cut to fit and printed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fixtures/unit.h"
 #include "leat/error.h"
 
 static void every_code_has_name_and_text(void **state)
 {
-    (void)state;
     static const int codes[] = {
 #define CODE(name, value, text) LEAT_##name,
         LEAT_CODE_LIST(CODE)
@@ -38,7 +27,6 @@ static void every_code_has_name_and_text(void **state)
 
 static void fail_fills_and_prefixes(void **state)
 {
-    (void)state;
     leat_error err = { 0 };
     assert_int_equal(leat_fail(NULL, LEAT_E_IO, "%d", 1), LEAT_E_IO);
     assert_int_equal(leat_fail_in(NULL, LEAT_E_IO, "%d", 1), LEAT_E_IO);
@@ -51,7 +39,6 @@ static void fail_fills_and_prefixes(void **state)
 
 static void long_messages_are_cut(void **state)
 {
-    (void)state;
     leat_error err = { 0 };
     char *text = malloc(3000);
     memset(text, 'a', 2999);
@@ -68,7 +55,6 @@ static void long_messages_are_cut(void **state)
 
 static void print_is_one_line(void **state)
 {
-    (void)state;
     char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
@@ -83,7 +69,6 @@ static void print_is_one_line(void **state)
 
 static void version_is_the_headers(void **state)
 {
-    (void)state;
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", LEAT_VERSION_MAJOR, LEAT_VERSION_MINOR,
              LEAT_VERSION_PATCH);

@@ -18,7 +18,6 @@ static void check_machine(int64_t bytes, const char *why)
 
 static void memory_has_the_least_of_all_limits(void **state)
 {
-    (void)state;
     put_text("proc/meminfo", "MemTotal:  999 kB\nMemAvailable:    900000 kB\n");
     check_machine((int64_t)900000 * 1024, "available");
     put_text("proc/self/cgroup", "0::/a/b\n4:memory:/c\n");
@@ -67,7 +66,6 @@ static void cores_on_several_nodes_are_told(void **state)
     leat_machine m;
     cpu_set_t mine;
     char first[32], rest[32];
-    (void)state;
     leat_machine_read(test_folder, &m); /* a kernel without nodes */
     assert_null(strstr(m.cores_why, "NUMA"));
     put_text("sys/devices/system/node/node0/cpulist", "0-99999\n");
@@ -91,7 +89,6 @@ static void cores_on_several_nodes_are_told(void **state)
 
 static void the_cache_has_the_kernels_size(void **state)
 {
-    (void)state;
     assert_int_equal(leat_machine_cache_bytes(test_folder), 0);
     put_text("sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
     assert_int_equal(leat_machine_cache_bytes(test_folder), 32 << 20);

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/cpu.h"
 #include "base/perm.c" /* for the steps that inverse() takes backwards */
+#include "fixtures/unit.h"
 
 static uint64_t rounds_back(const leat_perm *perm, uint64_t x)
 {
@@ -53,7 +46,6 @@ static void check_bijection(uint64_t n, uint64_t seed)
 
 static void every_record_once(void **state)
 {
-    (void)state;
     for (uint64_t n = 0; n <= 300; n++)
         for (uint64_t seed = 0; seed < 5; seed++)
             check_bijection(n, seed);
@@ -61,7 +53,6 @@ static void every_record_once(void **state)
 
 static void around_squares_and_powers(void **state)
 {
-    (void)state;
     for (uint64_t root = 17; root <= 264; root += 13)
         for (uint64_t n = root * root - 1; n <= root * root + 1; n++)
             check_bijection(n, root);
@@ -74,7 +65,6 @@ static void around_squares_and_powers(void **state)
 
 static void large_numbers(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = {
         1000000,
         1281167,
@@ -132,7 +122,6 @@ static void spans_are_single_positions(void **state)
                                       ((uint64_t)1 << 62) + 12345,
                                       UINT64_MAX - ((uint64_t)1 << 33),
                                       UINT64_MAX };
-    (void)state;
     for (int level = 0; level <= leat_cpu_best(); level++) {
         leat_cpu_use(level);
         for (uint64_t n = 0; n <= 300; n++) {
@@ -178,7 +167,6 @@ static void check_places(uint64_t n, uint64_t n_orders, bool by_epoch)
 
 static void every_record_is_as_likely_at_every_place(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = { 2, 3, 5, 17, 64, 65, 72, 100, 257 };
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         check_places(sizes[k], 50 * sizes[k], false);
@@ -189,7 +177,6 @@ static void every_record_is_as_likely_at_every_place(void **state)
 
 static void neighbours_differ_by_anything(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = { 5, 17, 33, 64, 65, 100, 257, 1000 };
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         const uint64_t n = sizes[k], n_orders = 400000 / n;
@@ -224,7 +211,6 @@ static uint32_t rank_of(const leat_perm *perm)
 
 static void all_orders_are_as_likely(void **state)
 {
-    (void)state;
     static uint32_t counts[5040];
     uint32_t n_orders = 1;
     for (uint64_t n = 2; n <= 7; n++) {
@@ -252,7 +238,6 @@ static uint64_t places_alike(const leat_perm *x, const leat_perm *y)
 
 static void seed_epoch_and_purpose_decide(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t seed, epoch;
         uint32_t purpose;
@@ -287,7 +272,6 @@ static void seed_epoch_and_purpose_decide(void **state)
 /* Runs are resumed and compared across versions, so an order must never change. */
 static void orders_stay_what_they_are(void **state)
 {
-    (void)state;
     static const uint64_t small[10] = { 0, 6, 7, 1, 9, 2, 4, 5, 8, 3 };
     static const uint64_t large[10] = { 285718, 238988, 1117515, 746207, 1259544,
                                         574158, 469830, 571579,  897700, 22787 };

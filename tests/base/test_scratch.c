@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_scratch.c: memory of one worker: alignment, limit, marks, what is kept and its end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/scratch.h"
 #include "fixtures/failing_malloc.h"
+#include "fixtures/unit.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1
@@ -35,7 +26,6 @@
 
 static void pieces_are_apart_and_aligned(void **state)
 {
-    (void)state;
     leat_scratch *scratch;
     uint8_t *pieces[40];
     assert_int_equal(leat_scratch_open(&scratch, 1 << 20, NULL), LEAT_OK);
@@ -55,7 +45,6 @@ static void pieces_are_apart_and_aligned(void **state)
 
 static void limit_holds(void **state)
 {
-    (void)state;
     leat_scratch *scratch;
     assert_int_equal(leat_scratch_open(&scratch, 8192, NULL), LEAT_OK);
     assert_null(leat_scratch_take(scratch, 8193));
@@ -74,7 +63,6 @@ static void limit_holds(void **state)
 
 static void rewind_forgets_what_came_after(void **state)
 {
-    (void)state;
     leat_scratch *scratch;
     assert_int_equal(leat_scratch_open(&scratch, 8192, NULL), LEAT_OK);
     uint8_t *first = leat_scratch_take(scratch, 100);
@@ -99,7 +87,6 @@ static void end_of_thing(void *state)
 
 static void kept_until_the_end(void **state)
 {
-    (void)state;
     static const char keys[3];
     leat_scratch *scratch;
     int ends = 0;
@@ -127,7 +114,6 @@ static void kept_until_the_end(void **state)
 
 static void failed_allocations(void **state)
 {
-    (void)state;
     static const char key;
     leat_scratch *scratch;
     leat_error err = { 0 };
@@ -152,7 +138,6 @@ static void failed_allocations(void **state)
 /* Reserving is not committing: far more than the machine has is fine until it is touched. */
 static void reserves_more_than_there_is(void **state)
 {
-    (void)state;
     leat_scratch *scratch;
     if (LEAT_THREAD_SANITIZER)
         skip(); /* its own memory leaves no gap as large as this in the address space */
@@ -166,7 +151,6 @@ static void reserves_more_than_there_is(void **state)
 /* AddressSanitizer sees what is between pieces, after the last, and forgotten. */
 static void overruns_are_seen(void **state)
 {
-    (void)state;
 #ifdef HAS_ASAN
     leat_scratch *scratch;
     assert_int_equal(leat_scratch_open(&scratch, 1 << 20, NULL), LEAT_OK);
@@ -198,7 +182,6 @@ static void as_much_as_there_is(void **state)
 {
     leat_scratch *scratch;
     leat_error err;
-    (void)state;
     if (LEAT_THREAD_SANITIZER)
         skip(); /* as above */
     assert_int_equal(leat_scratch_open_within(&scratch, 1000, (size_t)1 << 62, &err), LEAT_OK);

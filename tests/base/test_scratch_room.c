@@ -52,7 +52,6 @@ static void *claims(void *arg)
 static void nobody_waits_for_ever_and_one_at_most_goes_beyond(void **state)
 {
     static const size_t sizes[] = { 0, 1, 500, 2000, 1 << 20 };
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t first = 0; first <= 600; first += 300) {
             pthread_t threads[N_THREADS];
@@ -74,7 +73,6 @@ static void nobody_waits_for_ever_and_one_at_most_goes_beyond(void **state)
 static void a_scratch_claims_what_is_beyond_its_own(void **state)
 {
     leat_scratch *scratch;
-    (void)state;
     assert_int_equal(leat_scratch_room_open(&room, 1 << 20, 0, NULL), LEAT_OK);
     assert_int_equal(leat_scratch_open(&scratch, 1 << 20, NULL), LEAT_OK);
     leat_scratch_share(scratch, 8192, room);
@@ -99,12 +97,7 @@ static void a_scratch_claims_what_is_beyond_its_own(void **state)
 
 static void put_picture(record_writer *to, int width, int height, bool progressive, int64_t id)
 {
-    const reference_picture p = { .width = width,
-                                  .height = height,
-                                  .channels = 3,
-                                  .h = 2,
-                                  .v = 2,
-                                  .quality = 30,
+    const reference_picture p = { REFERENCE_OF(width, height, 3, 2, 2, 30),
                                   .is_progressive = progressive };
     leat_format_error err;
     uint8_t *bytes;
@@ -161,8 +154,7 @@ static uint64_t digest_of(const char *name, const char *engine, leat_loader_stat
     leat_loader *loader = open_loader(plan, &options);
     const uint64_t digest = take_digest(loader, &n);
     leat_loader_stats(loader, stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -172,7 +164,6 @@ static void a_few_large_pictures_share_their_scratch(void **state)
 {
     static const char *const sets[] = { "one", "few" };
     static const int threads[] = { 0, 1, 4, 16 };
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         leat_loader_stats_info stats;
         const uint64_t want = digest_of(sets[s], "threads: 0, memory: 4 GiB", &stats);
@@ -204,7 +195,6 @@ static void a_picture_too_large_for_the_budget_is_named(void **state)
     leat_loader *loader;
     leat_error err;
     int64_t n;
-    (void)state;
     check(open_set("bomb", "threads: 2, memory: 32 MiB", "", "", &plan, &err), &err);
     assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_CONFIG);
     leat_plan_close(&plan);
@@ -224,7 +214,6 @@ static void trying_records_keeps_to_the_budget(void **state)
 {
     struct rusage usage;
     int status = 0;
-    (void)state;
     const pid_t child = fork();
     if (child == 0) {
         leat_plan *plan;

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_search.c: every position of lists of every length up to 70, with equal keys, against a walk from the start. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/search.h"
+#include "fixtures/unit.h"
 
 enum { MOST = 70 };
 
@@ -19,7 +13,6 @@ typedef struct entry {
 
 static void finds_what_a_walk_finds(void **state)
 {
-    (void)state;
     entry list[MOST];
     for (size_t n = 1; n <= MOST; n++) {
         for (size_t i = 0; i < n; i++)
@@ -36,7 +29,6 @@ static void finds_what_a_walk_finds(void **state)
 
 static void an_empty_list_has_none(void **state)
 {
-    (void)state;
     const uint64_t keys[1] = { 0 };
     assert_int_equal(leat_search_last(keys, sizeof *keys, 0, 5), 0);
 }

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_tensor.c: element types and shapes: sizes, overflow, texts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include <string.h>
-
+#include "fixtures/unit.h"
 #include "leat/tensor.h"
 
 static void types_have_names_and_sizes(void **state)
 {
-    (void)state;
     static const size_t bytes[] = { 1, 4, 8, 4, 2, 2 };
     static const char *const names[] = {
         "uint8", "int32", "int64", "float32", "float16", "bfloat16"
@@ -33,7 +24,6 @@ static void types_have_names_and_sizes(void **state)
 
 static void elements_and_bytes(void **state)
 {
-    (void)state;
     const int64_t big = (int64_t)1 << 31;
     const struct {
         leat_shape shape;
@@ -58,7 +48,6 @@ static void elements_and_bytes(void **state)
 
 static void equality(void **state)
 {
-    (void)state;
     const leat_shape a = { LEAT_U8, 2, { 3, 4, 99 } }; /* dims beyond the rank do not count */
     leat_shape b = leat_shape_make(LEAT_U8, 2, (int64_t[]){ 3, 4 });
     assert_true(leat_shape_equal(&a, &b));
@@ -72,7 +61,6 @@ static void equality(void **state)
 
 static void text_is_readable_and_cut_to_fit(void **state)
 {
-    (void)state;
     const leat_shape scalar = { LEAT_I64, 0, { 0 } };
     const leat_shape image = { LEAT_U8, 3, { 32, LEAT_UNKNOWN_DIM, 3 } };
     char text[128];

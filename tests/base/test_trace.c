@@ -172,7 +172,6 @@ static const row *find_row(const row rows[ROWS_MAX], const char *name)
 static void a_row_per_thread_and_spans_nest(void **state)
 {
     static const char *const readers[] = { "pread", "auto, read_bytes: 4 MiB" };
-    (void)state;
     for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)
         for (int threads = 0; threads <= 3; threads++) {
             char engine[100], name[32];
@@ -204,8 +203,7 @@ static void a_row_per_thread_and_spans_nest(void **state)
                                  json_object_get(json_object_get(json, "otherData"), "spans_lost")),
                              0);
             json_decref(json);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 
@@ -215,7 +213,6 @@ static void after_unbatch_spans_name_records(void **state)
     static float values[N_RECORDS][3][20];
     const array_of array = { "x", "<f4", ", 3, 20", N_RECORDS, sizeof values[0], values };
     static const char *const readers[] = { "pread", "auto, read_bytes: 1 MiB" };
-    (void)state;
     put_npy("x.npy", &array);
     for (size_t k = 0; k < sizeof readers / sizeof *readers; k++) {
         char text[600];
@@ -234,8 +231,7 @@ static void after_unbatch_spans_name_records(void **state)
         assert_true(check_trace(json, &stats, rows, "rows") > 0);
         assert_true(check_trace(json, &stats, rows, "read") > 0);
         json_decref(json);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -245,7 +241,6 @@ static void copies_have_a_row(void **state)
     leat_error err;
     row rows[ROWS_MAX];
     leat_loader_stats_info stats;
-    (void)state;
     check(leat_device_open("sim", &device, &err), &err);
     leat_plan *plan = plan_of("{threads: 1, spans: 65536, read_bytes: 4 MiB}");
     const leat_loader_options options = { .device = device, .epochs = -1 };
@@ -259,8 +254,7 @@ static void copies_have_a_row(void **state)
     assert_int_equal(find_row(rows, "copy engine")->n, n_copies);
     assert_int_equal(check_trace(json, &stats, rows, "start copy"), n_copies);
     json_decref(json);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
 }
 
@@ -268,7 +262,6 @@ static void old_spans_are_forgotten_and_counted(void **state)
 {
     row rows[ROWS_MAX];
     leat_loader_stats_info stats;
-    (void)state;
     leat_plan *plan = plan_of("{threads: 0, spans: 64, reader: pread}");
     const leat_loader_options options = { .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
@@ -285,8 +278,7 @@ static void old_spans_are_forgotten_and_counted(void **state)
         n += rows[i].n;
     assert_int_equal(n, stats.spans);
     json_decref(json);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = plan_of("{threads: 1, spans: 0}");
     loader = open_loader(plan, NULL);
     take(loader, 5);
@@ -295,8 +287,7 @@ static void old_spans_are_forgotten_and_counted(void **state)
     json = write_and_load(loader);
     assert_int_equal(check_trace(json, &stats, rows, "step"), 0);
     json_decref(json);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void *keep_taking(void *arg)
@@ -310,7 +301,6 @@ static void written_while_it_runs(void **state)
     row rows[ROWS_MAX];
     leat_loader_stats_info stats;
     pthread_t consumer;
-    (void)state;
     leat_plan *plan = plan_of("{threads: 2, spans: 128, run: 2}");
     const leat_loader_options options = { .epochs = -1 };
     leat_loader *loader = open_loader(plan, &options);
@@ -322,20 +312,17 @@ static void written_while_it_runs(void **state)
         json_decref(json);
     }
     pthread_join(consumer, NULL);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_folder_that_is_not_there(void **state)
 {
     leat_error err;
-    (void)state;
     leat_plan *plan = plan_of("{threads: 1}");
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(leat_loader_trace_write(loader, "/nonexistent/trace.json", &err), LEAT_E_IO);
     assert_non_null(strstr(err.message, "/nonexistent/"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- the ring ------------------------------------------------------------------------------------- */
@@ -368,7 +355,6 @@ static void a_copy_of_a_ring_is_never_torn(void **state)
     leat_trace_span seen[16];
     pthread_t writer;
     uint64_t n_lost = 0, n = 0;
-    (void)state;
     check(leat_trace_ring_open(&ring, 13, NULL), NULL);
     assert_int_equal(leat_trace_ring_most(&ring), 16);
     assert_int_equal(pthread_create(&writer, NULL, keep_putting, &ring), 0);
@@ -390,7 +376,6 @@ static void a_copy_of_a_ring_is_never_torn(void **state)
 static void nobody_sleeps_for_longer_than_it_took(void **state)
 {
     static const char *const engines[] = { "{threads: 3}", "{threads: 2, reader: pread}" };
-    (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         leat_loader_stats_info last, now;
         leat_plan *plan = plan_of(engines[e]);
@@ -412,8 +397,7 @@ static void nobody_sleeps_for_longer_than_it_took(void **state)
             last = now;
         }
         assert_true(now.sleep_ns > 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

@@ -9,7 +9,6 @@
 
 static void nodes_know_where_they_stood(void **state)
 {
-    (void)state;
     leat_config *config = parse("a: 1\nlist:\n  - x\n  - {k: \"v\"}\nempty:\n");
     const leat_node *root = leat_config_root(config);
     assert_int_equal(root->kind, LEAT_NODE_MAP);
@@ -45,7 +44,6 @@ static void nodes_know_where_they_stood(void **state)
 
 static void bad_texts(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -94,7 +92,6 @@ static void bad_texts(void **state)
 
 static void depth_has_a_limit(void **state)
 {
-    (void)state;
     char text[400];
     leat_config *config;
     leat_error err;
@@ -115,7 +112,6 @@ static void depth_has_a_limit(void **state)
 
 static void very_many_keys(void **state)
 {
-    (void)state;
     const int n_keys = 200000;
     char *text = malloc((size_t)n_keys * 12 + 1);
     assert_non_null(text);
@@ -130,7 +126,6 @@ static void very_many_keys(void **state)
 
 static void files(void **state)
 {
-    (void)state;
     char path[] = "/tmp/leat_test_config_XXXXXX";
     leat_config *config;
     leat_error err;
@@ -155,7 +150,6 @@ static void files(void **state)
 
 static void every_prefix_is_read_or_refused(void **state)
 {
-    (void)state;
     char text[2000];
     assert_in_range(strlen(config_sample), 1, sizeof text - 1);
     for (size_t n = 0; n <= strlen(config_sample); n++) {
@@ -171,7 +165,6 @@ static void every_prefix_is_read_or_refused(void **state)
 
 static void failed_allocations(void **state)
 {
-    (void)state;
     leat_error err;
     leat_config *config;
     int rc;
@@ -191,7 +184,6 @@ static void failed_allocations(void **state)
 
 static void failed_allocations_of_load(void **state)
 {
-    (void)state;
     char path[] = "/tmp/leat_test_config_XXXXXX";
     const int fd = mkstemp(path);
     assert_true(fd >= 0);

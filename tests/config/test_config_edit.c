@@ -141,7 +141,6 @@ static void every_layout_is_kept(void **state)
         { "p.m=[x] p.b+=cache p.b+={m:_[y]}", "p:\n  - a\n  - m: [x, y] # m\n  - b: 2\n",
           "p:\n  - a\n  - m: [x] # m\n  - cache\n  - m: [y]\n  - b: 2\n" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_config *config = parse(cases[i].before);
         set_all(config, cases[i].sets);
@@ -165,7 +164,6 @@ static void what_no_edit_can_do_is_refused(void **state)
         { "a[1]-", "a: [1, # why\n    2]\n", "test.yaml:1:4: " },
         { "p.batch.drop=true", "p:\n  - batch: 128\n", "'batch' has a value without a name" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_config *config = parse(cases[i].before);
         size_t length;
@@ -245,7 +243,6 @@ static void edit_example(const char *path)
 static void examples_keep_their_other_lines(void **state)
 {
     glob_t found;
-    (void)state;
     assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
     assert_int_equal(glob(SOURCE_DIR "/examples/*/*.yaml", GLOB_APPEND, NULL, &found), 0);
     assert_true(found.gl_pathc > 15);

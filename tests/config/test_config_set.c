@@ -7,7 +7,6 @@
 
 static void get_reads(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *text;
     } cases[] = {
@@ -52,7 +51,6 @@ static void get_reads(void **state)
 /* Each set is made on a fresh config; then `path` of it reads `text`. */
 static void set_writes(void **state)
 {
-    (void)state;
     static const struct {
         const char *set, *path, *text;
     } cases[] = {
@@ -137,7 +135,6 @@ static void set_writes(void **state)
 
 static void sets_add_up(void **state)
 {
-    (void)state;
     char text[200];
     leat_config *config =
         parse("train: {optimizer: adam}\npipeline: [{batch: 128}, relu]\nnone:\n");
@@ -159,16 +156,14 @@ static void sets_add_up(void **state)
             fail_msg("%s: %s", sets[i], err.message);
     }
     leat_node_text(leat_config_root(config), text, sizeof text);
-    assert_string_equal(
-        text, "{none: {x: {y: 1, z: [2]}}, pipeline: [{batch: {\"\": 128, "
-              "drop_remainder: true, size: 64}}, {relu: {a: 1, b: 2}}], train: {optimizer: "
-              "{\"\": adam, adam: {beta1: 0.8, learning_rate: 0.2}}}}");
+    assert_string_equal(text, "{none: {x: {y: 1, z: [2]}}, pipeline: [{batch: {\"\": 128, "
+                              "drop_remainder: true, size: 64}}, {relu: {a: 1, b: 2}}], train: "
+                              "{optimizer: {\"\": adam, adam: {beta1: 0.8, learning_rate: 0.2}}}}");
     leat_config_close(&config);
 }
 
 static void bad_sets(void **state)
 {
-    (void)state;
     static const struct {
         const char *set, *message;
     } cases[] = {
@@ -193,8 +188,7 @@ static void bad_sets(void **state)
         { "pipeline.map[2].device=gpu", "pipeline has 2 'map', counted from [0]" },
         { "pipeline[5].size=1", "pipeline has 5 entries, counted from [0]" },
         { "pipeline.map[0].ops.random_flop.p=1",
-          "pipeline.map[0].ops has no 'random_flop'; did you "
-          "mean 'random_flip'?" },
+          "pipeline.map[0].ops has no 'random_flop'; did you mean 'random_flip'?" },
         { "pipeline.map[1].device=gpu",
           "--set pipeline.map[1].device: pipeline.map[1] has no 'device': it is written as a list "
           "alone, of: normalize; set all of it with pipeline.map[1]=[...], or write it as `- map: "
@@ -258,7 +252,6 @@ static void an_origin_replaces_set(void **state)
     char origin[] = "--epochs";
     leat_config *config = parse(config_sample);
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(leat_config_set_as(config, cases[i].set, origin, &err), LEAT_E_CONFIG);
         if (strncmp(err.message, cases[i].message, strlen(cases[i].message)) != 0 ||
@@ -276,7 +269,6 @@ static void an_origin_replaces_set(void **state)
 
 static void bad_gets(void **state)
 {
-    (void)state;
     static const struct {
         const char *path, *message;
     } cases[] = {
@@ -303,7 +295,6 @@ static void bad_gets(void **state)
 
 static void set_values_say_where_they_came_from(void **state)
 {
-    (void)state;
     leat_error err;
     leat_config *config = parse("a: {b: 1}\nc: 2\n");
     assert_int_equal(leat_config_set(config, "a.b=[x, {y: z}]", &err), LEAT_OK);
@@ -324,7 +315,6 @@ static void set_values_say_where_they_came_from(void **state)
 
 static void failed_allocations_of_set(void **state)
 {
-    (void)state;
     static const char *const sets[] = { "pipeline.batch.size=64",
                                         "pipeline.map[0].ops.random_flip.p=1",
                                         "engine.a.b.c={x: [1, 2, {y: z}]}",
@@ -379,7 +369,6 @@ static void assert_same(const leat_node *a, const leat_node *b)
 
 static void a_copy_is_the_same_and_its_own(void **state)
 {
-    (void)state;
     leat_config *config, *copy;
     char text[64];
     assert_int_equal(leat_config_parse(config_sample, "sample.yaml", &config, NULL), LEAT_OK);
@@ -400,7 +389,6 @@ static void a_copy_is_the_same_and_its_own(void **state)
 
 static void without_memory_there_is_no_copy(void **state)
 {
-    (void)state;
     leat_config *config, *copy = NULL;
     leat_error err;
     int rc = LEAT_OK;

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_config_text.c: configs written as files and read again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "config/node.h"
 #include "fixtures/own_folder.h"
 
@@ -54,9 +45,7 @@ static const char *written(const leat_config *config)
 
 static void texts_read_back(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
-
         "a: 1",
         "a:\n",
         "b: {c: [1, 2, [3]], d: ''}\na: \"x: y\"\n",
@@ -64,14 +53,12 @@ static void texts_read_back(void **state)
         "a: [[], {}, '']",
         "pipeline:\n  - shuffle\n  - batch: 3\n",
         "list:\n  - [aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, "
-        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, "
-        "cccccccccccccccccccccccccccccccccccc]\n  - - {k: "
-        "dddddddddddddddddddddddddddddddddddddddddddddddddd, "
-        "l: eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee}\n",
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb, cccccccccccccccccccccccccccccccccccc]\n  - - "
+        "{k: dddddddddddddddddddddddddddddddddddddddddddddddddd, l: "
+        "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee}\n",
         "long: "
         "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
-        "ffffff"
-        "fffffffffffffffffffffffffffffff\n",
+        "fffffffffffffffffffffffffffffffffffff\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         leat_config *config = parse(texts[i]);
@@ -82,7 +69,6 @@ static void texts_read_back(void **state)
 
 static void examples_read_back(void **state)
 {
-    (void)state;
     static const char *const names[] = { "cifar10.yaml", "cifar10-fast.yaml", "demo.yaml",
                                          "mlp.yaml",     "mnist.yaml",        "shapes.yaml",
                                          "points.yaml" };
@@ -102,7 +88,6 @@ static void examples_read_back(void **state)
 
 static void keys_keep_their_order(void **state)
 {
-    (void)state;
     leat_config *config = parse("z: 1\na: {y: 1}\n");
     assert_string_equal(written(config), "z: 1\na: {y: 1}\n");
     leat_config_close(&config);
@@ -110,7 +95,6 @@ static void keys_keep_their_order(void **state)
 
 static void a_value_without_a_name_is_refused(void **state)
 {
-    (void)state;
     size_t length;
     leat_error err;
     leat_config *config = parse("pipeline:\n  - batch: 128\n");

@@ -77,7 +77,6 @@ static void numbers_go_out_and_come_back(void **state)
 {
     char text[32];
     leat_error err;
-    (void)state;
     need_locale();
     for (double value = 1e-9; value < 1e12; value *= 7.3) {
         double again = 0;
@@ -114,8 +113,7 @@ static uint64_t digest_with(const char *op)
     leat_loader *loader = open_loader(plan, NULL);
     int64_t n_batches;
     const uint64_t digest = take_digest(loader, &n_batches);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -123,7 +121,6 @@ static void options_mean_the_same(void **state)
 {
     leat_plan *plan = NULL;
     leat_error err = { 0 };
-    (void)state;
     need_locale();
     const uint64_t comma = digest_with("scale: {factor: 2.5}");
     setlocale(LC_ALL, "C");
@@ -146,7 +143,6 @@ static void trace_is_json(void **state)
     json_error_t bad;
     size_t i;
     json_t *event;
-    (void)state;
     need_locale();
     plan = plan_with("scale: {factor: 2}");
     leat_loader *loader = open_loader(plan, NULL);
@@ -164,8 +160,7 @@ static void trace_is_json(void **state)
     }
     assert_true(fraction);
     json_decref(trace);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void devices_have_points(void **state)
@@ -173,7 +168,6 @@ static void devices_have_points(void **state)
     leat_device_info infos[32];
     leat_device *device;
     leat_error err;
-    (void)state;
     need_locale();
     const size_t n = leat_devices(infos, 32);
     for (size_t i = 0; i < n && i < 32; i++)
@@ -193,7 +187,6 @@ static void comparisons_have_points(void **state)
     char text[1024];
     leat_config *config;
     leat_error err;
-    (void)state;
     need_locale();
     snprintf(text, sizeof text,
              "source:\n  tfrecord: {files: '%s/*.tfrecord', features: {x: {}, id: {type: int64}}}\n"

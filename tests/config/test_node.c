@@ -38,7 +38,6 @@ static int read_options(const leat_config *config, crop_options *o, leat_error *
 
 static void options_arrive(void **state)
 {
-    (void)state;
     crop_options o;
     leat_config *config = parse("x: {size: [30, 20], pad: 4, memory: 2 KiB, mode: edge, p: .25,\n"
                                 "    columns: [a, \"b c\"], ops: [relu], name: \"\"}\n");
@@ -64,7 +63,6 @@ static void options_arrive(void **state)
 /* All ways to give the first row, and what the others then are. */
 static void bare_values(void **state)
 {
-    (void)state;
     static const char *const texts[] = { "x: 7", "x: [7]", "x: {size: 7}", "x: {size: [7]}" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         crop_options o;
@@ -87,7 +85,6 @@ static void bare_values(void **state)
 
 static void a_row_set_by_name_wins(void **state)
 {
-    (void)state;
     crop_options o;
     leat_config *config = parse("x: 7");
     assert_int_equal(leat_config_set(config, "x.pad=3", NULL), LEAT_OK);
@@ -101,7 +98,6 @@ static void a_row_set_by_name_wins(void **state)
 
 static void bad_options(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -111,35 +107,29 @@ static void bad_options(void **state)
         { "x: {}", "needs the option 'size'" },
         { "x: {pad: 1}", "needs the option 'size'" },
         { "x: {size: 7, sise: 3}",
-          "config.yaml:1:14: op 'crop' has no option 'sise'; did you mean "
-          "'size'? It has: size, pad, memory, p, mode, columns, ops, name" },
+          "config.yaml:1:14: op 'crop' has no option 'sise'; did you mean 'size'? It has: size, "
+          "pad, memory, p, mode, columns, ops, name" },
         { "x:\n  size: 7\n  zzzzzz: 3",
           "config.yaml:3:3: op 'crop' has no option 'zzzzzz'. It has: size" },
         { "x: {size: [7, 0]}",
           "config.yaml:1:15: op 'crop': size[1] must be between 1 and 65536, got 0" },
-        { "x: {size: [7, [1]]}",
-          "config.yaml:1:15: op 'crop': size must be a whole number between 1 and "
-          "65536; got a list" },
-        { "x: {size: [7, ~]}",
-          "config.yaml:1:15: op 'crop': size must be a whole number between 1 and "
-          "65536; got nothing" },
-        { "x: {size: {a: 1}}",
-          "config.yaml:1:11: op 'crop': size must be a whole number between 1 and "
-          "65536; got a mapping" },
+        { "x: {size: [7, [1]]}", "config.yaml:1:15: op 'crop': size must be a whole number between "
+                                 "1 and 65536; got a list" },
+        { "x: {size: [7, ~]}", "config.yaml:1:15: op 'crop': size must be a whole number between 1 "
+                               "and 65536; got nothing" },
+        { "x: {size: {a: 1}}", "config.yaml:1:11: op 'crop': size must be a whole number between 1 "
+                               "and 65536; got a mapping" },
         { "x: {size: }", "size must be a whole number between 1 and 65536; got nothing" },
         { "x: [1,2,3,4,5,6,7,8,9]", "config.yaml:1:21: op 'crop': size takes at most 8 values" },
         { "x: a", "config.yaml:1:4: op 'crop': size[0] must be a whole number" },
         { "x: {size: 7, pad: [1]}",
-          "config.yaml:1:19: op 'crop': pad must be a whole number between 0 "
-          "and 64; got a list" },
+          "config.yaml:1:19: op 'crop': pad must be a whole number between 0 and 64; got a list" },
         { "x: {size: 7, pad: 65}",
           "config.yaml:1:19: op 'crop': pad must be between 0 and 64, got 65" },
-        { "x: {size: 7, mode: egde}",
-          "config.yaml:1:20: op 'crop': mode must be one of zero, edge; got "
-          "'egde', did you mean 'edge'?" },
+        { "x: {size: 7, mode: egde}", "config.yaml:1:20: op 'crop': mode must be one of zero, "
+                                      "edge; got 'egde', did you mean 'edge'?" },
         { "x: {size: 7, columns: [a, {b: c}]}",
-          "config.yaml:1:27: op 'crop': columns must be text; got a "
-          "mapping" },
+          "config.yaml:1:27: op 'crop': columns must be text; got a mapping" },
         { "x: {size: 7, name: [a]}", "config.yaml:1:20: op 'crop': name must be text; got a list" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -156,15 +146,13 @@ static void bad_options(void **state)
 
 static void bad_options_of_set(void **state)
 {
-    (void)state;
     crop_options o;
     leat_error err;
     leat_config *config = parse("x: 7");
     assert_int_equal(leat_config_set(config, "x.sise=3", NULL), LEAT_OK);
     assert_int_equal(read_options(config, &o, &err), LEAT_E_CONFIG);
-    assert_non_null(strstr(err.message,
-                           "--set x.sise: op 'crop' has no option 'sise'; did you mean "
-                           "'size'?"));
+    assert_non_null(
+        strstr(err.message, "--set x.sise: op 'crop' has no option 'sise'; did you mean 'size'?"));
     assert_int_equal(leat_config_set(config, "x={size: 7, pad: [0]}", NULL), LEAT_OK);
     assert_int_equal(read_options(config, &o, &err), LEAT_E_CONFIG);
     assert_non_null(strstr(err.message, "--set x: op 'crop': pad must be"));
@@ -173,7 +161,6 @@ static void bad_options_of_set(void **state)
 
 static void tables_without_rows(void **state)
 {
-    (void)state;
     int nothing = 0;
     leat_error err;
     leat_config *config = parse("a:\nb: {}\nc: 1\nd: {e: 1}\n");
@@ -191,7 +178,6 @@ static void tables_without_rows(void **state)
 
 static void named_entries(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *name, *options;
     } cases[] = {
@@ -226,7 +212,6 @@ static void named_entries(void **state)
 
 static void bad_named_entries(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *message;
     } cases[] = {
@@ -236,8 +221,7 @@ static void bad_named_entries(void **state)
         { "- ~", "a layer has no name" },
         { "- {}", "config.yaml:2:3: a layer is empty" },
         { "- {a: 1, b: 2}",
-          "config.yaml:2:3: a layer must be one name with its options, but this has 2: "
-          "a, b" },
+          "config.yaml:2:3: a layer must be one name with its options, but this has 2: a, b" },
         { "- dense:\n  units: 10", "has 2: dense, units (indent the options of 'dense' further)" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -261,7 +245,6 @@ static void bad_named_entries(void **state)
 /* `optimizer: adam` of which options are set names adam with options; another name is an error. */
 static void named_values_with_options_set(void **state)
 {
-    (void)state;
     const char *name;
     const leat_node *options;
     leat_error err;
@@ -278,9 +261,8 @@ static void named_values_with_options_set(void **state)
     assert_int_equal(leat_config_set(config, "x.adam.beta1=0.8", NULL), LEAT_OK);
     x = leat_config_root(config)->first;
     assert_int_equal(leat_node_named(x, "the optimizer", &name, &options, &err), LEAT_E_CONFIG);
-    assert_string_equal(err.message,
-                        "config.yaml:1:4: the optimizer must be one name with its options, "
-                        "but this has 2: sgd, adam");
+    assert_string_equal(err.message, "config.yaml:1:4: the optimizer must be one name with its "
+                                     "options, but this has 2: sgd, adam");
     leat_config_close(&config);
 }
 
@@ -288,7 +270,6 @@ static void named_values_with_options_set(void **state)
  * as the same node. */
 static void canonical_texts(void **state)
 {
-    (void)state;
     static const char *const groups[][4] = {
         { "{a: 1, b: [x, y]}", "{b: [x, y], a: 1}", "\n  b:\n  - x\n  - y\n  a: '1'",
           "{a: 1, b: [x, y]}" },
@@ -339,7 +320,6 @@ static void canonical_texts(void **state)
 
 static void texts_are_cut(void **state)
 {
-    (void)state;
     char text[64], whole[64];
     leat_config *config = parse("x: {a: [1, 2], b: 'c, d'}");
     const size_t n = leat_node_text(leat_config_root(config), whole, sizeof whole);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "config/nearest.h"
 #include "config/number.h"
 #include "config/option_impl.h"
+#include "fixtures/unit.h"
 #include "leat/op.h"
 
 typedef struct all_options {
@@ -56,7 +51,6 @@ static int set(all_options *o, const char *name, const char *text, leat_error *e
 
 static void initial_values(void **state)
 {
-    (void)state;
     all_options o;
     memset(&o, 0xff, sizeof o);
     leat_option_init(table, &o);
@@ -78,7 +72,6 @@ static void initial_values(void **state)
 
 static void good_values(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
     } cases[] = {
@@ -126,7 +119,6 @@ static void good_values(void **state)
 
 static void values_arrive(void **state)
 {
-    (void)state;
     all_options o;
     leat_option_init(table, &o);
     assert_int_equal(set(&o, "flag", "OFF", NULL), LEAT_OK);
@@ -156,7 +148,6 @@ static void values_arrive(void **state)
 
 static void bad_values(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text, *message;
     } cases[] = {
@@ -221,7 +212,6 @@ static void bad_values(void **state)
 
 static void failed_set_keeps_scalars(void **state)
 {
-    (void)state;
     all_options o;
     leat_option_init(table, &o);
     assert_int_equal(set(&o, "p", "2", NULL), LEAT_E_CONFIG);
@@ -232,7 +222,6 @@ static void failed_set_keeps_scalars(void **state)
 
 static void long_strings(void **state)
 {
-    (void)state;
     all_options o;
     char text[LEAT_OPTION_STRING_MAX + 1];
     leat_error err;
@@ -249,7 +238,6 @@ static void long_strings(void **state)
 
 static void type_texts(void **state)
 {
-    (void)state;
     static const struct {
         const char *name, *text;
     } cases[] = {
@@ -277,7 +265,6 @@ static void type_texts(void **state)
 
 static void byte_texts(void **state)
 {
-    (void)state;
     static const struct {
         int64_t bytes;
         const char *text;
@@ -303,7 +290,6 @@ static void byte_texts(void **state)
 
 static void nearest_words(void **state)
 {
-    (void)state;
     static const char *const words[] = { "size", "normalize",     "random_crop", "random_flip",
                                          "pad",  "learning_rate", "cpu" };
     static const struct {
@@ -338,7 +324,6 @@ static void nearest_words(void **state)
 
 static void words_are_cut(void **state)
 {
-    (void)state;
     leat_words words = { .length = 0 };
     for (int i = 0; i < 200; i++)
         leat_nearest_add_word(&words, "word");
@@ -355,7 +340,6 @@ static void words_are_cut(void **state)
 /* Every initial value of every built-in op is one its own row accepts. */
 static void initial_values_are_legal(void **state)
 {
-    (void)state;
     static char options[1 << 17];
     size_t n = 0;
     for (const leat_op *const *op = leat_ops(); *op; op++)

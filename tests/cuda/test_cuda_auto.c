@@ -93,7 +93,6 @@ static void the_plan_alone_decides(void **state)
 {
     leat_device *sim;
     leat_error err;
-    (void)state;
     check(leat_device_open("sim", &sim, &err), &err);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         fake->reset(i);
@@ -118,12 +117,11 @@ static void decoding_stays(void **state)
 {
     leat_builder *b = leat_builder_open();
     const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 1, (int64_t[]){ 100 }), "" };
-    (void)state;
     fake->reset(0);
     leat_builder_rows(b, 1, &rows, 1);
-    leat_builder_stage(b, "map",
-                       "[decode_jpeg, random_resized_crop: {size: 8}, random_flip, cast: "
-                       "{dtype: float32}]");
+    leat_builder_stage(
+        b, "map",
+        "[decode_jpeg, random_resized_crop: {size: 8}, random_flip, cast: {dtype: float32}]");
     leat_builder_stage(b, "batch", "1");
     leat_plan *plan = plan_of_builder(b);
     leat_device *gpu = open_gpu();
@@ -148,7 +146,6 @@ static void add_bytes(void *user, leat_loader *loader, leat_batch *batch)
     static uint8_t bytes[1 << 16];
     seen *const s = user;
     leat_error err;
-    (void)loader;
     if (!batch)
         return;
     s->n++;
@@ -185,25 +182,22 @@ static uint64_t digest_on_host(const leat_plan *plan)
 static void batches_stay_the_same(void **state)
 {
     static const char *const prefetches[] = { "0", "1", "3", "auto" };
-    (void)state;
     for (size_t p = 0; p < sizeof prefetches / sizeof *prefetches; p++)
         for (int threads = 0; threads < 3; threads++) {
             char engine[32];
             leat_error err;
-            const char *const stages[] = {
-                "shuffle",
-                "{seed: 3}",
-                "map",
-                "[random_crop: {size: [8, 7], pad: 2}, random_flip, random_contrast, normalize: "
-                "{mean: 0.5}]",
-                "map",
-                "{tensor: y, ops: [scale: {factor: 3}]}",
-                "batch",
-                "8",
-                "prefetch",
-                prefetches[p],
-                NULL
-            };
+            const char *const stages[] = { "shuffle",
+                                           "{seed: 3}",
+                                           "map",
+                                           "[random_crop: {size: [8, 7], pad: 2}, random_flip, "
+                                           "random_contrast, normalize: {mean: 0.5}]",
+                                           "map",
+                                           "{tensor: y, ops: [scale: {factor: 3}]}",
+                                           "batch",
+                                           "8",
+                                           "prefetch",
+                                           prefetches[p],
+                                           NULL };
             snprintf(engine, sizeof engine, "{threads: %d}", threads);
             fake->reset(p);
             leat_plan *plan = open_plan(stages, engine);
@@ -225,7 +219,6 @@ static void the_budget_says_it(void **state)
 {
     static leat_budget budget;
     leat_error err;
-    (void)state;
     fake->reset(0);
     leat_plan *plan = open_plan(
         (const char *const[]){ "map", "[random_flip, normalize]", "batch", "4", NULL }, "{}");

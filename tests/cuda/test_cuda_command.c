@@ -29,7 +29,6 @@ static void expect_recorded_json(const json_t *object, int64_t steps)
 static void the_commands_print_both(void **state)
 {
     json_t *json;
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --set pipeline.batch.size=2 --set "
                          "pipeline.map.device=cpu --device cuda:0 -q --json"));

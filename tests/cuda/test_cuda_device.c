@@ -24,7 +24,6 @@ static void names_and_reasons(void **state)
         { "cuda:0", 1, 0, LEAT_E_UNSUPPORTED, "no NVIDIA driver is installed" },
         { "cuda:0", 1, 12040, LEAT_E_UNSUPPORTED, "supports CUDA 12.4, this plugin needs 13.0" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_device *device;
         leat_error err = { 0 };
@@ -45,7 +44,6 @@ static void lists_what_is_there(void **state)
     leat_device_info infos[64];
     const size_t n = leat_devices(infos, 64);
     int found = 0;
-    (void)state;
     for (size_t i = 0; i < n; i++)
         if (!strcmp(infos[i].name, "cuda:0")) {
             found++;
@@ -133,7 +131,6 @@ static int round_trip(pair *p, uint8_t value)
 
 static void streams_keep_their_order(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 50; seed++) {
         pair p;
         leat_error err;
@@ -156,7 +153,6 @@ static void events_tell_the_time(void **state)
     leat_event *event, *never;
     leat_error err;
     int64_t last = leat_clock_ns();
-    (void)state;
     fake->reset(3);
     check(t->stream_open(device, &stream, &err), &err);
     check(t->event_open(device, &event, &err), &err);
@@ -187,7 +183,6 @@ static void no_memory_says_how_much(void **state)
     const leat_device_table *const t = device->table;
     size_t n_free, total;
     char why[256];
-    (void)state;
     fake->set_memory(1 << 20);
     assert_null(t->device_alloc(device, 2 << 20));
     t->explain(device, why, sizeof why);
@@ -209,7 +204,6 @@ static void no_memory_says_how_much(void **state)
 static void any_call_may_fail(void **state)
 {
     static const int codes[] = { 1 /* invalid value */, 2 /* memory */, 719 /* launch failure */ };
-    (void)state;
     for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
         bool failed = true;
         for (int64_t n = 0; failed; n++) {
@@ -243,7 +237,6 @@ static void a_lost_device_hangs_nobody(void **state)
     pair p;
     leat_error err;
     char why[256];
-    (void)state;
     check(open_pair(&p, &err), &err);
     const leat_device_table *const t = p.device->table;
     fake->pause(1);
@@ -263,7 +256,6 @@ static void planted_work_runs(void **state)
 {
     pair p;
     leat_error err;
-    (void)state;
     fake->reset(1);
     check(open_pair(&p, &err), &err);
     const leat_device_table *const t = p.device->table;
@@ -285,7 +277,6 @@ static void measured_work_computes(void **state)
     enum { N = 16, ROWS = 8, FLOATS = N * N };
     pair p;
     leat_error err;
-    (void)state;
     fake->reset(1);
     check(open_pair(&p, &err), &err);
     const leat_device_table *const t = p.device->table;
@@ -331,7 +322,6 @@ static void records_need_cupti(void **state)
     leat_device_record record;
     leat_error err = { 0 };
     int percent;
-    (void)state;
     assert_int_equal(t->record_stop(device, &record, &err), LEAT_E_ARGUMENT);
     setenv("LEAT_CUPTI", "/nowhere/libcupti.so", 1);
     assert_int_equal(t->record_start(device, &err), LEAT_E_UNSUPPORTED);

@@ -28,7 +28,6 @@ static leat_plan *open_plan(const char *engine)
 
 static void batches_do_not_depend_on_luck(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 20; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
         fake->reset(seed);
@@ -45,7 +44,6 @@ static void any_call_may_fail(void **state)
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
     leat_plan *plan = open_plan("{threads: 1}");
     leat_error err;
-    (void)state;
     fake->reset(0);
     leat_device *device = open_gpu();
     const uint64_t opened = fake->calls();
@@ -75,7 +73,6 @@ static void too_little_memory_is_said(void **state)
     leat_loader *loader;
     leat_error err;
     char engine[64];
-    (void)state;
     fake->reset(0);
     leat_device *device = open_gpu();
     const leat_loader_options o = { .device = device };

@@ -11,7 +11,6 @@ static void graphs_change_no_bit(void **state)
 {
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
-    (void)state;
     fixture f[3];
     for (int k = 0; k < 3; k++) {
         char text[2048];
@@ -44,7 +43,6 @@ static void launches_are_counted(void **state)
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
     int64_t kernels = 0;
-    (void)state;
     for (int graph = 0; graph < 2; graph++) {
         fixture f;
         fake->reset((uint64_t)graph);
@@ -96,7 +94,6 @@ static void evaluation_is_a_graph_too(void **state)
     enum { CALLS = 12 };
     static float logits[2][64 * 4];
     fixture f[2];
-    (void)state;
     fake->reset(11);
     assert_true(m->batch <= 64);
     open_gpu_net(&f[0], m, "graph: false, ", &feed);
@@ -130,7 +127,6 @@ static void steps_are_not_waited_for(void **state)
     enum { WARM = 3, STEPS = 6 };
     fixture f[2];
     gpu_batch b[STEPS];
-    (void)state;
     fake->reset(9);
     for (int i = 0; i < STEPS; i++)
         b[i] = gpu_batch_draw(&feed, (uint64_t)i, m->batch, false);

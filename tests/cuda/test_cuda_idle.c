@@ -14,7 +14,6 @@ static const cupti_fake_table *cupti;
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(RECORDS, 0);
 }
 
@@ -80,7 +79,6 @@ static void switched_off(void **state)
 {
     run r = open_run();
     leat_error err;
-    (void)state;
     setenv("LEAT_CUPTI", "off", 1);
     assert_int_equal(leat_trainer_record(r.trainer, &err), LEAT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "LEAT_CUPTI is off"));
@@ -97,7 +95,6 @@ static void records_see_gaps_inside_a_step(void **state)
     leat_recorded recorded;
     leat_meter meter;
     leat_error err;
-    (void)state;
     step(&r, 3);
     assert_int_equal(leat_trainer_times(r.trainer, times, SETTLE + STEPS), 3);
     check(leat_trainer_record(r.trainer, &err), &err);
@@ -138,7 +135,6 @@ static void what_fails_says_why(void **state)
     run r = open_run();
     leat_recorded recorded;
     leat_error err;
-    (void)state;
     cupti->fail_next(999);
     assert_int_equal(leat_trainer_record(r.trainer, &err), LEAT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "planted failure"));
@@ -178,7 +174,6 @@ static void a_comparison_records_each_arm(void **state)
     const leat_compare_options how = { .rounds = 1, .steps = 20, .warmup_ms = 20 };
     leat_config *config = make_config();
     leat_error err;
-    (void)state;
     fake->reset(1);
     cupti->reset();
     setenv("CUPTI_FAKE_LIVE", "1", 1);

@@ -13,7 +13,6 @@
 
 static void batches_are_those_of_the_cpu(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 2; seed++) { /* without and with the hardware decoder */
         gpu_run run = { .seed = seed, .effort = 1 };
         leat_error err;
@@ -63,7 +62,6 @@ static void files_of_a_folder_have_room(void **state)
     outcome found;
     leat_error err;
     leat_plan *plan;
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(name, sizeof name, "%s/a", folder);
     assert_int_equal(mkdir(name, 0700), 0);
@@ -98,7 +96,6 @@ static void files_of_a_folder_have_room(void **state)
 
 static void large_files_are_decoded_on_the_cpu(void **state)
 {
-    (void)state;
     assert_int_equal(decoded_with(60), 22);
     assert_int_equal(decoded_with(4000), 21); /* more than 4 times the mean of the bytes */
     assert_int_equal(decoded_with(8200), 21);
@@ -113,7 +110,6 @@ static void a_batch_may_take_several_goes(void **state)
     char file[64];
     outcome found;
     leat_error err;
-    (void)state;
     begin_fakes(2, 1);
     leat_plan *const plan = open_set(&set, "[decode_jpeg, {center_crop: {size: 16}}]",
                                      "{batch: 18}", "threads: 2", file);
@@ -152,7 +148,6 @@ static void tensors_do_not_mind_each_other(void **state)
     char files[2][64];
     gpu_jpegs set = small_set;
     leat_error err;
-    (void)state;
     set.odd_every = 3;
     check(gpu_jpegs_write(&set, files[0], &err), &err);
     set.seed = 8;
@@ -183,7 +178,6 @@ static void tensors_do_not_mind_each_other(void **state)
 
 static void a_damaged_file_is_named(void **state)
 {
-    (void)state;
     for (unsigned n_engines = 0; n_engines < 2; n_engines++)
         for (int cut = 0; cut < 22; cut += 7) {
             gpu_jpegs set = small_set;
@@ -247,7 +241,6 @@ static void a_damaged_header_is_a_bad_record(void **state)
     char file[64];
     outcome found;
     leat_error err;
-    (void)state;
     set.headless = 9;
     begin_fakes(4, 1);
     leat_plan *plan = open_set(&set, OPS, "{batch: 4}", "threads: 2", file);
@@ -269,7 +262,6 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
     char file[64];
     outcome found;
     leat_error err;
-    (void)state;
     leat_plan *const plan = open_set(&small_set, OPS, "{batch: 22}", "threads: 2", file);
     begin_fakes(4, 1);
     check(run_all(plan, &found, &err), &err);
@@ -294,7 +286,6 @@ static void a_failing_engine_is_left(void **state)
     char file[64];
     outcome found;
     leat_error err;
-    (void)state;
     leat_plan *const plan = open_set(&small_set, OPS, "{batch: 5}", "threads: 2", file);
     begin_fakes(4, 1);
     check(run_all(plan, &found, &err), &err);
@@ -350,7 +341,6 @@ static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned 
 static void any_call_may_fail(void **state)
 {
     char file[64];
-    (void)state;
     for (int prefetch = 0; prefetch < 3; prefetch += 2) {
         const int step =
             prefetch ? 2 : 16; /* with prefetch every call fails, with one of the codes */
@@ -378,7 +368,6 @@ static void a_lost_device_is_an_error(void **state)
     leat_batch *batch;
     leat_error err;
     int rc;
-    (void)state;
     begin_fakes(1, 1);
     check(leat_device_open("cuda:0", &device, &err), &err);
     const leat_loader_options o = { .device = device, .epochs = -1 };
@@ -408,7 +397,6 @@ static void too_little_memory_is_said(void **state)
     leat_device *device;
     leat_loader *loader;
     leat_error err;
-    (void)state;
     begin_fakes(0, 1);
     check(leat_device_open("cuda:0", &device, &err), &err);
     fake->set_memory((size_t)100 << 20);
@@ -427,7 +415,6 @@ static void a_rank_may_have_no_row(void **state)
     char file[64];
     outcome found;
     leat_error err;
-    (void)state;
     for (int decodes = 0; decodes < 2; decodes++) {
         begin_fakes(5, 1);
         leat_plan *const plan = open_set(&small_set,
@@ -463,7 +450,6 @@ static void refusals_say_what_to_do(void **state)
     };
     char file[64];
     leat_error err;
-    (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         expect_refusal(file, "gpu", cases[i].ops, cases[i].says);

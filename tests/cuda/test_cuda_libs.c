@@ -42,7 +42,6 @@ static void expect_missing(const char *first, const char *second)
 /* These come first: what has been opened stays open. */
 static void missing_libraries_are_named(void **state)
 {
-    (void)state;
     setenv("LEAT_CUDA_LIBS", test_folder, 1);
     expect_missing(name_of_cublaslt, test_folder);
     setenv("LEAT_CUDA_LIBS", "/nowhere:/nor/here", 1);
@@ -52,7 +51,6 @@ static void missing_libraries_are_named(void **state)
 static void other_files_are_refused(void **state)
 {
     char path[256];
-    (void)state;
     snprintf(path, sizeof path, "other/%s", name_of_cublaslt);
     setenv("LEAT_CUDA_LIBS", in_folder("other"), 1);
     put_text(path, "no library");
@@ -66,7 +64,6 @@ static void other_files_are_refused(void **state)
 static void cudnn_without_cublaslt_is_refused(void **state)
 {
     static const char real[] = "/usr/local/cuda/lib64/libcudnn_graph.so.9";
-    (void)state;
     if (access(real, R_OK) != 0) {
         printf("SKIPPED: no %s\n", real);
         skip();
@@ -81,7 +78,6 @@ static void cudnn_without_cublaslt_is_refused(void **state)
 static void cublaslt_without_cudnn_is_refused(void **state)
 {
     char real[128];
-    (void)state;
     snprintf(real, sizeof real, "/usr/local/cuda/lib64/%s", name_of_cublaslt);
     if (access(real, R_OK) != 0) {
         printf("SKIPPED: no %s\n", real);
@@ -108,7 +104,6 @@ static const leat_gpu_libs *real_libraries(void)
 static void libraries_are_described(void **state)
 {
     char text[4096];
-    (void)state;
     const leat_gpu_libs *const libs = real_libraries();
     leat_gpu_libs_describe(libs, text, sizeof text);
     printf("%s\n", text);
@@ -124,7 +119,6 @@ static void libraries_are_described(void **state)
 /* Every matmul of every type can be described; without a GPU the heuristics refuse, and say so. */
 static void matmuls_are_described(void **state)
 {
-    (void)state;
     const leat_gpu_libs *const libs = real_libraries();
     for (int kind = LEAT_GPU_LIB_DENSE; kind <= LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS; kind++)
         for (int k = 0; k < 3 * 4; k++) {

@@ -12,7 +12,6 @@ static const nvjpeg_fake_table *nvjpeg;
 
 static void all_cases_hold(void **state)
 {
-    (void)state;
     for (const gpu_case *c = gpu_cases; c->name; c++) {
         gpu_run run = { .seed = 5, .effort = 1 };
         leat_error err;
@@ -30,7 +29,6 @@ static void all_cases_hold(void **state)
 
 static void batches_do_not_depend_on_luck(void **state)
 {
-    (void)state;
     for (uint64_t seed = 0; seed < 3; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
         leat_error err;
@@ -67,7 +65,6 @@ static leat_plan *open_plan(const char *map, int prefetch)
 static void any_call_may_fail(void **state)
 {
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
-    (void)state;
     for (int prefetch = 0; prefetch < 3; prefetch++) {
         leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
         leat_error err;
@@ -95,7 +92,6 @@ static void any_call_may_fail(void **state)
 /* The device goes while slots are being copied: no call-back comes any more. */
 static void a_lost_device_is_an_error(void **state)
 {
-    (void)state;
     for (int prefetch = 0; prefetch < 3; prefetch++) {
         leat_plan *plan = open_plan("{device: gpu, ops: [random_flip]}", prefetch);
         leat_device *device;
@@ -132,7 +128,6 @@ static void a_lost_device_is_an_error(void **state)
 /* Whatever thread calls, no other GPU is touched: a context there would cost its memory. */
 static void one_gpu_of_several(void **state)
 {
-    (void)state;
     for (int prefetch = 0; prefetch < 3; prefetch++) {
         leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
         leat_device *device;
@@ -160,7 +155,6 @@ static void no_call_after_the_close(void **state)
     char file[64], text[400];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     check(gpu_jpegs_write(&set, file, &err), &err);
     snprintf(text, sizeof text,
              "source: {tfrecord: '%s'}\npipeline: [{map: {device: gpu, ops: "
@@ -193,7 +187,6 @@ static void no_call_after_the_close(void **state)
 /* A program that captures a graph in mode global, as PyTorch does, must not be disturbed by leat's threads, nor they by it. */
 static void a_capture_of_others_is_left_alone(void **state)
 {
-    (void)state;
     for (int prefetch = 0; prefetch < 4; prefetch += 3) {
         leat_plan *plan = open_plan("{device: cpu, ops: [normalize]}", prefetch);
         leat_device *device;
@@ -215,7 +208,6 @@ static void too_little_memory_is_said(void **state)
     leat_device *device;
     leat_loader *loader;
     leat_error err;
-    (void)state;
     fake->reset(0);
     check(leat_device_open("cuda:0", &device, &err), &err);
     fake->set_memory(8000);
@@ -234,7 +226,6 @@ static void where_a_map_can_run(void **state)
     static const char *const devices[] = { NULL, "cpu", "sim" };
     leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         leat_device *device = NULL;
         leat_loader *loader;

@@ -26,7 +26,6 @@ static void expect(const char *says)
 
 static void a_missing_library_is_named(void **state)
 {
-    (void)state;
     setenv("LEAT_NVJPEG", "/nowhere/libnvjpeg.so", 1);
     expect("no nvJPEG: /nowhere/libnvjpeg.so cannot be opened");
     unsetenv("LEAT_NVJPEG");
@@ -36,14 +35,12 @@ static void a_missing_library_is_named(void **state)
 
 static void another_library_is_refused(void **state)
 {
-    (void)state;
     setenv("LEAT_NVJPEG", FAKE_PLUGIN, 1);
     expect("has no function nvjpegGetProperty");
 }
 
 static void an_old_version_is_refused(void **state)
 {
-    (void)state;
     setenv("LEAT_NVJPEG", FAKE_NVJPEG, 1);
     setenv("NVJPEG_FAKE_MAJOR", "11", 1);
     expect("is nvJPEG 11.1.2");
@@ -61,7 +58,6 @@ static void hardware_is_counted(void **state)
         { 1, "nvJPEG 13.1.2 with 1 hardware decoder" },
         { 7, "nvJPEG 13.1.2 with 7 hardware decoders" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         nvjpeg->reset(cases[i].n_engines);
         expect(cases[i].says);

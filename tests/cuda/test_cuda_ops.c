@@ -11,7 +11,6 @@ static void kernels_give_what_apply_gives(void **state)
 {
     gpu_run run = { .seed = 11, .effort = 84 };
     leat_error err;
-    (void)state;
     fake->reset(1);
     check(leat_device_open("cuda:0", &run.device, &err), &err);
     const gpu_verdict verdict = gpu_case_ops(&run);
@@ -27,7 +26,6 @@ static void flags_and_list_agree(void **state)
 {
     leat_device *device;
     leat_error err;
-    (void)state;
     check(leat_device_open("cuda:0", &device, &err), &err);
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         const leat_shape image = { LEAT_U8, 3, { 4, 4, 3 } };

@@ -76,13 +76,11 @@ static uint64_t parts_of_all(unsigned n_engines, nvjpeg_fake_regions regions)
 
 static void only_what_is_read_is_decoded(void **state)
 {
-    (void)state;
     assert_true(parts_of_all(2, NVJPEG_FAKE_SUPPORTED) > 3 * 40);
 }
 
 static void a_chip_may_not_know_parts(void **state)
 {
-    (void)state;
     assert_int_equal(parts_of_all(2, NVJPEG_FAKE_NOT_SUPPORTED), 0);
     assert_int_equal(parts_of_all(2, NVJPEG_FAKE_REFUSED), 0); /* it says so only when it is told */
     assert_int_equal(parts_of_all(0, NVJPEG_FAKE_SUPPORTED), 0); /* that is for the hardware only */
@@ -90,7 +88,6 @@ static void a_chip_may_not_know_parts(void **state)
 
 static void parts_can_be_switched_off(void **state)
 {
-    (void)state;
     setenv("LEAT_NVJPEG_REGIONS", "off", 1);
     assert_int_equal(parts_of_all(2, NVJPEG_FAKE_SUPPORTED), 0);
     unsetenv("LEAT_NVJPEG_REGIONS");
@@ -101,7 +98,6 @@ static void a_box_may_lie_beside_the_picture(void **state)
 {
     char file[64];
     leat_error err;
-    (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
     begin_fakes(1, 1);
     compare(file, "decode_jpeg", "{random_crop: {size: 2, pad: 40}}", "");
@@ -122,7 +118,6 @@ static void a_share_of_rows_is_the_devices(void **state)
     };
     char file[64], decode[64];
     leat_error err;
-    (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         snprintf(decode, sizeof decode, "{decode_jpeg: {device_share: %s}}", cases[i].share);
@@ -151,7 +146,6 @@ static void the_cpus_rows_are_done_in_one_go(void **state)
     outcome found;
     leat_error err;
     char file[64];
-    (void)state;
     begin_fakes(1, 1);
     leat_plan *const plan = open_set(&small_set,
                                      "[{decode_jpeg: {device_share: 0.5}}, "
@@ -171,7 +165,6 @@ static void shares_are_for_the_device(void **state)
     static const char ops[] = "[{decode_jpeg: {device_share: 0.5}}, {resize: 8}]";
     char file[64];
     leat_error err;
-    (void)state;
     check(gpu_jpegs_write(&small_set, file, &err), &err);
     expect_refusal(file, "cpu", ops, "device_share is for a map with device: gpu");
     expect_refusal(file, "auto", ops, "device_share is for a map with device: gpu");
@@ -184,7 +177,6 @@ static void a_misspelt_switch_is_said(void **state)
     char file[64];
     outcome found;
     leat_error err;
-    (void)state;
     begin_fakes(1, 1);
     leat_plan *const plan =
         open_set(&small_set, "[decode_jpeg, {center_crop: {size: 16}}]", "{batch: 22}", "", file);

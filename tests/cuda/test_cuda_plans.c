@@ -164,7 +164,6 @@ static void plans_of_all_models(void **state)
     static const leat_precision precisions[] = { LEAT_PRECISION_FP32, LEAT_PRECISION_TF32,
                                                  LEAT_PRECISION_BF16 };
     static specs all;
-    (void)state;
     open_target(NULL);
     for (size_t p = 0; p < 3; p++) {
         all.n = 0;
@@ -205,7 +204,6 @@ static void plans_of_small_models(void **state)
 {
     static const char *const hows[] = { "precision: fp32", "precision: bf16" };
     static specs all;
-    (void)state;
     open_target(NULL);
     for (int i = 0; i < (leat_dn_has_bf16() ? 2 : 1); i++) {
         all.n = 0;
@@ -275,7 +273,6 @@ static void plans_are_kept(void **state)
     target.device = "H200"; /* replaced by that one */
     assert_false(one_plan());
     leat_cudnn_properties_close(target.api, &target.properties);
-    (void)state;
 }
 
 /* Plans of one spec share an engine, whichever is closed first. */
@@ -285,7 +282,6 @@ static void plans_share_an_engine(void **state)
     leat_cudnn_plan *plans[3];
     leat_error err;
     int n;
-    (void)state;
     open_target(NULL);
     if (leat_cudnn_plans(&target, &spec, 1, &plans[0], &n, &err) < 0)
         fail_msg("%s", err.message);
@@ -315,7 +311,6 @@ static void plans_in_threads(void **state)
     leat_cudnn_plan *plans[N];
     size_t workspace[N];
     leat_error err;
-    (void)state;
     open_target(NULL);
     for (int i = 0; i < N; i++) {
         some[i] = small_conv();
@@ -351,7 +346,6 @@ static void nothing_for_wrong_shapes(void **state)
     leat_cudnn_plan *plan;
     leat_error err;
     int n;
-    (void)state;
     open_target(NULL);
     spec.out[0] = 15; /* no such convolution */
     assert_int_equal(leat_cudnn_plans(&target, &spec, 1, &plan, &n, &err), LEAT_E_UNSUPPORTED);
@@ -375,7 +369,6 @@ static void norms_are_compiled(void **state)
         { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_BF16, false, true, false },
         { LEAT_GPU_LIB_NORM_GRAD, LEAT_PRECISION_FP32, false, false, false },
     };
-    (void)state;
     /* Its name inside is libcuda.so.1, so cuDNN finds this one. */
     if (!dlopen("/usr/local/cuda/lib64/stubs/libcuda.so", RTLD_NOW | RTLD_GLOBAL)) {
         printf("SKIPPED: %s\n", dlerror());

@@ -32,7 +32,6 @@ static void other_versions_are_refused(void **state)
     static const char *const versions[] = { "24", "28", "129999", "140000" };
     leat_device *const device = open_device();
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         setenv("CUPTI_FAKE_VERSION", versions[i], 1);
         assert_int_equal(device->table->record_start(device, &err), LEAT_E_UNSUPPORTED);
@@ -49,7 +48,6 @@ static void each_call_may_fail(void **state)
     const leat_device_table *const t = device->table;
     leat_device_record record;
     leat_error err = { 0 };
-    (void)state;
     cupti->fail_next(999);
     assert_int_equal(t->record_start(device, &err), LEAT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "planted failure (999)"));
@@ -69,7 +67,6 @@ static void what_is_kept(void **state)
     const leat_device_table *const t = device->table;
     leat_device_record record;
     leat_error err;
-    (void)state;
     cupti->work(CUPTI_FAKE_KERNEL, 1, 2, 3); /* nobody asked yet */
     check(t->record_start(device, &err), &err);
     assert_int_equal(t->record_start(device, &err), LEAT_E_BUSY);
@@ -107,7 +104,6 @@ static void buffers_go_round(void **state)
     leat_device *const device = open_device();
     leat_device_record record;
     leat_error err;
-    (void)state;
     for (uint64_t round = 0; round < 2; round++) {
         check(device->table->record_start(device, &err), &err);
         for (uint64_t i = MANY; i > 0; i--)

@@ -21,25 +21,19 @@ static const cut_model models[] = {
     { { .name = "convolutions", IMAGES },
       "optimizer: {sgd: {momentum: 0.9, learning_rate: 0.1}}, average: {ema: {decay: 0.8}}, model: "
       "[{conv2d: {@1 filters: 5, kernel: 3}}, {batch_norm: {@2}}, {relu: {@2}}, {conv2d: {filters: "
-      "9, "
-      "kernel: 3}}, {batch_norm: {}}, {relu: {@3}}, {flatten: {@3}}, dense: 4]" },
+      "9, kernel: 3}}, {batch_norm: {}}, {relu: {@3}}, {flatten: {@3}}, dense: 4]" },
     { { .name = "accumulated", IMAGES },
       "optimizer: lars, accumulate: 2, model: [{conv2d: {filters: 8, kernel: 3, name: a}}, "
-      "{conv2d: "
-      "{@1 filters: 8, kernel: 3, padding: same, name: b}}, {add: {@1 from: [a, b]}}, {flatten: "
-      "{@2}}, "
-      "{dense: {@3 units: 4}}]" },
+      "{conv2d: {@1 filters: 8, kernel: 3, padding: same, name: b}}, {add: {@1 from: [a, b]}}, "
+      "{flatten: {@2}}, {dense: {@3 units: 4}}]" },
     { { .name = "a block, and a batch norm at its start", IMAGES },
       "optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}, model: [{conv2d: {filters: 8, "
-      "kernel: 3, name: a}}, {batch_norm: {@1 name: "
-      "b}}, "
-      "{add: {@1 from: [a, b]}}, {relu: {@1 name: c}}, {conv2d: {@2 filters: 8, kernel: 1}}, "
-      "{batch_norm: {@2 name: d}}, {add: {@2 from: [c, d]}}, {relu: {@2}}, {flatten: {@3}}, "
-      "{dense: {units: 4}}]" },
+      "kernel: 3, name: a}}, {batch_norm: {@1 name: b}}, {add: {@1 from: [a, b]}}, {relu: {@1 "
+      "name: c}}, {conv2d: {@2 filters: 8, kernel: 1}}, {batch_norm: {@2 name: d}}, {add: {@2 "
+      "from: [c, d]}}, {relu: {@2}}, {flatten: {@3}}, {dense: {units: 4}}]" },
     { { .name = "nothing to learn in front", IMAGES },
       "optimizer: adamw, sample_weight: w, model: [{relu: {@1}}, {flatten: {@2}}, {dense: {units: "
-      "6}}, "
-      "{dense: {@3 units: 4}}]" },
+      "6}}, {dense: {@3 units: 4}}]" },
 };
 enum { N_MODELS = sizeof models / sizeof *models, STEPS = 6 };
 
@@ -140,7 +134,6 @@ static void check_cuts(leat_device *gpu, bool run_on_gpu, const char *how, doubl
 
 static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
 {
-    (void)state;
     fake->reset(1);
     leat_device *gpu = open_gpu();
     check_cuts(gpu, true, "", 2e-5);
@@ -150,7 +143,6 @@ static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
 
 static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
 {
-    (void)state;
     fake->reset(2);
     leat_device *gpu = open_gpu();
     check_cuts(gpu, false, "", 2e-5);
@@ -160,7 +152,6 @@ static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
 
 static void in_bfloat16_nearly_so(void **state)
 {
-    (void)state;
     if (!leat_dn_has_bf16())
         skip();
     fake->reset(4);
@@ -173,7 +164,6 @@ static void in_bfloat16_nearly_so(void **state)
 /* Without a crossing: parts on one GPU, whichever of its names is written. */
 static void a_model_cut_on_the_gpu_itself(void **state)
 {
-    (void)state;
     fake->reset(3);
     leat_device *gpu = open_gpu(), *cpu;
     assert_int_equal(leat_device_open("cpu", &cpu, NULL), LEAT_OK);

@@ -26,7 +26,6 @@ static void must_compare(const gpu_model *m, const char *how, const char *cpu_ho
 
 static void every_primitive_as_on_the_cpu(void **state)
 {
-    (void)state;
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_small_models));
         must_compare(m, "", "", 8, 2e-5, 2e-4);
@@ -36,7 +35,6 @@ static void every_primitive_as_on_the_cpu(void **state)
 /* With the masks of dropout, which differ between the batches of an update. */
 static void accumulated_batches_too(void **state)
 {
-    (void)state;
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         if (strstr(m->text, "accumulate"))
             continue; /* it does so in the other tests */
@@ -47,7 +45,6 @@ static void accumulated_batches_too(void **state)
 
 static void in_bfloat16_nearly_so(void **state)
 {
-    (void)state;
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_small_models));
         must_compare(m, "precision: bf16, ", gpu_cpu_bf16(), 2, 0.05, 0.1);
@@ -63,7 +60,6 @@ static void no_primitive_is_left_out(void **state)
 #undef NAME
     };
     bool seen[LEAT_N_PRIMS] = { false };
-    (void)state;
     for (const gpu_model *m = gpu_small_models; m->name; m++)
         for (int training = 0; training < 2; training++) {
             const leat_trainer_feed feed = gpu_feed(m);
@@ -117,7 +113,6 @@ static int64_t kernels_of_block(int channels, const char *act)
  * and read a mask between two. Other activations than relu are kernels of their own, there and back. */
 static void norm_sum_and_relu_are_one_op(void **state)
 {
-    (void)state;
     fake->reset(1);
     assert_int_equal(kernels_of_block(8, "leaky_relu") - kernels_of_block(8, "relu"), 3);
     assert_int_equal(kernels_of_block(6, "leaky_relu") - kernels_of_block(6, "relu"), 0);
@@ -128,7 +123,6 @@ static void norm_sum_and_relu_are_one_op(void **state)
 
 static void loss_curves_are_those_of_the_cpu(void **state)
 {
-    (void)state;
     for (const gpu_model *m = gpu_whole_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_whole_models));
         must_compare(m, "graph: true, ", "", 20, 1e-3, 1e-2);
@@ -149,7 +143,6 @@ static void averages_and_whitened_weights(void **state)
         .batch = 16,
         .target = LEAT_I64,
     };
-    (void)state;
     fake->reset(3);
     must_compare(&m, "", "", 10, 1e-4, 1e-3);
 }
@@ -163,7 +156,6 @@ static void values_move_to_another_net(void **state)
     const leat_trainer_feed feed = gpu_feed(m);
     fixture f[2];
     char text[2048];
-    (void)state;
     fake->reset(4);
     snprintf(text, sizeof text, "train: {device: cuda:0, %s}", m->text);
     for (int k = 0; k < 2; k++)
@@ -207,7 +199,6 @@ static void logits_come_to_the_host(void **state)
     enum { ROWS = 37 };
     static float logits[2][ROWS * 4];
     char text[1024];
-    (void)state;
     fake->reset(5);
     open_gpu_net(&gpu, m, "", &feed);
     snprintf(text, sizeof text, "train: {%s}", m->text);
@@ -266,7 +257,6 @@ static void must_see_the_same(const gpu_model *m, const char *how, double allowe
 
 static void images_are_seen_in_views(void **state)
 {
-    (void)state;
     for (const gpu_model *m = gpu_whole_models; m->name; m++) {
         if (!m->dims[2])
             continue;
@@ -289,7 +279,6 @@ static void sums_of_short_batches_have_room(void **state)
     };
     const leat_trainer_feed feed = gpu_feed(&m);
     fixture f;
-    (void)state;
     fake->reset(6);
     open_gpu_net(&f, &m, "", &feed);
     gpu_batch b = gpu_batch_draw(&feed, 1, 320, false);

@@ -15,7 +15,6 @@ static void impossible_targets_are_named(void **state)
     const leat_trainer_feed feed = gpu_feed(m);
     fixture gpu;
     leat_metrics metrics;
-    (void)state;
     fake->reset(6);
     open_gpu_net(&gpu, m, "", &feed);
     gpu_batch b = gpu_batch_draw(&feed, 1, m->batch, false);
@@ -33,7 +32,6 @@ static void impossible_targets_are_named(void **state)
 static void impossible_weights_are_named(void **state)
 {
     static const float bad[] = { -1, NAN, INFINITY };
-    (void)state;
     for (const gpu_model *m = gpu_small_models; m->name; m++)
         for (int i = 0; i < 3 && strstr(m->text, "sample_weight"); i++) {
             const leat_trainer_feed feed = gpu_feed(m);
@@ -74,7 +72,6 @@ static void options_reach_the_libraries(void **state)
     static const char path[] = BUILD_DIR "/test_cuda_train_errors.opened";
     static const char *const ways[] = { "measure", "heuristic" };
     const leat_trainer_feed feed = gpu_feed(&gpu_whole_models[0]);
-    (void)state;
     for (int i = 0; i < 2; i++) {
         char how[256], text[32] = "";
         fixture f;
@@ -100,7 +97,6 @@ static void options_reach_the_libraries(void **state)
 static void what_cannot_be_is_refused_at_open(void **state)
 {
     const leat_trainer_feed feed = gpu_feed(&gpu_whole_models[0]);
-    (void)state;
     fake->reset(7);
     setenv("LEAT_FAKE_NO_TRAIN_LIB", "1", 1);
     refuse("model: [dense: 4], loss: softmax_cross_entropy", &feed, "library is hidden");
@@ -173,28 +169,24 @@ static void fail_everywhere(const char *text)
 
 static void any_call_may_fail(void **state)
 {
-    (void)state;
-    fail_everywhere("train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: {filters: 4, "
-                    "kernel: 3}}, batch_norm, relu, flatten, dense: 4], loss: "
-                    "softmax_cross_entropy, optimizer: muon}");
+    fail_everywhere(
+        "train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: {filters: 4, kernel: 3}}, "
+        "batch_norm, relu, flatten, dense: 4], loss: softmax_cross_entropy, optimizer: muon}");
 }
 
 static void or_where_layers_are_on_the_cpu(void **state)
 {
-    (void)state;
-    fail_everywhere(
-        "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3}}, "
-        "{batch_norm: {device: cpu}}, relu, flatten, {dense: {units: 4, device: cpu}}], "
-        "loss: softmax_cross_entropy, optimizer: adam}");
+    fail_everywhere("train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3}}, "
+                    "{batch_norm: {device: cpu}}, relu, flatten, {dense: {units: 4, device: "
+                    "cpu}}], loss: softmax_cross_entropy, optimizer: adam}");
 }
 
 /* A fault of the device shows at the next wait: with one after each call, it names who caused it. */
 static void the_call_at_fault_is_named(void **state)
 {
     static const char text[] = "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3, "
-                               "name: first}}, {tanh: {name: "
-                               "second}}, flatten, {dense: {units: 4, name: third}}], loss: "
-                               "softmax_cross_entropy, optimizer: sgd}";
+                               "name: first}}, {tanh: {name: second}}, flatten, {dense: {units: 4, "
+                               "name: third}}], loss: softmax_cross_entropy, optimizer: sgd}";
     static const char *const wanted[] = {
         "first: conv 3x3 ",     "first: conv_grad_weights 3x3 ",  "second: kernel leat_train_each",
         "third: dense of 4 x ", "step: kernel leat_train_ingest", "step: kernel leat_train_update"
@@ -203,7 +195,6 @@ static void the_call_at_fault_is_named(void **state)
     const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ 5, 5, 2 }, 4);
     bool seen[WANTED] = { false };
     leat_error err;
-    (void)state;
     setenv("LEAT_GPU_SYNC", "1", 1);
     fake->reset(9);
     check(try_steps(&feed, text, &err), &err);
@@ -233,7 +224,6 @@ static void a_graph_that_fails_is_told(void **state)
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
     int told[2] = { 0, 0 };
-    (void)state;
     for (int n = 0; n < 2 * CALLS; n++) {
         const bool must = n >= CALLS; /* graph: true */
         fixture f;

@@ -38,7 +38,6 @@ static const struct {
 
 static void planted_idle_time_is_found(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         const leat_watch_result r = run(jobs[i].job, NULL);
         const leat_watch_process *const p = &r.processes[0];
@@ -66,7 +65,6 @@ static void planted_idle_time_is_found(void **state)
 static void a_killed_program_keeps_its_figures(void **state)
 {
     const leat_watch_result r = run("waits", "killed");
-    (void)state;
     assert_int_equal(r.exit_code, -1);
     assert_int_equal(r.signal, SIGKILL);
     assert_int_equal(r.n_processes, 1);
@@ -77,7 +75,6 @@ static void a_killed_program_keeps_its_figures(void **state)
 static void children_are_watched_too(void **state)
 {
     const leat_watch_result r = run("busy", "forks");
-    (void)state;
     assert_int_equal(r.n_processes, 2);
     assert_int_equal(r.processes[0].verdict, LEAT_VERDICT_COMPUTE_BOUND);
     assert_int_equal(r.processes[0].kernels, 100);
@@ -91,7 +88,6 @@ static void where_there_is_nothing_to_say(void **state)
                                                                            NULL };
     static leat_watch_result r;
     leat_error why;
-    (void)state;
     assert_int_equal(leat_watch(plain, NULL, &r, &why), LEAT_OK);
     assert_int_equal(r.n_processes, 0);
     assert_int_equal(leat_watch(none, NULL, &r, &why), LEAT_E_IO);
@@ -112,7 +108,6 @@ static void where_there_is_nothing_to_say(void **state)
 /* The command's exit code is the program's, and its standard output too. */
 static void the_command_says_it(void **state)
 {
-    (void)state;
     assert_int_equal(shell("$L watch --json=watch.json -- " PROGRAM " waits code 2>&1 >/dev/null"),
                      3);
     expect_in(out, "sync-bound: the host waits for a result");

@@ -2,16 +2,8 @@
  *
  * test_fake_gpu.c: the fake GPU itself: it reports calls that are wrong on a real GPU. The test is linked
  * with it, so that it can make calls that the plugin never makes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <cuda_runtime_api.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +11,7 @@
 #include "cuda/kernels/kernel.h"
 #include "cuda/kernels/synthetic_work.h"
 #include "fakes/cuda_fake.h"
+#include "fixtures/unit.h"
 
 extern const cuda_fake_table *cuda_fake_get(void);
 static const cuda_fake_table *fake;
@@ -33,7 +26,6 @@ enum { BYTES = 1000 };
 
 static int begin(void **state)
 {
-    (void)state;
     fake->reset(1);
     assert_int_equal(cudaSetDevice(0), cudaSuccess);
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
@@ -49,7 +41,6 @@ static int begin(void **state)
 static int end(void **state)
 {
     char text[128];
-    (void)state;
     if (stream)
         cudaStreamSynchronize(stream);
     if (memory)
@@ -109,7 +100,6 @@ static void right_use_is_none(void **state)
 {
     uint8_t back[BYTES];
     float ms = -1;
-    (void)state;
     assert_int_equal(cudaMemcpyAsync(memory, pinned, BYTES, cudaMemcpyHostToDevice, stream),
                      cudaSuccess);
     assert_int_equal(launch(memory, BYTES), cudaSuccess);
@@ -136,7 +126,6 @@ static void touch_behind(void)
 static void memory_is_guarded(void **state)
 {
     const int key = pkey_alloc(0, 0);
-    (void)state;
     if (key >= 0) { /* this processor can do that */
         assert_int_equal(signal_of(touch_device), SIGSEGV);
         pkey_free(key);
@@ -148,7 +137,6 @@ static void memory_is_guarded(void **state)
 static void a_little_behind_its_end(void **state)
 {
     uint8_t *little;
-    (void)state;
     assert_int_equal(cudaHostAlloc((void **)&little, 100, cudaHostAllocDefault), cudaSuccess);
     little[100] = 0;
     cudaFreeHost(little);
@@ -159,7 +147,6 @@ static void copies_say_where(void **state)
 {
     static const char *const expected[] = { "host side is device memory", "beyond device memory",
                                             "beyond pinned memory", "beyond device memory" };
-    (void)state;
     for (int i = 0; i < 4; i++) {
         fake->pause(1); /* none of them is carried out */
         uint8_t *const to = i == 1 ? memory + 1 : memory;
@@ -175,7 +162,6 @@ static void copies_say_where(void **state)
 
 static void kernels_get_device_memory(void **state)
 {
-    (void)state;
     launch(pinned, BYTES);
     cudaStreamSynchronize(stream);
     expect("is given what is no device memory");
@@ -186,7 +172,6 @@ static void kernels_get_device_memory(void **state)
 static void closed_things(void **state)
 {
     cudaEvent_t gone;
-    (void)state;
     cudaEventCreateWithFlags(&gone, cudaEventDefault);
     cudaEventDestroy(gone);
     assert_int_equal(cudaEventQuery(gone), cudaErrorInvalidResourceHandle);
@@ -204,7 +189,6 @@ static void closed_things(void **state)
 
 static void what_is_in_use(void **state)
 {
-    (void)state;
     for (int i = 0; i < 4; i++) {
         fake->pause(1);
         cudaMemcpyAsync(memory, pinned, BYTES, cudaMemcpyHostToDevice, stream);
@@ -237,7 +221,6 @@ static void captures(void **state)
 {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
-    (void)state;
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
     assert_int_equal(launch(memory, BYTES), cudaSuccess);
     expect("a kernel loaded in a capture");
@@ -271,7 +254,6 @@ static void captures(void **state)
 
 static void threads_have_a_device(void **state)
 {
-    (void)state;
     assert_int_equal(fake->contexts(), 1);
     fake->set_gpus(2);
     cudaSetDevice(1);
@@ -283,7 +265,6 @@ static void threads_have_a_device(void **state)
 
 static void some_failures_stay(void **state)
 {
-    (void)state;
     fake->fail_at(0, cudaErrorInvalidValue);
     assert_int_equal(cudaEventQuery(event), cudaErrorInvalidValue);
     assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
@@ -297,7 +278,6 @@ static void times_need_records(void **state)
 {
     float ms;
     cudaEvent_t other;
-    (void)state;
     cudaEventCreateWithFlags(&other, cudaEventDefault);
     assert_int_equal(cudaEventElapsedTime(&ms, event, other), cudaErrorInvalidResourceHandle);
     fake->pause(1);
@@ -320,7 +300,6 @@ static void alignment_traps(void)
 
 static void kernels_are_checked(void **state)
 {
-    (void)state;
     assert_int_not_equal(signal_of(alignment_traps), 0);
 }
 

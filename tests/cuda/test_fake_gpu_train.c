@@ -2,14 +2,7 @@
  *
  * What gpu_check does with the libraries of training, over their plain C filling and the fake GPU: two references
  * agree. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "gpu/gpu_cases.h"
 
 gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
@@ -23,14 +16,12 @@ gpu_verdict gpu_say(gpu_run *run, gpu_verdict verdict, const char *format, ...)
 
 void gpu_note(const char *format, ...)
 {
-    (void)format;
 }
 
 static int n_missing;
 
 void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
 {
-    (void)unit;
     run->n_figures++;
     n_missing += value < 0;
     printf("%-32s %.2g\n", name, value);
@@ -39,7 +30,6 @@ void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
 static void two_references_agree(void **state)
 {
     gpu_run run = { .seed = 1 };
-    (void)state;
     if (gpu_bench_prims(&run) != GPU_PASSED)
         fail_msg("%s", run.text);
     assert_int_equal(run.n_figures, 36);

@@ -2,14 +2,8 @@
  *
  * The GPU's clock against the host's, by arithmetic: clocks that drift, looks at them that are a little
  * off, long silence, and more anchors than are kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "cuda/gpu_anchors.h"
+#include "fixtures/unit.h"
 
 #define SECOND 1000000000
 
@@ -32,7 +26,6 @@ static void check_near(int64_t found, int64_t expected, int64_t off)
 static void lines_follow_a_drift(void **state)
 {
     const double rates[] = { 1, 1 + 5e-5, 1 - 5e-5, 1 + 5e-4, 1 - 5e-4 };
-    (void)state;
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
         const gpu_clock clock = { 7 * (int64_t)SECOND, rates[r] };
         leat_gpu_anchors a = { .n = 0 };
@@ -54,7 +47,6 @@ static void a_look_that_is_off_stays_small(void **state)
 {
     const gpu_clock clock = { 0, 1 + 3e-5 };
     leat_gpu_anchors a = { .n = 0 };
-    (void)state;
     for (int i = 0; i < 20; i++) {
         const int64_t host = i * (int64_t)SECOND / 4;
         leat_gpu_anchors_add(&a, host + (i % 2 ? 3000 : -3000), gpu_of(&clock, host));
@@ -67,7 +59,6 @@ static void a_look_that_is_off_stays_small(void **state)
 static void one_anchor_is_enough(void **state)
 {
     leat_gpu_anchors a = { .n = 0 };
-    (void)state;
     leat_gpu_anchors_add(&a, 500, 0);
     assert_int_equal(leat_gpu_anchors_before(&a, 0), 0);
     assert_int_equal(leat_gpu_anchors_host(&a, 100), 600);
@@ -78,7 +69,6 @@ static void one_anchor_is_enough(void **state)
 static void nonsense_is_not_extrapolated(void **state)
 {
     leat_gpu_anchors a = { .n = 0 };
-    (void)state;
     leat_gpu_anchors_add(&a, 0, 0);
     leat_gpu_anchors_add(&a, 2000, 1000);
     assert_int_equal(leat_gpu_anchors_host(&a, 1000 + (int64_t)SECOND), 2000 + (int64_t)SECOND);
@@ -89,7 +79,6 @@ static void nonsense_is_not_extrapolated(void **state)
 static void the_one_before(void **state)
 {
     leat_gpu_anchors a = { .n = 0 };
-    (void)state;
     for (int64_t i = 0; i < 11; i++) {
         leat_gpu_anchors_add(&a, i * 100, i * 100);
         for (int64_t at = 0; at <= i * 100 + 150; at += 50) {

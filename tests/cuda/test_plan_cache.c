@@ -8,7 +8,6 @@
 static void a_text_is_kept(void **state)
 {
     size_t n;
-    (void)state;
     assert_true(leat_plan_cache_store(in_folder("kept"), "conv", "9.1", "plan", 4));
     assert_true(leat_plan_cache_store(in_folder("kept"), "conv", "9.2", "other", 5));
     assert_null(leat_plan_cache_load(in_folder("kept"), "conv", "9.1", &n));
@@ -25,7 +24,6 @@ static void planted_links_are_not_followed(void **state)
 {
     char name[80] = "", path[512];
     size_t size;
-    (void)state;
     assert_true(leat_plan_cache_store(in_folder("cache"), "conv", "9.1", "plan", 4));
     DIR *const dir = opendir(in_folder("cache"));
     assert_non_null(dir);

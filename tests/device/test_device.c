@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_device.c: what every device must do, on every device of this machine. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "device/device_plugin.h"
 #include "device/device_table.h"
+#include "fixtures/unit.h"
 
 /* Slow enough that a missing wait shows. */
 #define SLOW_SIM "sim:{copy_bytes_per_s: 2e8, pageable_bytes_per_s: 2e8, copy_latency_ns: 1000}"
@@ -82,7 +74,6 @@ static void on_each(void (*test)(bench *))
 
 static int list_devices(void **state)
 {
-    (void)state;
     n_devices = leat_devices(devices, MAX_DEVICES);
     assert_in_range(n_devices, 3, MAX_DEVICES);
     snprintf(devices[n_devices].name, sizeof devices->name, "%.63s",
@@ -95,7 +86,6 @@ static int list_devices(void **state)
 
 static void list_says_what_is_there(void **state)
 {
-    (void)state;
     leat_device_info few[2];
     bool kinds[3] = { false, false, false };
     const size_t n = n_devices - 1; /* one was added by the set-up */
@@ -114,7 +104,6 @@ static void list_says_what_is_there(void **state)
 
 static void tables_are_complete(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_device_tables()[i]; i++) {
         const leat_device_table *table = leat_device_tables()[i];
         assert_true(table->kind && table->help && table->open && table->list);
@@ -138,7 +127,6 @@ static void tables_are_complete(void **state)
 
 static void a_name_tells_a_gpu(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_device_tables()[i]; i++) {
         const leat_device_table *const table = leat_device_tables()[i];
         char name[64];
@@ -156,7 +144,6 @@ static void a_name_tells_a_gpu(void **state)
 
 static void options_can_be_listed(void **state)
 {
-    (void)state;
     assert_non_null(leat_option_find(leat_device_options("sim"), "peak_flops"));
     assert_null(leat_device_options("cpu"));
     assert_null(leat_device_options("gpu"));
@@ -188,7 +175,6 @@ static void bad_names_say_why(void **state)
           LEAT_E_CONFIG, "too long" },
         { long_name, LEAT_E_CONFIG, "the name has 256 bytes, 255 at most" },
     };
-    (void)state;
     snprintf(long_name, sizeof long_name, "sim:{%s%*s}", "launch_ns: 1", 238, "");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         leat_device *device = (leat_device *)&device;
@@ -214,7 +200,6 @@ static void a_name_is_whole_and_a_device_has_one(void **state)
                                             { "cpu:", "cpu" },      { "sim", "sim" },
                                             { "sim:", "sim" },      { "sim:small", "sim" },
                                             { "sim:t4", "sim:t4" } };
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         leat_device *device;
         assert_int_equal(leat_device_open(names[i][0], &device, NULL), LEAT_OK);
@@ -226,7 +211,6 @@ static void a_name_is_whole_and_a_device_has_one(void **state)
 /* LEAT_CUDA_PLUGIN names a file that is none (set in main, before anything opened it). */
 static void cuda_without_plugin_says_so(void **state)
 {
-    (void)state;
     leat_device *device;
     leat_error err = { 0 };
     assert_int_equal(leat_device_open("cuda:0", &device, &err), LEAT_E_UNSUPPORTED);
@@ -252,7 +236,6 @@ static void check_order(bench *b)
 
 static void a_stream_keeps_order(void **state)
 {
-    (void)state;
     on_each(check_order);
 }
 
@@ -268,7 +251,6 @@ static void check_wait(bench *b)
 
 static void a_stream_waits_for_another(void **state)
 {
-    (void)state;
     on_each(check_wait);
 }
 
@@ -282,7 +264,6 @@ static void check_unrecorded(bench *b)
 
 static void an_event_never_recorded_is_done(void **state)
 {
-    (void)state;
     on_each(check_unrecorded);
 }
 
@@ -308,7 +289,6 @@ static void check_query(bench *b)
 
 static void an_event_is_done_when_its_work_is(void **state)
 {
-    (void)state;
     on_each(check_query);
 }
 
@@ -335,7 +315,6 @@ static void check_wrapped(bench *b)
 
 static void a_stream_of_others_can_be_wrapped(void **state)
 {
-    (void)state;
     on_each(check_wrapped);
 }
 
@@ -352,7 +331,6 @@ static void check_follow(bench *b)
 
 static void a_stream_follows_another(void **state)
 {
-    (void)state;
     on_each(check_follow);
 }
 
@@ -371,7 +349,6 @@ static void check_pageable(bench *b)
 
 static void pageable_memory_is_free_on_return(void **state)
 {
-    (void)state;
     on_each(check_pageable);
 }
 
@@ -387,7 +364,6 @@ static void check_close(bench *b)
 
 static void closing_a_stream_waits_for_its_work(void **state)
 {
-    (void)state;
     on_each(check_close);
 }
 
@@ -402,13 +378,11 @@ static void check_memory(bench *b)
 
 static void memory_can_run_out(void **state)
 {
-    (void)state;
     on_each(check_memory);
 }
 
 static void work_takes_its_time(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, SLOW_SIM);
     assert_int_equal(b.table->copy_to_device(b.stream[0], b.there, b.from, N_BYTES, true), 0);

@@ -2,15 +2,8 @@
  *
  * Unions and gaps of a device's work: by hand, and on random intervals against a count of every
  * nanosecond. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "device/device_busy.h"
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 
 /* Times are counted from here: 0 would be no time. */
@@ -31,7 +24,6 @@ static void by_hand(void **state)
         span(LEAT_SPAN_KERNEL, 80, 90, 2), span(LEAT_SPAN_KERNEL, 95, 200, 9),
     };
     const leat_device_record record = { spans, sizeof spans / sizeof *spans, 0 };
-    (void)state;
     assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL, T, T + 100), 20 + 10 + 5);
     assert_int_equal(leat_device_union_ns(&record, LEAT_SPAN_KERNEL | LEAT_SPAN_COPY, T, T + 100),
                      55);
@@ -53,7 +45,6 @@ static void long_host_gaps_are_counted(void **state)
         span(LEAT_SPAN_KERNEL, 60030, 60040, 3),
     };
     const leat_device_record record = { spans, 3, 0 };
-    (void)state;
     const leat_device_shares s = leat_device_shares_of(&record, T, T + 60040);
     assert_int_equal(s.n_host, 1);
     assert_int_equal(s.longest_host_ns, 60001);
@@ -68,7 +59,6 @@ static int by_start(const void *a, const void *b)
 static void shares_are_what_counting_gives(void **state)
 {
     enum { LENGTH = 300, MOST = 40 };
-    (void)state;
     for (uint64_t seed = 0; seed < 2000; seed++) {
         leat_rng rng = leat_rng_make(seed, 0, 0, 0);
         leat_device_span spans[MOST];

@@ -2,17 +2,9 @@
  *
  * test_device_sim.c: the arithmetic of the simulated accelerator. Most tests put a long kernel in
  * front of what they look at: everything behind it is then computed from its end, to the ns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/clock.h"
 #include "device/device_sim.h"
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 
 enum { MS = 1000000, LEAD_NS = 120 * MS, N_STREAMS = 3 };
@@ -74,7 +66,6 @@ static void copy_in(const bench *b, int stream, void *to, const void *from, size
 
 static void a_kernel_takes_what_its_roof_says(void **state)
 {
-    (void)state;
     static const struct {
         double flops, bytes;
         int64_t ns;
@@ -100,7 +91,6 @@ static void a_kernel_takes_what_its_roof_says(void **state)
 
 static void the_host_issues_one_kernel_at_a_time(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, "sim:{launch_ns: 15000000, kernel_min_ns: 1000}");
     const int64_t before_ns = leat_clock_ns();
@@ -116,7 +106,6 @@ static void the_host_issues_one_kernel_at_a_time(void **state)
 
 static void all_streams_share_one_compute_engine(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, PLAIN);
     const int64_t end_ns = lead(&b);
@@ -133,7 +122,6 @@ static uint8_t here[8 * MS], there[8 * MS];
 
 static void copies_share_an_engine_and_overlap_with_kernels(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, PLAIN);
     const int64_t end_ns = lead(&b);
@@ -150,7 +138,6 @@ static void copies_share_an_engine_and_overlap_with_kernels(void **state)
 /* Each byte is read and written, at 10 bytes per ns, while another batch comes from the host. */
 static void a_copy_on_the_device_is_no_transfer(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, PLAIN);
     const int64_t end_ns = lead(&b);
@@ -166,7 +153,6 @@ static void a_copy_on_the_device_is_no_transfer(void **state)
 
 static void a_kernel_waits_for_its_copy_and_covers_the_next(void **state)
 {
-    (void)state;
     enum { COPY = 2 * MS, STEP = 3 * MS };
     bench b;
     leat_event *copied;
@@ -186,7 +172,6 @@ static void a_kernel_waits_for_its_copy_and_covers_the_next(void **state)
 
 static void pageable_copies_hold_the_caller(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, PLAIN);
     const int64_t before_ns = leat_clock_ns();
@@ -201,7 +186,6 @@ static void pageable_copies_hold_the_caller(void **state)
 
 static void a_slot_rewritten_too_early_is_seen(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, PLAIN);
     lead(&b);
@@ -216,7 +200,6 @@ static void a_slot_rewritten_too_early_is_seen(void **state)
 
 static void copies_can_be_time_alone(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 0, copy_data: false}");
     const int64_t end_ns = lead(&b);
@@ -232,7 +215,6 @@ static void copies_can_be_time_alone(void **state)
 /* The copy takes no time on the device and a while here. */
 static void an_event_is_not_done_before_the_bytes_are_there(void **state)
 {
-    (void)state;
     bench b;
     bench_open(&b, "sim:{copy_bytes_per_s: 1e15, copy_latency_ns: 0}");
     for (int i = 1; i <= 20; i++) {
@@ -289,7 +271,6 @@ static void model_step(struct model *m, const bench *b, leat_event **events, lea
 
 static void random_work_agrees_with_a_model(void **state)
 {
-    (void)state;
     bench b;
     leat_event *events[N_STREAMS];
     leat_rng rng = leat_rng_make(11, 0, 0, 0);
@@ -317,7 +298,6 @@ static void random_work_agrees_with_a_model(void **state)
 /* More work waiting than the device has room for at first. */
 static void a_long_queue_is_kept_in_order(void **state)
 {
-    (void)state;
     enum { N = 1000 };
     static uint8_t to[N];
     uint8_t from = 9;
@@ -337,7 +317,6 @@ static void a_long_queue_is_kept_in_order(void **state)
 /* A step of the same kernels, issued by an eager framework. */
 static void an_eager_host_takes_longer_to_issue_kernels(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_device_sim_preset(i); i++) {
         const int64_t each_ns = leat_device_sim_preset(i)->options.launch_ns;
         char name[64];

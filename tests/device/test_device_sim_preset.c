@@ -7,7 +7,6 @@
 
 static void presets_and_changes(void **state)
 {
-    (void)state;
     leat_sim_options options, initial;
     char text[192];
     leat_option_init(leat_device_sim_options, &initial);

@@ -2,17 +2,10 @@
  *
  * test_device_sim_threads.c: several threads use one simulated device at once, each with a stream and an event that its
  * neighbour waits for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 
 #include "device/device_sim.h"
+#include "fixtures/unit.h"
 
 enum { N_THREADS = 4, N_ROUNDS = 200, N_WORDS = 64 };
 
@@ -52,7 +45,6 @@ static void *enqueue(void *arg)
 
 static void threads_can_enqueue_at_once(void **state)
 {
-    (void)state;
     struct worker workers[N_THREADS];
     leat_event *done[N_THREADS];
     leat_device *device;

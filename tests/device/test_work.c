@@ -2,23 +2,15 @@
  *
  * test_work.c: work of a known size: the CPU's kernels compute what they say, a simulated device takes at least the
  * modelled time, and every device refuses what makes no sense. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h" /* names the sanitizers for gcc and clang */
 #include "device/device_table.h"
+#include "fixtures/unit.h"
 #include "leat/experiment.h"
 
 /* Times of this device are sums that are easy to check; nothing of it depends on the machine. */
@@ -50,7 +42,6 @@ static int64_t time_of(const char *name, leat_work_options options)
 
 static void cpu_kernels_compute(void **state)
 {
-    (void)state;
     enum { N = 13, ROWS = 5 };
     float a[N * N], b[N * N], c[N * N];
     for (int i = 0; i < N * N; i++) {
@@ -73,7 +64,6 @@ static void cpu_kernels_compute(void **state)
 /* Every kind, size, cut and detour runs on both devices. */
 static void all_work_runs_everywhere(void **state)
 {
-    (void)state;
     static const char *const devices[] = { "cpu", "sim:{launch_ns: 0, kernel_min_ns: 0}" };
     for (size_t d = 0; d < 2; d++)
         for (int kind = LEAT_WORK_MATMUL; kind <= LEAT_WORK_COPY; kind++)
@@ -93,7 +83,6 @@ static void all_work_runs_everywhere(void **state)
 /* Lower bounds, which hold under any load. */
 static void a_simulated_device_takes_its_time(void **state)
 {
-    (void)state;
     enum { LAUNCH = 100000, LATENCY = 20000 };
     const leat_work_options product = { .kind = LEAT_WORK_MATMUL, .n = 100 };
     leat_work_options o = product;
@@ -128,7 +117,6 @@ static void beside_others_there_is_no_ceiling(void **state)
     pid_t busy[MOST];
     const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     const int n = cpus < MOST / 2 ? 2 * (int)cpus : MOST;
-    (void)state;
     leat_device *device = device_named("cpu");
     leat_ceiling_measure(device, LEAT_PRECISION_FP32, &quiet);
     for (int i = 0; i < n; i++) {
@@ -156,7 +144,6 @@ static void beside_others_there_is_no_ceiling(void **state)
 static void the_most_that_a_device_reaches(void **state)
 {
     leat_ceiling most;
-    (void)state;
     leat_device *device =
         device_named("sim:{peak_flops: 1e11, launch_ns: 0, copy_bytes_per_s: 1e10}");
     leat_ceiling_measure(device, LEAT_PRECISION_TF32, &most);
@@ -187,7 +174,6 @@ static void a_product_without_memory_is_left_out(void **state)
     char line[128];
     long long kb = 0;
     leat_ceiling most;
-    (void)state;
     leat_device *device = device_named("cpu");
     FILE *file = fopen("/proc/self/status", "re");
     while (fgets(line, sizeof line, file) && sscanf(line, "VmData: %lld", &kb) != 1)
@@ -206,7 +192,6 @@ static void a_product_without_memory_is_left_out(void **state)
 
 static void what_makes_no_sense_is_refused(void **state)
 {
-    (void)state;
     static const leat_work_options wrong[] = {
         { .n = 0 },
         { .n = -1 },

@@ -40,7 +40,6 @@ static void any_python_literal_is_read(void **state)
     };
     leat_array array;
     leat_format_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (parse(texts[i], &array, &err) < 0)
             fail_msg("%s: %s", texts[i], err.text);
@@ -100,7 +99,6 @@ static void other_headers_are_refused(void **state)
     };
     leat_array array;
     leat_format_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (parse(cases[i].text, &array, &err) != LEAT_FORMAT_BAD ||
             !strstr(err.text, cases[i].message))
@@ -117,7 +115,6 @@ static void a_zero_byte_ends_no_word(void **state)
     };
     leat_array array;
     leat_format_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         size_t n;
         uint8_t *const bytes = npy(texts[i], &n);
@@ -134,7 +131,6 @@ static void a_cut_header_is_refused(void **state)
     leat_array array;
     leat_format_error err;
     uint8_t *const bytes = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }\n", &n);
-    (void)state;
     for (size_t k = 0; k < n; k++) {
         uint8_t *const cut = copy_of(bytes, k);
         assert_int_equal(leat_npy_parse(cut, k, &array, &err), LEAT_FORMAT_BAD);
@@ -156,7 +152,6 @@ static void idx_headers(void **state)
     uint8_t bytes[sizeof good];
     leat_array array;
     leat_format_error err;
-    (void)state;
     assert_int_equal(leat_idx_parse(good, sizeof good, &array, &err), LEAT_FORMAT_OK);
     assert_int_equal(array.dims[0], 258);
     assert_int_equal(array.dims[1], 3);
@@ -201,7 +196,6 @@ static void extremes_are_exact(void **state)
         { LEAT_ARRAY_I64, 0x8000000000000000, INT64_MIN },
         { LEAT_ARRAY_I64, 0x7fffffffffffffff, INT64_MAX },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int big = 0; big < 2; big++) {
             const size_t n = leat_array_type_bytes(cases[i].type);

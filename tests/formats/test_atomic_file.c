@@ -207,7 +207,6 @@ static void whole_file_or_old_file(void **state)
     /* random and create, or neither; 4 writes, sync, close, rename, folder twice; a copy's own */
     static const int least[N_KINDS] = { 8, 9, 9, 12 };
     const char *path = in_folder("file");
-    (void)state;
     for (kind = 0; kind < N_KINDS; kind++) {
         assert_true(fail_each_call(path, EIO) >= least[kind]);
         assert_true(fail_each_call(path, ENOSPC) >= least[kind]);
@@ -220,7 +219,6 @@ static void odd_writes_lose_nothing(void **state)
 {
     const char *path = in_folder("odd");
     leat_format_error err;
-    (void)state;
     for (int mode = 1; mode < 4 * N_KINDS; mode++) {
         kind = mode / 4;
         short_writes = mode & 1;
@@ -239,7 +237,6 @@ static void a_replaced_file_keeps_its_mode(void **state)
     const char *path = in_folder("mode");
     leat_format_error err;
     struct stat st;
-    (void)state;
     for (kind = 0; kind < N_KINDS; kind++) {
         write_whole(path, "old", 3);
         assert_int_equal(chmod(path, 0604), 0);
@@ -256,7 +253,6 @@ static void memory_runs_out(void **state)
     const char *path = in_folder("file");
     leat_format_error err;
     int rc, n_failed = 0;
-    (void)state;
     for (long n = 0; failing_malloc_at(n), rc = write_new(path, 0, &err), failing_malloc_hit();
          n++) {
         n_failed++;
@@ -278,7 +274,6 @@ static void names_that_cannot_be_written(void **state)
 {
     leat_atomic_file *file;
     leat_format_error err;
-    (void)state;
     const char *const paths[] = { test_folder, "/dev/full", "", in_folder(""),
                                   in_folder("no/such/folder/file") };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
@@ -304,7 +299,6 @@ static bool has_nameless(void)
 static void given_up_leaves_nothing(void **state)
 {
     leat_atomic_file *file;
-    (void)state;
     for (kind = 0; kind < N_KINDS; kind++) {
         const bool named = kind == NO_NAMELESS || kind == NO_PROC || !has_nameless();
         assert_int_equal(leat_atomic_file_open(&file, in_folder("file"), 0, NULL), LEAT_FORMAT_OK);
@@ -323,7 +317,6 @@ static void long_names_are_written_in_every_way(void **state)
     leat_atomic_file *file;
     leat_format_error err;
     char name[256] = "";
-    (void)state;
     for (kind = 0; kind < N_KINDS; kind++)
         for (int n = 200; n <= 255; n++) {
             char path[300];
@@ -346,7 +339,6 @@ static void only_written_bytes_are_counted(void **state)
 {
     leat_atomic_file *file;
     leat_format_error err;
-    (void)state;
     for (int k = 0; k < 3; k++) {
         char count[64];
         snprintf(count, sizeof count, "(%d bytes so far", k * BUFFER_BYTES);
@@ -368,7 +360,6 @@ static void only_written_bytes_are_counted(void **state)
 static void mode_is_the_umask_s(void **state)
 {
     struct stat st;
-    (void)state;
     for (kind = 0; kind < N_KINDS; kind++) {
         const mode_t before = umask(027);
         assert_int_equal(write_new(in_folder("file"), 0, NULL), LEAT_FORMAT_OK);
@@ -383,7 +374,6 @@ static void mode_is_the_umask_s(void **state)
 /* The file that a link names is replaced, or made. */
 static void a_link_stays_a_link(void **state)
 {
-    (void)state;
     struct stat st;
     char link[256];
     snprintf(link, sizeof link, "%s", in_folder("link"));
@@ -406,7 +396,6 @@ static void a_link_stays_a_link(void **state)
 static void bare_name_goes_to_the_working_folder(void **state)
 {
     char before[4096];
-    (void)state;
     assert_non_null(getcwd(before, sizeof before));
     assert_int_equal(chdir(test_folder), 0);
     assert_int_equal(write_new("bare", 0, NULL), LEAT_FORMAT_OK);

@@ -95,13 +95,11 @@ static int on_a_full_disk(void)
 
 static void file_size_limit(void **state)
 {
-    (void)state;
     assert_int_equal(child_result(over_the_size_limit), 0);
 }
 
 static void full_disk(void **state)
 {
-    (void)state;
     const int result = child_result(on_a_full_disk);
     if (result == SMALL_DISK_REFUSED)
         skip(); /* this user may not mount a small disk */
@@ -120,7 +118,6 @@ static int dies_writing(void)
 
 static void killed_writer_leaves_nothing(void **state)
 {
-    (void)state;
     if (!has_nameless())
         skip();
     assert_int_equal(child_result(dies_writing), -1);
@@ -140,7 +137,6 @@ static bool holds_new(const char *path)
 static void killed_writer(void **state)
 {
     const char *path = in_folder("file");
-    (void)state;
     for (int round = 0; round < 40; round++) {
         unlink(path);
         const pid_t pid = fork();

@@ -52,8 +52,7 @@ static uint64_t digest_with(char files, const char *stages, const char *engine)
     leat_loader *loader = open_loader(plan, NULL);
     const uint64_t digest = take_digest(loader, &n);
     assert_true(n > 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -65,7 +64,6 @@ static void batches_are_those_of_plain_files(void **state)
     static const char *const engines[] = { "{threads: 0, digest: true}",
                                            "{threads: 4, digest: true}",
                                            "{threads: 3, reader: pread, digest: true}" };
-    (void)state;
     for (size_t s = 0; s < sizeof stages / sizeof *stages; s++) {
         const uint64_t want = digest_with('f', stages[s], engines[1]);
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
@@ -77,7 +75,6 @@ static void batches_are_those_of_plain_files(void **state)
 static void parts_of_other_sources(void **state)
 {
     static const char *const names[] = { "concat", "interleave", "zip" };
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint64_t digests[2];
         for (int k = 0; k < 2; k++) {
@@ -97,8 +94,7 @@ static void parts_of_other_sources(void **state)
             leat_loader *loader = open_loader(plan, NULL);
             digests[k] = take_digest(loader, &n);
             assert_int_equal(n, leat_plan_get_info(plan)->n_batches);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
         assert_true(digests[0] == digests[1]);
     }
@@ -109,15 +105,13 @@ static void ranks_and_resuming(void **state)
     static const char engine[] = "{threads: 2, digest: true, ranks: 2, rank: 1}";
     const leat_loader_options from = { .first_batch = 70 };
     uint64_t digests[2];
-    (void)state;
     for (int k = 0; k < 2; k++) {
         int64_t n;
         leat_plan *plan = plan_with(k ? 'g' : 'f', "shuffle,", engine);
         leat_loader *loader = open_loader(plan, &from);
         digests[k] = take_digest(loader, &n);
         assert_int_equal(n, leat_plan_get_info(plan)->n_batches - 70);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     assert_true(digests[0] == digests[1]);
 }
@@ -125,7 +119,6 @@ static void ranks_and_resuming(void **state)
 static void a_note_says_what_it_costs(void **state)
 {
     leat_plan *plan = plan_with('g', "", "{}");
-    (void)state;
     assert_non_null(strstr(leat_plan_note(plan, 0), "GZIP-compressed"));
     assert_non_null(strstr(leat_plan_note(plan, 0), "leat convert tfrecord"));
     assert_non_null(strstr(leat_plan_note(plan, 0), "makes plain files"));
@@ -143,7 +136,6 @@ static void memory_is_planned(void **state)
     leat_source source = { 0 };
     const leat_tfrecord_features features = { 0 };
     leat_error err;
-    (void)state;
     const leat_tfrecord_listed listed = { .path = (char *)(uintptr_t)in_folder("g0.tfrecord") };
     leat_tfrecord_shard_init(&shard, &listed);
     check(leat_tfrecord_shard_open(&shard, &files, false, &source, &features, &err), &err);
@@ -193,7 +185,6 @@ static void many_threads_few_chunks(void **state)
     reading of[THREADS];
     pthread_t threads[THREADS];
     leat_error err;
-    (void)state;
     for (int k = 0; k < 2; k++) {
         char name[32];
         size_t size;
@@ -244,7 +235,6 @@ static void damage_is_said_at_open(void **state)
 {
     size_t size;
     uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
-    (void)state;
     write_whole(in_folder("x.tfrecord"), bytes, size / 2);
     expect_error("x.tfrecord", "GZIP: truncated: the file ends at byte ");
     bytes[size - 2] ^= 1;
@@ -263,7 +253,6 @@ static void a_file_that_changes(void **state)
     leat_batch *batch;
     int rc;
     uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
-    (void)state;
     write_whole(in_folder("h0.tfrecord"), bytes, size);
     leat_plan *plan = plan_with('h', "{repeat: 2},", "{threads: 0}");
     FILE *const file = fopen(in_folder("h0.tfrecord"), "r+b");
@@ -276,8 +265,7 @@ static void a_file_that_changes(void **state)
         leat_batch_release(batch);
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "changed while it was in use"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(bytes);
 }
 

@@ -63,7 +63,6 @@ static void same_bytes_as_tensorboard(void **state)
 {
     size_t size, expected_size;
     leat_format_error err;
-    (void)state;
     leat_event_writer *writer = open_writer(40);
     assert_true(leat_event_is_name(event_file(0)));
     assert_int_equal(write_golden(writer, &err), 0);
@@ -117,7 +116,6 @@ static leat_event_reader *open_reader(const char *path)
 static void reads_what_it_writes(void **state)
 {
     leat_summary_value event;
-    (void)state;
     leat_event_reader *reader = open_reader(golden);
     expect(reader, LEAT_EVENT_START, NULL, 40, 1700000000.25);
     expect_scalar(reader, "step/loss", 50, 1700000001.5, 2.302585f);
@@ -141,7 +139,6 @@ static void reads_what_it_writes(void **state)
 static void reads_what_others_write(void **state)
 {
     leat_summary_value event;
-    (void)state;
     leat_event_reader *reader = open_reader(SOURCE_DIR "/tests/golden/events_other.tfevents");
     expect_scalar(reader, "a", 1, 2, 1);
     expect_scalar(reader, "b", 1, 2, -2.5f);
@@ -155,7 +152,6 @@ static void reads_what_others_write(void **state)
 static void names_are_new(void **state)
 {
     leat_summary_value event;
-    (void)state;
     leat_event_writer *a = open_writer(1), *b = open_writer(2);
     for (int i = 0; i < 2; i++) {
         leat_event_reader *reader = open_reader(event_file((size_t)i));
@@ -174,7 +170,6 @@ static void cut_at_every_byte(void **state)
     size_t size;
     leat_format_error err;
     leat_summary_value event;
-    (void)state;
     uint8_t *const bytes = read_whole(golden, &size);
     int most = 0;
     for (size_t n = 0; n <= size; n++) {
@@ -203,7 +198,6 @@ static void other_files_are_refused(void **state)
 {
     leat_event_reader *reader;
     leat_format_error err;
-    (void)state;
     assert_int_equal(
         leat_event_reader_open(&reader, SOURCE_DIR "/tests/golden/images.tfrecord", &err),
         LEAT_FORMAT_BAD);
@@ -221,7 +215,6 @@ static void killed_after_a_flush(void **state)
 {
     int status;
     leat_summary_value event;
-    (void)state;
     leat_event_writer *writer = open_writer(0);
     const pid_t child = fork();
     if (child == 0) {
@@ -248,7 +241,6 @@ static void full_disk_keeps_whole_records(void **state)
     leat_summary_value event;
     leat_format_error err = { 0 };
     struct rlimit before, small = { 300, 300 };
-    (void)state;
     leat_event_writer *writer = open_writer(0);
     assert_int_equal(leat_event_writer_scalar(writer, "x", 1, 2, 3, &err), 0);
     assert_int_equal(leat_event_writer_flush(writer, &err), 0);
@@ -276,7 +268,6 @@ static void memory_is_bounded(void **state)
 {
     static uint8_t image[700000];
     struct stat file;
-    (void)state;
     leat_event_writer *writer = open_writer(0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(
@@ -290,7 +281,6 @@ static void memory_runs_out(void **state)
 {
     leat_format_error err;
     leat_summary_value event;
-    (void)state;
     for (long n = 0;; n++) {
         leat_event_writer *writer;
         leat_event_reader *reader = NULL;

@@ -6,9 +6,6 @@
 #include "fixtures/format_test.h"
 #include "formats/example.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Random tf.train.Example messages on the wire, odd ones too: unknown fields, features that stand
  * twice or have no value, lists packed or not. */
 
@@ -175,7 +172,6 @@ static void make_random_example(wire *example)
 static void random_messages(void **state)
 {
     wire *example = malloc(sizeof *example);
-    (void)state;
     for (int i = 0; i < 10000; i++) {
         make_random_example(example);
         uint8_t *copy = copy_of(example->bytes, example->size);
@@ -188,7 +184,6 @@ static void random_messages(void **state)
 static void random_messages_cut_and_flipped(void **state)
 {
     wire *example = malloc(sizeof *example);
-    (void)state;
     for (int i = 0; i < 150; i++) {
         make_random_example(example);
         for (size_t n = 0; n < example->size; n++) {
@@ -311,7 +306,6 @@ static const odd odds[] = {
 static void odd_messages(void **state)
 {
     const leat_feature_key key = { "a", 1 };
-    (void)state;
     for (size_t i = 0; i < sizeof odds / sizeof *odds; i++) {
         leat_format_error err = { 0 };
         leat_feature found;
@@ -335,7 +329,6 @@ static void values_in_order(void **state)
     const leat_feature_key key = { "a", 1 };
     leat_feature found;
     int64_t values[3];
-    (void)state;
     assert_int_equal(
         leat_example_scan((const uint8_t *)bytes, sizeof bytes - 1, &key, 1, &found, NULL),
         LEAT_FORMAT_OK);
@@ -349,7 +342,6 @@ static void wrong_kind_says_which(void **state)
 {
     const leat_feature bytes = { .kind = LEAT_FEATURE_BYTES }, none = { 0 };
     leat_format_error err;
-    (void)state;
     assert_int_equal(leat_feature_floats(&bytes, NULL, 0, &err), LEAT_FORMAT_BAD);
     assert_non_null(strstr(err.text, "bytes, not float"));
     assert_int_equal(leat_feature_int64s(&none, NULL, 0, &err), LEAT_FORMAT_BAD);
@@ -364,7 +356,6 @@ static void layouts_find_what_the_scan_finds(void **state)
 {
     wire *example = malloc(sizeof *example);
     size_t n_same = 0;
-    (void)state;
     for (int i = 0; i < 2000; i++) {
         make_random_example(example);
         n_same += oracle_layout(example->bytes, example->size);
@@ -387,7 +378,6 @@ static void a_layout_is_for_messages_of_one_kind(void **state)
                   { x, 128, 9, "x", false }, { x, 5, 128, "x", false },  { x, 5, 9, "z", false } };
     leat_example_builder *builder = leat_example_builder_open();
     leat_example_layout layout = { 0 };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const uint8_t *bytes;
         size_t size;

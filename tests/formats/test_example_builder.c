@@ -27,7 +27,6 @@ static void built_is_what_was_added(void **state)
     leat_example_builder *builder = leat_example_builder_open();
     const uint8_t *bytes, *first;
     size_t size, first_size;
-    (void)state;
     assert_int_equal(build(builder, &bytes, &size, NULL), LEAT_FORMAT_OK);
     first_size = size;
     first = copy_of(bytes, size);
@@ -64,7 +63,6 @@ static void builder_refuses(void **state)
     leat_format_error err;
     const uint8_t *bytes;
     size_t size;
-    (void)state;
     assert_int_equal(leat_example_add_bytes(builder, "a", "x", 1, &err), LEAT_FORMAT_OK);
     assert_int_equal(leat_example_add_floats(builder, "a", NULL, 0, &err), LEAT_FORMAT_BAD);
     assert_non_null(strstr(err.text, "\"a\" was added twice"));
@@ -90,7 +88,6 @@ static void memory_runs_out(void **state)
 {
     int rc;
     long n;
-    (void)state;
     for (n = 0; failing_malloc_at(n), rc = build_once(), failing_malloc_hit(); n++)
         assert_int_equal(rc, LEAT_FORMAT_NOMEM);
     assert_int_equal(rc, LEAT_FORMAT_OK);

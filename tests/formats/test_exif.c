@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_exif.c: finding and setting the orientation in Exif data, whole, cut and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "formats/exif.h"
 
 enum { AT_DIRECTORY = 10, N_BEFORE = 3, ENTRY = 12, SIZE = 14 + 2 + (N_BEFORE + 1) * ENTRY + 4 };
@@ -39,7 +31,6 @@ static void make(uint8_t *segment, int is_big, uint32_t orientation, uint32_t ty
 static void every_orientation(void **state)
 {
     uint8_t segment[SIZE];
-    (void)state;
     for (int is_big = 0; is_big < 2; is_big++)
         for (int value = 0; value < 12; value++) {
             const int expected = value <= 8 ? value : 0;
@@ -54,7 +45,6 @@ static void every_orientation(void **state)
 static void truncated_anywhere(void **state)
 {
     uint8_t segment[SIZE];
-    (void)state;
     make(segment, 0, 6, 3, 1);
     for (size_t size = 0; size <= SIZE; size++) {
         uint8_t *copy = malloc(size + (size == 0));
@@ -68,7 +58,6 @@ static void truncated_anywhere(void **state)
 static void what_is_no_orientation(void **state)
 {
     uint8_t segment[SIZE];
-    (void)state;
     make(segment, 0, 6, 4, 1); /* a long */
     assert_int_equal(leat_exif_orientation(segment, SIZE), 0);
     make(segment, 0, 6, 3, 2); /* two of them */

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_figure.c: numbers as people read them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "formats/figure.h"
 
 struct row {
@@ -32,7 +27,6 @@ static void bytes_have_three_digits_and_a_unit(void **state)
         { 999999, "1.00 MB" }, { 4194304, "4.19 MB" }, { 1.35e9, "1.35 GB" },
         { 64e12, "64.0 TB" },  { 0x1p63, "9223 PB" },  { 0, NULL },
     };
-    (void)state;
     check_rows(rows, leat_figure_bytes);
 }
 
@@ -48,7 +42,6 @@ static void times_rates_and_shares(void **state)
                                         { (double)NAN, "0" },
                                         { 0, NULL } };
     static const struct row scaled[] = { { 7, "7.00 " }, { 45.3e9, "45.3 G" }, { 0, NULL } };
-    (void)state;
     check_rows(ms, leat_figure_ms);
     check_rows(rates, leat_figure_rate);
     check_rows(scaled, leat_figure_scaled);
@@ -56,7 +49,6 @@ static void times_rates_and_shares(void **state)
 
 static void thousands_have_commas(void **state)
 {
-    (void)state;
     assert_string_equal(leat_figure_count(0).text, "0");
     assert_string_equal(leat_figure_count(999).text, "999");
     assert_string_equal(leat_figure_count(1000).text, "1,000");
@@ -79,7 +71,6 @@ static void the_page_has_a_dash_for_what_is_unknown(void **state)
     static const struct row times[] = {
         { 1.4, "1.40×" }, { 1e9, "1.00e+09×" }, { (double)NAN, "–" }, { 0, NULL }
     };
-    (void)state;
     check_rows(numbers, leat_figure_number);
     check_rows(percents, leat_figure_percent);
     check_rows(times, leat_figure_times);

@@ -145,7 +145,6 @@ static const row rows[] = {
 
 static void lists_give_what_is_in_them(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(
             read_list(rows[i].name, rows[i].bytes, strlen(rows[i].bytes), &rows[i].o),
@@ -170,7 +169,6 @@ static void patterns_without_one_meaning_are_refused(void **state)
         { "(((a{1,99}){1,99}){1,99})", "character 12: too many repetitions" },
     };
     leat_file_list_options o = plain;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         o.class_from = cases[i].pattern;
         const char *const why = read_list("l.txt", "a\n", 2, &o);
@@ -188,7 +186,6 @@ static void long_lists_take_bounded_time(void **state)
     leat_file_list list;
     leat_format_error why = { 0 };
     FILE *const to = open_memstream(&text, &n);
-    (void)state;
     for (int i = 0; i < ROWS; i++)
         fprintf(to, "f/%d.jpg,class%d\n", i % (ROWS / 2), i % 1000);
     fclose(to);

@@ -212,7 +212,6 @@ static void tensorflow_s_files(void **state)
     json_t *book = json_load_file(GOLDEN "golden.json", 0, NULL), *records;
     const char *name;
     int n_files = 0, n_built = 0;
-    (void)state;
     assert_non_null(book);
     json_object_foreach(json_object_get(book, "files"), name, records)
     {

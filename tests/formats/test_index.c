@@ -86,7 +86,6 @@ static void open_right(unsigned flags, uint64_t n_records, int built, int mapped
 static void built_once_then_mapped(void **state)
 {
     static const uint64_t counts[] = { 0, 1, 2, 1023, 1024, 1025, 2048, N_RECORDS };
-    (void)state;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         write_data(counts[i]);
         open_right(LEAT_INDEX_NO_WRITE, counts[i], 1, 0);
@@ -104,7 +103,6 @@ static void stale_is_rebuilt(void **state)
     leat_index index;
     leat_format_error err;
     struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { 1000000000, 5 } };
-    (void)state;
     write_data(10);
     assert_int_equal(leat_index_open(data_path(), LEAT_INDEX_NO_BUILD, &index, &err),
                      LEAT_FORMAT_STALE); /* missing */
@@ -131,7 +129,6 @@ static void cut_index(void **state)
     leat_index index;
     leat_format_error err;
     size_t size;
-    (void)state;
     write_data(20);
     open_right(0, 20, 1, 1);
     uint8_t *whole = read_whole(side_path(), &size);
@@ -156,7 +153,6 @@ static void flipped_index(void **state)
     leat_format_error err;
     size_t size;
     int n_stale = 0, n_refusing = 0;
-    (void)state;
     write_data(N_RECORDS);
     open_right(0, N_RECORDS, 1, 1);
     uint8_t *bytes = read_whole(side_path(), &size);
@@ -190,7 +186,6 @@ static void lying_index(void **state)
     leat_index index;
     uint64_t offset, size;
     size_t bytes_size;
-    (void)state;
     write_data(20);
     open_right(0, 20, 1, 1);
     uint8_t *bytes = read_whole(side_path(), &bytes_size);
@@ -218,7 +213,6 @@ static void damaged_data(void **state)
     leat_index index;
     leat_format_error err;
     char place[64];
-    (void)state;
     write_data(5);
     for (uint64_t n = truth[4] + 1; n < truth[5]; n += 13) {
         write_data(5);
@@ -240,7 +234,6 @@ static void damaged_data(void **state)
 static void side_name_is_taken(void **state)
 {
     leat_index index;
-    (void)state;
     write_data(20);
     assert_int_equal(mkdir(side_path(), 0700), 0);
     assert_int_equal(leat_index_open(data_path(), 0, &index, NULL), LEAT_FORMAT_OK);
@@ -267,7 +260,6 @@ static int build_as_nobody(void)
 static void read_only_folder(void **state)
 {
     int status;
-    (void)state;
     write_data(20);
     assert_int_equal(chmod(data_path(), 0644), 0);
     assert_int_equal(chmod(test_folder, 0555), 0);
@@ -293,7 +285,6 @@ static void memory_runs_out(void **state)
     leat_index index;
     int rc, n_in_memory = 0;
     long n;
-    (void)state;
     write_data(N_RECORDS);
     for (n = 0; failing_malloc_at(n), rc = open_anew(0, &index), failing_malloc_hit(); n++) {
         if (rc != LEAT_FORMAT_NOMEM) { /* the index is there, only not in a file or not mapped */
@@ -327,7 +318,6 @@ static void *look_all_up(void *argument)
 
 static void many_threads_look_up(void **state)
 {
-    (void)state;
     write_data(N_RECORDS);
     for (int round = 0; round < 50; round++) {
         leat_index index;
@@ -364,7 +354,6 @@ static void opening_does_not_depend_on_records(void **state)
     leat_index index;
     struct timespec t0, t1;
     uint64_t offset, size;
-    (void)state;
     write_whole(data_path(), "", 0);
     if (truncate(data_path(), (off_t)(16 * n)) < 0)
         skip(); /* no sparse files here */

@@ -42,14 +42,8 @@ static int make_data(void **state)
     if (make_folder(state) || shell("mkdir -p in/a in/b"))
         return -1;
     for (int i = 0; i < 5; i++) {
-        const reference_picture p = { .width = 200,
-                                      .height = 150,
-                                      .channels = 3,
-                                      .h = 1 + i % 2,
-                                      .v = 1,
-                                      .quality = 85,
-                                      .restart = i == 3 ? 4 : 0,
-                                      .is_progressive = i == 4 };
+        const reference_picture p = { REFERENCE_OF(200, 150, 3, 1 + i % 2, 1, 85),
+                                      .restart = i == 3 ? 4 : 0, .is_progressive = i == 4 };
         char name[32];
         uint8_t *bytes;
         const size_t size = reference_encode(&p, (unsigned)i, &bytes);
@@ -65,7 +59,6 @@ static int make_data(void **state)
 
 static void made_once(void **state)
 {
-    (void)state;
     expect(1, "$L index --jpeg --check *d", "the index of its JPEG files");
     expect(
         0, "$L index --jpeg *d",
@@ -92,7 +85,6 @@ static void used_and_found_out(void **state)
 {
     char digest[64];
     const char *at;
-    (void)state;
     expect(0, "$L index --jpeg --rebuild *d", "3 of 5");
     expect(0, "$L bench c.yaml -q --digest --set engine.jpeg_index=off", "digest ");
     assert_non_null(at = strstr(said, "digest "));
@@ -117,7 +109,6 @@ static void used_and_found_out(void **state)
 /* Why a picture has no table. */
 static void reasons_are_told(void **state)
 {
-    (void)state;
     expect(0,
            "$L synth small --n 12 --size 16 -q && $L convert images small -o small -q && "
            "$L index --jpeg small-*d",

@@ -70,7 +70,6 @@ static int inflate_all(const char *path, const char *kind, size_t piece, const u
 static void golden_files(void **state)
 {
     const char *path = in_folder("golden");
-    (void)state;
     for (size_t g = 0; g < N_GOLDEN; g++) {
         size_t size, plain_size, came;
         uint8_t *const bytes = golden_file(golden[g], &size);
@@ -98,7 +97,6 @@ static void many_members(void **state)
     enum { SIZE = 700000 };
     const char *path = in_folder("members");
     uint8_t *const plain = malloc(SIZE);
-    (void)state;
     assert_non_null(plain);
     fill_random(plain, SIZE);
     memset(plain + SIZE / 2, 7, SIZE / 4);
@@ -121,7 +119,6 @@ static void many_members(void **state)
 static void records_of_compressed_files(void **state)
 {
     const char *path = in_folder("records"), *plain_path = in_folder("plain");
-    (void)state;
     for (size_t g = 0; g < N_GOLDEN; g++)
         for (unsigned flags = 0; flags < 4; flags++) {
             size_t size, plain_size, a_size, b_size;
@@ -182,7 +179,6 @@ static void every_chunk_from_its_point(void **state)
 {
     static const size_t chunks[] = { 1000, 32768, 65536, 100000, 1 << 20 };
     const char *path = in_folder("chunks");
-    (void)state;
     for (size_t g = 0; g < N_GOLDEN; g++)
         for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
             size_t size, plain_size;
@@ -283,7 +279,6 @@ static void cut_at_every_byte(void **state)
 {
     static const char *const cases[] = { "kinds.gzip", "kinds.zlib", "kinds.stored",
                                          "images.gzip" };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size, plain_size;
         uint8_t *const bytes = golden_file(cases[i], &size);
@@ -299,7 +294,6 @@ static void cut_at_every_byte(void **state)
 static void flip_every_bit(void **state)
 {
     static const char *const cases[] = { "kinds.gzip", "kinds.zlib", "kinds.stored" };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t size, plain_size;
         uint8_t *const bytes = golden_file(cases[i], &size);
@@ -320,7 +314,6 @@ static void flip_every_bit(void **state)
 static void what_lies_behind_the_end(void **state)
 {
     static const char *const cases[] = { "kinds.gzip", "kinds.zlib" };
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         size_t size, plain_size;
         uint8_t *bytes = golden_file(cases[i], &size);
@@ -345,7 +338,6 @@ static void a_length_beyond_the_end(void **state)
     uint8_t plain[4096] = { 0 };
     size_t size;
     uint64_t end;
-    (void)state;
     for (int k = 0; k < 2; k++) {
         leat_format_error err = { 0 };
         leat_store_u64(plain, k ? UINT64_MAX - 15 : (uint64_t)1 << 50);

@@ -5,7 +5,6 @@
 #include "fixtures/format_test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 
 #include "formats/atomic_file.h"
@@ -45,7 +44,6 @@ static void expect_refused(const char *name, const char *part)
 static void own_links_are_followed_to_their_end(void **state)
 {
     char before[4096];
-    (void)state;
     put_text("file", "x");
     put_text("inner/deep", "x");
     make_link("plain", "file", false);
@@ -68,7 +66,6 @@ static void own_links_are_followed_to_their_end(void **state)
 
 static void a_circle_ends(void **state)
 {
-    (void)state;
     make_link("a", "b", false);
     make_link("b", "a", false);
     expect_refused("a", strerror(ELOOP));
@@ -79,7 +76,6 @@ static void links_of_others_are_refused(void **state)
     leat_atomic_file *file;
     leat_format_error err;
     size_t size;
-    (void)state;
     if (geteuid() != 0) {
         print_message("skipped: only root can make a link of another user\n");
         skip();
@@ -116,7 +112,6 @@ static void a_late_link_is_not_followed(void **state)
 {
     leat_atomic_file *file;
     struct stat status;
-    (void)state;
     put_text("victim", "mine");
     assert_int_equal(leat_atomic_file_open(&file, in_folder("late"), 0, NULL), LEAT_FORMAT_OK);
     make_link("late", "victim", false);

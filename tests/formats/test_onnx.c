@@ -89,7 +89,6 @@ static void same_bytes_as_onnx(void **state)
 {
     size_t size, expected_size;
     leat_format_error err;
-    (void)state;
     if (write_golden(&err) < 0)
         fail_msg("%s", err.text);
     uint8_t *const bytes = read_whole(file_path(), &size);
@@ -106,7 +105,6 @@ static void many_of_all(void **state)
 {
     size_t first, second;
     leat_format_error err;
-    (void)state;
     leat_onnx *m = leat_onnx_open("many", "leat", "0");
     assert_non_null(m);
     for (int i = 0; i < 1000; i++) {
@@ -133,7 +131,6 @@ static void many_of_all(void **state)
 static void what_cannot_be(void **state)
 {
     leat_format_error err;
-    (void)state;
     unlink(file_path());
     leat_onnx *m = leat_onnx_open("graph", "leat", "0");
     assert_int_equal(leat_onnx_add_input(m, "x", DIMS(-2), &err), LEAT_FORMAT_BAD);
@@ -156,7 +153,6 @@ static void a_full_disk_leaves_no_file(void **state)
     static float large[1 << 19];
     leat_format_error err;
     struct rlimit before, small = { 100000, 100000 };
-    (void)state;
     unlink(file_path());
     leat_onnx *m = leat_onnx_open("graph", "leat", "0");
     assert_int_equal(leat_onnx_add_floats(m, "w", DIMS(1 << 19), large, &err), 0);
@@ -175,7 +171,6 @@ static void a_full_disk_leaves_no_file(void **state)
 static void memory_runs_out(void **state)
 {
     leat_format_error err;
-    (void)state;
     for (long n = 0;; n++) {
         failing_malloc_at(n);
         const int rc = write_golden(&err);

@@ -23,7 +23,6 @@ static const char *found_by(const char *pattern)
 
 static void what_exists_is_taken_literally(void **state)
 {
-    (void)state;
     static const struct {
         const char *pattern, *found;
     } cases[] = {
@@ -60,7 +59,6 @@ static void what_exists_is_taken_literally(void **state)
 /* A set in a folder with brackets, under a PREFIX with brackets and a star. */
 static void sets_under_such_names_are_read(void **state)
 {
-    (void)state;
     expect_success(shell("$L convert images test-images -o 'x [2024]/a[1]*' --shards 2 -q && "
                          "$L convert images test-images -o 'x [2024]/a1' --shards 3 -q"));
     static const struct {

@@ -83,7 +83,6 @@ static struct result walk(const char *path, unsigned flags)
 static void a_flipped_bit_costs_one_record(void **state)
 {
     const char *path = in_folder("flip");
-    (void)state;
     for (size_t byte = 0; byte < begins[N]; byte++) {
         const int hit = record_at(byte);
         const bool in_header = byte - begins[hit] < LEAT_TFRECORD_HEADER;
@@ -112,7 +111,6 @@ static void a_flipped_bit_costs_one_record(void **state)
 static void a_cut_tail_costs_the_tail(void **state)
 {
     const char *path = in_folder("cut");
-    (void)state;
     for (size_t n = 0; n < begins[N]; n++) {
         const int hit = record_at(n);
         write_whole(path, file, n);
@@ -131,7 +129,6 @@ static void records_appended_to_a_cut_one(void **state)
 {
     const char *path = in_folder("appended");
     uint8_t bytes[sizeof file * 2];
-    (void)state;
     for (size_t n = begins[3] + 1; n < begins[4]; n++) {
         memcpy(bytes, file, n);
         memcpy(bytes + n, file, begins[N]);
@@ -178,7 +175,6 @@ static void missing_bytes_cost_one_record(void **state)
     uint8_t bytes[sizeof file];
     uint64_t all[2 * N + 1], short_of[2 * N + 1];
     int n_sound, of_lengths;
-    (void)state;
     for (int r = 0; r < N; r++)
         for (size_t at = begins[r] + LEAT_TFRECORD_HEADER; at < begins[r + 1]; at++)
             for (size_t n = 1; n <= begins[r + 1] - at; n++) {
@@ -207,7 +203,6 @@ static void long_damage(void **state)
     enum { LONG = 3 << 20 };
     const char *path = in_folder("long");
     uint8_t *const bytes = calloc(1, LONG + 2 * sizeof file);
-    (void)state;
     assert_non_null(bytes);
     for (size_t n = LONG - 3; n < LONG + 3; n++) {
         memcpy(bytes, file, begins[N]);
@@ -236,7 +231,6 @@ static void a_file_of_false_lengths_ends(void **state)
     const char *path = in_folder("false");
     const size_t size = FALSE * LEAT_TFRECORD_HEADER + TAIL;
     uint8_t *const bytes = calloc(1, size + 1);
-    (void)state;
     assert_non_null(bytes);
     for (size_t i = 0; i < FALSE; i++) {
         uint8_t *const header = bytes + 1 + i * LEAT_TFRECORD_HEADER;
@@ -260,7 +254,6 @@ static void a_file_that_shrinks_ends(void **state)
     const uint8_t *payload;
     size_t size;
     int rc;
-    (void)state;
     assert_non_null(bytes);
     memcpy(bytes, file, begins[N]);
     write_whole(path, bytes, 4 << 20);
@@ -311,7 +304,6 @@ static void the_index_of_a_damaged_file(void **state)
     leat_index index;
     leat_format_error err;
     char place[64];
-    (void)state;
     for (int hit = 0; hit < N; hit++)
         for (int cut = 0; cut < 2; cut++) {
             const size_t size = cut ? begins[hit] + 1 + (size_t)hit * 3 : begins[N];

@@ -57,7 +57,6 @@ static void same_after_reading(void **state)
     leat_safetensor tensors[N_TENSORS];
     leat_safetensors *file;
     leat_format_error err;
-    (void)state;
     fill_random(noise, sizeof noise);
     make_tensors(tensors);
     assert_int_equal(write_tensors(&err), LEAT_FORMAT_OK);
@@ -88,7 +87,6 @@ static void equal_tensors_make_equal_files(void **state)
 {
     leat_safetensor tensors[N_TENSORS];
     size_t size, again_size;
-    (void)state;
     assert_int_equal(write_tensors(NULL), LEAT_FORMAT_OK);
     uint8_t *first = read_whole(file_path(), &size);
     make_tensors(tensors);
@@ -110,7 +108,6 @@ static void equal_tensors_make_equal_files(void **state)
 static void no_tensors(void **state)
 {
     leat_safetensors *file;
-    (void)state;
     assert_int_equal(leat_safetensors_write(file_path(), NULL, 0, NULL, 0, NULL), LEAT_FORMAT_OK);
     assert_int_equal(leat_safetensors_open(&file, file_path(), NULL), LEAT_FORMAT_OK);
     assert_int_equal(leat_safetensors_count(file), 0);
@@ -123,7 +120,6 @@ static void cut_at_every_byte(void **state)
     leat_safetensors *file;
     leat_format_error err;
     size_t size;
-    (void)state;
     assert_int_equal(write_tensors(NULL), LEAT_FORMAT_OK);
     uint8_t *whole = read_whole(file_path(), &size);
     for (size_t n = 0; n < size; n++) {
@@ -187,7 +183,6 @@ static const struct {
 
 static void headers_are_checked(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         leat_safetensors *file;
         leat_format_error err = { 0 };
@@ -207,7 +202,6 @@ static void headers_are_checked(void **state)
 static void header_of_impossible_size(void **state)
 {
     static const uint64_t sizes[] = { 3, LEAT_SAFETENSORS_MAX_HEADER + 1, UINT64_MAX - 4 };
-    (void)state;
     for (int i = 0; i < 3; i++) {
         leat_safetensors *file;
         leat_format_error err;
@@ -229,7 +223,6 @@ static void writer_refuses(void **state)
         "8 dims",           "overflows",        "no data"
     };
     leat_format_error err;
-    (void)state;
     for (int i = 0; i < 9; i++)
         wrong[i] = good;
     wrong[0].name = "";
@@ -268,7 +261,6 @@ static void memory_runs_out(void **state)
     size_t size, again_size;
     int rc, n_failed = 0;
     long n;
-    (void)state;
     assert_int_equal(write_tensors(&err), LEAT_FORMAT_OK);
     uint8_t *right = read_whole(file_path(), &size), *again;
     for (n = 0; failing_malloc_at(n), rc = write_tensors(&err), failing_malloc_hit(); n++) {

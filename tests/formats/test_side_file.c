@@ -27,7 +27,6 @@ static void by_name_and_what_lies_beside(void **state)
         { "labels.txt", 0 },
         { "a.tfrecord.idx.gz", 0 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         put_text(files[i].name, "");
     put_text("folder/x", "");

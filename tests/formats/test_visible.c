@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_visible.c: texts from outside as a terminal and YAML may have them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "formats/visible.h"
 #include "formats/yaml_text.h"
 #include "leat/config.h"
@@ -36,7 +28,6 @@ static const struct {
 static void controls_are_shown_and_letters_stay(void **state)
 {
     char text[100], cut[100];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const size_t length = strlen(rows[i].text), n = strlen(rows[i].shown);
         assert_int_equal(leat_visible(rows[i].text, length, "", text, sizeof text), n);
@@ -57,7 +48,6 @@ static void messages_show_controls(void **state)
 {
     leat_error err;
     char many[3000], wanted[100];
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_fail(&err, LEAT_E_DATA, "'%s' is bad", rows[i].text);
         snprintf(wanted, sizeof wanted, "'%s' is bad", rows[i].shown);
@@ -155,7 +145,6 @@ static void check_forms(const char *name, const char *scalar)
 static void yaml_reads_back(void **state)
 {
     char scalar[100], cut[4];
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int kind = LEAT_YAML_VALUE; kind <= LEAT_YAML_NAME; kind++) {
             const size_t n = leat_yaml_text(names[i], (leat_yaml_kind)kind, scalar, sizeof scalar);
@@ -175,7 +164,6 @@ static void names_are_texts(void **state)
     static const char *const typed[] = { "yes", "No",   "TRUE", "null",  "~",         "1.5",
                                          "-7",  "0x10", ".inf", "12:30", "2024-01-01" };
     char text[50];
-    (void)state;
     for (size_t i = 0; i < sizeof typed / sizeof *typed; i++) {
         leat_yaml_text(typed[i], LEAT_YAML_NAME, text, sizeof text);
         assert_true(*text == '"');

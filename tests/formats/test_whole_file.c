@@ -36,7 +36,6 @@ static void files_of_all_sizes(void **state)
     static const size_t sizes[] = { 0,     1,     16382,    16383, 16384,   16385,
                                     32767, 32768, MOST - 1, MOST,  MOST + 1 };
     static char bytes[MOST + 1];
-    (void)state;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 7 % 251);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -63,7 +62,6 @@ static void files_of_all_sizes(void **state)
 
 static void what_is_no_text(void **state)
 {
-    (void)state;
     expect("/dev/zero", LEAT_FORMAT_BAD, "larger than 100000 bytes");
     expect(test_folder, LEAT_FORMAT_IO, strerror(EISDIR));
     expect(in_folder("none"), LEAT_FORMAT_IO, strerror(ENOENT));
@@ -77,7 +75,6 @@ static void a_failed_allocation_is_not_the_end(void **state)
     size_t n;
     int rc;
     long at = 0;
-    (void)state;
     put_file("t", bytes, sizeof bytes);
     const char *const path = in_folder("t");
     while (failing_malloc_at(at++), rc = leat_whole_file_read(path, MOST, &text, &n, &why),
@@ -120,7 +117,6 @@ static void pipes(void **state)
     size_t n;
     int ends[2];
     pthread_t thread;
-    (void)state;
     snprintf(path, sizeof path, "%s", in_folder("pipe"));
     assert_int_equal(mkfifo(path, 0600), 0);
     pthread_create(&thread, NULL, write_late, path);

@@ -45,7 +45,6 @@ static void check_first(const char *path, size_t n_members, const char *name, co
 
 static void members_are_found_and_read(void **state)
 {
-    (void)state;
     check_first(GOLDEN "stored.npz", 4, "x.npy", "\x93NUMPY", 6);
     check_first(GOLDEN "deflated.npz", 4, "x.npy", "\x93NUMPY", 6);
     check_first(SEEDS "comment", 1, "a", "hello", 5);
@@ -77,7 +76,6 @@ static const char *const files[] = { GOLDEN "stored.npz", GOLDEN "deflated.npz",
 static void cut_archives_are_refused(void **state)
 {
     leat_format_error err;
-    (void)state;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         size_t size;
         uint8_t *const bytes = read_whole(files[f], &size);
@@ -94,7 +92,6 @@ static void cut_archives_are_refused(void **state)
 static void changed_bytes_of_members_are_found(void **state)
 {
     leat_format_error err;
-    (void)state;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         size_t size, n_found = 0;
         uint8_t *const bytes = read_whole(files[f], &size);
@@ -123,7 +120,6 @@ static void what_cannot_be_read_is_told(void **state)
     leat_format_error err;
     size_t size;
     uint8_t *const bytes = read_whole(SEEDS "comment", &size);
-    (void)state;
     uint8_t *const entry = memmem(bytes, size, "PK\1\2", 4);
     assert_non_null(entry);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -143,7 +139,6 @@ static void a_size_that_cannot_be_is_refused(void **state)
     leat_format_error err;
     size_t size;
     uint8_t *const bytes = read_whole(GOLDEN "deflated.npz", &size);
-    (void)state;
     uint8_t *const entry = memmem(bytes, size, "PK\1\2", 4);
     assert_non_null(entry);
     entry[27] = 0x40; /* 1 GiB more */

@@ -3,7 +3,6 @@
  * fuzz_config: a config, a line "%%", then assignments as of --set, one per line. Beyond memory
  * errors it finds texts that do not read back as the same node, failed sets that change something,
  * and messages that are missing. */
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chart/charts.h"
@@ -57,14 +56,14 @@ static void draw(const leat_run_rows *rows, int32_t x)
     int n = 0;
     json_object_foreach(keys, key, ignored)
     {
-        leat_curve curve = { 0 };
         if (n == 8)
             break;
-        EXPECT(leat_run_curves_pick(rows, key, x, &curve) == LEAT_OK);
-        leat_chart_line *const line =
-            leat_lines_take(&lines[n / 4], key, curve.x, curve.y, (int)curve.n);
-        EXPECT(line);
-        line->dash = n++ % 4;
+        leat_lines *const some = &lines[n / 4];
+        const int before = some->n;
+        EXPECT(leat_run_curves_add(rows, key, x, key, some) == LEAT_OK);
+        if (some->n > before)
+            some->lines[before].dash = n % 4;
+        n++;
     }
     const leat_chart charts[2] = { leat_chart_lines(&lines[0]), leat_chart_lines(&lines[1]) };
     char *const text = leat_chart_file(charts, 2, &size);

@@ -263,9 +263,8 @@ static gpu_verdict host_gap(gpu_run *run)
     gpu_keep(run, "unknown", (double)with.shares.unknown_ns / GAP_STEPS / 1e3, "us/step");
     return gpu_say(
         run, host_us >= 200 && more_us >= 150 && more_us < 400 ? GPU_PASSED : GPU_FAILED,
-        "200 us of host sleep a step: the records find %.0f us a step in which the host "
-        "had enqueued nothing, %.0f more than without (150 to 400 are allowed), %lld gaps "
-        "above 50 us",
+        "200 us of host sleep a step: the records find %.0f us a step in which the host had "
+        "enqueued nothing, %.0f more than without (150 to 400 are allowed), %lld gaps above 50 us",
         host_us, more_us, (long long)with.shares.n_host);
 }
 
@@ -342,13 +341,11 @@ static gpu_verdict map_rates(gpu_run *run)
           false },
         { "random_resized_crop", "[random_resized_crop: {size: 224}]", false },
         { "color_jitter",
-          "[color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: "
-          "0.1}]",
-          false },
+          "[color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}]", false },
         { "all",
           "[random_resized_crop: {size: 224}, random_flip, color_jitter: {brightness: 0.4, "
-          "contrast: 0.4, saturation: 0.4, hue: 0.1}, normalize: {mean: [0.485, 0.456, "
-          "0.406], std: [0.229, 0.224, 0.225]}]",
+          "contrast: 0.4, saturation: 0.4, hue: 0.1}, normalize: {mean: [0.485, 0.456, 0.406], "
+          "std: [0.229, 0.224, 0.225]}]",
           false },
     };
     double rates[sizeof chains / sizeof *chains];
@@ -361,11 +358,11 @@ static gpu_verdict map_rates(gpu_run *run)
             return GPU_FAILED;
         gpu_keep(run, chains[i].name, rates[i], "images/s");
     }
-    return gpu_say(run, GPU_PASSED,
-                   "images/s of 256 x 256 from memory through copy and kernels: %.0f copied (%.0f "
-                   "kept on the device), %.0f normalised, %.0f cropped and resized, %.0f with all "
-                   "four ops",
-                   rates[1], rates[0], rates[3], rates[4], rates[6]);
+    return gpu_say(
+        run, GPU_PASSED,
+        "images/s of 256 x 256 from memory through copy and kernels: %.0f copied (%.0f kept on the "
+        "device), %.0f normalised, %.0f cropped and resized, %.0f with all four ops",
+        rates[1], rates[0], rates[3], rates[4], rates[6]);
 }
 
 const gpu_case gpu_benches[] = {

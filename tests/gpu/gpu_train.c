@@ -13,194 +13,102 @@
 
 #define SGD ", loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.1}}"
 
+/* The rows of a batch: their number, the types of input and target, the size of a target that is no class, and the
+ * shape of the input. */
+#define ROWS(n, x, y, n_y, ...) x, { __VA_ARGS__ }, n, y, n_y
+
 const gpu_model gpu_small_models[] = {
-    { "dense", "model: [dense: 9, relu, dense: 4]" SGD, LEAT_F32, { 7 }, 8, LEAT_I64, 0 },
+    { "dense", "model: [dense: 9, relu, dense: 4]" SGD, ROWS(8, LEAT_F32, LEAT_I64, 0, 7) },
     { "sigmoid_tanh",
       "model: [{dense: {units: 33, bias: false}}, sigmoid, dense: 17, tanh, dense: 4]" SGD,
-      LEAT_U8,
-      { 20 },
-      6,
-      LEAT_I32,
-      0 },
+      ROWS(6, LEAT_U8, LEAT_I32, 0, 20) },
     { "conv",
       "model: [{conv2d: {filters: 5, kernel: 3, padding: same}}, relu, flatten, dense: 4]" SGD,
-      LEAT_F32,
-      { 5, 6, 3 },
-      5,
-      LEAT_U8,
-      0 },
+      ROWS(5, LEAT_F32, LEAT_U8, 0, 5, 6, 3) },
     { "conv_groups",
       "normalize: {mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}, model: [{conv2d: "
-      "{filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, "
-      "{conv2d: {filters: 8, kernel: 2, groups: 2, dilation: 2, bias: false}}, gelu, flatten, "
-      "dense: 4]" SGD,
-      LEAT_U8,
-      { 9, 8, 3 },
-      4,
-      LEAT_I64,
-      0 },
+      "{filters: 6, kernel: [3, 2], stride: [2, 1], padding: 1}}, leaky_relu, {conv2d: {filters: "
+      "8, kernel: 2, groups: 2, dilation: 2, bias: false}}, gelu, flatten, dense: 4]" SGD,
+      ROWS(4, LEAT_U8, LEAT_I64, 0, 9, 8, 3) },
     { "norm_pool",
       "normalize: {mean: 0.1, std: 0.5}, model: [{conv2d: {filters: 16, kernel: 3}}, batch_norm, "
-      "relu, {max_pool: {size: 3, stride: "
-      "2, padding: same}}, {conv2d: {filters: 9, kernel: 1}}, batch_norm, silu, {avg_pool: {size: "
-      "2, padding: same}}, flatten, dense: 4]" SGD,
-      LEAT_F32,
-      { 8, 7, 3 },
-      6,
-      LEAT_I64,
-      0 },
+      "relu, {max_pool: {size: 3, stride: 2, padding: same}}, {conv2d: {filters: 9, kernel: 1}}, "
+      "batch_norm, silu, {avg_pool: {size: 2, padding: same}}, flatten, dense: 4]" SGD,
+      ROWS(6, LEAT_F32, LEAT_I64, 0, 8, 7, 3) },
     { "layer_norm_softmax",
       "model: [dense: 24, batch_norm, gelu, layer_norm, dense: 12, softmax, batch_norm, dense: "
       "4]" SGD,
-      LEAT_F32,
-      { 10 },
-      9,
-      LEAT_I64,
-      0 },
+      ROWS(9, LEAT_F32, LEAT_I64, 0, 10) },
     { "frozen_norm",
       "frozen: [b, mean, '*.conv2d.bias', f.weight], model: [{conv2d: {filters: 16, kernel: 3}}, "
       "{batch_norm: {name: b}}, relu, {conv2d: {filters: 9, kernel: 1}}, batch_norm, silu, "
       "flatten, layer_norm, {dense: {name: f, units: 6}}, {batch_norm: {name: g}}, gelu, dense: "
       "4]" SGD,
-      LEAT_F32,
-      { 8, 7, 3 },
-      6,
-      LEAT_I64,
-      0 },
+      ROWS(6, LEAT_F32, LEAT_I64, 0, 8, 7, 3) },
     { "multiply",
       "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, layer_norm, {multiply: 0.5}, "
       "relu, global_avg_pool, dense: 4]" SGD,
-      LEAT_F32,
-      { 6, 6, 2 },
-      5,
-      LEAT_I64,
-      0 },
+      ROWS(5, LEAT_F32, LEAT_I64, 0, 6, 6, 2) },
     { "residual_concat",
-      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, name: a}}, batch_norm, "
-      "{relu: {name: b}}, {conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {name: "
-      "c}}, {add: {from: [c, b], name: d}}, {relu: {name: e}}, {concat: {from: [e, a], name: f}}, "
+      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, name: a}}, batch_norm, {relu: "
+      "{name: b}}, {conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {name: c}}, "
+      "{add: {from: [c, b], name: d}}, {relu: {name: e}}, {concat: {from: [e, a], name: f}}, "
       "global_avg_pool, dense: 4]" SGD,
-      LEAT_F32,
-      { 6, 5, 3 },
-      6,
-      LEAT_I64,
-      0 },
-    { "dropout",
-      "model: [dense: 30, relu, {dropout: 0.4}, dense: 4]" SGD,
-      LEAT_F32,
-      { 13 },
-      8,
-      LEAT_I64,
-      0 },
-    { "binary_logits",
-      "model: [dense: 8, relu, dense: 3], loss: binary_cross_entropy",
-      LEAT_F32,
-      { 6 },
-      7,
-      LEAT_F32,
-      3 },
+      ROWS(6, LEAT_F32, LEAT_I64, 0, 6, 5, 3) },
+    { "dropout", "model: [dense: 30, relu, {dropout: 0.4}, dense: 4]" SGD,
+      ROWS(8, LEAT_F32, LEAT_I64, 0, 13) },
+    { "binary_logits", "model: [dense: 8, relu, dense: 3], loss: binary_cross_entropy",
+      ROWS(7, LEAT_F32, LEAT_F32, 3, 6) },
     { "binary",
       "model: [dense: 8, relu, dense: 3, sigmoid], loss: {binary_cross_entropy: {with_logits: "
       "false}}, optimizer: {adam: {learning_rate: 0.01}}",
-      LEAT_F32,
-      { 6 },
-      7,
-      LEAT_F32,
-      3 },
+      ROWS(7, LEAT_F32, LEAT_F32, 3, 6) },
     { "nesterov",
       "model: [dense: 4], loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.1, "
       "momentum: 0.9, nesterov: true, weight_decay: 0.01}}",
-      LEAT_F32,
-      { 40 },
-      12,
-      LEAT_I64,
-      0 },
+      ROWS(12, LEAT_F32, LEAT_I64, 0, 40) },
     { "smoothing_decoupled",
       "model: [dense: 4], loss: {softmax_cross_entropy: {label_smoothing: 0.2, class_weights: [1, "
-      "2, "
-      "0.5, 3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, "
-      "decoupled: "
-      "true}}",
-      LEAT_F32,
-      { 9 },
-      12,
-      LEAT_I64,
-      0 },
+      "2, 0.5, 3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, "
+      "decoupled: true}}",
+      ROWS(12, LEAT_F32, LEAT_I64, 0, 9) },
     { "lars",
       "model: [dense: 50, relu, dense: 4], loss: softmax_cross_entropy, optimizer: {lars: "
       "{learning_rate: 1, trust: 0.1, momentum: 0.5, weight_decay: 0.01}}",
-      LEAT_F32,
-      { 90 },
-      12,
-      LEAT_I64,
-      0 },
+      ROWS(12, LEAT_F32, LEAT_I64, 0, 90) },
     { "muon",
       "accumulate: 2, clip: 1, model: [{conv2d: {filters: 40, kernel: 3}}, relu, flatten, dense: "
-      "9, "
-      "relu, dense: 4], loss: softmax_cross_entropy, optimizer: {muon: {learning_rate: 0.02, "
+      "9, relu, dense: 4], loss: softmax_cross_entropy, optimizer: {muon: {learning_rate: 0.02, "
       "weight_decay: 0.1, vector_rate: 0.1}}",
-      LEAT_F32,
-      { 6, 6, 3 },
-      16,
-      LEAT_I64,
-      0 },
+      ROWS(16, LEAT_F32, LEAT_I64, 0, 6, 6, 3) },
     { "muon_plain",
       "model: [dense: 23, relu, dense: 3], loss: mean_squared_error, optimizer: {muon: "
       "{learning_rate: 0.01, nesterov: false, iterations: 3}}, multipliers: {0.dense.weight: 0.5}",
-      LEAT_F32,
-      { 5 },
-      32,
-      LEAT_F32,
-      3 },
+      ROWS(32, LEAT_F32, LEAT_F32, 3, 5) },
     { "squared_adamw",
       "clip: 0.5, model: [dense: 7, relu, dense: 3], loss: mean_squared_error, optimizer: {adamw: "
       "{learning_rate: 0.02, weight_decay: 0.1}}",
-      LEAT_F32,
-      { 5 },
-      8,
-      LEAT_F32,
-      3 },
+      ROWS(8, LEAT_F32, LEAT_F32, 3, 5) },
     { "binary_smoothed",
       "model: [dense: 3], loss: {binary_cross_entropy: {label_smoothing: 0.1, positive_weight: "
-      "2}}, "
-      "optimizer: {adam: {learning_rate: 0.02, weight_decay: 0.1}}",
-      LEAT_F32,
-      { 5 },
-      8,
-      LEAT_F32,
-      3 },
+      "2}}, optimizer: {adam: {learning_rate: 0.02, weight_decay: 0.1}}",
+      ROWS(8, LEAT_F32, LEAT_F32, 3, 5) },
     { "sample_weight",
       "sample_weight: w, model: [{conv2d: {filters: 5, kernel: 3}}, batch_norm, relu, flatten, "
       "dense: 4], loss: {softmax_cross_entropy: {label_smoothing: 0.2, class_weights: [1, 2, 0.5, "
       "3]}}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9}}",
-      LEAT_F32,
-      { 6, 5, 3 },
-      12,
-      LEAT_I64,
-      0 },
+      ROWS(12, LEAT_F32, LEAT_I64, 0, 6, 5, 3) },
     { "sample_weight_binary",
       "sample_weight: w, model: [dense: 8, relu, dense: 3], loss: binary_cross_entropy",
-      LEAT_F32,
-      { 6 },
-      7,
-      LEAT_F32,
-      3 },
+      ROWS(7, LEAT_F32, LEAT_F32, 3, 6) },
     { "sample_weight_squared",
       "sample_weight: w, accumulate: 3, model: [dense: 7, relu, dense: 3], loss: "
       "mean_squared_error",
-      LEAT_F32,
-      { 5 },
-      8,
-      LEAT_F32,
-      3 },
+      ROWS(8, LEAT_F32, LEAT_F32, 3, 5) },
     { "clip_accumulate",
       "clip: 0.1, accumulate: 3, model: [dense: 16, relu, dense: 4], loss: softmax_cross_entropy, "
       "optimizer: {adam: {learning_rate: 0.01}}",
-      LEAT_F32,
-      { 11 },
-      12,
-      LEAT_I64,
-      0 },
+      ROWS(12, LEAT_F32, LEAT_I64, 0, 11) },
     { 0 },
 };
 
@@ -208,31 +116,19 @@ const gpu_model gpu_whole_models[] = {
     { "mlp",
       "model: [dense: 32, relu, dense: 32, relu, dense: 4], loss: softmax_cross_entropy, "
       "optimizer: {adam: {learning_rate: 0.01}}",
-      LEAT_F32,
-      { 12 },
-      16,
-      LEAT_I64,
-      0 },
+      ROWS(16, LEAT_F32, LEAT_I64, 0, 12) },
     { "cnn",
       "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, batch_norm, relu, {max_pool: 2}, "
       "{conv2d: {filters: 12, kernel: 3}}, batch_norm, relu, {dropout: 0.2}, flatten, dense: 4], "
       "loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
-      LEAT_U8,
-      { 8, 8, 3 },
-      12,
-      LEAT_I64,
-      0 },
+      ROWS(12, LEAT_U8, LEAT_I64, 0, 8, 8, 3) },
     { "residual",
-      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, "
-      "{relu: {name: a}}, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, "
-      "batch_norm, relu, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, "
-      "{batch_norm: {name: b}}, {add: {from: [b, a]}}, relu, global_avg_pool, dense: 4], "
-      "loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
-      LEAT_F32,
-      { 7, 7, 3 },
-      10,
-      LEAT_I64,
-      0 },
+      "model: [{conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, {relu: "
+      "{name: a}}, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, batch_norm, "
+      "relu, {conv2d: {filters: 8, kernel: 3, padding: same, bias: false}}, {batch_norm: {name: "
+      "b}}, {add: {from: [b, a]}}, relu, global_avg_pool, dense: 4], loss: softmax_cross_entropy, "
+      "optimizer: {sgd: {learning_rate: 0.05, momentum: 0.9}}",
+      ROWS(10, LEAT_F32, LEAT_I64, 0, 7, 7, 3) },
     { 0 },
 };
 

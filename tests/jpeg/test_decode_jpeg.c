@@ -70,7 +70,6 @@ static const op_jpeg_how ways[] = {
 
 static void equals_libjpeg(void **state)
 {
-    (void)state;
     static const int64_t sizes[][2] = { { 1, 1 }, { 8, 8 }, { 17, 33 }, { 64, 50 }, { 100, 259 } };
     for (size_t i = 0; i < N_WAYS; i++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -86,7 +85,6 @@ static void equals_libjpeg(void **state)
 
 static void gray_is_read_as_asked(void **state)
 {
-    (void)state;
     leat_view image = op_drawing(31, 45, 1);
     for (int progressive = 0; progressive < 2; progressive++) {
         leat_view bytes = op_jpeg(image, (op_jpeg_how){ .progressive = progressive });
@@ -101,7 +99,6 @@ static void gray_is_read_as_asked(void **state)
 /* libjpeg writes an Adobe marker with CMYK, so 255 means no ink. */
 static void cmyk_becomes_rgb(void **state)
 {
-    (void)state;
     static const J_COLOR_SPACE stored[] = { JCS_CMYK, JCS_YCCK };
     leat_view image = op_drawing(20, 30, 4);
     for (int i = 0; i < 2; i++) {
@@ -128,7 +125,6 @@ static void cmyk_becomes_rgb(void **state)
 /* Every prefix is an error by default; leniently an error or pixels of the announced size. */
 static void truncated_anywhere(void **state)
 {
-    (void)state;
     leat_view image = op_drawing(20, 27, 3);
     for (int progressive = 0; progressive < 2; progressive++) {
         leat_view bytes = op_jpeg(image, (op_jpeg_how){ .progressive = progressive, .restart = 2 });
@@ -152,7 +148,6 @@ static void truncated_anywhere(void **state)
 /* Any flipped byte: an error, or pixels, never a crash; and no trace in the next image. */
 static void damaged_anywhere(void **state)
 {
-    (void)state;
     leat_view image = op_drawing(20, 27, 3);
     leat_view good = op_jpeg(image, (op_jpeg_how){ 0 });
     void *small[2];
@@ -227,7 +222,6 @@ static void expect(leat_view bytes, leat_view good, const char *message)
 
 static void warnings_that_cost_no_pixel(void **state)
 {
-    (void)state;
     leat_view image = op_drawing(40, 40, 3);
     leat_view good = op_jpeg(image, (op_jpeg_how){ .restart = 2 });
     const size_t end = (size_t)good.shape.dims[0] - 2, tables = marker_at(good, 0xdb, 0);
@@ -251,7 +245,6 @@ static void warnings_that_cost_no_pixel(void **state)
 /* A stream without tables must not be decoded with those of the image before. */
 static void tables_do_not_leak(void **state)
 {
-    (void)state;
     leat_view image = op_drawing(16, 16, 1);
     leat_view good = op_jpeg(image, (op_jpeg_how){ 0 });
     op_result r = op_run(op(), rgb, good, 0);
@@ -273,7 +266,6 @@ static void tables_do_not_leak(void **state)
 
 static void limits_and_wrong_bytes(void **state)
 {
-    (void)state;
     void *small = op_options(op(), "max_pixels", "99", NULL);
     leat_view image = op_drawing(10, 10, 3);
     leat_view bytes = op_jpeg(image, (op_jpeg_how){ 0 });
@@ -296,7 +288,6 @@ static void limits_and_wrong_bytes(void **state)
 
 static void too_little_scratch(void **state)
 {
-    (void)state;
     leat_scratch *usual = op_scratch;
     leat_view image = op_drawing(200, 200, 3);
     leat_view bytes = op_jpeg(image, (op_jpeg_how){ .progressive = 1 });
@@ -311,7 +302,6 @@ static void too_little_scratch(void **state)
 
 static void allocates_nothing_once_warm(void **state)
 {
-    (void)state;
 #ifdef COUNTING_MALLOC
     static uint8_t pixels[256 * 256 * 3];
     leat_view bytes[100];

@@ -67,62 +67,42 @@ static void check_drawn(reference_picture p, unsigned seed)
 
 static void every_small_size(void **state)
 {
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 1; width <= 35; width++)
             for (int height = 1; height <= 35; height += height < 19 ? 1 : 5)
-                check_drawn((reference_picture){ .width = width,
-                                                 .height = height,
-                                                 .channels = 3,
-                                                 .h = samplings[s][0],
-                                                 .v = samplings[s][1],
-                                                 .quality = 90 },
+                check_drawn((reference_picture){ REFERENCE_OF(width, height, 3, samplings[s][0],
+                                                              samplings[s][1], 90) },
                             s + (unsigned)width);
 }
 
 static void every_kind(void **state)
 {
     static const int qualities[] = { 1, 30, 75, 95, 100 }, restarts[] = { 0, 1, 2, 4, 7, 8, 50 };
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS * 2; s++)
         for (unsigned q = 0; q < sizeof qualities / sizeof *qualities; q++)
             for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
-                check_drawn((reference_picture){ .width = 131,
-                                                 .height = 77,
-                                                 .channels = s < N_SAMPLINGS ? 3 : 1,
-                                                 .h = samplings[s % N_SAMPLINGS][0],
-                                                 .v = samplings[s % N_SAMPLINGS][1],
-                                                 .quality = qualities[q],
-                                                 .restart = restarts[r],
-                                                 .is_optimized = (int)(q + r) % 2 },
-                            s + q + r);
+                check_drawn(
+                    (reference_picture){ REFERENCE_OF(131, 77, s < N_SAMPLINGS ? 3 : 1,
+                                                      samplings[s % N_SAMPLINGS][0],
+                                                      samplings[s % N_SAMPLINGS][1], qualities[q]),
+                                         .restart = restarts[r], .is_optimized = (int)(q + r) % 2 },
+                    s + q + r);
 }
 
 static void every_width_of_vectors(void **state)
 {
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 36; width < 300; width += 7)
-            check_drawn((reference_picture){ .width = width,
-                                             .height = 33,
-                                             .channels = 3,
-                                             .h = samplings[s][0],
-                                             .v = samplings[s][1],
-                                             .quality = 85 },
+            check_drawn((reference_picture){ REFERENCE_OF(width, 33, 3, samplings[s][0],
+                                                          samplings[s][1], 85) },
                         (unsigned)width);
 }
 
 /* Codes that no look-up finds, also where blocks are skipped and their memory is not cleared. */
 static void long_codes(void **state)
 {
-    (void)state;
     for (int quality = 1; quality <= 61; quality += 12) {
-        reference_picture p = { .width = 150,
-                                .height = 130,
-                                .channels = 3,
-                                .h = 1 + quality % 2,
-                                .v = 1,
-                                .quality = quality,
+        reference_picture p = { REFERENCE_OF(150, 130, 3, 1 + quality % 2, 1, quality),
                                 .has_long_codes = 1 };
         uint8_t *data;
         const size_t size = reference_encode(&p, (unsigned)quality, &data);
@@ -160,7 +140,6 @@ static void a_scan_beyond_4_gib_is_not_skimmed(void **state)
     };
     uint8_t *data;
     const size_t size = reference_encode(&p, 1, &data);
-    (void)state;
     for (int is_long = 0; is_long < 2; is_long++) {
         leat_error err = { 0 };
         leat_jpeg_scan scan;
@@ -182,7 +161,6 @@ static void photos(void **state)
     const char *folder = getenv("LEAT_TEST_PHOTOS");
     char path[4096];
     int n_photos = 0, n_others = 0;
-    (void)state;
     DIR *dir = opendir(folder ? folder : SOURCE_DIR "/../shared/data/photos");
     if (!dir) {
         print_message("skipped: no photos (set LEAT_TEST_PHOTOS to a folder of JPEG files)\n");

@@ -10,18 +10,13 @@
 static void boxes(void **state)
 {
     static const int restarts[] = { 0, 1, 3, 4, 8, 16, 100 }, widths[] = { 200, 333, 128, 40, 3 };
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (unsigned r = 0; r < sizeof restarts / sizeof *restarts; r++)
             for (unsigned w = 0; w < sizeof widths / sizeof *widths; w++) {
-                const reference_picture p = { .width = widths[w],
-                                              .height = 150 - 20 * (int)s,
-                                              .channels = 3,
-                                              .h = samplings[s][0],
-                                              .v = samplings[s][1],
-                                              .quality = 40 + 10 * (int)w,
-                                              .is_optimized = (int)r % 2,
-                                              .restart = restarts[r] };
+                const reference_picture p = { REFERENCE_OF(widths[w], 150 - 20 * (int)s, 3,
+                                                           samplings[s][0], samplings[s][1],
+                                                           40 + 10 * (int)w),
+                                              .is_optimized = (int)r % 2, .restart = restarts[r] };
                 uint8_t *data;
                 const size_t size = reference_encode(&p, s + w, &data);
                 check_boxes(data, size, 12, s + 4 * r + w);
@@ -43,7 +38,6 @@ static void boxes_outside(void **state)
         .width = 37, .height = 21, .channels = 3, .h = 2, .v = 2, .quality = 60
     };
     const size_t size = reference_encode(&p, 3, &data);
-    (void)state;
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(leat_jpeg_decode_box(&jpeg, &wrong[i], 3, got, scratch, NULL),
@@ -54,15 +48,10 @@ static void boxes_outside(void **state)
 static void indexed(void **state)
 {
     static const uint32_t intervals[] = { 1, 3, 8, 16, 17, 40, 100000 };
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (unsigned k = 0; k < sizeof intervals / sizeof *intervals; k++) {
-            const reference_picture p = { .width = 210,
-                                          .height = 99,
-                                          .channels = 3,
-                                          .h = samplings[s][0],
-                                          .v = samplings[s][1],
-                                          .quality = 30 + 10 * (int)k,
+            const reference_picture p = { REFERENCE_OF(210, 99, 3, samplings[s][0], samplings[s][1],
+                                                       30 + 10 * (int)k),
                                           .has_long_codes = k == 2 };
             uint8_t *data;
             size_t n;
@@ -83,7 +72,6 @@ static void wrong_index(void **state)
     leat_jpeg jpeg;
     const size_t size = small_file(2, 2, 0, &data), size_marked = small_file(2, 2, 3, &other);
     leat_jpeg_mark *marks = make_marks(data, size, 2, &n);
-    (void)state;
     assert_int_equal(reference_decode(data, size, 3, expected, ROOM), 0);
     assert_int_equal(check_indexed(data, size, 2, marks, 9, 1), LEAT_OK);
     for (size_t i = 0; i < n; i++)
@@ -173,16 +161,12 @@ static void check_resized(const uint8_t *data, size_t size, const leat_image_box
 static void resized(void **state)
 {
     unsigned seed = 5;
-    (void)state;
     for (int i = 0; i < 200; i++) {
         const unsigned s = draw(&seed, N_SAMPLINGS);
         const int is_large = i % 20 == 19; /* larger than the window of rows */
-        const reference_picture p = { .width = 1 + 700 * is_large + (int)draw(&seed, 300),
-                                      .height = 1 + 400 * is_large + (int)draw(&seed, 200),
-                                      .channels = 3,
-                                      .h = samplings[s][0],
-                                      .v = samplings[s][1],
-                                      .quality = 80 };
+        const reference_picture p = { REFERENCE_OF(1 + 700 * is_large + (int)draw(&seed, 300),
+                                                   1 + 400 * is_large + (int)draw(&seed, 200), 3,
+                                                   samplings[s][0], samplings[s][1], 80) };
         uint8_t *data;
         const size_t size = reference_encode(&p, (unsigned)i, &data);
         leat_image_box box = { (int32_t)draw(&seed, (unsigned)p.height),

@@ -24,7 +24,6 @@ static void unusual_files_are_refused(void **state)
         .width = 40, .height = 30, .channels = 3, .h = 1, .v = 1, .quality = 80
     };
     reference_picture kinds[5];
-    (void)state;
     for (int i = 0; i < 5; i++)
         kinds[i] = plain;
     kinds[0].h = 4;
@@ -54,7 +53,6 @@ static void assert_no_index(const uint8_t *data, size_t size)
 
 static void truncated_anywhere(void **state)
 {
-    (void)state;
     for (int restart = 0; restart < 3; restart++) {
         uint8_t *data;
         const size_t size = small_file(2, 1 + restart % 2, restart, &data);
@@ -73,7 +71,6 @@ static void changed_anywhere(void **state)
 {
     static const uint8_t changes[] = { 0x01, 0x08, 0x80, 0xff, 0x11 };
     int n_ok = 0, n_refused = 0;
-    (void)state;
     for (int restart = 0; restart < 3; restart++) {
         uint8_t *data;
         const size_t size = small_file(1 + restart % 2, 2, restart, &data);
@@ -108,7 +105,6 @@ static void odd_but_real(void **state)
     uint8_t *data;
     const size_t size = small_file(2, 2, 2, &data);
     size_t marker = 0;
-    (void)state;
     for (size_t i = 0; i + 1 < size && !marker; i++)
         if (data[i] == 0xff && data[i + 1] == 0xd0)
             marker = i;
@@ -133,7 +129,6 @@ static void little_memory(void **state)
     }; /* tables of its own take memory too */
     uint8_t *data;
     const size_t size = reference_encode(&p, 3, &data);
-    (void)state;
     assert_true(count_out_of_memory(data, size) > 3);
     free(data);
 }

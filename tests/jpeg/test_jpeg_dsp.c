@@ -2,16 +2,8 @@
  *
  * test_jpeg_dsp.c: the JPEG decoder's kernels: every CPU level gives the bytes of plain C, on values
  * that pictures have and on those that only damaged files have. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/cpu.h"
+#include "fixtures/unit.h"
 #include "ops/jpeg/jpeg_impl.h"
 
 static uint32_t draw(uint32_t *state)
@@ -39,7 +31,6 @@ static void same_idct(void **state)
     int16_t blocks[N * 64], quant[64];
     uint8_t expected[8 * STRIDE], got[8 * STRIDE];
     uint32_t seed = 1;
-    (void)state;
     for (int round = 0; round < 4000; round++) {
         const int n = 4 * (1 + round % 3);
         draw_blocks(blocks, n, round % 12, &seed);
@@ -60,7 +51,6 @@ static void same_colours(void **state)
 {
     enum { N = 256 };
     uint8_t y[N + 64], cb[N + 64], cr[N + 64], expected[3 * N + 64], got[3 * N + 64];
-    (void)state;
     for (int b = 0; b < 256; b++)
         for (int shift = 0; shift < 256; shift += 51) {
             for (int i = 0; i < N + 64; i++) {
@@ -84,7 +74,6 @@ static void same_upsampling(void **state)
     enum { N = 150 };
     uint8_t near[N], far[N], expected[2 * N], got[2 * N];
     uint32_t seed = 3;
-    (void)state;
     for (int round = 0; round < 3 * N; round++) {
         const int n = 1 + round % N, kind = round / N;
         for (int i = 0; i < n; i++) {
@@ -110,7 +99,6 @@ static void same_unstuffing(void **state)
 {
     uint8_t src[300], expected[340], got[340];
     uint32_t seed = 5;
-    (void)state;
     for (int round = 0; round < 20000; round++) {
         const size_t n = draw(&seed) % sizeof src;
         const uint32_t common = 2 + draw(&seed) % 60;
@@ -159,7 +147,6 @@ static void same_joins(void **state)
     static leat_jpeg_table expected, got, expected_skip, got_skip;
     uint8_t spec[16 + 256];
     uint32_t seed = 9;
-    (void)state;
     for (int round = 0; round < 300; round++) {
         draw_table(spec, &seed);
         assert_int_equal(leat_jpeg_table_build(&expected, spec, 0, &leat_jpeg_dsp_c), 0);
@@ -177,7 +164,6 @@ static void bad_tables(void **state)
 {
     static leat_jpeg_table table;
     uint8_t spec[16 + 256] = { 2, 0 }; /* both codes of one bit: one is of ones only */
-    (void)state;
     assert_int_equal(leat_jpeg_table_build(&table, spec, 0, &leat_jpeg_dsp_c), -1);
     spec[0] = 3;
     assert_int_equal(leat_jpeg_table_build(&table, spec, 0, &leat_jpeg_dsp_c), -1);

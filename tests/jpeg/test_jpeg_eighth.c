@@ -2,9 +2,6 @@
  *
  * test_jpeg_eighth.c: pictures at an eighth of their size, by leat's decoder and by the op, beside those of
  * libjpeg-turbo. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "fixtures/jpeg_fixture.h"
 #include "leat/op.h"
 #include "ops/jpeg/jpeg_turbo.h"
@@ -79,16 +76,13 @@ static void all_sizes(void **state)
 {
     unsigned seed = 3;
     uint64_t differences = 0, values = 0;
-    (void)state;
     for (unsigned i = 0; i < 160; i++) {
         const uint8_t *s = samplings[i % N_SAMPLINGS];
-        const reference_picture p = { .width = 1 + (int)draw(&seed, 300),
-                                      .height = 1 + (int)draw(&seed, 200),
-                                      .channels = i % 9 ? 3 : 1,
-                                      .h = i % 9 ? s[0] : 1,
-                                      .v = i % 9 ? s[1] : 1,
-                                      .quality = 30 + (int)draw(&seed, 70),
-                                      .restart = i % 5 ? 0 : 3 };
+        const reference_picture p = {
+            REFERENCE_OF(1 + (int)draw(&seed, 300), 1 + (int)draw(&seed, 200), i % 9 ? 3 : 1,
+                         i % 9 ? s[0] : 1, i % 9 ? s[1] : 1, 30 + (int)draw(&seed, 70)),
+            .restart = i % 5 ? 0 : 3
+        };
         uint8_t *data;
         const size_t size = reference_encode(&p, i, &data);
         assert_int_equal(difference(data, size, &p, 1), 0);
@@ -106,15 +100,10 @@ static void all_sizes(void **state)
 /* Large files are read with larger tables; noise of high quality has long codes and full blocks. */
 static void large_files(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         const uint8_t *s = samplings[i % N_SAMPLINGS];
-        const reference_picture p = { .width = 1100 + (int)i,
-                                      .height = 900,
-                                      .channels = 3,
-                                      .h = s[0],
-                                      .v = s[1],
-                                      .quality = i % 2 ? 98 : 100,
+        const reference_picture p = { REFERENCE_OF(1100 + (int)i, 900, 3, s[0], s[1],
+                                                   i % 2 ? 98 : 100),
                                       .restart = i == 3 ? 7 : 0 };
         uint8_t *data;
         const size_t size = reference_encode(&p, i, &data);
@@ -129,7 +118,6 @@ static void cut_files(void **state)
     uint8_t *data;
     const size_t size = small_file(2, 2, 0, &data);
     leat_jpeg jpeg;
-    (void)state;
     for (size_t n = size - 1; n > size - 200; n--)
         if (leat_jpeg_open(&jpeg, data, n, NULL) == LEAT_OK) {
             leat_scratch_reset(scratch);
@@ -159,7 +147,6 @@ static void the_op_scales(void **state)
     uint8_t *data;
     const size_t size = reference_encode(&p, 1, &data);
     const leat_view in = { { LEAT_U8, 1, { (int64_t)size } }, data, NULL };
-    (void)state;
     for (int i = 0; i < 4; i++) {
         void *options = options_of(op, scales[i], "false");
         const leat_view want = room(p.width, p.height, 3, 1 << i, expected);
@@ -188,7 +175,6 @@ static void the_op_uses_an_index(void **state)
     uint8_t *data;
     const size_t size = reference_encode(&p, 1, &data);
     leat_jpeg jpeg;
-    (void)state;
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
     const uint64_t n = leat_jpeg_count_marks(&jpeg, EVERY);
     assert_in_range(n, 2, 1000);
@@ -222,7 +208,6 @@ static void a_scale_is_not_exact(void **state)
     void *options = options_of(op, "auto", "true");
     leat_shape out;
     leat_error err;
-    (void)state;
     assert_int_equal(op->shape(options, &in, &out, &err), LEAT_E_CONFIG);
     assert_non_null(strstr(err.message, "add exact: false"));
     free(options);

@@ -74,7 +74,6 @@ static void what_was_added(void **state)
     const uint8_t *table;
     size_t size;
     struct stat st;
-    (void)state;
     assert_int_equal(write_side(N_RECORDS, "image/encoded"), LEAT_FORMAT_OK);
     assert_int_equal(leat_jpeg_index_open(data_path(), DATA_BYTES, N_RECORDS, &index, &err),
                      LEAT_FORMAT_OK);
@@ -104,7 +103,6 @@ static void of_another_file(void **state)
     leat_jpeg_index index;
     leat_format_error err;
     char key[LEAT_JPEG_INDEX_KEY_MAX + 2];
-    (void)state;
     unlink(side_path());
     assert_int_equal(leat_jpeg_index_open(data_path(), DATA_BYTES, N_RECORDS, &index, &err),
                      LEAT_FORMAT_END);
@@ -141,7 +139,6 @@ static void cut_anywhere(void **state)
     leat_jpeg_index index;
     leat_format_error err;
     size_t size;
-    (void)state;
     assert_int_equal(write_side(N_RECORDS, "image"), LEAT_FORMAT_OK);
     uint8_t *whole = read_whole(side_path(), &size);
     for (size_t n = 0; n < size; n++) {
@@ -164,7 +161,6 @@ static void flipped_anywhere(void **state)
     leat_jpeg_index index;
     size_t size;
     int n_stale = 0, n_refused = 0;
-    (void)state;
     assert_int_equal(write_side(N_RECORDS, "image"), LEAT_FORMAT_OK);
     uint8_t *bytes = read_whole(side_path(), &size);
     for (size_t at = 0; at < size; at++) {
@@ -195,7 +191,6 @@ static void lying(void **state)
                  { 1 << 30, 1 },   { HEAD_BYTES, UINT32_MAX }, { UINT64_MAX - 3, UINT32_MAX },
                  { HEAD_BYTES, 0 } };
     size_t size;
-    (void)state;
     assert_int_equal(write_side(N_RECORDS, "image"), LEAT_FORMAT_OK);
     uint8_t *bytes = read_whole(side_path(), &size);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
@@ -221,7 +216,6 @@ static void without_memory(void **state)
 {
     leat_jpeg_index index;
     int rc;
-    (void)state;
     unlink(side_path());
     for (long n = 0; failing_malloc_at(n), rc = write_side(3000, "image"), failing_malloc_hit();
          n++) {

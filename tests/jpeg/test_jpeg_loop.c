@@ -40,7 +40,6 @@ static int answers(const char *variable, const char *name, const char *why)
 
 static void the_variable_decides(void **state)
 {
-    (void)state;
     if (leat_cpu_best() < LEAT_CPU_AVX2)
         skip();
     assert_true(answers("loads", "loads", "set by LEAT_JPEG_LOOP"));
@@ -49,7 +48,6 @@ static void the_variable_decides(void **state)
 
 static void else_it_is_measured(void **state)
 {
-    (void)state;
     if (leat_cpu_best() < LEAT_CPU_AVX2)
         skip();
     assert_true(answers(NULL, NULL, "measured: "));
@@ -59,7 +57,6 @@ static void else_it_is_measured(void **state)
 static void plain_c_has_its_own(void **state)
 {
     char why[8] = "before";
-    (void)state;
     leat_cpu_use(LEAT_CPU_C);
     assert_string_equal(leat_jpeg_loop(why, sizeof why), "c");
     assert_string_equal(why, "");
@@ -69,7 +66,6 @@ static void plain_c_has_its_own(void **state)
 
 static void the_tables_of_tests_are_all_there_are(void **state)
 {
-    (void)state;
     assert_int_equal(LEAT_JPEG_N_DSP, /* C, each level with each loop, and one without pairs */
                      1 + (LEAT_N_CPU_LEVELS - 1) * LEAT_JPEG_N_LOOPS + 1);
     for (int i = 0; i < LEAT_JPEG_N_DSP; i++)
@@ -87,7 +83,6 @@ static void libjpeg_writes_them(void **state)
     };
     uint8_t *data;
     leat_jpeg jpeg;
-    (void)state;
     const size_t size = reference_encode(&p, 1, &data);
     assert_int_equal(leat_jpeg_open(&jpeg, data, size, NULL), LEAT_OK);
     for (int i = 0; i < 3; i++)
@@ -106,7 +101,6 @@ static void libjpeg_writes_them(void **state)
 static void they_are_what_building_gives(void **state)
 {
     static leat_jpeg_table built, skip;
-    (void)state;
     for (int level = 0; level < N_LEVELS; level++) {
         const leat_jpeg_dsp *const dsp = leat_jpeg_dsp_at(level);
         for (int i = 0; dsp && i < LEAT_JPEG_N_USUAL; i++) {
@@ -129,7 +123,6 @@ static void they_are_what_building_gives(void **state)
 /* A table that differs in any byte is another one; the last symbol ends an allocation, so that reads beyond show. */
 static void others_are_not_found(void **state)
 {
-    (void)state;
     for (int i = 0; i < LEAT_JPEG_N_USUAL; i++)
         for (size_t at = 0; at < sizeof *leat_jpeg_usual_ac; at++) {
             uint8_t *spec = malloc(sizeof *leat_jpeg_usual_ac);

@@ -36,7 +36,6 @@ static void all_numbers(void **state)
     static const uint32_t most[] = { 0, 1, 255, 65536, 0xffffffff };
     static const int16_t lows[] = { 0, -1, -32768, 100 }, highs[] = { 0, 1, 32767, 100 };
     unsigned seed = 7;
-    (void)state;
     for (size_t m = 0; m < sizeof most / sizeof *most; m++)
         for (size_t d = 0; d < sizeof lows / sizeof *lows; d++)
             for (uint64_t n = 2; n < 40; n += n < 9 ? 1 : 15) {
@@ -57,15 +56,9 @@ static void all_numbers(void **state)
 static void of_pictures(void **state)
 {
     static const uint32_t intervals[] = { 1, 3, 8, 40 };
-    (void)state;
     for (int s = 0; s < 4; s++)
         for (size_t k = 0; k < sizeof intervals / sizeof *intervals; k++) {
-            const reference_picture p = { .width = 250,
-                                          .height = 190,
-                                          .channels = 3,
-                                          .h = 1 + s % 2,
-                                          .v = 1 + s / 2,
-                                          .quality = 85 };
+            const reference_picture p = { REFERENCE_OF(250, 190, 3, 1 + s % 2, 1 + s / 2, 85) };
             leat_jpeg jpeg;
             uint8_t *data;
             size_t n;
@@ -104,7 +97,6 @@ static void for_which_files(void **state)
     reference_picture p = {
         .width = 200, .height = 100, .channels = 3, .h = 2, .v = 2, .quality = 80
     };
-    (void)state;
     assert_true(table_of(&p, 0, 0) > 0);
     assert_true(table_of(&p, 0, 1) > table_of(&p, 0, 0));
     assert_int_equal(table_of(&p, 0, 65535), 0); /* one mark says nothing */
@@ -134,7 +126,6 @@ static void damaged_tables(void **state)
     size_t n;
     int n_refused = 0;
     const size_t size = reference_encode(&p, 2, &data);
-    (void)state;
     leat_scratch_reset(scratch);
     assert_int_equal(leat_jpeg_make_table(data, size, 2, scratch, &made, &n, NULL), LEAT_OK);
     uint8_t *table = malloc(n);

@@ -11,9 +11,6 @@
 #include "ops/jpeg/jpeg.h"
 #include "ops/jpeg/jpeg_turbo.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 #define JPEG_ODD_OWN   "leat's decoder"
 #define JPEG_ODD_TURBO "libjpeg-turbo"
 
@@ -368,7 +365,6 @@ static void each_as_documented(void **state)
     size_t size = 0;
     uint8_t *bytes = read_whole(SOURCE_DIR "/docs/jpeg.md", &size);
     char *page = strndup((char *)bytes, size);
-    (void)state;
     for (int i = 0; i < n_jpeg_odds; i++) {
         const jpeg_odd_file f = jpeg_odd_make(&jpeg_odds[i]);
         const leat_view in = { { LEAT_U8, 1, { (int64_t)f.size } }, f.data, NULL };
@@ -404,7 +400,6 @@ static void check_pixels(const jpeg_odd *odd, const jpeg_odd_file *f, const void
 
 static void pixels_of_libjpeg_turbo(void **state)
 {
-    (void)state;
     for (int i = 0; i < n_jpeg_odds; i++) {
         const jpeg_odd_file f = jpeg_odd_make(&jpeg_odds[i]);
         for (int level = 0; level <= leat_cpu_best() && jpeg_odds[i].picture.channels == 3;
@@ -448,7 +443,6 @@ static leat_image_box draw_box(const leat_jpeg *jpeg)
 static void parts(void **state)
 {
     enum { N_BOXES = 60 };
-    (void)state;
     for (int i = 0; i < n_jpeg_odds; i++) {
         const jpeg_odd_file f = jpeg_odd_make(&jpeg_odds[i]);
         leat_jpeg jpeg;
@@ -474,14 +468,8 @@ static void damage_beside_a_box(void **state)
 {
     static const uint8_t changes[] = { 0x01, 0x10, 0x80, 0xff };
     int n_ok = 0, n_refused = 0;
-    (void)state;
     for (int interval = 0; interval <= 4; interval += 2) {
-        const reference_picture picture = { .width = 61,
-                                            .height = 45,
-                                            .channels = 3,
-                                            .h = 2,
-                                            .v = 2,
-                                            .quality = 60,
+        const reference_picture picture = { REFERENCE_OF(61, 45, 3, 2, 2, 60),
                                             .restart = interval };
         jpeg_odd_file f = { 0 };
         f.size = reference_encode(&picture, 3, &f.data);

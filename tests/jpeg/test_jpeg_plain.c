@@ -22,7 +22,6 @@ static bool is_plain(leat_view image, op_jpeg_how how, bool extended)
 static void plain_ones(void **state)
 {
     leat_view color = op_drawing(40, 50, 3), gray = op_drawing(40, 50, 1);
-    (void)state;
     for (int h = 1; h <= 2; h++)
         for (int v = 1; v <= 2; v++)
             for (int restart = 0; restart < 2; restart++)
@@ -36,7 +35,6 @@ static void plain_ones(void **state)
 static void others(void **state)
 {
     leat_view color = op_drawing(40, 50, 3), inks = op_drawing(40, 50, 4);
-    (void)state;
     assert_false(is_plain(color, (op_jpeg_how){ .progressive = 1 }, false));
     assert_false(is_plain(color, (op_jpeg_how){ .arithmetic = 1 }, false));
     assert_false(is_plain(color, (op_jpeg_how){ .h = 4, .v = 1 }, false));
@@ -55,7 +53,6 @@ static void beginnings_and_damage(void **state)
     leat_view file = op_jpeg(image, (op_jpeg_how){ .restart = 1 });
     const size_t n = (size_t)file.shape.dims[0];
     size_t n_plain = 0;
-    (void)state;
     for (size_t k = 0; k <= n; k++) {
         uint8_t *const part = malloc(k ? k : 1);
         memcpy(part, file.data, k);

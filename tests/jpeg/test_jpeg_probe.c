@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_jpeg_probe.c: which decoder takes what kind of file, and which files can be read in parts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "bench/jpeg_reference.h"
+#include "fixtures/unit.h"
 #include "leat/jpeg_probe.h"
 
 static const struct {
@@ -21,14 +13,7 @@ static const struct {
     { { .width = 41, .height = 23, .channels = 3, .h = 2, .v = 1, .restart = 4 }, NULL },
     { { .width = 8, .height = 99, .channels = 1, .h = 1, .v = 1, .restart = 65535 }, NULL },
     { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_progressive = 1 }, NULL },
-    { { .width = 40,
-        .height = 24,
-        .channels = 3,
-        .h = 1,
-        .v = 1,
-        .is_progressive = 1,
-        .restart = 2 },
-      NULL },
+    { { REFERENCE_OF(40, 24, 3, 1, 1, 0), .is_progressive = 1, .restart = 2 }, NULL },
     { { .width = 40, .height = 24, .channels = 3, .h = 4, .v = 1 }, "unusual sampling" },
     { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_rgb = 1 }, "not YCbCr" },
     { { .width = 40, .height = 24, .channels = 3, .h = 1, .v = 1, .is_arithmetic = 1 },
@@ -41,7 +26,6 @@ static const struct {
 
 static void every_kind(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         reference_picture picture = kinds[i].picture;
         leat_jpeg_info info;
@@ -68,7 +52,6 @@ static void truncated_anywhere(void **state)
     };
     uint8_t *bytes;
     int n_bad = 0, n_own = 0;
-    (void)state;
     const size_t size = reference_encode(&picture, 1, &bytes);
     for (size_t n = 0; n <= size; n++) {
         leat_jpeg_info info;

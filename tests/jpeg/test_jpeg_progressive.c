@@ -58,12 +58,8 @@ static int script_of_single_values(jpeg_scan_info *script, int bits)
 
 static reference_picture picture_of(int width, int height, unsigned sampling, unsigned script)
 {
-    return (reference_picture){ .width = width,
-                                .height = height,
-                                .channels = 3,
-                                .h = samplings[sampling % N_SAMPLINGS][0],
-                                .v = samplings[sampling % N_SAMPLINGS][1],
-                                .quality = 90,
+    return (reference_picture){ REFERENCE_OF(width, height, 3, samplings[sampling % N_SAMPLINGS][0],
+                                             samplings[sampling % N_SAMPLINGS][1], 90),
                                 .is_progressive = 1,
                                 .script = scripts[script % COUNT(scripts)].script,
                                 .n_scans = scripts[script % COUNT(scripts)].n };
@@ -85,7 +81,6 @@ static void check_drawn(const reference_picture *p, unsigned seed, int n_boxes)
 
 static void every_small_size(void **state)
 {
-    (void)state;
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 1; width <= 35; width += width < 18 ? 1 : 5)
             for (int height = 1; height <= 35; height += height < 18 ? 2 : 5) {
@@ -98,7 +93,6 @@ static void every_small_size(void **state)
 static void every_script_restart_and_quality(void **state)
 {
     static const int restarts[] = { 0, 1, 7, 40, 65535 }, qualities[] = { 5, 50, 100 };
-    (void)state;
     for (unsigned i = 0; i < 5 * 3 * 4 * 4; i += 2) {
         reference_picture p = picture_of(157, 93, i / 60, i / 15);
         p.restart = restarts[i % 5];
@@ -109,16 +103,10 @@ static void every_script_restart_and_quality(void **state)
 
 static void gray(void **state)
 {
-    (void)state;
     for (int restart = 0; restart < 12; restart += 3) {
-        const reference_picture p = { .width = 83,
-                                      .height = 61,
-                                      .channels = 1,
-                                      .h = 1 + restart / 3 % 2,
-                                      .v = 1 + restart / 6,
-                                      .quality = 85,
-                                      .restart = restart,
-                                      .is_progressive = 1 };
+        const reference_picture p = { REFERENCE_OF(83, 61, 1, 1 + restart / 3 % 2, 1 + restart / 6,
+                                                   85),
+                                      .restart = restart, .is_progressive = 1 };
         check_drawn(&p, 3, 10);
     }
 }
@@ -126,14 +114,7 @@ static void gray(void **state)
 /* 35,000 blocks whose bands are empty: longer than the longest run of blocks. */
 static void long_runs(void **state)
 {
-    const reference_picture p = { .width = 1600,
-                                  .height = 1400,
-                                  .channels = 1,
-                                  .h = 1,
-                                  .v = 1,
-                                  .quality = 1,
-                                  .is_progressive = 1 };
-    (void)state;
+    const reference_picture p = { REFERENCE_OF(1600, 1400, 1, 1, 1, 1), .is_progressive = 1 };
     check_drawn(&p, 0, 1);
 }
 
@@ -154,7 +135,6 @@ static void too_many_scans(void **state)
     enum { PER_BIT = 3 * 63 };
     static jpeg_scan_info script[1 + 3 * PER_BIT];
     reference_picture p = picture_of(40, 30, 0, 0);
-    (void)state;
     p.script = script;
     p.n_scans = script_of_single_values(script, 2);
     check_drawn(&p, 1, 3);
@@ -165,7 +145,6 @@ static void too_many_scans(void **state)
 static void inexact_files(void **state)
 {
     reference_picture p = picture_of(40, 30, 3, 0);
-    (void)state;
     p.script = smoothed;
     p.n_scans = COUNT(smoothed);
     assert_refused(&p, "jpeg: progressive without its last scans");
@@ -203,7 +182,6 @@ static int assert_honest(const uint8_t *data, size_t size, unsigned seed)
 
 static void truncated_anywhere(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         reference_picture p = picture_of(29, 17, i + 1, i);
         uint8_t *data;
@@ -223,7 +201,6 @@ static void changed_anywhere(void **state)
 {
     static const uint8_t changes[] = { 0x01, 0x18, 0xff };
     int n_ok = 0, n_refused = 0;
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         reference_picture p = picture_of(29, 17, i + 1, i);
         uint8_t *data;
@@ -248,7 +225,6 @@ static void little_memory(void **state)
     const reference_picture p = picture_of(200, 150, 3, 0);
     uint8_t *data;
     const size_t size = reference_encode(&p, 3, &data);
-    (void)state;
     assert_true(count_out_of_memory(data, size) > 10);
     free(data);
 }

@@ -6,7 +6,6 @@
 
 #include "base/cpu.h"
 #include "ops/image/dsp.h"
-#include "ops/image/resample.h"
 #include "ops/jpeg/jpeg_impl.h"
 
 enum { CANARY = 128 }; /* bytes before and behind a result */
@@ -94,7 +93,6 @@ static void check_mix(mix_fn *mix, size_t n, int32_t n_taps, int32_t bits, int32
 static void vertical_passes_agree(void **state)
 {
     uint64_t seed = 1;
-    (void)state;
     for (int level = 1; level <= leat_cpu_best(); level++) {
         mix_fn *mix = leat_jpeg_dsp_at(level)->mix_rows;
         mix = mix ? mix : leat_dsp_level(level)->mix_rows;
@@ -175,7 +173,6 @@ static leat_affine draw_affine(int32_t n_channels, uint64_t *seed)
 static void rows_agree(void **state)
 {
     uint64_t seed = 2;
-    (void)state;
     for (int32_t i = 1; i <= 420; i++) {
         const int32_t channels = i % 5 ? 3 : 1;
         const leat_affine affine = draw_affine(i % 3 ? channels : 1, &seed);
@@ -194,7 +191,6 @@ static void scales_agree(void **state)
 {
     enum { SIDE = 64 }; /* rows are whole cache lines */
     uint64_t seed = 3;
-    (void)state;
     for (int32_t i = 1; i <= 26; i++)
         for (int32_t off = -2; off <= 2; off++) {
             const leat_affine affine = draw_affine(3, &seed);
@@ -214,7 +210,6 @@ static void scales_agree(void **state)
 static void affines_agree(void **state)
 {
     uint64_t seed = 4;
-    (void)state;
     for (int32_t n = 1; n <= LEAT_AFFINE_MAX; n++) {
         const leat_affine affine = draw_affine(n, &seed);
         const leat_jpeg_target target = {

@@ -147,14 +147,12 @@ static outcome run_with(const char *mode, bool fuse, int threads)
     leat_loader_stats(loader, &got.stats);
     snprintf(got.note, sizeof got.note, "%s",
              leat_plan_note(plan, 0) ? leat_plan_note(plan, 0) : "");
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return got;
 }
 
 static void same_batches(void **state)
 {
-    (void)state;
     write_data(0, 85);
     unlink(side_path());
     const outcome want = run_with("auto", true, 0);
@@ -193,7 +191,6 @@ static void expect_same(uint64_t digest, uint64_t used, uint64_t refused, const 
 static void of_other_bytes(void **state)
 {
     size_t size;
-    (void)state;
     write_data(0, 85);
     write_side(0);
     uint8_t *side = read_whole(side_path(), &size);
@@ -217,7 +214,6 @@ static void of_other_bytes(void **state)
  * out by itself. */
 static void lying_tables(void **state)
 {
-    (void)state;
     write_data(0, 85);
     const uint64_t digest = run_with("off", true, 0).digest;
     for (int lie = 1; lie <= 2 * N_KINDS; lie++) {
@@ -233,7 +229,6 @@ static void flipped_anywhere(void **state)
 {
     size_t size;
     int n_noted = 0, n_refused = 0;
-    (void)state;
     write_data(0, 85);
     write_side(0);
     const uint64_t digest = run_with("off", true, 0).digest;
@@ -258,7 +253,6 @@ static void required(void **state)
     leat_error err;
     leat_batch *batch;
     size_t size;
-    (void)state;
     write_data(0, 85);
     unlink(side_path());
     assert_int_equal(open_plan("require", true, 0, &plan, &err), LEAT_E_CONFIG);
@@ -278,8 +272,7 @@ static void required(void **state)
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "d.tfrecord, record "));
     assert_non_null(strstr(err.message, "engine.jpeg_index: auto"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(side);
 }
 

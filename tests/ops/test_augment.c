@@ -11,7 +11,6 @@
 
 static void crop_with_pad(void **state)
 {
-    (void)state;
     enum { SIDE = 6, PAD = 4, SIZE = 5 };
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
     int seen[2 * SIDE + 2][2 * SIDE + 2] = { { 0 } };
@@ -47,7 +46,6 @@ static void crop_with_pad(void **state)
 /* Padding with a mode equals the op pad before a crop without padding, at every place and CPU level. */
 static void crop_with_mode_is_pad_and_crop(void **state)
 {
-    (void)state;
     static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
     enum { HEIGHT = 7, WIDTH = 6, PAD = 5, TALL = 4, BROAD = 3, N = 2500 };
     for (uint64_t seed = 0; seed < N; seed++) {
@@ -81,7 +79,6 @@ static void crop_with_mode_is_pad_and_crop(void **state)
 
 static void crop_too_large_is_refused(void **state)
 {
-    (void)state;
     const leat_shape in = { LEAT_U8, 3, { 32, 30, 3 } };
     void *options = op_options(leat_op_find("random_crop"), "size", "[36, 40]", "pad", "4", NULL);
     op_expect_refusal("random_crop", options, in,
@@ -105,7 +102,6 @@ static void crop_too_large_is_refused(void **state)
 
 static void center_crop_is_the_middle(void **state)
 {
-    (void)state;
     leat_view in = op_noise(LEAT_U8, 9, 8, 2, 1);
     void *options = op_options_of("center_crop", "size", "[4, 6]");
     op_result r = op_run_ok("center_crop", options, in, 0);
@@ -120,7 +116,6 @@ static void center_crop_is_the_middle(void **state)
 
 static void flip_mirrors_and_twice_is_identity(void **state)
 {
-    (void)state;
     static const char *const axes[] = { "horizontal", "vertical" };
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
     for (int axis = 0; axis < 2; axis++)
@@ -151,7 +146,6 @@ static void flip_mirrors_and_twice_is_identity(void **state)
 
 static void flip_has_its_probability(void **state)
 {
-    (void)state;
     const leat_op *op = leat_op_find("random_flip");
     const leat_shape in = { LEAT_U8, 3, { 2, 2, 3 } };
     for (int percent = 0; percent <= 100; percent += 25) {
@@ -173,7 +167,6 @@ static void flip_has_its_probability(void **state)
 /* `alternate`: the side of epoch 0 has probability p; then a record changes its side in every epoch. */
 static void flip_alternates(void **state)
 {
-    (void)state;
     static const uint64_t epochs[] = { 0, 1, 2, 3, 7, 0xffff, 0x10000, 0x10001 };
     const leat_op *op = leat_op_find("random_flip");
     const leat_shape in = { LEAT_U8, 3, { 2, 2, 3 } };
@@ -202,7 +195,6 @@ static void flip_alternates(void **state)
 
 static void brightness_adds_one_number(void **state)
 {
-    (void)state;
     void *options = op_options_of("random_brightness", "max_delta", "0.6");
     double least = 0, most = 0;
     for (uint64_t seed = 0; seed < 500; seed++) {
@@ -232,7 +224,6 @@ static void brightness_adds_one_number(void **state)
 
 static void contrast_keeps_the_mean(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("random_contrast"), "lower", "0.2", "upper", "3", NULL);
     for (uint64_t seed = 0; seed < 300; seed++) {
         enum { N = 11 * 13 };

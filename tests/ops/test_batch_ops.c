@@ -21,7 +21,6 @@ static int64_t labels[N];
 
 static int make_data(void **state)
 {
-    (void)state;
     for (int r = 0; r < N; r++) {
         memset(bytes[r], r + 1, VALUES);
         for (int i = 0; i < VALUES; i++)
@@ -36,9 +35,6 @@ static int make_data(void **state)
 static int bad_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
     if (in->shape.dtype == LEAT_U8 ? ((const uint8_t *)in->data)[0] % 5 == 2
                                    : (int)((const float *)in->data)[0] % 5 == 2)
         return leat_fail(err, LEAT_E_DATA, "planted");
@@ -132,8 +128,7 @@ static void read_records(const setup *s, int epochs, int (*records)[64])
                     records[b][j] = c;
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Pixel values of row j: how many are own's and how many other's, all else refused. */
@@ -197,7 +192,6 @@ static double check_batch(leat_batch *batch, const int *records, bool cut)
 static void pairs_are_mixed_by_one_share(void **state)
 {
     static int records[2 * BATCHES + 2][64];
-    (void)state;
     for (int way = 0; way < 8; way++) {
         const bool cut = way & 1;
         const setup s = { .ops = cut ? "[cutmix]" : "[mixup: 0.4]",
@@ -222,8 +216,7 @@ static void pairs_are_mixed_by_one_share(void **state)
         assert_int_equal(n, 2 * BATCHES);
         assert_in_range(n_same, 0,
                         cut || !(way & 2) ? 200 : 40); /* few boxes and levels there are */
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -236,7 +229,6 @@ static void partners_change(void **state)
     leat_batch *batch;
     int partners[8] = { 0 }, n = 0;
     static int records[30 * 12 + 1][64];
-    (void)state;
     read_records(&s, 30, records);
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
         const mixed m = read_label(leat_batch_tensor(batch, 1).data, records[n][0]);
@@ -247,8 +239,7 @@ static void partners_change(void **state)
     }
     for (int j = 1; j < 8; j++) /* 51 each on average: the last of an epoch has two rows */
         assert_in_range(partners[j], 25, 85);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void two_ops_one_after_the_other(void **state)
@@ -263,7 +254,6 @@ static void two_ops_one_after_the_other(void **state)
     leat_batch *batch;
     leat_loader_stats_info stats;
     int n_classes[5] = { 0 };
-    (void)state;
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
         const float *const label = leat_batch_tensor(batch, 1).data;
         int n = 0;
@@ -277,8 +267,7 @@ static void two_ops_one_after_the_other(void **state)
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.stages[stats.n_stages - 1].name, "image: cutmix");
     assert_int_equal(stats.stages[stats.n_stages - 2].samples, 10 * N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- nothing else matters ---------------------------------------------------------------------------- */
@@ -299,7 +288,6 @@ static uint64_t digest_on(const leat_plan *plan, const char *device_name, int64_
 static void any_way_of_running_mixes_the_same(void **state)
 {
     static const char *const ops[] = { "[mixup: 0.2]", "[cutmix]", "[mixup: 1, cutmix: 1]" };
-    (void)state;
     for (int o = 0; o < 3; o++)
         for (int masks = 0; masks < 2; masks++) {
             uint64_t want[2] = { 0 };
@@ -329,7 +317,6 @@ static void the_digest_is_of_the_mixed_rows(void **state)
     leat_plan *plan = plan_of(&s);
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *batch;
-    (void)state;
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
         uint64_t digest = 0;
         for (int32_t t = 0; t < 2; t++) {
@@ -342,13 +329,11 @@ static void the_digest_is_of_the_mixed_rows(void **state)
         assert_true(digest == leat_batch_get_info(batch)->digest);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void an_error_is_not_mixed_away(void **state)
 {
-    (void)state;
     for (int threads = 0; threads <= 4; threads += 2) {
         const setup s = { .ops = "[mixup]", .threads = threads, .prefetch = 2, .masks = true };
         leat_plan *plan = plan_of(&s);
@@ -360,15 +345,13 @@ static void an_error_is_not_mixed_away(void **state)
             leat_batch_release(batch);
         assert_int_equal(err.code, LEAT_E_DATA);
         assert_non_null(strstr(err.message, "planted"));
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
 #ifdef COUNTING_MALLOC
 static void mixing_allocates_nothing(void **state)
 {
-    (void)state;
     for (int masks = 0; masks < 2; masks++) {
         const setup s = {
             .ops = "[mixup: 0.2, cutmix: 1]", .threads = 2, .prefetch = 2, .masks = masks
@@ -381,7 +364,6 @@ static void mixing_allocates_nothing(void **state)
 
 static void closing_at_any_moment(void **state)
 {
-    (void)state;
     for (int i = 0; i < 60; i++) {
         const setup s = { .ops = "[mixup, cutmix]",
                           .threads = i % 5,
@@ -395,8 +377,7 @@ static void closing_at_any_moment(void **state)
             check(leat_loader_next(loader, &batch, NULL), NULL);
             leat_batch_release(batch);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -430,7 +411,6 @@ static void wrong_maps_are_refused(void **state)
           NULL, "more than 4 ops after batch" },
         { NULL, "[mixup: 0]", NULL, "alpha" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_builder *b = leat_builder_open();
         leat_plan *plan;

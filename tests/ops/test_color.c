@@ -25,7 +25,6 @@ static int is_close(double a, double b, double within)
 
 static void grayscale_is_luma(void **state)
 {
-    (void)state;
     for (int out_channels = 1; out_channels <= 3; out_channels += 2) {
         void *options = op_options_of("grayscale", "channels", out_channels == 1 ? "1" : "3");
         for (int64_t channels = 1; channels <= 3; channels += 2) {
@@ -54,7 +53,6 @@ static void grayscale_is_luma(void **state)
 
 static void grayscale_has_its_probability(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("grayscale"), "channels", "3", "p", "0.2", NULL);
     leat_view in = op_noise(LEAT_U8, 2, 2, 3, 3);
     int n_gray = 0;
@@ -74,7 +72,6 @@ static void grayscale_has_its_probability(void **state)
 
 static void saturation_is_distance_to_gray(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("random_saturation"), "lower", "0", "upper", "3", NULL);
     double least = 9, most = 0;
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -125,7 +122,6 @@ static void turned(const uint8_t *rgb, double turn, double out[3])
 
 static void hue_turns_the_hexcone(void **state)
 {
-    (void)state;
     void *options = op_options_of("random_hue", "max_delta", "0.5");
     double least = 1, most = 0;
     for (uint64_t seed = 0; seed < 400; seed++) {
@@ -158,7 +154,6 @@ static void hue_turns_the_hexcone(void **state)
 /* Each sixth of a turn moves pure colours on: red, yellow, green, cyan, blue, magenta. */
 static void hue_of_pure_colors(void **state)
 {
-    (void)state;
     static const uint8_t wheel[6][3] = { { 255, 0, 0 },   { 255, 255, 0 }, { 0, 255, 0 },
                                          { 0, 255, 255 }, { 0, 0, 255 },   { 255, 0, 255 } };
     const leat_op *op = leat_op_find("random_hue");
@@ -214,7 +209,6 @@ static void change(double *image, int64_t channels, int kind, double amount)
 
 static void jitter_is_its_parts_in_order(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("color_jitter"), "brightness", "0.4", "contrast",
                                "[0.5, 1.5]", "saturation", "2", "hue", "0.1", NULL);
     int seen[4][4] = { { 0 } }; /* change, place */
@@ -255,7 +249,6 @@ static void jitter_is_its_parts_in_order(void **state)
 
 static void jitter_of_nothing_is_nothing(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("color_jitter"), NULL);
     leat_view in = op_noise(LEAT_U8, HEIGHT, WIDTH, 3, 1);
     op_result r = op_run_ok("color_jitter", options, in, 1);

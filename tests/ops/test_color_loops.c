@@ -36,14 +36,12 @@ static void do_affine_alike(const leat_color_loops *loops, uint8_t *to, const ui
 static void do_map(const leat_color_loops *loops, uint8_t *to, const uint8_t *from, size_t n_px,
                    int32_t amount)
 {
-    (void)amount;
     loops->map(to, from, n_px, &tables);
 }
 
 static void do_gray(const leat_color_loops *loops, uint8_t *to, const uint8_t *from, size_t n_px,
                     int32_t amount)
 {
-    (void)amount;
     loops->gray(to, from, n_px, 3);
 }
 
@@ -91,7 +89,6 @@ static void all_colors(void **state)
 {
     uint8_t *from = room(SLICE * 3), *want = room(SLICE * 3), *got = room(SLICE * 3);
     uint64_t seed = 1;
-    (void)state;
     noise(tables.of[0], sizeof tables, &seed);
     for (uint32_t red = 0; red < N_SLICES; red++) {
         for (uint32_t i = 0; i < SLICE; i++) {
@@ -168,7 +165,6 @@ static void check_size(const leat_color_loops *other, size_t n_px, size_t shift,
 static void all_sizes(void **state)
 {
     uint64_t seed = 2;
-    (void)state;
     noise(tables.of[0], sizeof tables, &seed);
     for (int level = 1; level <= leat_cpu_best(); level++)
         for (size_t n_px = 0; n_px < 300; n_px++)
@@ -180,7 +176,6 @@ static void white_does_not_overflow(void **state)
 {
     enum { N_PX = 1 << 21 };
     uint8_t *white = room(N_PX * 3);
-    (void)state;
     memset(white, 255, N_PX * 3);
     for (int level = 0; level <= leat_cpu_best(); level++) {
         check_sums(leat_color_loops_level(level), white, N_PX);
@@ -193,7 +188,6 @@ static void white_does_not_overflow(void **state)
 static void affine_is_contrast(void **state)
 {
     uint64_t seed = 3;
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         const int64_t mean = (int64_t)(op_next(&seed) % (255 * 65536 + 1));
         const int32_t factor =
@@ -212,7 +206,6 @@ static void affine_is_contrast(void **state)
 static void sharpen_all_sizes(void **state)
 {
     uint64_t seed = 4;
-    (void)state;
     for (int level = 1; level <= leat_cpu_best(); level++)
         for (size_t n = 0; n < 300; n++) {
             const size_t step = 1 + n % 4, stride = n + 2 * step;
@@ -238,7 +231,6 @@ static void sharpen_all_sizes(void **state)
 /* The vectors' division of sums by 13. */
 static void thirteenths_are_exact(void **state)
 {
-    (void)state;
     for (uint32_t sum = 0; sum <= 13 * 255 + 6; sum++)
         assert_int_equal(sum * 5042 >> 16, sum / 13);
 }

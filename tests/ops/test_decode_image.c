@@ -47,7 +47,6 @@ static void expect_in_all_channels(const char *name, leat_view bytes, leat_view 
 
 static void bmp_pixels(void **state)
 {
-    (void)state;
     for (int64_t channels = 1; channels <= 4; channels += channels == 1 ? 2 : 1)
         for (int from_above = 0; from_above < 2; from_above++) {
             leat_view image = op_noise(LEAT_U8, H, W, channels, 3);
@@ -60,7 +59,6 @@ static void bmp_pixels(void **state)
 
 static void pnm_pixels(void **state)
 {
-    (void)state;
     static const uint32_t maxvals[] = { 255, 65535, 510, 1000 };
     for (int64_t channels = 1; channels <= 3; channels += 2)
         for (size_t i = 0; i < sizeof maxvals / sizeof *maxvals; i++) {
@@ -81,7 +79,6 @@ static void pnm_pixels(void **state)
 
 static void webp_pixels(void **state)
 {
-    (void)state;
     for (int64_t channels = 3; channels <= 4; channels++) {
         leat_view image = op_noise(LEAT_U8, H, W, channels, 3);
         for (int i = 0; i < N && channels == 4; i++) /* an encoder may forget what is invisible */
@@ -134,7 +131,6 @@ static leat_view kind_bytes(int kind, leat_view image)
 
 static void equals_the_op_of_its_kind(void **state)
 {
-    (void)state;
     static const char *const channels[] = { "0", "1", "3" };
     for (int kind = 0; kind < N_KINDS; kind++)
         for (int i = 0; i < 3; i++) {
@@ -158,7 +154,6 @@ static void equals_the_op_of_its_kind(void **state)
 /* Every prefix is an error that names the kind; every changed byte an error or an image. */
 static void cut_and_damaged_anywhere(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("decode_image"), "max_pixels", "1000000", NULL);
     for (int kind = 0; kind < N_KINDS; kind++) {
         leat_view image = op_drawing(H, W, 3), good = kind_bytes(kind, image);
@@ -200,7 +195,6 @@ static void expect_error(const char *name, const void *bytes, size_t n, const ch
 
 static void errors_say_what(void **state)
 {
-    (void)state;
     expect_error("decode_image", "GIF89a", 6,
                  "decode_image: none of JPEG, PNG, WebP, BMP, PGM and PPM: 6 bytes that start with "
                  "47 49 46 38");
@@ -231,7 +225,6 @@ static void errors_say_what(void **state)
 
 static void too_little_scratch(void **state)
 {
-    (void)state;
     leat_scratch *usual = op_scratch;
     leat_view image = op_drawing(H, W, 3), bytes = op_webp(image, 0);
     void *options = op_options_of("decode_webp", "channels", "1");
@@ -255,7 +248,6 @@ static void too_little_scratch(void **state)
  * for that way. */
 static void runs_in_one_go_with_a_crop(void **state)
 {
-    (void)state;
     static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
                                           "normalize" };
     leat_fused_op ops[4] = { { NULL, NULL } };

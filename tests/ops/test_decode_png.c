@@ -111,7 +111,6 @@ static uint8_t expected_value(const png_kind *kind, const uint8_t rgba[4], int64
 
 static void every_kind_to_all_channels(void **state)
 {
-    (void)state;
     static const char *const channels[] = { "0", "1", "3", "4" };
     for (size_t k = 0; k < N_KINDS; k++)
         for (size_t i = 0; i < 4; i++)
@@ -154,7 +153,6 @@ static leat_view sample_png(size_t k, size_t height, size_t width)
 /* Only the checksum of the end mark is not missed. */
 static void truncated_anywhere(void **state)
 {
-    (void)state;
     void *options = op_options(op(), NULL);
     for (size_t k = 0; k < N_KINDS; k++) {
         leat_view bytes = sample_png(k, 9, 11);
@@ -173,7 +171,6 @@ static void truncated_anywhere(void **state)
 /* PNG has checksums: a flipped bit is an error, wherever it is. */
 static void flipped_anywhere(void **state)
 {
-    (void)state;
     void *options = op_options(op(), "max_pixels", "100000", NULL);
     leat_view bytes = sample_png(7, 9, 11);
     for (int64_t at = 0; at < bytes.shape.dims[0]; at++)
@@ -190,7 +187,6 @@ static void flipped_anywhere(void **state)
 
 static void limits_and_wrong_bytes(void **state)
 {
-    (void)state;
     void *options = op_options(op(), "max_pixels", "98", NULL);
     leat_view bytes = sample_png(7, 9, 11);
     op_result r = op_run(op(), options, bytes, 0);
@@ -207,7 +203,6 @@ static void limits_and_wrong_bytes(void **state)
 
 static void too_little_scratch(void **state)
 {
-    (void)state;
     leat_scratch *usual = op_scratch;
     void *options = op_options(op(), NULL);
     leat_view bytes = sample_png(7, 90, 110);
@@ -228,7 +223,6 @@ static void too_little_scratch(void **state)
 
 static void allocates_nothing(void **state)
 {
-    (void)state;
 #ifdef COUNTING_MALLOC
     static uint8_t pixels[64 * 64 * 4];
     leat_view bytes[N_KINDS];

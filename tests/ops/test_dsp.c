@@ -3,7 +3,6 @@
  * test_dsp.c: every level of the inner loops gives the bytes of plain C, and writes nothing else. */
 #include "fixtures/op_test.h"
 
-#include <math.h>
 #include <stdbool.h>
 
 #include "base/cpu.h"
@@ -231,7 +230,6 @@ _Static_assert(sizeof checks / sizeof *checks == sizeof(leat_dsp_table) / sizeof
 
 static void levels_agree(void **state)
 {
-    (void)state;
     for (int level = 0; level <= leat_cpu_best(); level++)
         for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
             uint64_t seed = i;
@@ -242,7 +240,6 @@ static void levels_agree(void **state)
 
 static void level_can_be_chosen(void **state)
 {
-    (void)state;
     const int before = leat_cpu_level();
     assert_in_range(before, 0, leat_cpu_best());
     assert_int_equal(leat_cpu_use(LEAT_CPU_C), LEAT_CPU_C);
@@ -279,7 +276,6 @@ static void check_weights(const leat_dsp_axis *axis)
 
 static void weights_sum_to_one(void **state)
 {
-    (void)state;
     for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
         for (int64_t n_in = 1; n_in < 3000; n_in += n_in / 7 + 1)
             for (int64_t n_out = 1; n_out < 300; n_out += n_out / 5 + 1) {
@@ -312,7 +308,6 @@ static void check_steps(const leat_taps *taps, int32_t bits)
 
 static void weights_are_steps_of_a_sum(void **state)
 {
-    (void)state;
     for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
         for (int64_t n_in = 1; n_in < 1200; n_in += n_in / 9 + 1)
             for (int64_t n_out = 3; n_out < 400; n_out += n_out / 2)

@@ -96,8 +96,7 @@ static void one_go_equals_one_by_one(void **state)
         { "[decode_jpeg, {random_resized_crop: [24, 31]}, {normalize: {layout: channels_first}}]",
           3 },
         { "[decode_jpeg, {random_resized_crop: [31, 24]}, random_flip, {normalize: {mean: [0.4, "
-          "0.5, "
-          "0.6], dtype: float16, layout: channels_first}}]",
+          "0.5, 0.6], dtype: float16, layout: channels_first}}]",
           4 },
         { "[{decode_jpeg: {channels: 1}}, {random_resized_crop: 24}, {normalize: {layout: "
           "channels_first}}]",
@@ -113,18 +112,15 @@ static void one_go_equals_one_by_one(void **state)
           5 },
         { "[decode_image, {resize: {size: 40, keep_aspect: true}}, {center_crop: 33}]", 3 },
         { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: bicubic}}, "
-          "{center_crop: "
-          "32}, {normalize: {dtype: float16, layout: channels_first}}]",
+          "{center_crop: 32}, {normalize: {dtype: float16, layout: channels_first}}]",
           4 },
         { "[decode_jpeg, {resize: {size: 40, keep_aspect: true, interpolation: nearest}}, "
-          "{center_crop: "
-          "[32, 40]}, normalize]",
+          "{center_crop: [32, 40]}, normalize]",
           4 },
         { "[decode_jpeg, {center_crop: 12}, normalize]", 0 },
         { "[{decode_jpeg: {scale: auto, exact: false}}, {resize: 10}, normalize]", 0 },
         { "[decode_jpeg, {pad: 3}, {resize: 24}, normalize]", 0 },
     };
-    (void)state;
     for (size_t c = 0; c < sizeof chains / sizeof *chains; c++) {
         uint64_t want = 0;
         for (int level = 0; level <= leat_cpu_best(); level++)
@@ -160,7 +156,6 @@ static void scale_follows_resize(void **state)
           "[decode_jpeg, {resize: {size: 300, keep_aspect: true}}, {center_crop: 300}]" },
     };
     int n_fused;
-    (void)state;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         assert_true(digest_of(parts[0], same[i].ops, true, 0, &n_fused) ==
                     digest_of(parts[0], same[i].ops_with_scale, true, 0, &n_fused));
@@ -186,7 +181,6 @@ static void damage_is_the_same_on_every_level(void **state)
         "[decode_jpeg, {resize: 24}]",
         "[decode_jpeg, {resize: {size: 24, keep_aspect: true}}, {center_crop: 16}]",
     };
-    (void)state;
     for (size_t c = 0; c < sizeof chains / sizeof *chains; c++)
         for (int fuse = 0; fuse < 2; fuse++) {
             uint64_t want = 0;

@@ -3,14 +3,9 @@
  * Each seed of fuzz_ops is of the op that it is named after: the op's apply() runs on it, and succeeds. The
  * list of ops may grow and be sorted anew without that. */
 #include <dirent.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "fuzz/fuzz_ops.c"
 
 #define SEEDS SOURCE_DIR "/tests/fuzz/corpus/fuzz_ops"
@@ -47,7 +42,6 @@ static void run_seed(const char *name)
 static void each_seed_reaches_its_op(void **state)
 {
     bool has_seed[64] = { false };
-    (void)state;
     DIR *const folder = opendir(SEEDS);
     assert_non_null(folder);
     for (struct dirent *entry; (entry = readdir(folder));) {

@@ -14,7 +14,6 @@ static const double pi = 3.14159265358979323846;
 /* The image rotated once by plain index arithmetic, counter-clockwise. */
 static void quarter_turns_are_exact(void **state)
 {
-    (void)state;
     enum { SIDE = 7 };
     static const char *const modes[] = { "nearest", "bilinear" };
     for (int mode = 0; mode < 2; mode++)
@@ -63,7 +62,6 @@ static double mixed_at(leat_view in, double y, double x, int64_t c, const double
 
 static void rotation_about_the_centre(void **state)
 {
-    (void)state;
     static const char *const fills[] = { "77", "[1, 200]", "[9, 99, 255]", "[0, 1, 2, 3]" };
     for (uint64_t seed = 0; seed < 200; seed++) {
         const int64_t channels = 1 + (int64_t)(seed % 4), bilinear = seed / 4 % 2;
@@ -102,7 +100,6 @@ static void rotation_about_the_centre(void **state)
 
 static void rotation_draws_its_range(void **state)
 {
-    (void)state;
     const leat_op *op = leat_op_find("random_rotation");
     const leat_shape in = { LEAT_U8, 3, { 2, 2, 3 } };
     static const struct {
@@ -134,7 +131,6 @@ static void rotation_draws_its_range(void **state)
 
 static void warps_shift_and_shear(void **state)
 {
-    (void)state;
     enum { H = 6, W = 9 };
     static const uint8_t fill[4] = { 7, 7, 7, 7 };
     leat_view in = op_noise(LEAT_U8, H, W, 1, 2), out = op_image(LEAT_U8, H, W, 1);
@@ -170,7 +166,6 @@ static void warps_shift_and_shear(void **state)
 
 static void erasing_fills_a_box(void **state)
 {
-    (void)state;
     enum { H = 20, W = 30 };
     void *options[2] = {
         op_options(leat_op_find("random_erasing"), "p", "0.75", "value", "[1, 2.5, 255]", NULL),
@@ -227,7 +222,6 @@ static void erasing_fills_a_box(void **state)
 /* A box that cannot be smaller than the image: none. */
 static void erasing_spares_what_is_too_small(void **state)
 {
-    (void)state;
     void *options = op_options_of("random_erasing", "p", "1");
     leat_view in = op_noise(LEAT_U8, 1, 40, 3, 1);
     for (uint64_t seed = 0; seed < 50; seed++) {
@@ -243,7 +237,6 @@ static void erasing_spares_what_is_too_small(void **state)
 
 static void pad_puts_around(void **state)
 {
-    (void)state;
     static const struct {
         const char *mode, *row; /* of a b c d with 3 before and 2 after */
     } cases[] = { { "constant", "...abcd.." },
@@ -273,7 +266,6 @@ static void pad_puts_around(void **state)
 /* random_crop pads with zeros too: cutting the middle out again gives the image. */
 static void pad_and_crop_is_identity(void **state)
 {
-    (void)state;
     static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
     for (int64_t i = 0; i < 4; i++) {
         leat_view in = op_noise(LEAT_F32, 6, 9, 1 + i, 4);

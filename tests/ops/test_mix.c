@@ -25,7 +25,6 @@ static void beta_has_its_moments(void **state)
 {
     static const double alphas[] = { 0.001, 0.05, 0.2, 0.5, 1, 2, 8, 1000 };
     enum { N = 20000 };
-    (void)state;
     for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
         const double alpha = alphas[i], variance = 1 / (4 * (2 * alpha + 1));
         double sum = 0, squares = 0, fourths = 0;
@@ -48,7 +47,6 @@ static void beta_has_its_moments(void **state)
 static void beta_of_one_is_uniform(void **state)
 {
     int bins[10] = { 0 };
-    (void)state;
     for (uint64_t k = 0; k < 20000; k++) {
         leat_rng rng = leat_rng_make(4, k, 0, 0);
         const double x = leat_mix_beta(&rng, 1);
@@ -60,7 +58,6 @@ static void beta_of_one_is_uniform(void **state)
 
 static void mixing_is_the_formula_both_ways(void **state)
 {
-    (void)state;
     for (uint32_t own = 0; own <= 256; own++) {
         uint8_t a[256], b[256];
         float fa[256], fb[256];
@@ -94,7 +91,6 @@ static void mixup_says_what_it_does(void **state)
 {
     const leat_batch_op *const op = &leat_batch_op_mixup;
     void *const o = mix_options(op, "0.4", "1");
-    (void)state;
     for (uint64_t k = 0; k < 300; k++) {
         const leat_dtype dtype = k % 2 ? LEAT_U8 : LEAT_F32;
         const leat_shape in = { dtype, 1, { 2 } };
@@ -123,7 +119,6 @@ static void cutmix_exchanges_a_box(void **state)
     void *const o = mix_options(op, "1", "1");
     const leat_shape in = { LEAT_U8, 3, { H, W, 2 } };
     int n_whole = 0, n_none = 0, n_inner = 0;
-    (void)state;
     for (uint64_t k = 0; k < 500; k++) {
         uint8_t a[H][W][2], b[H][W][2];
         leat_plan64 plan = { { 0 } };
@@ -161,7 +156,6 @@ static void cutmix_exchanges_a_box(void **state)
 static void p_is_a_probability(void **state)
 {
     const leat_shape in = { LEAT_U8, 3, { H, W, 3 } };
-    (void)state;
     for (size_t i = 0; leat_batch_op_at(i); i++) {
         const leat_batch_op *const op = leat_batch_op_at(i);
         static const char *const ps[] = { "0", "0.25", "1" };
@@ -185,7 +179,6 @@ static void what_they_refuse(void **state)
 {
     leat_error err;
     const leat_shape labels = { LEAT_I64, 3, { 2, 2, 1 } }, flat = { LEAT_F32, 1, { 9 } };
-    (void)state;
     void *const o = mix_options(&leat_batch_op_mixup, "1", "1");
     assert_int_equal(leat_batch_op_mixup.check(o, &labels, &err), LEAT_E_CONFIG);
     assert_string_equal(err.message, "mixup expects uint8 or float32, got int64[2, 2, 1]");

@@ -57,7 +57,6 @@ static uint64_t hash_of(const char *op, const void *options)
 
 static void bytes_are_constants(void **state)
 {
-    (void)state;
     int n_wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int level = 0; level <= leat_cpu_best(); level++) {

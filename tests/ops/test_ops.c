@@ -279,7 +279,6 @@ static int check_once(const void *options, const leat_view *in, uint64_t *seed)
 
 static void every_op_keeps_its_promises(void **state)
 {
-    (void)state;
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         uint64_t seed = 11;
         int n_ran = 0;
@@ -302,7 +301,6 @@ static void every_op_keeps_its_promises(void **state)
 
 static void every_op_is_described(void **state)
 {
-    (void)state;
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         current = *op;
         CHECK(leat_op_find(current->name) == current);
@@ -321,7 +319,6 @@ static void every_op_is_described(void **state)
 /* Initial values are valid, and what init sets is what set reads from their text. */
 static void initial_values_are_valid(void **state)
 {
-    (void)state;
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         current = *op;
         void *by_init = calloc(1, current->options_size);

@@ -40,7 +40,6 @@ static void known_numbers(void **state)
         { 1 + 0x3p-8f, 0x3c0c, 0x3f82 },
         { 0.1f, 0x2e66, 0x3dcd },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(leat_half_f16(cases[i].x), cases[i].f16);
         assert_int_equal(leat_half_bf16(cases[i].x), cases[i].bf16);
@@ -53,7 +52,6 @@ static void known_numbers(void **state)
  * even one. */
 static void each_number_and_its_neighbour(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < 0x8000; i++) {
         const uint16_t a = (uint16_t)i, b = (uint16_t)(i + 1);
         const float f = leat_half_of_f16(a), g = leat_half_of_bf16(a);
@@ -81,7 +79,6 @@ static void cast_to_every_type(void **state)
         "uint8", "int32", "int64", "float32", "float16", "bfloat16"
     };
     static const uint8_t values[] = { 0, 1, 7, 128, 200, 255 };
-    (void)state;
     for (int from = 0; from < LEAT_N_DTYPES; from++)
         for (int to = 0; to < LEAT_N_DTYPES; to++) {
             void *first = op_options_of("cast", "dtype", names[from]);
@@ -140,7 +137,6 @@ static void normalize_writes_every_format(void **state)
     static const char *const means[] = { "0.4", "[0.1, 0.5]", "[0.4, 0.5, 0.6]",
                                          "[0.1, 0.2, 0.3, 0.4]", "0.25" };
     uint64_t seed = 1;
-    (void)state;
     for (int level = 0; level <= leat_cpu_best(); level++)
         for (int i = 0; i < 150; i++) {
             const int64_t channels = 1 + i % 5, height = 1 + (int64_t)(op_next(&seed) % 30);
@@ -169,7 +165,6 @@ static void normalize_writes_every_format(void **state)
 
 static void layout_there_and_back(void **state)
 {
-    (void)state;
     void *there = op_options_of("layout", "to", "channels_first");
     void *back = op_options_of("layout", "to", "channels_last");
     for (int level = 0; level <= leat_cpu_best(); level++)

@@ -55,7 +55,6 @@ static void lines_become_numbers(void **state)
         { { "columns", "1", "first", "1" }, "\"two\nlines\",3", 1, { 3 } },
         { { "columns", "2" }, "3.4028235e38,1e-46", 2, { 3.4028234663852886e38, 0 } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         op_result r = parse(cases[i].options, cases[i].line, strlen(cases[i].line));
         if (r.rc < 0)
@@ -75,7 +74,6 @@ static void whole_numbers_are_exact(void **state)
     static const char *const options[] = { "columns", "4",  "dtype", "int64", "fill",
                                            "-7",      "na", "[x]",   NULL };
     static const char line[] = "9223372036854775807,-9223372036854775808,x,\"12\"";
-    (void)state;
     op_result r = parse(options, line, sizeof line - 1);
     assert_int_equal(r.rc, LEAT_OK);
     assert_int_equal(r.out.shape.dtype, LEAT_I64);
@@ -125,7 +123,6 @@ static void bad_lines_are_named(void **state)
           "parse_csv: field 0 is no float32: "
           "'000000000000000000000000000000000000000000000000000000000000000'…" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         op_result r = parse(cases[i].options, cases[i].line, strlen(cases[i].line));
         assert_int_equal(r.rc, LEAT_E_DATA);
@@ -139,7 +136,6 @@ static void a_zero_byte_ends_no_field(void **state)
     static const char *const options[] = { "columns", "1", "na", "[NA]", "fill", "0", NULL };
     static const char lines[][8] = { "2\0junk", "\"2\0\"", "2,\0", "NA\0", "\0" };
     static const size_t sizes[] = { 6, 4, 3, 3, 1 };
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         op_result r = parse(options, lines[i], sizes[i]);
         assert_int_equal(r.rc, LEAT_E_DATA);
@@ -153,7 +149,6 @@ static void nothing_is_read_past_the_end(void **state)
 {
     static const char *const options[] = { "columns", "2", "fill", "0", NULL };
     static const char line[] = "\"1\"\"2\",\"\",3.5e-2,\"x\"\r\n";
-    (void)state;
     for (size_t n = 0; n < sizeof line; n++) {
         op_result r = parse(options, line, n);
         assert_true(r.rc == LEAT_OK || r.rc == LEAT_E_DATA);
@@ -164,18 +159,15 @@ static void nothing_is_read_past_the_end(void **state)
 static void options_are_checked(void **state)
 {
     const leat_shape bytes = { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } };
-    (void)state;
     op_expect_refusal("parse_csv", given((const char *[]){ "columns", "1", NULL }),
                       (leat_shape){ LEAT_F32, 1, { 4 } },
                       "parse_csv expects bytes (uint8[n]), got float32[4]");
     op_expect_refusal(
         "parse_csv", given((const char *[]){ "columns", "1", "delimiter", ", ", NULL }), bytes,
-        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line "
-        "end");
+        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line end");
     op_expect_refusal(
         "parse_csv", given((const char *[]){ "columns", "1", "delimiter", "\"", NULL }), bytes,
-        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line "
-        "end");
+        "parse_csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line end");
     op_expect_refusal("parse_csv",
                       given((const char *[]){ "columns", "2", "first", "3", "fields", "4", NULL }),
                       bytes, "parse_csv: 2 columns from field 3 on do not fit in 4 fields");
@@ -189,7 +181,6 @@ static void options_are_checked(void **state)
 static void the_locale_does_not_matter(void **state)
 {
     static const char *const options[] = { "columns", "2", NULL };
-    (void)state;
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
         return;
     op_result r = parse(options, "1.5,2", 5);

@@ -97,7 +97,6 @@ static void check_filters(size_t height, size_t width, size_t pixel, uint64_t *s
 static void filters_agree(void **state)
 {
     uint64_t seed = 1;
-    (void)state;
     for (size_t width = 1; width < 40; width++)
         for (size_t pixel = 1; pixel <= 4; pixel++)
             for (size_t height = 1; height < 12; height++)
@@ -128,7 +127,6 @@ static void check_file(uint32_t height, uint32_t width, size_t pixel, int filter
 static void common_files(void **state)
 {
     static const uint32_t sizes[][2] = { { 1, 1 }, { 1, 7 }, { 9, 1 }, { 21, 33 }, { 250, 300 } };
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (size_t pixel = 1; pixel <= 4; pixel++) {
             for (int filters = SPNG_FILTER_CHOICE_NONE; filters <= SPNG_FILTER_CHOICE_PAETH;
@@ -149,7 +147,6 @@ static void odd_files(void **state)
         { { .bit_depth = 8, .color_type = 3 }, SPNG_FILTER_CHOICE_ALL, 1 },
         { { .bit_depth = 8, .color_type = 2 }, SPNG_FILTER_CHOICE_ALL | 0x100, 3 },
     };
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         uint64_t seed = 1;
         leat_png png;
@@ -168,7 +165,6 @@ static void damaged_files(void **state)
     uint8_t *pixels, got[9 * 11 * 3];
     leat_view bytes = encode_rgb(9, 11, &pixels);
     const int64_t n = bytes.shape.dims[0];
-    (void)state;
     for (int64_t at = 0; at < n; at++) {
         leat_view bad = op_bytes(bytes.data, (size_t)at);
         assert_int_equal(decode(&bad, got), LEAT_E_UNSUPPORTED);
@@ -256,7 +252,6 @@ static void other_chunks(void **state)
     uint8_t *pixels, *got = malloc(3 * 56 * 70);
     leat_view bytes = encode_rgb(56, 70, &pixels);
     void *options = op_options(leat_op_find("decode_png"), NULL);
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_view file = rebuild(&bytes, cases[i].before, cases[i].after, cases[i].piece, false);
         assert_int_equal(decode(&file, got), cases[i].rc);
@@ -279,7 +274,6 @@ static void wrong_adler(void **state)
     uint8_t *pixels, got[9 * 11 * 3];
     leat_view bytes = encode_rgb(9, 11, &pixels);
     leat_view file = rebuild(&bytes, "", "", 1 << 20, true);
-    (void)state;
     assert_int_equal(decode(&file, got), LEAT_E_UNSUPPORTED);
     free(pixels);
     free(bytes.data);

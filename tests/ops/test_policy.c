@@ -32,7 +32,6 @@ static leat_augment_plan plan_of(const char *op, const void *options, const leat
 /* The published ranges at level 9 of 31, 100 columns and 200 rows. */
 static void rand_augment_has_its_magnitudes(void **state)
 {
-    (void)state;
     const leat_shape in = { LEAT_U8, 3, { 200, 100, 3 } };
     void *options = op_options_of("rand_augment", "ops", "5");
     static const struct {
@@ -82,7 +81,6 @@ static void rand_augment_has_its_magnitudes(void **state)
 
 static void trivial_augment_reaches_both_ends(void **state)
 {
-    (void)state;
     const leat_shape in = { LEAT_U8, 3, { 200, 100, 3 } };
     void *options = op_options(leat_op_find("trivial_augment"), NULL);
     int least[LEAT_N_AUGMENTS], most[LEAT_N_AUGMENTS];
@@ -212,7 +210,6 @@ static double expected_at(leat_view in, const leat_augment_step *s, int y, int x
 
 static void each_operation_does_its_formula(void **state)
 {
-    (void)state;
     static const leat_augment_step steps[] = {
         { LEAT_AUGMENT_IDENTITY, 0, 0 },       { LEAT_AUGMENT_TRANSLATE_X, 5, 0 },
         { LEAT_AUGMENT_TRANSLATE_X, -32, 0 },  { LEAT_AUGMENT_TRANSLATE_Y, -3, 0 },
@@ -249,7 +246,6 @@ static void each_operation_does_its_formula(void **state)
 
 static void colors_spare_alpha(void **state)
 {
-    (void)state;
     static const leat_augment_step colors[] = {
         { LEAT_AUGMENT_EQUALIZE, 0, 0 },     { LEAT_AUGMENT_AUTO_CONTRAST, 0, 0 },
         { LEAT_AUGMENT_SHARPNESS, 9999, 0 }, { LEAT_AUGMENT_SOLARIZE, 0, 0 },
@@ -270,7 +266,6 @@ static void colors_spare_alpha(void **state)
 
 static void steps_are_done_in_order(void **state)
 {
-    (void)state;
     static const leat_augment_step steps[LEAT_AUGMENT_STEPS] = {
         { LEAT_AUGMENT_TRANSLATE_X, 3, 0 },  { LEAT_AUGMENT_SOLARIZE, 100, 0 },
         { LEAT_AUGMENT_SHARPNESS, 9000, 0 }, { LEAT_AUGMENT_ROTATE, 14529495, 8388608 },

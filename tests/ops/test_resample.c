@@ -104,7 +104,6 @@ static const int64_t sizes[][4] = {
 
 static void within_one_level_of_double(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int64_t k = 0; k < 4 * N_FILTERS; k++) {
             const int filter = (int)k / 4;
@@ -123,7 +122,6 @@ static void within_one_level_of_double(void **state)
 
 static void float_images_too(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_FILTERS * sizeof sizes / sizeof *sizes; i++) {
         const int64_t *const size = sizes[i / N_FILTERS];
         const int filter = (int)(i % N_FILTERS);
@@ -138,7 +136,6 @@ static void float_images_too(void **state)
 
 static void same_size_is_identity(void **state)
 {
-    (void)state;
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
     for (int64_t n = 1; n < 70; n += 3)
         for (int d = 0; d < 2; d++) {
@@ -152,7 +149,6 @@ static void same_size_is_identity(void **state)
 
 static void one_colour_stays(void **state)
 {
-    (void)state;
     for (int value = 0; value <= 255; value += 15) {
         leat_view in = op_image(LEAT_U8, 83, 61, 3);
         memset(in.data, value, (size_t)leat_shape_bytes(&in.shape));
@@ -227,7 +223,6 @@ static void axes_are_those_of_taps(void **state)
 {
     static const int64_t most[][2] = { { 700, 300 }, { 9000, 20 }, { 20, 3000 }, { 65535, 9 } };
     uint64_t seed = 8;
-    (void)state;
     for (int64_t n_in = 1; n_in <= 40; n_in++)
         for (int64_t n_out = 1; n_out <= 40; n_out++)
             for (int d = 0; d < 2 * N_FILTERS; d++)
@@ -242,7 +237,6 @@ static void axes_are_those_of_taps(void **state)
 
 static void keep_aspect_follows(void **state)
 {
-    (void)state;
     static const int64_t cases[][4] = {
         { 100, 200, 32, 64 }, { 200, 100, 64, 32 }, { 375, 500, 32, 42 }, { 10, 10, 32, 32 }
     };
@@ -266,7 +260,6 @@ static void keep_aspect_follows(void **state)
 
 static void crop_pixels_are_resized_box(void **state)
 {
-    (void)state;
     const leat_op *op = leat_op_find("random_resized_crop");
     leat_view in = op_noise(LEAT_U8, 50, 70, 3, 1);
     for (uint64_t seed = 0; seed < 80; seed++) {
@@ -301,7 +294,6 @@ static box draw_box(const leat_op *op, const void *options, const leat_shape *in
  * variance and quarters as they should be, and places centred. */
 static void boxes_are_uniform(void **state)
 {
-    (void)state;
     enum { N = 20000 };
     const leat_op *op = leat_op_find("random_resized_crop");
     void *options = op_options(op, "size", "8", "scale", "[0.1, 0.5]", NULL);
@@ -336,7 +328,6 @@ static void boxes_are_uniform(void **state)
 /* In a picture so narrow that no try can fit: the largest box of an allowed ratio, in the middle. */
 static void narrow_pictures_fall_back(void **state)
 {
-    (void)state;
     const leat_op *op = leat_op_find("random_resized_crop");
     void *options = op_options(op, "size", "8", "scale", "[1, 1]", NULL);
     leat_shape in = { LEAT_U8, 3, { 1000, 30, 3 } };
@@ -359,7 +350,6 @@ static void narrow_pictures_fall_back(void **state)
 
 static void wrong_ranges_are_refused(void **state)
 {
-    (void)state;
     static const char *const wrong[][2] = { { "scale", "0.5" },
                                             { "scale", "[0.5, 0.1]" },
                                             { "ratio", "[2, 1]" },
@@ -379,7 +369,6 @@ static void wrong_ranges_are_refused(void **state)
 
 static void too_little_scratch(void **state)
 {
-    (void)state;
     leat_scratch *usual = op_scratch;
     leat_view in = op_noise(LEAT_U8, 40, 4000, 3, 0);
     const leat_op *op = leat_op_find("resize");

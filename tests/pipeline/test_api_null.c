@@ -27,7 +27,6 @@ static void values(void **state)
     leat_shape wrong = shape;
     leat_meter meter;
     char text[8] = "x";
-    (void)state;
     assert_non_null(leat_version());
     assert_string_equal(leat_code_name(77), "LEAT_E_?");
     assert_string_equal(leat_code_text(-77), "unknown code");
@@ -60,7 +59,6 @@ static void lists(void **state)
     const leat_option *const table = leat_engine_kind(0)->options;
     int64_t options[64];
     char text[8] = "x";
-    (void)state;
     leat_option_init(NULL, options);
     leat_option_init(table, NULL);
     REFUSED(leat_option_set(NULL, options, "1", NULL));
@@ -94,7 +92,6 @@ static void configs_and_devices(void **state)
     leat_device *device = NULL;
     leat_error err;
     char text[8];
-    (void)state;
     REFUSED(leat_config_load(NULL, &config, &err));
     REFUSED(leat_config_load("x", NULL, &err));
     REFUSED(leat_config_parse(NULL, "x", &config, &err));
@@ -130,7 +127,6 @@ static void builders(void **state)
     leat_builder *b = NULL;
     leat_plan *plan;
     leat_error err;
-    (void)state;
     leat_builder_source(NULL, "x", NULL);
     leat_builder_rows(NULL, 1, NULL, 1);
     leat_builder_stage(NULL, "x", NULL);
@@ -164,7 +160,6 @@ static void plans(void **state)
     leat_source_info source = { .n_records = 7 };
     leat_chain_op_info op;
     leat_error err;
-    (void)state;
     REFUSED(leat_plan_open(NULL, NULL, &none, &err));
     REFUSED(leat_plan_load(NULL, &none, &err));
     REFUSED(leat_plan_load("x", NULL, &err));
@@ -209,7 +204,6 @@ static void loaders(void **state)
     leat_stream *stream;
     leat_row_error bad;
     leat_error err;
-    (void)state;
     REFUSED(leat_loader_open(NULL, NULL, &loader, &err));
     REFUSED(leat_loader_open(plan, NULL, NULL, &err));
     leat_loader_close(&loader);
@@ -246,15 +240,13 @@ static void loaders(void **state)
     leat_loader_trace_step(loader, INT64_MAX, INT64_MIN, INT64_MAX);
     check(leat_loader_next(loader, &batch, &err), &err); /* all the same */
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void batches(void **state)
 {
     leat_device *device;
     leat_error err;
-    (void)state;
     assert_null(leat_batch_get_info(NULL));
     assert_null(leat_batch_tensor(NULL, 0).data);
     assert_null(leat_batch_valid(NULL));
@@ -280,8 +272,7 @@ static void batches(void **state)
         leat_batch_release(batch);
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     leat_device_close(&device);
 }
@@ -301,7 +292,6 @@ static void trainers(void **state)
     const void *table;
     size_t n;
     leat_error err;
-    (void)state;
     REFUSED(leat_trainer_open(NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_ranks(NULL, NULL, NULL, NULL, &trainer, &err));
     REFUSED(leat_trainer_open_device(NULL, &device, &err));
@@ -353,7 +343,6 @@ static void trainers(void **state)
 static void verdicts(void **state)
 {
     char text[LEAT_VERDICT_LABEL] = "x";
-    (void)state;
     for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
         assert_string_equal(leat_verdict_about((leat_verdict_kind)far_off[i])->name, "");
         assert_string_equal(leat_verdict_part((leat_part)far_off[i])->word, "");
@@ -388,7 +377,6 @@ static void studies(void **state)
     char text[200];
     size_t length;
     int64_t ns;
-    (void)state;
     REFUSED(leat_doctor(NULL, NULL, &doctor, &err));
     assert_string_equal(leat_doctor_guess(NULL, 0, text, sizeof text), "");
     assert_string_equal(leat_doctor_ranks(NULL, 2, NULL, text, sizeof text), "");
@@ -429,7 +417,6 @@ static void trained_models(void **state)
     char text[8] = "x";
     float values[1];
     leat_error err;
-    (void)state;
     assert_int_equal(leat_checkpoint_ready(NULL), 0);
     REFUSED(leat_checkpoint_write(NULL, &at, "x", &err));
     REFUSED(leat_checkpoint_save(NULL, &at, "x", 1, NULL, &err));
@@ -509,7 +496,6 @@ static void no_function_is_left_out(void **state)
     char *const here = read_text(SOURCE_DIR "/tests/pipeline/test_api_null.c");
     DIR *const dir = opendir(folder);
     int n_missing = 0, n_headers = 0;
-    (void)state;
     assert_non_null(dir);
     for (const struct dirent *entry; (entry = readdir(dir));) {
         char path[600];

@@ -485,7 +485,6 @@ static bool go(uint64_t seed, uint64_t n, uint64_t *n_taken)
 static void say_who_hangs(int signal)
 {
     char text[120];
-    (void)signal;
     const int n =
         snprintf(text, sizeof text, "walk %llu hangs: LEAT_TEST_SEED=%llu LEAT_TEST_FIRST=%llu\n",
                  (unsigned long long)walk_number, (unsigned long long)walk_seed,
@@ -501,7 +500,6 @@ static void every_legal_walk_gives_the_plain_batches(void **state)
     const int64_t until =
         getenv("LEAT_TEST_WALKS") ? INT64_MAX : leat_clock_ns() + DEFAULT_SEC * 1000000000ll;
     uint64_t n_run = 0, n_taken = 0;
-    (void)state;
     walk_seed = number_from("LEAT_TEST_SEED", 1);
     walk_number = number_from("LEAT_TEST_FIRST", 0);
     const uint64_t first = walk_number;

@@ -193,7 +193,6 @@ static void any_way_of_running_gives_the_same_batches(void **state)
     const int64_t end =
         getenv("LEAT_TEST_PLANS") ? INT64_MAX : leat_clock_ns() + DEFAULT_SEC * 1000000000ll;
     uint64_t n = 0, n_run = 0;
-    (void)state;
     for (; n_run < n_plans && leat_clock_ns() < end; n++) {
         alarm(60);
         n_run += run_plan(seed, n, &seen);

@@ -41,7 +41,6 @@ static void a_config_error_has_its_place(void **state)
         { "  - batch: 4\nengine: {threads: -7}\n", 5, 19, "engine.threads" },
         { "  - batch: 4\n  - [\n", 6, 1, "" }, /* what YAML cannot read has no path */
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[600];
         leat_plan *plan;
@@ -60,7 +59,6 @@ static void a_value_that_is_set_has_a_path(void **state)
     leat_plan *plan;
     leat_error err;
     char text[400];
-    (void)state;
     snprintf(text, sizeof text, HEAD "  - batch: 4\n", in_folder("part-*"));
     check(leat_config_parse(text, "test.yaml", &config, &err), &err);
     check(leat_config_set(config, "pipeline.batch.drop_remainder=maybe", &err), &err);
@@ -76,7 +74,6 @@ static void a_value_that_is_set_has_a_path(void **state)
 static void a_data_error_has_its_record(void **state)
 {
     static const char *const ops[] = { "[{fail_at: 21}]", "[{cast: float32}, {fail_at: 21}]" };
-    (void)state;
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         for (int threads = 0; threads < 3; threads++) {
             char text[300];
@@ -100,8 +97,7 @@ static void a_data_error_has_its_record(void **state)
                 assert_int_equal(rc, LEAT_E_DATA);
                 expect(&err, in_folder("part-1.tfrecord"), 0, 0, "", 21, "fail_at");
             }
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 
@@ -109,7 +105,6 @@ static void other_errors_have_no_place(void **state)
 {
     leat_loader *loader = NULL;
     leat_error err;
-    (void)state;
     memset(&err, 'x', sizeof err);
     assert_int_equal(leat_loader_open(NULL, NULL, &loader, &err), LEAT_E_ARGUMENT);
     expect(&err, "", 0, 0, "", -1, "");
@@ -118,7 +113,6 @@ static void other_errors_have_no_place(void **state)
 static void a_copy_says_the_same(void **state)
 {
     leat_error a, b;
-    (void)state;
     memset(&b, 'x', sizeof b);
     leat_fail(&a, LEAT_E_DATA, "no %s", "more");
     a.record = 7;

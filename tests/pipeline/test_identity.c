@@ -57,7 +57,6 @@ static void a_run_is_a_constant(void **state)
     };
     uint8_t *images = draw();
     int64_t labels[N_IMAGES];
-    (void)state;
     for (int64_t i = 0; i < N_IMAGES; i++)
         labels[i] = i % 10;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
@@ -85,7 +84,6 @@ static void an_alternating_flip_takes_turns(void **state)
     enum { EPOCHS = 4 };
     uint8_t *images = calloc(N_IMAGES, SIZE * SIZE * 3);
     int64_t labels[N_IMAGES];
-    (void)state;
     for (int64_t i = 0; i < N_IMAGES; i++) {
         labels[i] = i;
         images[i * SIZE * SIZE * 3] = 1; /* upper left, or upper right once mirrored */
@@ -110,8 +108,7 @@ static void an_alternating_flip_takes_turns(void **state)
                 assert_int_equal(mirrored[e][i], 3 - mirrored[e - 1][i]);
         }
         assert_in_range(n_first, N_IMAGES / 3, 2 * N_IMAGES / 3);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(images);
 }

@@ -13,7 +13,6 @@ static char kept[sizeof path + 8]; /* the file of a cache */
 
 static int make_file(void **state)
 {
-    (void)state;
     const int fd = mkstemps(path, 9);
     if (fd < 0)
         return -1;
@@ -26,7 +25,6 @@ static int make_file(void **state)
 static int remove_file(void **state)
 {
     char side[sizeof path + 8];
-    (void)state;
     remove(kept);
     snprintf(side, sizeof side, "%s.idx", path);
     remove(side);
@@ -87,7 +85,6 @@ static void every_allocation_may_fail(void **state)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread}", "{threads: 2}" };
     static const char *const devices[] = { "cpu", "sim" };
-    (void)state;
     for (size_t s = 0; s < sizeof sources / sizeof *sources; s++)
         for (size_t k = 0; k < 4; k++) {
             const char *const source = sources[s], *const engine = engines[k / 2];

@@ -226,7 +226,6 @@ static bool check_pair(size_t n, const struct random_stage *a, const struct rand
 static void any_pair_of_stages_resumes_anywhere(void **state)
 {
     uint64_t drawn = 0, opened = 0, of_stage[N_STAGE_EXAMPLES] = { 0 };
-    (void)state;
     for (size_t a = 0; a < N_STAGE_EXAMPLES; a++)
         for (size_t b = 0; b < N_STAGE_EXAMPLES; b++)
             for (int where = 0; where < 4; where++) {

@@ -4,16 +4,9 @@
 #ifndef FACTS_FIXTURE_H
 #define FACTS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "study/diagnose.h"
 #include "study/forecast.h"
 

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_alternate.c: the order in which cells run, and when rounds end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/alternate.h"
 
 struct notes {
@@ -54,7 +45,6 @@ static int run(struct notes *notes, int32_t n_cells, int32_t n_rounds, int32_t *
 
 static void odd_rounds_go_backwards(void **state)
 {
-    (void)state;
     struct notes notes = { .text = "" };
     int32_t n_done;
     assert_int_equal(run(&notes, 3, 3, &n_done), LEAT_OK);
@@ -67,7 +57,6 @@ static void odd_rounds_go_backwards(void **state)
 
 static void enough_ends_after_a_whole_round(void **state)
 {
-    (void)state;
     struct notes notes = { .enough_at = 2 };
     int32_t n_done;
     assert_int_equal(run(&notes, 2, 5, &n_done), LEAT_OK);
@@ -77,7 +66,6 @@ static void enough_ends_after_a_whole_round(void **state)
 
 static void a_round_that_is_cut_does_not_count(void **state)
 {
-    (void)state;
     struct notes notes = { .stop_round = 1, .stop_cell = 1, .code = LEAT_E_END };
     int32_t n_done;
     assert_int_equal(run(&notes, 2, 5, &n_done), LEAT_OK);
@@ -87,7 +75,6 @@ static void a_round_that_is_cut_does_not_count(void **state)
 
 static void an_error_ends_all(void **state)
 {
-    (void)state;
     struct notes notes = { .stop_round = 0, .stop_cell = 1, .code = LEAT_E_IO };
     int32_t n_done;
     assert_int_equal(run(&notes, 3, 5, &n_done), LEAT_E_IO);

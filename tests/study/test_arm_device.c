@@ -14,16 +14,12 @@ static const leat_device_table *sim;
 
 static int start(leat_device *device, leat_error *err)
 {
-    (void)device;
-    (void)err;
     n_started++;
     return LEAT_OK;
 }
 
 static int stop(leat_device *device, leat_device_record *out, leat_error *err)
 {
-    (void)device;
-    (void)err;
     *out = (leat_device_record){ .n = 0 };
     n_stopped++;
     return LEAT_OK;
@@ -43,7 +39,6 @@ static leat_device_table planted;
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 0);
 }
 
@@ -81,7 +76,6 @@ static void close_arm(leat_arm *arm)
 
 static void a_failed_run_says_why(void **state)
 {
-    (void)state;
     leat_arm arm;
     static leat_compare_arm out;
     leat_error err = { 0 };
@@ -98,7 +92,6 @@ static void a_failed_run_says_why(void **state)
 
 static void a_lost_device_is_an_error(void **state)
 {
-    (void)state;
     leat_arm arm;
     static leat_compare_arm out;
     leat_error err = { 0 };

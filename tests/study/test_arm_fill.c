@@ -10,7 +10,6 @@ enum { N_RECORDS = 64, BATCH = 8 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 0);
 }
 
@@ -34,7 +33,6 @@ static void open_cached_job(leat_arm *arm, leat_compare_arm *out)
 
 static void a_cache_is_filled_for_some_time_only(void **state)
 {
-    (void)state;
     leat_compare_arm out;
     leat_arm arm;
     leat_error err;
@@ -51,7 +49,6 @@ static void a_cache_is_filled_for_some_time_only(void **state)
 /* Even where only the loader runs, as its cache is filled beside that of the job. */
 static void a_trial_has_a_cache_of_its_own(void **state)
 {
-    (void)state;
     leat_compare_arm out;
     leat_arm arm;
     leat_trial trial;
@@ -88,7 +85,6 @@ static int open_trial(const leat_arm *job, const char *set, bool step_only, doub
 /* Both caches of a comparison must be about as full; the step alone needs none. */
 static void a_trial_has_a_cache_as_full_as_the_job(void **state)
 {
-    (void)state;
     leat_compare_arm out;
     leat_arm arm;
     leat_error err;
@@ -110,7 +106,6 @@ static void a_trial_has_a_cache_as_full_as_the_job(void **state)
 /* A cache on a device bears its name. Filling it would be in vain. */
 static void a_cache_on_a_device_is_not_filled(void **state)
 {
-    (void)state;
     leat_compare_arm out;
     leat_arm arm;
     leat_error err;

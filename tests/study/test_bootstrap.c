@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_bootstrap.c: intervals of figures over rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/bootstrap.h"
 #include "study/median.h"
@@ -24,30 +19,27 @@ static double mean(const void *arg, const size_t *rounds, size_t n)
 
 static void equal_rounds_leave_no_doubt(void **state)
 {
-    (void)state;
     const double values[] = { 3, 3, 3, 3, 3, 3 };
     for (size_t n = 1; n <= 6; n++) {
-        const leat_interval interval = leat_bootstrap_interval(mean, values, n);
+        const leat_estimate interval = leat_bootstrap_estimate(mean, values, n);
         assert_true(interval.low == 3 && interval.high == 3);
     }
 }
 
 static void every_call_gives_the_same(void **state)
 {
-    (void)state;
     const double values[] = { 1, 2, 3, 4, 5, 6 };
-    const leat_interval a = leat_bootstrap_interval(mean, values, 6);
-    const leat_interval b = leat_bootstrap_interval(mean, values, 6);
+    const leat_estimate a = leat_bootstrap_estimate(mean, values, 6);
+    const leat_estimate b = leat_bootstrap_estimate(mean, values, 6);
     assert_true(a.low == b.low && a.high == b.high);
     assert_true(a.low > 1 && a.low < 3.5 && a.high > 3.5 && a.high < 6);
 }
 
 static void an_estimate_is_of_all_rounds(void **state)
 {
-    (void)state;
     const double values[] = { 6, 1, 4, 2 };
     const leat_estimate all = leat_bootstrap_estimate(mean, values, 4);
-    const leat_interval interval = leat_bootstrap_interval(mean, values, 4);
+    const leat_estimate interval = leat_bootstrap_estimate(mean, values, 4);
     assert_true(all.value == 3.25 && all.low == interval.low && all.high == interval.high);
     const leat_estimate median = leat_bootstrap_median(values, 4);
     assert_true(median.value == 3 && median.low >= 1 && median.low < 3 && median.high <= 6 &&
@@ -58,7 +50,6 @@ static void an_estimate_is_of_all_rounds(void **state)
 /* For the mean of many normal values the interval is known: ± 1.96 sd / sqrt(n). */
 static void many_rounds_give_the_normal_interval(void **state)
 {
-    (void)state;
     enum { N = LEAT_BOOTSTRAP_MAX };
     static double values[N];
     double sum = 0, squares = 0;
@@ -69,7 +60,7 @@ static void many_rounds_give_the_normal_interval(void **state)
         squares += values[i] * values[i];
     }
     const double sd = sqrt(squares / N - sum / N * sum / N), half = 1.96 * sd / sqrt(N);
-    const leat_interval interval = leat_bootstrap_interval(mean, values, N);
+    const leat_estimate interval = leat_bootstrap_estimate(mean, values, N);
     assert_true(fabs(interval.low - (sum / N - half)) < 0.1 * half);
     assert_true(fabs(interval.high - (sum / N + half)) < 0.1 * half);
 }
@@ -78,14 +69,13 @@ static void many_rounds_give_the_normal_interval(void **state)
  * so few comes to about 87 %). */
 static void most_intervals_hold_the_truth(void **state)
 {
-    (void)state;
     int n_held = 0;
     leat_rng rng = leat_rng_make(4, 0, 0, 0);
     for (int i = 0; i < 400; i++) {
         double values[6];
         for (int j = 0; j < 6; j++)
             values[j] = 10 + leat_rng_normal(&rng);
-        const leat_interval interval = leat_bootstrap_interval(mean, values, 6);
+        const leat_estimate interval = leat_bootstrap_estimate(mean, values, 6);
         n_held += interval.low <= 10 && interval.high >= 10;
     }
     assert_in_range(n_held, 400 * 80 / 100, 400 * 94 / 100);
@@ -95,7 +85,6 @@ static void most_intervals_hold_the_truth(void **state)
 
 static void medians(void **state)
 {
-    (void)state;
     static const struct {
         size_t n;
         int64_t values[5];
@@ -124,7 +113,6 @@ static void medians(void **state)
 /* Differences of such values do not fit in an int64_t. */
 static void far_values_are_ordered(void **state)
 {
-    (void)state;
     int64_t values[] = { INT64_MAX, 0, INT64_MIN };
     leat_median_sort(values, 3);
     assert_true(values[0] == INT64_MIN && values[1] == 0 && values[2] == INT64_MAX);

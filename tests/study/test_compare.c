@@ -46,7 +46,6 @@ static void assert_close(double value, double expected)
 
 static void figures_are_those_of_the_steps(void **state)
 {
-    (void)state;
     world.input_ns = 60 * US;
     world.copy_ns = 40 * US;
     must_compare(PREFETCH "=0,2", NULL);
@@ -80,7 +79,6 @@ static void figures_are_those_of_the_steps(void **state)
 
 static void arms_take_turns_there_and_back(void **state)
 {
-    (void)state;
     static const int64_t expected[] = { 0, 1, 2, /* warm-up */
                                         0, 1, 2, 2, 1, 0, 0, 1, 2 };
     const leat_compare_options options = { .rounds = 3, .steps = 20 };
@@ -98,7 +96,6 @@ static void arms_take_turns_there_and_back(void **state)
 
 static void steps_fill_a_run_of_about_a_third_of_a_second(void **state)
 {
-    (void)state;
     static const struct {
         int64_t compute_ns;
         int steps;
@@ -124,7 +121,6 @@ static void steps_fill_a_run_of_about_a_third_of_a_second(void **state)
 
 static void warm_up_is_no_part_of_the_result(void **state)
 {
-    (void)state;
     world.slow_first = 40;
     world.slow_in_run = 5;
     must_compare(PREFETCH "=2", &(leat_compare_options){ .rounds = 2 });
@@ -136,7 +132,6 @@ static void warm_up_is_no_part_of_the_result(void **state)
 
 static void warm_up_ends_though_steps_never_stay(void **state)
 {
-    (void)state;
     world.never_steady = true;
     world.compute_ns = 10 * US;
     must_compare(PREFETCH "=2", &(leat_compare_options){ .rounds = 1, .steps = 10 });
@@ -146,7 +141,6 @@ static void warm_up_ends_though_steps_never_stay(void **state)
 
 static void launches_and_copies_are_those_of_all_rounds(void **state)
 {
-    (void)state;
     must_compare(PREFETCH "=1,2", &(leat_compare_options){ .rounds = 3 });
     for (int i = 0; i < 2; i++) {
         const leat_meter *const m = &result.arms[i].meter;
@@ -160,7 +154,6 @@ static void launches_and_copies_are_those_of_all_rounds(void **state)
 
 static void drift_is_no_difference(void **state)
 {
-    (void)state;
     world.drift_ns = 20 * US;
     must_compare(PREFETCH "=1,2", NULL);
     assert_int_equal(result.arms[1].speedup_low < 1 && result.arms[1].speedup_high > 1, 1);
@@ -170,7 +163,6 @@ static void drift_is_no_difference(void **state)
 /* Noise that hides a small difference takes all rounds; asked for, they are always run. */
 static void rounds_end_when_arms_are_settled(void **state)
 {
-    (void)state;
     must_compare(NULL, NULL);
     assert_int_equal(result.rounds, 5);
     setup_world(NULL);
@@ -184,7 +176,6 @@ static void rounds_end_when_arms_are_settled(void **state)
 
 static void devices_can_be_named_and_varied(void **state)
 {
-    (void)state;
     const leat_compare_options options = { .rounds = 1, .steps = 20, .device = "sim" };
     must_compare(NULL, &options);
     assert_string_equal(result.arms[0].device, "sim");
@@ -200,7 +191,6 @@ static void devices_can_be_named_and_varied(void **state)
 
 static void several_things_vary_at_once(void **state)
 {
-    (void)state;
     const char *const vary[] = { "train.device=cpu,sim", PREFETCH "=0,3" };
     const leat_compare_options options = { .rounds = 1, .steps = 20 };
     leat_config *config = make_config();
@@ -215,7 +205,6 @@ static void several_things_vary_at_once(void **state)
 /* The loader alone takes input and copy, the step alone its compute, whatever overlaps in the arm. */
 static void loader_and_step_are_measured_alone(void **state)
 {
-    (void)state;
     world.input_ns = 350 * US;
     world.copy_ns = 50 * US;
     must_compare(PREFETCH "=0,2", &(leat_compare_options){ .rounds = 5 });
@@ -248,7 +237,6 @@ static void note_progress(void *user, int done, int total)
 
 static void progress_counts_runs(void **state)
 {
-    (void)state;
     int seen[2] = { 0, 0 };
     const leat_compare_options options = {
         .rounds = 3, .steps = 20, .progress = note_progress, .user = seen
@@ -260,7 +248,6 @@ static void progress_counts_runs(void **state)
 
 static void whatever_fails_is_told_and_closed(void **state)
 {
-    (void)state;
     const leat_compare_options options = { .rounds = 2, .steps = 3 };
     int rc = LEAT_OK, at = 0;
     do {
@@ -280,7 +267,6 @@ static void whatever_fails_is_told_and_closed(void **state)
 
 static void memory_may_run_out_anywhere(void **state)
 {
-    (void)state;
     const leat_compare_options options = { .rounds = 2, .steps = 3 };
     leat_config *config = make_config();
     const char *const vary[] = { PREFETCH "=0,2" };
@@ -303,7 +289,6 @@ static void memory_may_run_out_anywhere(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *vary;
         leat_compare_options options;
@@ -341,7 +326,6 @@ static void what_cannot_be_is_refused(void **state)
 
 static void odd_parts_are_noticed(void **state)
 {
-    (void)state;
     leat_error err = { 0 };
     world.lose_a_time = true;
     assert_int_equal(compare(NULL, NULL, &err), LEAT_E_INTERNAL);
@@ -358,7 +342,6 @@ static void odd_parts_are_noticed(void **state)
 static void arms_must_fit_in_memory_together(void **state)
 {
     leat_error err = { 0 };
-    (void)state;
     world.trainer_bytes = 40000000;
     world.loader_bytes = 10000000;
     world.limit_bytes = 110000000;
@@ -382,7 +365,6 @@ static void arms_must_fit_in_memory_together(void **state)
 static void caches_of_all_arms_must_fit(void **state)
 {
     leat_error err = { 0 };
-    (void)state;
     world.trainer_bytes = 40000000;
     world.loader_bytes = 10000000;
     world.cache_bytes = 20000000;
@@ -403,7 +385,6 @@ static void caches_of_all_arms_must_fit(void **state)
 static void caches_beside_a_device_must_fit(void **state)
 {
     leat_error err = { 0 };
-    (void)state;
     world.memory_reason = "engine.memory";
     world.trainer_bytes = (int64_t)1 << 58; /* no host has as much */
     world.cache_bytes = 1000;

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_compare_words.c: figures into words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/compare_words.h"
 
 static leat_estimate within(double value, double noise)
@@ -79,7 +71,6 @@ static void assert_verdict(leat_compare_arm *arm, double taken, const char *verd
 
 static void slack_decides(void **state)
 {
-    (void)state;
     static const struct {
         double rate, loader, step, noise;
         const char *verdict, *says;
@@ -113,7 +104,6 @@ static void slack_decides(void **state)
 /* It was "other" or "transfer-bound", by whatever filled the gaps, where all cores fed the device. */
 static void who_filled_a_gap_proves_nothing(void **state)
 {
-    (void)state;
     for (int share = 0; share <= 90; share += 10) {
         leat_compare_arm arm = arm_of(34000, 34500, 400000, 0.05);
         arm.copying = 0.04;
@@ -130,7 +120,6 @@ static void who_filled_a_gap_proves_nothing(void **state)
 
 static void nothing_is_launched_on_the_cpu(void **state)
 {
-    (void)state;
     static const struct {
         double rate, loader, step;
         const char *verdict, *says;
@@ -156,7 +145,6 @@ static void nothing_is_launched_on_the_cpu(void **state)
 
 static void a_transfer_needs_copies_that_take_the_time(void **state)
 {
-    (void)state;
     leat_compare_arm arm = arm_of(98, 100, 1000, 0.01);
     arm.copying = 0.95; /* the loader does little else */
     assert_verdict(&arm, 0, "transfer-bound", "waits for copies");
@@ -179,7 +167,6 @@ static void a_transfer_needs_copies_that_take_the_time(void **state)
 
 static void the_rest_of_a_step_is_named(void **state)
 {
-    (void)state;
     leat_compare_arm arm = arm_of(98, 1000, 100, 0.01);
     arm.step_busy = 0.6;
     assert_verdict(&arm, 0, "launch-bound", "launching kernels takes 40 % of the step itself");
@@ -195,7 +182,6 @@ static void the_rest_of_a_step_is_named(void **state)
 
 static void without_prefetch_both_count(void **state)
 {
-    (void)state;
     leat_compare_arm arm = arm_of(50, 100, 100, 0.01);
     arm.overlaps = 0;
     arm.copying = 0.4;
@@ -235,7 +221,6 @@ static void set_speedup(leat_compare_arm *arm, double low, double value, double 
 
 static void the_summary_names_the_fastest_arm(void **state)
 {
-    (void)state;
     leat_compare_result *result = result_of(6, 3);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     set_speedup(&result->arms[2], 1.2, 1.3, 1.4);
@@ -265,7 +250,6 @@ static void the_summary_names_the_fastest_arm(void **state)
 /* The winner is the one whose interval stands clear of the others. */
 static void arms_that_may_be_as_fast_are_named(void **state)
 {
-    (void)state;
     leat_compare_result *result = result_of(6, 4);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     set_speedup(&result->arms[2], 1.45, 1.55, 1.65);
@@ -285,7 +269,6 @@ static void arms_that_may_be_as_fast_are_named(void **state)
 
 static void idle_is_said_to_change_only_where_it_does(void **state)
 {
-    (void)state;
     leat_compare_result *result = result_of(6, 2);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
     result->arms[0].idle_low = result->arms[1].idle_high;
@@ -304,7 +287,6 @@ static void idle_is_said_to_change_only_where_it_does(void **state)
 
 static void nothing_is_claimed_without_evidence(void **state)
 {
-    (void)state;
     leat_compare_result *result = result_of(6, 3);
     set_speedup(&result->arms[1], 0.98, 1.01, 1.03);
     set_speedup(&result->arms[2], 0.97, 0.99, 1.0);
@@ -324,7 +306,6 @@ static void nothing_is_claimed_without_evidence(void **state)
 
 static void one_arm_speaks_for_itself(void **state)
 {
-    (void)state;
     leat_compare_result *result = result_of(1, 1);
     leat_compare_words_all(result);
     assert_string_equal(result->summary, result->arms[0].sentence);
@@ -333,7 +314,6 @@ static void one_arm_speaks_for_itself(void **state)
 
 static void long_names_leave_room_for_the_rest(void **state)
 {
-    (void)state;
     leat_compare_result *result = result_of(6, 2);
     for (int i = 0; i < 2; i++)
         memset(result->arms[i].name, 'a' + i, sizeof result->arms[i].name - 1);

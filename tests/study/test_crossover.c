@@ -12,7 +12,6 @@ enum { N_RECORDS = 256 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 0);
 }
 
@@ -31,7 +30,6 @@ static leat_crossover_result result;
 
 static void a_planted_crossing_is_found(void **state)
 {
-    (void)state;
     leat_config *config =
         make_config("shuffle, {batch: {size: 16, drop_remainder: true}}, prefetch");
     const char *const devices[2] = { SLOW, FEW };
@@ -55,7 +53,6 @@ static void a_planted_crossing_is_found(void **state)
 
 static void a_device_may_be_faster_everywhere(void **state)
 {
-    (void)state;
     leat_config *config = make_config("{batch: 4}");
     const char *const devices[2] = { FEW, "sim:{kernel_min_ns: 900000, launch_ns: 0}" };
     const leat_crossover_options options = { .rounds = 3, .steps = 8, .largest_batch = 16 };
@@ -73,7 +70,6 @@ static void a_device_may_be_faster_everywhere(void **state)
 
 static void the_cpu_counts_no_launches(void **state)
 {
-    (void)state;
     leat_config *config = make_config("{batch: 2}");
     const char *const devices[2] = { "cpu", "sim" };
     const leat_crossover_options options = { .rounds = 3, .steps = 8, .largest_batch = 2 };
@@ -88,7 +84,6 @@ static void the_cpu_counts_no_launches(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     static const struct {
         const char *devices[2];
         leat_crossover_options options;

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_crossover_fit.c: crossovers of planted step times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/crossover_fit.h"
 
@@ -34,7 +28,6 @@ static void conclude(const double line[2][2], double noise, uint64_t seed,
 
 static void the_formula_holds(void **state)
 {
-    (void)state;
     static const double cases[][2][2] = {
         { { 0.02, 0.01 }, { 0.5, 0.001 } }, /* 53.3 */
         { { 0.5, 0.001 }, { 0.02, 0.01 } }, /* the other device first */
@@ -61,7 +54,6 @@ static void the_formula_holds(void **state)
 /* Five percent of noise: the interval has the true place in most draws of the noise. */
 static void intervals_hold_the_truth(void **state)
 {
-    (void)state;
     static const double line[2][2] = { { 0.02, 0.01 }, { 0.5, 0.001 } };
     int inside = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -80,7 +72,6 @@ static void intervals_hold_the_truth(void **state)
 /* A step that is flat up to batch 64: the line is that around the crossing. */
 static void a_bend_does_not_move_the_crossing(void **state)
 {
-    (void)state;
     double ms[2][SIZES][ROUNDS];
     leat_crossover_result out = { .crosses = 0 };
     for (size_t i = 0; i < SIZES; i++)
@@ -96,7 +87,6 @@ static void a_bend_does_not_move_the_crossing(void **state)
 
 static void one_size_far_off_changes_little(void **state)
 {
-    (void)state;
     for (size_t bad = 0; bad < SIZES; bad++) {
         double ms[2][SIZES][ROUNDS];
         leat_crossover_result out = { .crosses = 1 };
@@ -116,7 +106,6 @@ static void one_size_far_off_changes_little(void **state)
 
 static void one_device_may_always_be_faster(void **state)
 {
-    (void)state;
     static const double parallel[2][2] = { { 0.5, 0.01 }, { 1, 0.01 } };
     static const double apart[2][2] = { { 1, 0.1 }, { 0.5, 0.01 } };
     static const double same[2][2] = { { 0.5, 0.01 }, { 0.5, 0.01 } };
@@ -139,7 +128,6 @@ static void one_device_may_always_be_faster(void **state)
 
 static void one_size_makes_no_line(void **state)
 {
-    (void)state;
     const double ms[] = { 1, 1, 1, 2, 2, 2 };
     const leat_crossover_times times = { sizes, 1, 3, ms };
     leat_crossover_result out = { .crosses = 1 };
@@ -152,7 +140,6 @@ static void one_size_makes_no_line(void **state)
 
 static void steps_pay_for_what_was_paid_once(void **state)
 {
-    (void)state;
     const double one_time[] = { 100, 1100 }, ms[] = { 5, 1 };
     assert_true(leat_crossover_steps_to_pay(one_time, ms, 1) == 250);
     assert_true(leat_crossover_steps_to_pay((double[]){ 100, 100 }, ms, 1) == 0);

@@ -21,7 +21,6 @@ static void assert_verdict(const leat_facts *f, leat_verdict_kind kind, const ch
 
 static void the_slowest_stage_names_the_input(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10.1, 10, 2);
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
     f.loader_cores = 3.9;
@@ -39,7 +38,6 @@ static void the_slowest_stage_names_the_input(void **state)
 
 static void waiting_is_not_working(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10.1, 10, 2);
     f.loader_cores = 0.2;
     set_stage(&f, 0, "image: sleep", 1000, 10);
@@ -80,7 +78,6 @@ static void what_workers_wait_for_is_the_cause(void **state)
         { { 0.20, 0, 0, 0, 0.80 }, "image: decode_jpeg", "ordering" },
         { { 0.20, 0, 0, 0, 0, 0.80 }, "image: decode_jpeg", "decode" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int busy = 0; busy < 2; busy++) {
             leat_facts f = facts_of(10.1, 10, 2);
@@ -94,7 +91,6 @@ static void what_workers_wait_for_is_the_cause(void **state)
 
 static void severity_is_what_could_be_saved(void **state)
 {
-    (void)state;
     const struct {
         double run, loader, step;
         leat_severity severity;
@@ -109,7 +105,6 @@ static void severity_is_what_could_be_saved(void **state)
 
 static void uneven_batches_are_input(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 5, 8);
     f.meter.input_wait = 0.2;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "ordering", LEAT_SEVERITY_HIGH);
@@ -119,7 +114,6 @@ static void uneven_batches_are_input(void **state)
 
 static void without_prefetch_times_add_up(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 5, 5);
     f.overlaps = false;
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "not-overlapped", LEAT_SEVERITY_HIGH);
@@ -133,7 +127,6 @@ static void without_prefetch_times_add_up(void **state)
 
 static void a_few_steps_prove_nothing(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10.1, 10, 2);
     f.one_time_ns = 1e12; /* nor that the job is too short */
     f.steps_of_job = 10;
@@ -151,7 +144,6 @@ static void a_few_steps_prove_nothing(void **state)
 
 static void layers_elsewhere_have_a_name_of_their_own(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 2, 9.9); /* of 9.9 ms: 7 elsewhere, 2 work, 0.9 launches */
     f.placement_ns = 7e6;
     f.step_busy = 0.2;
@@ -187,7 +179,6 @@ static void layers_elsewhere_have_a_name_of_their_own(void **state)
 
 static void copies_bind_in_several_ways(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10.1, 10, 2);
     f.copying = 0.95;
     f.copy_bytes = 1e7;
@@ -216,7 +207,6 @@ static void copies_bind_in_several_ways(void **state)
 
 static void the_step_is_divided(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 2, 10);
     assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
     f.step_busy = 0.91;
@@ -253,7 +243,6 @@ static void calls_of_the_host_take_turns(void **state)
         { 158.7, 110.8, 111.8, 0.51, 0.34, 0.003, 49, 1, LEAT_VERDICT_SYNC_BOUND },
         { 226.7, 87.1, 167.2, 0.77, 0.71, 0.001, 131, 1, LEAT_VERDICT_LAUNCH_BOUND },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_facts f = facts_of(rows[i].run / 1e3, rows[i].loader / 1e3, rows[i].step / 1e3);
         f.cores = 16;
@@ -282,7 +271,6 @@ static void calls_of_the_host_take_turns(void **state)
 
 static void cores_are_a_part_like_others(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 5, 7);
     f.on_host = true;
     f.loader_cpu_ns = 20e6 / ROWS; /* 20 ms of loader and 19 ms of step on 4 cores */
@@ -337,7 +325,6 @@ static void cores_are_a_part_like_others(void **state)
 /* A stage without ops has a name of its own. */
 static void reading_is_no_augmenting(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10.1, 10, 2);
     f.loader_cores = 3.9;
     set_stage(&f, 0, "read", 900, 890);
@@ -353,7 +340,6 @@ static void reading_is_no_augmenting(void **state)
 
 static void what_is_not_certain_is_not_claimed(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 8, 9);
     f.loader_of_step = within(9. / 8, 0.4);
     assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
@@ -372,7 +358,6 @@ static void what_is_not_certain_is_not_claimed(void **state)
 /* Workers that compute are slow because others have their cores; with all cores the loader would keep up. */
 static void neighbours_are_not_the_input(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(20, 20, 10);
     set_stage(&f, 0, "image: decode_jpeg", 2000, 1200);
     f.loader_cores = 2;
@@ -396,7 +381,6 @@ static void neighbours_are_not_the_input(void **state)
 /* A neighbour is no verdict where the answer is plain without it. */
 static void a_plain_answer_holds_beside_neighbours(void **state)
 {
-    (void)state;
     /* Slow storage: rounds differ, but the waits alone are longer than the step. */
     leat_facts f = facts_of(20, 19, 10);
     set_stage(&f, 0, "read", 2000, 20);
@@ -432,7 +416,6 @@ static void a_plain_answer_holds_beside_neighbours(void **state)
 /* Events around a step see no gaps inside: what the parts say holds, and launching counts as computing. */
 static void without_records_of_kernels_verdicts_are_coarse(void **state)
 {
-    (void)state;
     for (int coarse = 0; coarse < 2; coarse++) {
         leat_facts f = facts_of(10, 2, 10);
         f.step_busy = coarse ? 1 : 0.3;
@@ -453,7 +436,6 @@ static void without_records_of_kernels_verdicts_are_coarse(void **state)
 
 static void short_jobs_are_mostly_one_time_cost(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 2, 10);
     f.one_time_ns = 0.99e9;
     f.steps_of_job = 100; /* one second */
@@ -467,7 +449,6 @@ static void short_jobs_are_mostly_one_time_cost(void **state)
 
 static void two_parts_as_slow_are_both_named(void **state)
 {
-    (void)state;
     const struct {
         double run, loader, step;
         leat_verdict_kind kind, also;

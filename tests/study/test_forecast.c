@@ -8,7 +8,6 @@
 
 static void the_slowest_part_is_the_forecast(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 4, 3);
     assert_true(fabs(leat_forecast_of(&f).predicted - 4e6) < 1);
     f.copy_ns = 6e6;
@@ -23,7 +22,6 @@ static void the_slowest_part_is_the_forecast(void **state)
 
 static void on_shared_cores_both_are_slower(void **state)
 {
-    (void)state;
     leat_facts f =
         facts_of(10, 2, 6); /* the workers want 4 cores for 2 ms, the step 2 cores for 6 ms */
     f.on_host = true;
@@ -44,7 +42,6 @@ static void on_shared_cores_both_are_slower(void **state)
 /* Two cores: the times that a step and a batch take beside each other do not depend on which one is slower. */
 static void a_worker_too_many_takes_turns_with_the_trainer(void **state)
 {
-    (void)state;
     leat_facts f = facts_of(10, 3, 6);
     f.on_host = true;
     f.cores = f.threads = 2;
@@ -71,7 +68,6 @@ static void a_worker_too_many_takes_turns_with_the_trainer(void **state)
 static void slow_samples_hold_up_batches(void **state)
 {
     static int64_t gaps[240];
-    (void)state;
     for (int i = 0; i < 240; i++)
         gaps[i] = i % 12 == 6 ? 18000000 : 500000;
     leat_facts f = facts_of(3, (18 + 11 * 0.5) / 12, 2);
@@ -102,7 +98,6 @@ static void slow_samples_hold_up_batches(void **state)
 
 static void advice_follows_from_the_parts(void **state)
 {
-    (void)state;
     static leat_doctor_result out;
     leat_diagnosis d;
     leat_arm arm = { .plan = NULL }; /* nowhere to put a cache */
@@ -161,7 +156,6 @@ static double sum(const double *shares)
 
 static void shares_sum_to_one_whatever_is_known(void **state)
 {
-    (void)state;
     srand(1);
     for (int i = 0; i < 20000; i++) {
         double parts[7], all = 0, s[LEAT_N_SHARES];
@@ -195,7 +189,6 @@ static void shares_sum_to_one_whatever_is_known(void **state)
 
 static void idle_time_gets_the_name_of_its_cause(void **state)
 {
-    (void)state;
     double s[LEAT_N_SHARES];
     leat_facts f = facts_of(10, 2, 10); /* of 10 ms: 5 waits, 2 launches, 3 work */
     f.sync_every = 1;

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_meter.c: where the time of steps went. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/meter.h"
 #include "leat/rng.h"
 
@@ -35,7 +29,6 @@ static leat_meter account(const leat_step_times *steps, size_t first, size_t n)
 
 static void input_bound(void **state)
 {
-    (void)state;
     /* 100 ns per step, of which 30 compute; the batch is ready just when the step begins. */
     leat_step_times steps[11];
     for (int i = 0; i < 11; i++)
@@ -59,7 +52,6 @@ static void input_bound(void **state)
 
 static void each_part_of_a_gap_has_its_name(void **state)
 {
-    (void)state;
     /* The gap 100 … 200: asked at 110, ready at 140, copy 150 … 170, launched at 200; of the 50 ns
      * after that 35 are busy. */
     leat_step_times steps[2] = {
@@ -103,7 +95,6 @@ static void each_part_of_a_gap_has_its_name(void **state)
 
 static void overlapping_steps_are_counted_once(void **state)
 {
-    (void)state;
     const leat_step_times steps[] = {
         { .compute_start_ns = 0, .compute_end_ns = 100, .busy_ns = 100 },
         { .compute_start_ns = 60, .compute_end_ns = 160, .busy_ns = 100 },
@@ -117,7 +108,6 @@ static void overlapping_steps_are_counted_once(void **state)
 
 static void bad_windows_are_refused(void **state)
 {
-    (void)state;
     leat_step_times steps[3] = { { 0 }, { 0 }, { 0 } };
     leat_meter meter;
     assert_int_equal(leat_meter_account(NULL, 1, 3, &meter), LEAT_E_ARGUMENT);
@@ -132,7 +122,6 @@ static void bad_windows_are_refused(void **state)
 
 static void percentiles_are_of_steps_as_they_are(void **state)
 {
-    (void)state;
     leat_step_times steps[101] = { { 0 } };
     int64_t end_ns = 0;
     for (int i = 1; i <= 100; i++) {
@@ -193,7 +182,6 @@ static void draw(const leat_step_times *steps, size_t first, double *share)
 
 static void random_steps_agree_with_a_timeline(void **state)
 {
-    (void)state;
     leat_rng rng = leat_rng_make(5, 0, 0, 0);
     for (int round = 0; round < 3000; round++) {
         leat_step_times steps[N_STEPS];
@@ -228,7 +216,6 @@ static void steps_of(leat_step_times *steps, size_t n, int64_t (*time)(size_t))
 
 static int64_t always_100(size_t i)
 {
-    (void)i;
     return 100;
 }
 static int64_t slow_first_40(size_t i)
@@ -246,7 +233,6 @@ static int64_t slower_and_slower(size_t i)
 
 static void warm_up_ends_when_step_times_stay(void **state)
 {
-    (void)state;
     leat_step_times steps[200];
     steps_of(steps, 200, always_100);
     assert_int_equal(leat_meter_warm(steps, 200), 10);
@@ -267,7 +253,6 @@ static void warm_up_ends_when_step_times_stay(void **state)
 /* The step before the window counts for nothing; launches are a mean, their time a median. */
 static void launches_and_copies_are_counted(void **state)
 {
-    (void)state;
     leat_step_times steps[5];
     for (int i = 0; i < 5; i++)
         steps[i] = (leat_step_times){ .compute_end_ns = 100 * i,

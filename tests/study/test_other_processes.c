@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_other_processes.c: CPU time that others take, from the kernel's counters. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/other_processes.h"
 
 enum { MS = 1000000 };
 
 static void others_are_what_is_busy_and_not_ours(void **state)
 {
-    (void)state;
     const leat_other_processes from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
     leat_other_processes to = from;
     to.all_ns += 2000LL * MS; /* a second of two CPUs */
@@ -32,7 +24,6 @@ static void others_are_what_is_busy_and_not_ours(void **state)
 
 static void only_our_cpus_count(void **state)
 {
-    (void)state;
     char root[] = "/tmp/leat-neighbours-XXXXXX", path[64];
     leat_other_processes look;
     assert_non_null(mkdtemp(root));

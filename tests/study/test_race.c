@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_race.c: races of planted rates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <math.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/race.h"
 
@@ -29,7 +22,6 @@ static size_t run(leat_race *race, const double *rates, size_t n, double noise, 
 
 static void the_fastest_wins_soon(void **state)
 {
-    (void)state;
     leat_race race;
     const double rates[] = { 100, 50, 300, 200, 100, 280 };
     assert_int_equal(run(&race, rates, 6, 0, 0), 2);
@@ -47,7 +39,6 @@ static void the_fastest_wins_soon(void **state)
 /* Equal arms: the present settings stay, in nearly all races. */
 static void noise_seldom_wins(void **state)
 {
-    (void)state;
     leat_race race;
     const double rates[] = { 100, 100, 100, 100, 100 };
     int n_won = 0;
@@ -60,7 +51,6 @@ static void noise_seldom_wins(void **state)
 
 static void a_gain_below_two_percent_is_none(void **state)
 {
-    (void)state;
     leat_race race;
     assert_int_equal(run(&race, (double[]){ 100, 101.5 }, 2, 0, 0), 0);
     assert_int_equal(run(&race, (double[]){ 100, 104 }, 2, 0, 0), 1);
@@ -69,7 +59,6 @@ static void a_gain_below_two_percent_is_none(void **state)
 
 static void arm_0_is_never_out(void **state)
 {
-    (void)state;
     leat_race race;
     assert_int_equal(run(&race, (double[]){ 1, 100, 99.9 }, 3, 0, 0), 1);
     assert_false(race.out[0]);
@@ -78,7 +67,6 @@ static void arm_0_is_never_out(void **state)
 
 static void too_few_rounds_decide_only_what_is_clear(void **state)
 {
-    (void)state;
     leat_race race = { .n_arms = 2, .n_rounds = 1, .done = { 1, 1 }, .rates = { { 1 }, { 9 } } };
     assert_int_equal(leat_race_winner(&race), 0);
     race = (leat_race){

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_rounds.c: the figures of an arm from those of its rounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
 
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "study/rounds.h"
 
@@ -35,7 +30,6 @@ static void assert_near(double value, double expected)
 
 static void shares_are_of_the_sum_of_times(void **state)
 {
-    (void)state;
     const leat_meter rounds[] = { round_of(1000, 0.9, 0.05, 100), round_of(3000, 0.5, 0.45, 60),
                                   round_of(2000, 0.6, 0.35, 70) };
     leat_compare_arm arm = { .simulated = 0 };
@@ -64,7 +58,6 @@ static void shares_are_of_the_sum_of_times(void **state)
  * where the arms' own intervals overlap by far. */
 static void pairs_see_through_drift(void **state)
 {
-    (void)state;
     leat_meter slow[N], fast[N];
     leat_compare_arm arm = { .simulated = 0 }, base = { .simulated = 0 };
     for (int i = 0; i < N; i++) {
@@ -82,7 +75,6 @@ static void pairs_see_through_drift(void **state)
 /* Two arms that are the same: "faster" or "slower" is claimed rarely. */
 static void noise_is_rarely_a_difference(void **state)
 {
-    (void)state;
     int n_claims = 0;
     leat_rng rng = leat_rng_make(8, 0, 0, 0);
     for (int i = 0; i < 200; i++) {
@@ -101,7 +93,6 @@ static void noise_is_rarely_a_difference(void **state)
 
 static void arms_are_settled_when_clear_or_narrow(void **state)
 {
-    (void)state;
     leat_meter base[N], twice[N], same[N], noisy[N];
     leat_rng rng = leat_rng_make(1, 2, 3, 4);
     for (int i = 0; i < N; i++) {
@@ -121,7 +112,6 @@ static void arms_are_settled_when_clear_or_narrow(void **state)
 
 static void times_on_other_devices_are_means_over_steps(void **state)
 {
-    (void)state;
     leat_meter rounds[] = { round_of(1000, 0.5, 0, 10), round_of(3000, 0.5, 0, 10) };
     leat_compare_arm arm = { .simulated = 0 };
     rounds[1].n_steps = 30;

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_stage_lines.c: stages written into the list of a config. */
+#include "fixtures/unit.h"
 #include "study/suggest/stage_lines.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static void lines_come_where_they_belong(void **state)
 {
-    (void)state;
     static const struct {
         const char *list, *lines;
         int stage, replaces;

@@ -13,7 +13,6 @@ enum { N_RECORDS = 64, BATCH = 8 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 0);
 }
 
@@ -46,7 +45,6 @@ static void compare(const char *device, const char *vary, const leat_compare_opt
 
 static void prefetch_takes_the_wait_for_input_away(void **state)
 {
-    (void)state;
     const leat_compare_options options = { .rounds = 5, .steps = 20 };
     const leat_compare_arm *without = &result.arms[0], *with = &result.arms[1];
     /* A busy machine adds idle time of its own to both arms; one of some attempts is good enough. */
@@ -75,7 +73,6 @@ static void prefetch_takes_the_wait_for_input_away(void **state)
  * microseconds: a busy machine can blur that, but not turn it into something else. */
 static void slow_input_is_never_called_something_else(void **state)
 {
-    (void)state;
     const leat_compare_options options = { .rounds = 2, .steps = 20 };
     compare("sim:h200", "engine.threads=1,2", &options);
     for (int i = 0; i < 2; i++) {
@@ -90,7 +87,6 @@ static void slow_input_is_never_called_something_else(void **state)
 
 static void the_cpu_can_be_compared_with_a_simulation(void **state)
 {
-    (void)state;
     const leat_compare_options options = { .rounds = 2, .steps = 10 };
     compare("cpu", "train.device=cpu,sim:h200", &options);
     assert_int_equal(result.n_arms, 2);
@@ -107,7 +103,6 @@ static void the_cpu_can_be_compared_with_a_simulation(void **state)
 
 static void errors_name_arm_and_place(void **state)
 {
-    (void)state;
     leat_config *config = make_config("cpu");
     const char *const vary[] = { "pipeline.batch.size=8,0" };
     leat_error err = { 0 };

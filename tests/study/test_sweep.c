@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_sweep.c: sweeps in random order, and where curves cross. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <string.h>
 
+#include "fixtures/unit.h"
 #include "leat/experiment.h"
 #include "leat/rng.h"
 
@@ -62,7 +56,6 @@ static void make_series(leat_series series[N_SERIES])
 
 static void medians_are_found_in_any_order(void **state)
 {
-    (void)state;
     leat_series series[N_SERIES];
     static struct planted p;
     p = (struct planted){ .fail_at = -1 };
@@ -86,7 +79,6 @@ static void medians_are_found_in_any_order(void **state)
 /* Each repeat measures every point once, and no two of them in the same order. */
 static void every_repeat_has_an_order_of_its_own(void **state)
 {
-    (void)state;
     enum { CELLS = N_SERIES * N_POINTS };
     leat_series series[N_SERIES];
     static struct planted p;
@@ -106,7 +98,6 @@ static void every_repeat_has_an_order_of_its_own(void **state)
 
 static void an_error_ends_the_sweep(void **state)
 {
-    (void)state;
     leat_series series[N_SERIES];
     static struct planted p;
     leat_error err;
@@ -119,7 +110,6 @@ static void an_error_ends_the_sweep(void **state)
 
 static void wrong_arguments_are_refused(void **state)
 {
-    (void)state;
     leat_series series[N_SERIES];
     struct planted p = { .fail_at = 0 };
     make_series(series);
@@ -157,7 +147,6 @@ static leat_crossing cross(const leat_series *a, const leat_series *b)
 
 static void power_laws_cross_where_they_do(void **state)
 {
-    (void)state;
     for (double x = 2; x < 9e5; x *= 1.7) { /* a fixed cost against a cost per element */
         const leat_series device = power_law(x, 0, 0.1), cpu = power_law(1, 1, 0.1);
         const leat_crossing at = cross(&device, &cpu), back = cross(&cpu, &device);
@@ -173,7 +162,6 @@ static void power_laws_cross_where_they_do(void **state)
 
 static void curves_that_never_cross_say_which_is_below(void **state)
 {
-    (void)state;
     const leat_series low = power_law(1, 1, 0.1), high = power_law(3, 1, 0.1);
     const leat_crossing at = cross(&low, &high);
     assert_int_equal(at.found, 0);
@@ -187,7 +175,6 @@ static void curves_that_never_cross_say_which_is_below(void **state)
 /* The medians cross, but the intervals overlap up to the end: the crossing may lie beyond it. */
 static void noise_leaves_the_end_open(void **state)
 {
-    (void)state;
     const leat_series device = power_law(9e5, 0, 0.3), cpu = power_law(1, 1, 0.3);
     const leat_crossing at = cross(&device, &cpu);
     assert_int_equal(at.found, 1);
@@ -197,7 +184,6 @@ static void noise_leaves_the_end_open(void **state)
 
 static void only_common_points_count(void **state)
 {
-    (void)state;
     leat_series device = power_law(50, 0, 0), cpu = power_law(1, 1, 0);
     memmove(&device.points[0], &device.points[1], 6 * sizeof *device.points);
     device.n_points = 6; /* without x = 1 */

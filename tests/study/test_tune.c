@@ -12,7 +12,6 @@ enum { N_RECORDS = 64, BATCH = 8 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 0);
 }
 
@@ -57,7 +56,6 @@ static bool has(const char *line)
 /* One worker sleeps 8 ms per batch; many of them sleep at the same time. */
 static void sleeping_samples_get_more_threads(void **state)
 {
-    (void)state;
     leat_config *config = make_config("1", "1", ", {prefetch: 2}");
     leat_error err;
     char text[32];
@@ -76,7 +74,6 @@ static void sleeping_samples_get_more_threads(void **state)
 /* Without prefetch, the input of 4 ms and the step of a millisecond come one after the other. */
 static void prefetch_is_found(void **state)
 {
-    (void)state;
     leat_config *config = make_config("0.5", "1", ", {prefetch: 0}");
     tune(config, 20);
     assert_true(has("pipeline.prefetch.batches=") || has("engine.threads="));
@@ -87,7 +84,6 @@ static void prefetch_is_found(void **state)
 /* Nothing makes a step of some kernels of 2 ms shorter when the input takes nothing. */
 static void noise_is_no_gain(void **state)
 {
-    (void)state;
     leat_config *config = make_config("0", "2", ", {prefetch: 2}");
     check(leat_config_set(config, "train.device=sim:{kernel_min_ns: 2000000, launch_ns: 0}", NULL),
           &(leat_error){ 0 });
@@ -102,7 +98,6 @@ static void noise_is_no_gain(void **state)
 /* The slow op runs once per sample and arm, and not in the steps that are measured. */
 static void a_cache_is_filled_before_a_race(void **state)
 {
-    (void)state;
     leat_config *config = record_file_config(
         "engine: {threads: 1}\n"
         "pipeline: [{map: {tensor: x, ops: [{sleep: 5}]}}, cache, {batch: %d}, {prefetch: 2}]\n"
@@ -117,7 +112,6 @@ static void a_cache_is_filled_before_a_race(void **state)
 /* What is set in a file must be a map. */
 static void a_bare_prefetch_gets_its_name(void **state)
 {
-    (void)state;
     static const struct {
         const char *stage, *now;
     } cases[] = { { ", {prefetch: 2}", "2" },
@@ -143,7 +137,6 @@ static void a_bare_prefetch_gets_its_name(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     leat_config *config = make_config("1", "1", "");
     leat_error err = { 0 };
     const double bad[] = { -1, 1e9, NAN };
@@ -171,7 +164,6 @@ static void what_cannot_be_is_refused(void **state)
 /* Nothing is said of what was not tried. */
 static void without_time_nothing_is_tried(void **state)
 {
-    (void)state;
     leat_config *config = make_config("0", "1", ", {prefetch: 2}");
     const leat_tune_options options = { .seconds = 1e-6 };
     leat_error err;

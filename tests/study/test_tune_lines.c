@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_tune_lines.c: which lines a winner keeps, with runs whose rates a test sets. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 /* Before the headers, so that they declare the doubles. */
 #define leat_arm_room_open double_arm_room_open
 #define leat_arm_fill      double_arm_fill
 #define leat_arm_run       double_arm_run
 #define leat_tune          double_tune
+#include "fixtures/unit.h"
 #include "study/tune_search.c"
 
 static bool reads_matter; /* the reader makes a difference */
@@ -29,8 +21,6 @@ static bool has(const leat_arm *arm, const char *path, const char *value)
 
 int double_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
 {
-    (void)room;
-    (void)err;
     snprintf(arm->out->device, sizeof arm->out->device, "sim");
     arm->out->simulated = true;
     return LEAT_OK;
@@ -38,16 +28,12 @@ int double_arm_room_open(leat_arm_room *room, leat_arm *arm, leat_error *err)
 
 int double_arm_fill(leat_arm *arm, int64_t most_ns, leat_error *err)
 {
-    (void)arm;
-    (void)most_ns;
-    (void)err;
     return LEAT_OK;
 }
 
 /* Four batches of prefetch help until the reader is faster, which is tried later. */
 int double_arm_run(leat_arm *arm, int32_t round, leat_error *err)
 {
-    (void)err;
     n_runs++;
     const bool pread = reads_matter && has(arm, "engine.reader", "pread");
     const bool ahead = has(arm, "pipeline.prefetch.batches", "4");
@@ -74,7 +60,6 @@ static void tune_it(leat_tune_result *result)
 static void a_line_that_another_made_idle_is_dropped(void **state)
 {
     static leat_tune_result result;
-    (void)state;
     reads_matter = true;
     tune_it(&result);
     assert_int_equal(result.n_set, 1);
@@ -85,7 +70,6 @@ static void a_line_that_another_made_idle_is_dropped(void **state)
 static void a_line_that_gains_stays(void **state)
 {
     static leat_tune_result result;
-    (void)state;
     reads_matter = false;
     tune_it(&result);
     assert_int_equal(result.n_set, 1);
@@ -96,7 +80,6 @@ static void a_line_that_gains_stays(void **state)
 /* Direct reads need io_uring; a reader that uses the page cache is another job. */
 static void direct_reads_keep_their_reader(void **state)
 {
-    (void)state;
     const size_t reader = LEAT_TUNE_OPTIONS - 1;
     const leat_tune_settings none = { 0 };
     char values[LEAT_TUNE_VALUES][32];

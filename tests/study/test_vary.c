@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_vary.c: "path=a,b,c" and products of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "study/vary.h"
 
 /* "path|value|value" */
@@ -29,7 +21,6 @@ static const char *joined(const char *text)
 
 static void commas_split_only_outside(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         { "a.b=0,2", "a.b|0|2" },
         { "a=1", "a|1" },
@@ -53,7 +44,6 @@ static void commas_split_only_outside(void **state)
 
 static void bad_texts_say_what_is_wrong(void **state)
 {
-    (void)state;
     static const char *const cases[][2] = {
         { "", "does not say what to vary" },
         { "a", "path=a,b,c" },
@@ -91,7 +81,6 @@ static char value_of(const leat_vary *varies, size_t n, size_t arm, size_t v)
 
 static void arms_are_the_product(void **state)
 {
-    (void)state;
     leat_vary varies[3];
     size_t n;
     assert_int_equal(leat_vary_parse("x=a,b", &varies[0], NULL), LEAT_OK);

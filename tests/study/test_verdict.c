@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_verdict.c: each row of the lists of words is found by its word and says something. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/verdict.h"
 
 static void each_word_is_found_and_explained(void **state)
 {
-    (void)state;
     for (leat_verdict_kind kind = LEAT_VERDICT_NONE + 1; kind < LEAT_N_VERDICTS; kind++) {
         const leat_verdict_row *const row = leat_verdict_about(kind);
         assert_int_equal(leat_verdict_find(row->name), kind);
@@ -34,7 +25,6 @@ static void each_word_is_found_and_explained(void **state)
 static void other_words_are_none(void **state)
 {
     static const char *const words[] = { "", "bound", "input-boun", "input-bounds", "Busy" };
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         assert_int_equal(leat_verdict_find(words[i]), LEAT_VERDICT_NONE);
         assert_int_equal(leat_verdict_find_part(words[i]), LEAT_PART_NONE);
@@ -45,7 +35,6 @@ static void other_words_are_none(void **state)
 
 static void a_label_says_where_and_why(void **state)
 {
-    (void)state;
     static const struct {
         const char *where;
         leat_cause cause;
@@ -68,7 +57,6 @@ static void a_label_says_where_and_why(void **state)
 
 static void the_host_is_blamed_for_idle_steps(void **state)
 {
-    (void)state;
     assert_true(leat_verdict_blames_host(LEAT_VERDICT_LAUNCH_BOUND));
     assert_true(leat_verdict_blames_host(LEAT_VERDICT_SYNC_BOUND));
     assert_true(leat_verdict_blames_host(LEAT_VERDICT_PLACEMENT));
@@ -80,7 +68,6 @@ static void the_host_is_blamed_for_idle_steps(void **state)
 /* Of a verdict, of each cause, and of what is as slow: whole sentences that fit where they are kept. */
 static void sentences_are_whole(void **state)
 {
-    (void)state;
     for (leat_verdict_kind kind = LEAT_VERDICT_NONE + 1; kind < LEAT_N_VERDICTS; kind++)
         for (leat_cause cause = LEAT_CAUSE_NONE; cause <= LEAT_CAUSE_TOO_FEW_STEPS; cause++)
             for (leat_verdict_kind also = LEAT_VERDICT_NONE; also < LEAT_N_VERDICTS; also++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_whatif.c: a pipeline that sleeps, in front of simulated devices. */
-#include <math.h>
 #include <unistd.h>
 
 #include "fixtures/engine_fixture.h"
@@ -12,7 +11,6 @@ enum { N_RECORDS = 64, BATCH = 8 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 0);
 }
 
@@ -30,7 +28,6 @@ static leat_whatif_result result;
  * measured on any machine. The device takes 8 samples in at least 4 kernels of 0.1 ms. */
 static void threads_that_sleep_are_measured_beyond_the_cores(void **state)
 {
-    (void)state;
     static const int32_t threads[] = { 1, 4, 100 };
     static const char *const devices[] = { "sim:{kernel_min_ns: 100000, launch_ns: 0}", "sim:t4" };
     const leat_whatif_options options = {
@@ -64,7 +61,6 @@ static void threads_that_sleep_are_measured_beyond_the_cores(void **state)
 
 static void the_defaults_are_an_h200(void **state)
 {
-    (void)state;
     leat_config *config = make_config("{scale: 2}");
     const leat_whatif_options options = { .rounds = 3 };
     leat_error err;
@@ -78,7 +74,6 @@ static void the_defaults_are_an_h200(void **state)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    (void)state;
     static const char *const cpu[] = { "cpu" }, *const none[] = { "sim:no" };
     static const int32_t bad[] = { 2, 0 }, huge[] = { 1025 };
     static const struct {

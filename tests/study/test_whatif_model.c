@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_whatif_model.c: predictions from planted rates. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <string.h>
 
+#include "fixtures/unit.h"
 #include "study/whatif/whatif_model.h"
 
 static const leat_whatif_rates rates = {
@@ -22,7 +16,6 @@ static const leat_whatif_rates rates = {
 
 static void measured_rates_stay_and_others_are_in_proportion(void **state)
 {
-    (void)state;
     int32_t predicted;
     assert_true(leat_whatif_rate(&rates, 1, &predicted).value == 1000 && !predicted);
     assert_true(leat_whatif_rate(&rates, 2, &predicted).high == 1900 && !predicted);
@@ -32,7 +25,6 @@ static void measured_rates_stay_and_others_are_in_proportion(void **state)
 
 static void rows_are_arithmetic(void **state)
 {
-    (void)state;
     static const struct {
         int32_t threads;
         double step, copy, idle;
@@ -66,7 +58,6 @@ static void rows_are_arithmetic(void **state)
 /* Threads that wait for 9 ms of 10 need a tenth of a core each. */
 static void waiting_threads_share_cores(void **state)
 {
-    (void)state;
     const leat_whatif_rates waiting = { .n = 1,
                                         .threads = { 1 },
                                         .rates = { { 100, 100, 100 } },
@@ -80,7 +71,6 @@ static void waiting_threads_share_cores(void **state)
 
 static void one_thread_is_not_many(void **state)
 {
-    (void)state;
     static leat_whatif_result out = { .n_rows = 1, .cores = 2 };
     out.rows[0] = (leat_whatif_row){ .threads_needed = 1, .cores_needed = 1 };
     strcpy(out.rows[0].device, "sim");

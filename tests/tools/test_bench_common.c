@@ -3,17 +3,11 @@
  * test_bench_common.c: arms that report times of their own, so that medians, ratios and the order of
  * runs are known beforehand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "bench/bench_common.c"
+#include "fixtures/unit.h"
 
 static char order[64]; /* one letter per run */
 
@@ -47,7 +41,6 @@ static bench *open_quietly(const char *repeats, const char *only)
  * both arms alike, and the ratio stays what it is. */
 static void ratios_are_paired(void **state)
 {
-    (void)state;
     static const int64_t slow[] = { 7, 1000, 10000, 100000 }, fast[] = { 7, 500, 5000, 50000 };
     fixed_arm a = { 'a', 0, slow }, b = { 'b', 0, fast };
     const bench_arm arms[] = { { "a", run_fixed, &a, 10, "things" },
@@ -68,7 +61,6 @@ static void ratios_are_paired(void **state)
 
 static void only_keeps_the_baseline(void **state)
 {
-    (void)state;
     static const int64_t ns[] = { 1, 1, 1 };
     fixed_arm a = { 'a', 0, ns }, b = { 'b', 0, ns }, c = { 'c', 0, ns };
     const bench_arm arms[] = { { "first", run_fixed, &a, 1, "x" },
@@ -89,7 +81,6 @@ static void only_keeps_the_baseline(void **state)
 
 static void failures_make_the_exit_code(void **state)
 {
-    (void)state;
     static const int64_t late[] = { 1, 1, -1 };
     fixed_arm a = { 'a', 0, late };
     const bench_arm arms[] = { { "a", run_fixed, &a, 1, "x" } };
@@ -106,7 +97,6 @@ static void failures_make_the_exit_code(void **state)
 
 static void wrong_options_end_the_program(void **state)
 {
-    (void)state;
     static char *const bad[][3] = { { "--repeats", "0" },   { "--repeats", "10001" },
                                     { "--repeats", "two" }, { "--repeats", NULL },
                                     { "--only", NULL },     { "--what", NULL } };

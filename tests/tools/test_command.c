@@ -17,7 +17,6 @@ static int list_commands(char names[32][32])
 
 static void every_command_explains_itself(void **state)
 {
-    (void)state;
     char names[32][32];
     const int n = list_commands(names);
     assert_in_range(n, 10, 31);
@@ -34,7 +33,6 @@ static void every_command_explains_itself(void **state)
 
 static void unknown_options_are_usage_errors(void **state)
 {
-    (void)state;
     char names[32][32];
     const int n = list_commands(names);
     for (int i = 0; i < n; i++) {
@@ -47,7 +45,6 @@ static void unknown_options_are_usage_errors(void **state)
 
 static void usage_errors_exit_2_and_help(void **state)
 {
-    (void)state;
     static const struct {
         const char *line, *part;
     } cases[] = {
@@ -86,7 +83,6 @@ static void usage_errors_exit_2_and_help(void **state)
 
 static void pages_are_made_from_the_tables(void **state)
 {
-    (void)state;
     char names[32][32];
     const int n = list_commands(names);
     for (int i = 0; i < n; i++) {
@@ -120,7 +116,6 @@ static void pages_are_made_from_the_tables(void **state)
 
 static void completion_is_bash_and_completes(void **state)
 {
-    (void)state;
     expect_success(shell("$L help --completion >completion && bash -n completion"));
     expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat conv); COMP_CWORD=1; _leat; "
                          "echo ${COMPREPLY[@]}'"));
@@ -155,7 +150,6 @@ static void completion_is_bash_and_completes(void **state)
 
 static void lost_output_is_a_failure(void **state)
 {
-    (void)state;
     assert_int_equal(shell("$L ops >/dev/full"), 1);
     expect_in(err, "standard output");
     assert_int_equal(shell("$L ops --json=/dev/null/x.json"), 1);
@@ -166,7 +160,6 @@ static void lost_output_is_a_failure(void **state)
 
 static void the_version_is_text_or_json(void **state)
 {
-    (void)state;
     expect_success(shell("$L --version"));
     assert_string_equal(out, "leat " LEAT_VERSION "\n");
     expect_success(shell("$L --version --json"));
@@ -182,7 +175,6 @@ static void the_version_is_text_or_json(void **state)
 /* `--json DATA` would be a way to lose data: only what ends in .json is taken for its file. */
 static void json_does_not_eat_arguments(void **state)
 {
-    (void)state;
     expect_success(
         shell("$L convert images images -o x -q >&2 && cp x-00000-of-00001.tfrecord y && "
               "$L inspect --json x-00000-of-00001.tfrecord"));
@@ -198,7 +190,6 @@ static void json_does_not_eat_arguments(void **state)
 
 static void devices_tell_what_is_simulated(void **state)
 {
-    (void)state;
     bool cpu = false, sim = false;
     expect_success(shell("$L devices --json"));
     json_t *json = parse_out(), *device;

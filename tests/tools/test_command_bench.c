@@ -5,7 +5,6 @@
 
 static void digests_do_not_depend_on_how(void **state)
 {
-    (void)state;
     static const char *const ways[] = { "--threads 0",
                                         "--threads 3",
                                         "--threads 2 --set engine.reader=pread",
@@ -28,7 +27,6 @@ static void digests_do_not_depend_on_how(void **state)
 
 static void a_plan_says_what_and_why(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L plan x.yaml"));
     expect_in(out, "source tfrecord: 240 records in ");
@@ -63,7 +61,6 @@ static void a_plan_says_what_and_why(void **state)
 
 static void the_reader_in_use_is_explained(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread"));
     expect_in(out, "reader in use: pread\n\n");
@@ -75,7 +72,6 @@ static void the_reader_in_use_is_explained(void **state)
 /* Opening the files of a folder ahead takes fewer of them at once. */
 static void few_open_files_are_enough(void **state)
 {
-    (void)state;
     static const char *const limits[] = { "$(ulimit -n)", "64", "16" };
     char first[4096];
     expect_success(shell("printf 'source: {images: {path: images}}\npipeline: [map: [decode_jpeg, "
@@ -93,7 +89,6 @@ static void few_open_files_are_enough(void **state)
 
 static void warm_up_is_at_most_half(void **state)
 {
-    (void)state;
     static const struct {
         const char *line;
         int warmup, batches;
@@ -127,7 +122,6 @@ static void warm_up_is_at_most_half(void **state)
 
 static void a_resumed_bench_sees_the_same_batches(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L bench x.yaml --digest --epochs 2 -q --json"));
     json_t *straight = parse_out();

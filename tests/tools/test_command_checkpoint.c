@@ -37,7 +37,6 @@ static void expect_straight(void)
 /* Killed right before the n-th file gets its name: every checkpoint is one rename. */
 static void killed_at_any_checkpoint_it_goes_on(void **state)
 {
-    (void)state;
     train_straight();
     for (int n = 1; n <= 8; n += 1 + n / 4) {
         expect_success(shell("rm -rf c x.st"));
@@ -56,7 +55,6 @@ static void killed_at_any_checkpoint_it_goes_on(void **state)
 
 static void a_cut_checkpoint_is_said_aloud(void **state)
 {
-    (void)state;
     train_straight();
     expect_success(shell(TRAIN "--steps 13 --checkpoint c --set "
                                "'train.checkpoint={dir: none, every_steps: 4, keep: 0}'"));
@@ -85,7 +83,6 @@ static void a_cut_checkpoint_is_said_aloud(void **state)
 /* Only files are checkpoints: a link to nothing and a folder of such a name are not. */
 static void what_is_no_file_is_passed_over(void **state)
 {
-    (void)state;
     train_straight();
     expect_success(shell("mkdir -p c/step-000000098.safetensors && ln -s nowhere "
                          "c/step-000000099.safetensors"));
@@ -98,7 +95,6 @@ static void what_is_no_file_is_passed_over(void **state)
 /* The command that it prints goes on, and ends like the straight run. */
 static void a_stopped_run_goes_on(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(
         shell("rm -rf c; env --default-signal=TERM " TRAIN
@@ -120,7 +116,6 @@ static void a_stopped_run_goes_on(void **state)
 /* With accumulation it stops between two updates. */
 static void accumulation_is_not_cut(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN "--set train.accumulate=4 --save straight.st"));
     expect_in(err, "the last batches changed no weight: they are only a part of those");
@@ -135,7 +130,6 @@ static void accumulation_is_not_cut(void **state)
 
 static void wrong_uses_are_explained(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_failure(shell(TRAIN "--resume"), 2, "name the folder with --checkpoint DIR");
     expect_failure(shell(TRAIN "--checkpoint c --resume --restore x.st"), 2, "leave out --restore");
@@ -156,7 +150,6 @@ static void wrong_uses_are_explained(void **state)
 /* A job that is started again until it succeeds comes to its end, with all that was asked for. */
 static void a_finished_run_succeeds(void **state)
 {
-    (void)state;
     train_straight();
     expect_success(shell(TRAIN "--checkpoint c"));
     for (int ranks = 1; ranks <= 2; ranks++) {
@@ -179,7 +172,6 @@ static void a_finished_run_succeeds(void **state)
 static void a_rest_that_is_masked_goes_on(void **state)
 {
     static const char train[] = "$L train m.yaml -q --checkpoint %s --save %s --epochs 2 %s";
-    (void)state;
     expect_success(
         shell("printf 'a,b,label\\n1,2,0\\n2,1,1\\n3,4,\\n4,3,\\n' >m.csv; printf '%%s\\n' "
               "'source: {csv: "
@@ -201,7 +193,6 @@ static void a_rest_that_is_masked_goes_on(void **state)
 
 static void data_of_another_run_is_said(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c"));
     assert_int_equal(
@@ -224,7 +215,6 @@ static void other_settings_are_told(void **state)
                                        "clip=1",
                                        "micro_shards=3" };
     char set[1000] = "";
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c --set train.clip=2 --set train.views=mirror "
                                "--set train.average=ema"));
@@ -254,7 +244,6 @@ static void other_settings_are_told(void **state)
 /* A second run waits for nobody: it says that the folder is held, and changes nothing. */
 static void one_run_holds_the_folder(void **state)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(shell("mkdir c; flock c $L train x.yaml -q --checkpoint c"), 1);
     expect_in(err, "--checkpoint c: another leat train, which is still running, keeps its "
@@ -265,7 +254,6 @@ static void one_run_holds_the_folder(void **state)
 /* Weights that cannot be saved after an epoch are saved after a later one. */
 static void a_full_disk_does_not_stop_saving(void **state)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; $L train x.yaml -q --save w.st --set "
                            "'train.model=[flatten, dense: 30, dense: 10]'"),
@@ -278,7 +266,6 @@ static void a_full_disk_does_not_stop_saving(void **state)
 /* A disk that is full in the middle of a run: said, and the run goes on; at its end it is an error. */
 static void a_full_disk_does_not_stop_the_run(void **state)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN "--checkpoint c"), 1);
     expect_in(err, "cannot write a checkpoint, the run goes on: ");

@@ -7,7 +7,6 @@
 
 static void bytes_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     static const char *const ways[] = { "",
                                         "--shuffle 5",
                                         "--shards 7",
@@ -58,7 +57,6 @@ static void threads_told_are_those_used(void **state)
 /* What is not complete yet has a hidden name: a pattern must not find what a killed process left. */
 static void parts_are_hidden(void **state)
 {
-    (void)state;
     expect_failure(shell("touch .y.part && $L convert images images -o y"), 1, ".y.part");
     expect_success(shell("rm .y.part && ls -A | grep -c y || true"));
     assert_int_equal(atoi(out), 0);
@@ -75,7 +73,6 @@ static void assert_names(const json_t *list, const char *const *names, size_t n)
 
 static void records_hold_the_files(void **state)
 {
-    (void)state;
     static const char *const names[] = { "image/encoded",    "image/format", "image/class/label",
                                          "image/class/text", "image/height", "image/width",
                                          "image/filename" };
@@ -123,7 +120,6 @@ static void records_hold_the_files(void **state)
 /* Every record's image is the file it names, byte by byte. */
 static void images_pass_untouched(void **state)
 {
-    (void)state;
     static uint8_t bytes[1 << 16];
     static const leat_feature_key keys[] = { { "image/encoded", 13 }, { "image/filename", 14 } };
     char path[512];
@@ -152,7 +148,6 @@ static void images_pass_untouched(void **state)
 
 static void index_files_fit_until_data_change(void **state)
 {
-    (void)state;
     expect_success(shell("$L convert images images -o x --shards 2 && $L index --check "
                          "'x-*.tfrecord' && touch -d 2001-01-01 x-00001-of-00002.tfrecord"));
     assert_int_equal(shell("$L index --check 'x-*.tfrecord'"), 1);
@@ -176,7 +171,6 @@ static void index_files_fit_until_data_change(void **state)
 
 static void an_index_that_cannot_be_written_is_a_failure(void **state)
 {
-    (void)state;
     expect_success(shell("$L convert images images -o x && rm x*.idx && $L index x-*.tfrecord"));
     expect_in(out, "240 records");
     expect_in(out, "index written (x-00000-of-00001.tfrecord.idx: missing)");
@@ -194,7 +188,6 @@ static void an_index_that_cannot_be_written_is_a_failure(void **state)
 /* More shards than descriptors are no mistake; too few for one shard beside the program's own files are. */
 static void too_many_open_files_are_explained(void **state)
 {
-    (void)state;
     static const char hint[] = "Too many open files; allow this process more of them (ulimit -n)";
     expect_success(shell("$L convert images images -o x --shards 20"));
     expect_success(shell("printf 'source: {tfrecord: {files: \"x-*d\"}}\n"
@@ -205,7 +198,6 @@ static void too_many_open_files_are_explained(void **state)
 
 static void bad_folders_are_explained(void **state)
 {
-    (void)state;
     static const struct {
         const char *setup, *part;
     } cases[] = {
@@ -250,7 +242,6 @@ static void bad_folders_are_explained(void **state)
 /* Of several bad files the first in order is the one named, whatever the threads. */
 static void the_first_bad_file_is_named(void **state)
 {
-    (void)state;
     expect_success(shell("cp -r images bad; for f in cross/zz ring/00 triangle/00; do "
                          "printf '\\377\\330\\377\\340' >bad/$f; done"));
     for (int threads = 1; threads <= 8; threads *= 2) {
@@ -262,7 +253,6 @@ static void the_first_bad_file_is_named(void **state)
 
 static void what_is_no_image_is_left_out_and_named(void **state)
 {
-    (void)state;
     expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
                          "$L convert images bad -o x --shards 2 --json -q"));
     expect_in(err, "left out: bad/cross/zz: no image: not JPEG, PNG, WebP, BMP, PGM or PPM\n"
@@ -282,7 +272,6 @@ static void what_is_no_image_is_left_out_and_named(void **state)
 /* Links to nowhere, pipes that nobody writes, files that may not be read, links in a circle. */
 static void skip_bad_leaves_out_what_cannot_be_opened(void **state)
 {
-    (void)state;
     expect_success(shell("cp -r test-images bad && cd bad && ln -s nowhere circle/link && "
                          "ln -s self circle/self && mkfifo ring/pipe pipe && ln -s nowhere top && "
                          "mkdir star/in && cp star/*.* star/in && ln -s .. star/in/up && "
@@ -313,7 +302,6 @@ static void skip_bad_leaves_out_what_cannot_be_opened(void **state)
 /* A file that turns out to be none when it is opened; root may read everything, so it is a link. */
 static void empty_classes_are_said(void **state)
 {
-    (void)state;
     expect_success(
         shell("mkdir -p bad && cp -r test-images/circle bad/b && mkdir bad/a bad/c bad/d "
               "&& echo text >bad/c/1.jpg"));
@@ -335,7 +323,6 @@ static void lists_give_the_set_of_the_folder(void **state)
                                          "l.txt --root test-images --class-from '^(\\w+)/'",
                                          "test-images --class-from '(\\w+)/[^/]+$'",
                                          "- --root test-images --class-from '^(.+)/' <l.txt" };
-    (void)state;
     expect_success(shell(
         "(cd test-images && find . -name '*.jpg' | cut -c3- | LC_ALL=C sort) >l.txt && "
         "awk -F/ '{print $0 \",\" $1}' l.txt >l.csv && printf '\\357\\273\\277kind\\tname\\r\\n' "
@@ -369,7 +356,6 @@ static void lists_give_the_set_of_the_folder(void **state)
 /* By content, every format that decode_image reads; and so does the source `images`. */
 static void the_source_takes_the_same_files(void **state)
 {
-    (void)state;
     expect_success(shell(
         "mkdir -p bad/a bad/b && cp images/circle/*0.jpg bad/a && "
         "mv bad/a/$(ls bad/a | head -1) bad/a/jpeg.txt && printf 'P6\\n2 1 255\\nabcdef' >bad/b/1 "
@@ -404,7 +390,6 @@ static void the_source_takes_the_same_files(void **state)
 
 static void recursive_takes_inner_folders(void **state)
 {
-    (void)state;
     expect_success(
         shell("mkdir -p bad/a/in bad/b && cp images/circle/* bad/a/in && "
               "cp images/ring/* bad/b && $L convert images bad -o x --recursive --json"));
@@ -416,7 +401,6 @@ static void recursive_takes_inner_folders(void **state)
 
 static void unreadable_files_are_named(void **state)
 {
-    (void)state;
     if (geteuid() == 0)
         skip(); /* root reads everything */
     expect_success(shell("cp -r images bad && chmod 0 bad/ring/*13.jpg"));
@@ -431,7 +415,6 @@ static void unreadable_files_are_named(void **state)
 
 static void sets_are_not_mixed(void **state)
 {
-    (void)state;
     expect_success(shell("$L convert images images -o x --shards 2 && "
                          "$L convert images images -o x --shards 2"));
     expect_failure(shell("$L convert images images -o x --shards 3"), 1,
@@ -442,7 +425,6 @@ static void sets_are_not_mixed(void **state)
 /* Two at once: one of them does it all, or both do, one after the other; never a mixed set. */
 static void a_prefix_has_one_writer(void **state)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         expect_success(shell("rm -f x*; for s in images test-images; do "
                              "{ $L convert images $s -o x --shards 3 -q >x.$s.out; "
@@ -472,7 +454,6 @@ static void a_prefix_has_one_writer(void **state)
 
 static void full_disks_leave_nothing(void **state)
 {
-    (void)state;
     for (int threads = 1; threads <= 4; threads += 3) {
         /* Small limits of file size stand for a full disk: write() fails half-way. */
         assert_int_equal(
@@ -495,7 +476,6 @@ static void full_disks_leave_nothing(void **state)
  * a polite signal nothing at all. */
 static void stopping_leaves_no_half_file(void **state)
 {
-    (void)state;
     static const char *const signals[] = { "KILL", "INT", "TERM" };
     for (int i = 0; i < 18; i++) {
         const char *name = signals[i % 3];

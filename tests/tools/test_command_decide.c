@@ -67,7 +67,6 @@ static void expect_decisions(const json_t *json)
 /* `leat eval`, predict and export take the best weights by their name. */
 static void the_best_weights_are_kept(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN DECIDE "--checkpoint c --json s.json"));
     expect_in(out, "best weights, accuracy ");
@@ -99,7 +98,6 @@ static void the_best_weights_are_kept(void **state)
 /* Stopped after every number of steps, also in the middle of an epoch: the same decisions, the same weights. */
 static void a_stopped_run_decides_the_same(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN DECIDE "--checkpoint s --save s.st --json s.json"));
     json_t *straight = read_json("s.json");
@@ -122,7 +120,6 @@ static void a_stopped_run_decides_the_same(void **state)
 /* Killed while a file gets its name, the best weights among them. */
 static void a_killed_run_decides_the_same(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN DECIDE "--checkpoint s --save s.st"));
     for (int n = 1; n <= 6; n++) {
@@ -137,7 +134,6 @@ static void a_killed_run_decides_the_same(void **state)
 /* A run that was saved before its evaluation was finished, here because nothing asked for one: it is made first. */
 static void a_missing_evaluation_is_made_first(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c --steps 15"));
     expect_success(

@@ -29,7 +29,6 @@ static void expect_share(const json_t *one, const char *key, int64_t part, int64
 
 static void eval_is_what_training_reports(void **state)
 {
-    (void)state;
     train();
     json_t *json = parse_out();
     const json_t *last = json_array_get(json_object_get(json, "epochs"), 3);
@@ -80,7 +79,6 @@ static void metrics_over_classes_are_everywhere(void **state)
 #undef NAME
     };
     char command[200];
-    (void)state;
     make_pipeline();
     expect_success(shell("sed -i 's/dense: 10/dense: 12/; s/units: 10/units: 12/' x.yaml && "
                          "$L train x.yaml --epochs 2 --save x.st -q --log xl --json=x.json --set "
@@ -133,7 +131,6 @@ static void metrics_over_classes_are_everywhere(void **state)
 
 static void eval_prints_tables(void **state)
 {
-    (void)state;
     train();
     expect_success(shell("$L eval x.yaml --weights x.st -q"));
     expect_in(out, "60 samples in ");
@@ -148,7 +145,6 @@ static void eval_prints_tables(void **state)
 /* Every image alone and all together: the same guesses as eval counts. */
 static void predict_agrees_with_eval(void **state)
 {
-    (void)state;
     train();
     expect_success(shell("$L eval x.yaml --weights x.st --json -q"));
     json_t *json = parse_out();
@@ -190,7 +186,6 @@ static void predict_agrees_with_eval(void **state)
 /* Messages name the file that was given, and nothing is left behind. */
 static void predict_names_bad_files(void **state)
 {
-    (void)state;
     train();
     expect_success(shell("mkdir tmp; head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg; echo "
                          "no >no.jpg"));
@@ -209,7 +204,6 @@ static void predict_names_bad_files(void **state)
 /* The guesses of a record that was masked or replaced would be those of zeros, or of another one. */
 static void predict_does_not_guess_what_it_cannot_read(void **state)
 {
-    (void)state;
     train();
     expect_success(shell("head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg"));
     for (int i = 0; i < 2; i++) {
@@ -224,7 +218,6 @@ static void predict_does_not_guess_what_it_cannot_read(void **state)
 /* A name with a quote stands in a config. */
 static void predict_takes_any_temporary_folder(void **state)
 {
-    (void)state;
     train();
     expect_success(shell("mkdir \"it's\" && TMPDIR=\"$PWD/it's\" $L predict x.yaml --weights x.st "
                          "test-images/ring/* && rmdir \"it's\""));
@@ -233,7 +226,6 @@ static void predict_takes_any_temporary_folder(void **state)
 /* A line y = 2 a - b + 1, from CSV to the predictions of its own lines. */
 static void numbers_are_predicted_from_lines(void **state)
 {
-    (void)state;
     expect_success(shell("awk 'BEGIN {print \"a,b,y\"; for (i = 0; i < 64; i++) {a = i %% 8 / 4 - "
                          "1; b = int(i / 8) / "
                          "4 - 1; print a \",\" b \",\" 2 * a - b + 1}}' >n.csv"));
@@ -267,7 +259,6 @@ static void numbers_are_predicted_from_lines(void **state)
 
 static void names_are_those_of_a_csv_column(void **state)
 {
-    (void)state;
     expect_success(
         shell("awk 'BEGIN {print \"a,y\"; for (i = 0; i < 12; i++) print i \",\" (i < 6 ? "
               "\"low\" : \"high\")}' >k.csv"));
@@ -285,7 +276,6 @@ static void names_are_those_of_a_csv_column(void **state)
 /* One output of binary_cross_entropy names two classes. */
 static void yes_or_no_has_two_names(void **state)
 {
-    (void)state;
     train();
     const char *const how = "--set train.loss=binary_cross_entropy --set 'train.model=[flatten, "
                             "dense: 1]' --set 'pipeline=[filter: {feature: label, max: 1}, map: "
@@ -329,7 +319,6 @@ static void what_concerns_the_run_is_left_out(void **state)
     static const char run[] = "--set train.accumulate=7 --set 'train.schedule={cosine: {warmup: 3, "
                               "unit: steps}}' --set 'train.average={ema: {every: 4}}' --set "
                               "train.stop=1";
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --save x.st -q %s", run));
     expect_success(shell("$L eval x.yaml --weights x.st %s", run));
@@ -341,7 +330,6 @@ static void what_concerns_the_run_is_left_out(void **state)
 /* An average that begins too late, or is too long, is that of the first weights. */
 static void averages_of_first_weights_are_told(void **state)
 {
-    (void)state;
     make_pipeline(); /* 15 batches */
     expect_failure(
         shell("$L train x.yaml --epochs 1 --set 'train.average={ema: {every: 16}}'"), 1,
@@ -362,7 +350,6 @@ static void options_without_an_evaluation_are_told(void **state)
     static const char note[] = "note: there is no `eval` part";
     static const char *const with[] = { "metrics=[f1]", "views=mirror" };
     static const char *const without[] = { "metrics=[]", "views=none" };
-    (void)state;
     make_pipeline();
     for (int i = 0; i < 2; i++) {
         static const char train[] = "$L train x.yaml --epochs 1 --set 'train.%s' %s";
@@ -402,7 +389,6 @@ static void settings_without_effect_are_told(void **state)
         { "cuda={plans: measure}", "train.cuda is for GPUs, and has no effect on the CPU" },
         { "graph=auto", NULL },
     };
-    (void)state;
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         expect_success(
@@ -439,7 +425,6 @@ static void sources_with_other_classes_are_refused(void **state)
         "train l.yaml",
         "plan l.yaml",
     };
-    (void)state;
     train();
     expect_success(
         shell("cp -r test-images few && rm -r few/circle && $L convert images few -o z && "
@@ -457,7 +442,6 @@ static void labels_are_as_many_as_classes(void **state)
 {
     static const char *const commands[] = { "eval x.yaml",
                                             "predict x.yaml $(ls test-images/ring/* | head -n 1)" };
-    (void)state;
     train();
     for (int i = 0; i < 2; i++) {
         expect_failure(shell("tail -n +2 x-labels.txt >few.txt && $L %s --weights x.st --labels "
@@ -470,7 +454,6 @@ static void labels_are_as_many_as_classes(void **state)
 
 static void lists_of_classes_in_another_order_are_refused(void **state)
 {
-    (void)state;
     expect_success(shell(
         "printf 'a,y\\n1,cat\\n2,dog\\n3,cat\\n4,dog\\n' >k.csv; for c in 'cat, dog' 'dog, cat'; "
         "do "
@@ -487,7 +470,6 @@ static void lists_of_classes_in_another_order_are_refused(void **state)
 static void names_are_those_of_a_pattern(void **state)
 {
     static const char what[] = "source: {images: {path: mixed, class_from: '([a-z]+)-[0-9]+'}}";
-    (void)state;
     train();
     expect_success(shell("mkdir mixed mixed/a mixed/b && cp images/c*/* mixed/a && "
                          "cp images/[d-z]*/* mixed/b && "

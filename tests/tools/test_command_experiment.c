@@ -12,7 +12,6 @@ static json_t *list(void)
 
 static void the_list_has_names_and_questions(void **state)
 {
-    (void)state;
     json_t *json = list();
     const json_t *rows = json_object_get(json, "experiments");
     assert_true(json_array_size(rows) >= 15);
@@ -87,7 +86,6 @@ static void check_json(const json_t *json, const char *name)
 
 static void each_runs_and_gives_json(void **state)
 {
-    (void)state;
     json_t *all = list();
     const json_t *rows = json_object_get(all, "experiments");
     for (size_t i = 0; i < json_array_size(rows); i++) {
@@ -105,7 +103,6 @@ static void each_runs_and_gives_json(void **state)
 
 static void text_says_simulated_and_what_is_skipped(void **state)
 {
-    (void)state;
     expect_success(shell("$L experiment placement --quick --rounds 1 -q --results runs"));
     expect_in(out, "sim:h200");
     expect_in(out, "(simulated)");
@@ -118,7 +115,6 @@ static void text_says_simulated_and_what_is_skipped(void **state)
 
 static void mistakes_are_explained(void **state)
 {
-    (void)state;
     expect_failure(shell("$L experiment matmul-swep"), 2, "did you mean 'matmul-sweep'");
     expect_failure(shell("$L experiment placement --device sim:nothing"), 1,
                    "no simulated 'nothing'");

@@ -59,7 +59,6 @@ static void lines_add_up_to_epochs(void **state)
     lines log;
     int bad;
     double sum = 0, samples = 0;
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --log xl/deep --log-every 5 -q --json"));
     json_t *run = parse_out();
@@ -102,7 +101,6 @@ static void no_loss_of_other_devices(void **state)
 {
     lines log;
     int bad;
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --device sim --log xl --log-every 15 -q"));
     read_log("xl/log.jsonl", &log, &bad);
@@ -135,7 +133,6 @@ static void events_have_the_same_numbers(void **state)
     int bad, n_checked = 0;
     const char *key;
     json_t *value;
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --log xl --log-every 5 -q"));
     read_log("xl/log.jsonl", &log, &bad);
@@ -163,7 +160,6 @@ static void the_first_batch_is_a_picture(void **state)
     leat_event_reader *reader;
     leat_summary_value event;
     int n = 0;
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --log xl --steps 1 -q"));
     expect_success(shell("$L train x.yaml --log xm --steps 1 -q --start-batch 3"));
@@ -189,7 +185,6 @@ static void a_resumed_run_goes_on(void **state)
     int bad;
     leat_event_reader *reader;
     leat_summary_value event;
-    (void)state;
     make_pipeline();
     expect_success(
         shell("$L train x.yaml --log xl --log-every 5 --epochs 1 -q --save x.st && "
@@ -214,7 +209,6 @@ static void a_killed_run_keeps_its_log(void **state)
 {
     lines log;
     int bad;
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --epochs 1000000 --log xl --log-every 1 -q & p=$!; "
                          "until test 200 -lt $(wc -l <xl/log.jsonl 2>/dev/null || echo 0); "
@@ -234,7 +228,6 @@ static void a_killed_run_keeps_its_log(void **state)
 /* A disk that is full ends the log, not the run; the exit code tells. */
 static void a_full_disk_does_not_stop_the_run(void **state)
 {
-    (void)state;
     make_pipeline();
     const int code = shell("ulimit -f 200; $L train x.yaml --epochs 60 --log xl --log-every 1 -q");
     assert_int_equal(code, 1);
@@ -246,7 +239,6 @@ static void a_full_disk_does_not_stop_the_run(void **state)
 
 static void other_files_stay(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("mkdir xl && echo precious >xl/log.jsonl && echo x >xfile"));
     expect_failure(shell("$L train x.yaml --log xl -q --steps 1"), 2, "log.jsonl");
@@ -260,7 +252,6 @@ static void a_used_folder_is_refused(void **state)
 {
     static const char said[] = "--log: xl: the folder has the log of another run: name another "
                                "folder, or go on with that run (--resume)";
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --log xl -q --steps 3 --checkpoint xkeep"));
     expect_success(shell("cp xl/log.jsonl x.before"));

@@ -60,7 +60,6 @@ static void plan_finds_mistakes_of_train_and_eval(void **state)
         { "eval.source={tfrecord: gone-*.tfrecord}", "gone-" },
         { "eval.pipeline=[{bach: 16}]", "did you mean 'batch'" },
     };
-    (void)state;
     expect_success(shell("$L plan x.yaml"));
     expect_success(shell("$L plan x.yaml --set train.device=cuda:0")); /* here or elsewhere */
     expect_success(shell("$L plan x.yaml --set engine.ranks=2"));
@@ -80,7 +79,6 @@ static void raw_pixels_are_told(void **state)
         "train.model=[batch_norm, flatten, {dense: 10}]",
         "train.model=[flatten, layer_norm, {dense: 10}]",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         expect_success(shell("$L %s", commands[i]));
         expect_in(out, note);
@@ -100,7 +98,6 @@ static void labels_are_checked_at_open(void **state)
     static const char said[] =
         "bad.csv, line 11 (record 9, byte 64): 'label' is 7, but the model has 4 "
         "classes (0 to 3)";
-    (void)state;
     expect_failure(shell("$L plan t.yaml"), 1, said);
     expect_failure(shell("$L train t.yaml -q"), 1, said);
     /* of evaluation too, before the first epoch */
@@ -125,7 +122,6 @@ static void a_summary_needs_no_data(void **state)
 {
     static const char *const wrong[] = { "32x32x", "x",     "",    "32x-1x3",
                                          "0x3",    "3 x 3", "1e3", "9999999x9999999x9999999" };
-    (void)state;
     expect_success(shell("$L train x.yaml --summary --json"));
     json_t *json = parse_out();
     const int64_t parameters = number(json, "parameters");
@@ -148,7 +144,6 @@ static void a_summary_needs_no_data(void **state)
 /* From limits where nothing fits up to one where training works, a run ends by itself and says why. */
 static void short_address_space_is_told(void **state)
 {
-    (void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
 #else

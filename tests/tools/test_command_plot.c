@@ -67,7 +67,6 @@ static void points_stand_where_they_must(void **state)
 {
     static const double losses[] = { 1, 3, 2, 2.5, 1.5 };
     points curve;
-    (void)state;
     FILE *file = open_log("xa");
     for (int i = 0; i < 5; i++)
         put_step(file, 100 + 100 * i, losses[i]);
@@ -92,7 +91,6 @@ static void points_stand_where_they_must(void **state)
 /* A colour per run, a pattern per key, a panel per --y; keys that a run lacks have no curve there. */
 static void runs_and_keys(void **state)
 {
-    (void)state;
     FILE *file = open_log("xa");
     for (int i = 1; i < 9; i++)
         put_step(file, i, 1.0 / i);
@@ -124,7 +122,6 @@ static void runs_and_keys(void **state)
 
 static void figures_as_json(void **state)
 {
-    (void)state;
     FILE *file = open_log("xa");
     for (int i = 1; i < 9; i++)
         put_step(file, i, i == 3 ? 0.25 : 1.0 / i);
@@ -147,7 +144,6 @@ static void figures_as_json(void **state)
 static void a_resumed_run_is_one_curve(void **state)
 {
     points curve;
-    (void)state;
     FILE *file = open_log("xa");
     for (int i = 10; i <= 60; i += 10)
         put_step(file, i, 1);
@@ -173,7 +169,6 @@ static void no_spike_is_lost(void **state)
 {
     points curve;
     double top = 1e9;
-    (void)state;
     FILE *file = open_log("xa");
     for (int i = 1; i <= 100000; i++)
         put_step(file, i, i == 77777 ? 9 : 1 + (i % 10) * 1e-3);
@@ -192,7 +187,6 @@ static void no_spike_is_lost(void **state)
 static void same_from_event_files(void **state)
 {
     points lines, events;
-    (void)state;
     make_pipeline();
     expect_success(
         shell("$L train x.yaml --log xa/run --log-every 5 -q --epochs 1 --save x.st && "
@@ -216,7 +210,6 @@ static void same_from_event_files(void **state)
 
 static void event_files_of_others(void **state)
 {
-    (void)state;
     expect_success(
         shell("$L plot %s/tests/golden/events_other.tfevents -o x.svg --y a,b --y c", SOURCE_DIR));
     expect_success(shell("head -c 300 %s/tests/golden/events_other.tfevents >x.tfevents && "
@@ -227,7 +220,6 @@ static void event_files_of_others(void **state)
 
 static void mistakes_are_told(void **state)
 {
-    (void)state;
     FILE *file = open_log("xa");
     put_step(file, 1, 2);
     put_step(file, 2, 2);

@@ -38,7 +38,6 @@ static int make_damaged(void **state)
 
 static int clean_copies(void **state)
 {
-    (void)state;
     return shell("rm -f y*");
 }
 
@@ -47,7 +46,6 @@ static void repair_writes_what_is_sound(void **state)
     int64_t at, last;
     const int64_t bytes = lengths_of(5, &at), tail = lengths_of(23, &last) - 7;
     char line[128];
-    (void)state;
     expect_success(shell("$L repair xd.tfrecord -o y.tfrecord"));
     snprintf(line, sizeof line, "lost: record 5, bytes %lld to %lld (%lld): length CRC is",
              (long long)at, (long long)(at + bytes - 1), (long long)bytes);
@@ -71,7 +69,6 @@ static void repair_as_json(void **state)
 {
     int64_t at;
     const int64_t bytes = lengths_of(5, &at);
-    (void)state;
     expect_success(shell("$L repair xd.tfrecord -o y.tfrecord --json -"));
     json_t *const json = parse_out(), *const lost = json_object_get(json, "lost");
     assert_int_equal(number(json, "records"), 22);
@@ -84,7 +81,6 @@ static void repair_as_json(void **state)
 
 static void repair_of_what_is_sound_or_nothing(void **state)
 {
-    (void)state;
     expect_success(shell("$L repair x.tfrecord -o y.tfrecord && cmp x.tfrecord y.tfrecord"));
     expect_in(out, "in 0 places");
     expect_success(shell("rm y.tfrecord*; seq 1 100000 >ytext"));
@@ -95,7 +91,6 @@ static void repair_of_what_is_sound_or_nothing(void **state)
 
 static void inspect_goes_past_damage(void **state)
 {
-    (void)state;
     assert_int_equal(shell("$L inspect xd.tfrecord"), 1);
     expect_in(out, "22 records");
     expect_in(out, "image/encoded");
@@ -112,7 +107,6 @@ static void inspect_goes_past_damage(void **state)
 
 static void index_goes_past_damage(void **state)
 {
-    (void)state;
     expect_success(shell("rm -f xd.tfrecord.idx; $L index xd.tfrecord"));
     expect_in(out, "24 records");
     expect_in(out, "damaged in 2 places");
@@ -121,7 +115,6 @@ static void index_goes_past_damage(void **state)
 
 static void bench_says_what_is_lost(void **state)
 {
-    (void)state;
     expect_success(
         shell("cat >y.yaml <<EOF\n"
               "source: {tfrecord: xd.tfrecord}\n"

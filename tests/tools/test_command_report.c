@@ -6,7 +6,6 @@
 
 static void what_commands_write_is_one_page(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(
         shell("$L compare x.yaml --vary pipeline.prefetch.batches=0,2 --rounds 1 --steps 5 "
@@ -31,7 +30,6 @@ static void what_commands_write_is_one_page(void **state)
 
 static void figures_as_json(void **state)
 {
-    (void)state;
     expect_success(
         shell("$L report %s/tests/fuzz/corpus/fuzz_report/doctor.json -o x.html --svg xs --json",
               SOURCE_DIR));
@@ -47,7 +45,6 @@ static void figures_as_json(void **state)
 /* The name of a file stands in the page, whatever bytes it has. */
 static void names_are_text(void **state)
 {
-    (void)state;
     expect_success(shell("cp %s/tests/fuzz/corpus/fuzz_report/compare.json 'x<b>&\"\xff.json' && "
                          "$L report x*.json -o y.html && cat y.html",
                          SOURCE_DIR));
@@ -78,7 +75,6 @@ static void mistakes_are_told(void **state)
         { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"X\"}", "cut after event 1" },
         { "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n]}", "no numbers in it" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[128];
         snprintf(path, sizeof path, "%s/x.json", folder);

@@ -6,7 +6,6 @@
 
 static void configs_that_cannot_be_are_explained(void **state)
 {
-    (void)state;
     static const char *const commands[] = { "bench", "train", "compare", "inspect" };
     expect_success(shell("echo 'source: {tfrecord: none.tfrecord}' >y.yaml"));
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -19,7 +18,6 @@ static void configs_that_cannot_be_are_explained(void **state)
 
 static void slips_of_the_hand_are_understood(void **state)
 {
-    (void)state;
     static const char *const commands[] = { "bench", "train", "compare", "plan" };
     make_pipeline();
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
@@ -34,7 +32,6 @@ static void slips_of_the_hand_are_understood(void **state)
 
 static void one_is_no_plural(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L bench x.yaml -q --digest --set pipeline.batch.size=240"));
     expect_in(out, ": 1 batch from 0, 240 samples,");
@@ -54,7 +51,6 @@ static void one_is_no_plural(void **state)
 
 static void stopping_is_said(void **state)
 {
-    (void)state;
     static const struct {
         const char *signal;
         int code;
@@ -83,7 +79,6 @@ static void stopping_is_said(void **state)
 
 static void bad_records_are_listed(void **state)
 {
-    (void)state;
     static const char *const commands[] = { "bench x.yaml --epochs 1", "train x.yaml --epochs 1" };
     make_pipeline();
     expect_success(shell("for f in x-*1-of*.tfrecord; do printf zzzz | dd of=$f bs=1 seek=100 "
@@ -117,7 +112,6 @@ static void bad_records_are_listed(void **state)
 
 static void outputs_are_checked_before_the_work(void **state)
 {
-    (void)state;
     static const struct {
         const char *line;
         int code;
@@ -148,7 +142,6 @@ static void outputs_are_checked_before_the_work(void **state)
 /* A slip of the hand must not cost a file, and running again must not need a clean-up. */
 static void an_output_replaces_only_its_own_kind(void **state)
 {
-    (void)state;
     static const char *const outputs[] = {
         "bench x.yaml --epochs 1 -q --errors %s",
         "bench x.yaml --epochs 1 -q --json=%s",

@@ -6,7 +6,6 @@
 
 static void synth_is_a_function_of_the_seed(void **state)
 {
-    (void)state;
     expect_success(shell("$L synth x1 --n 40 --size 24 --threads 1 && "
                          "$L synth x4 --n 40 --size 24 --threads 4 && diff -r x1 x4"));
     assert_int_equal(shell("$L synth x2 --n 40 --size 24 --seed 2 && diff -rq x1 x2"), 1);
@@ -22,7 +21,6 @@ static void synth_is_a_function_of_the_seed(void **state)
 
 static void synth_splits(void **state)
 {
-    (void)state;
     expect_success(shell("$L synth x --n 100 --size 8 --split 0.25 --classes 3 && "
                          "find x/test -type f | wc -l"));
     expect_in(out, "25\n");
@@ -32,7 +30,6 @@ static void synth_splits(void **state)
 
 static void synth_takes_nothing_over(void **state)
 {
-    (void)state;
     expect_failure(shell("mkdir x && touch x/mine && $L synth x"), 1, "exists already");
     expect_success(shell("ls x/mine && mkdir xempty && $L synth xempty --n 3 --size 8"));
     expect_failure(shell("$L synth /dev/null/x"), 1, "/dev/null");
@@ -67,14 +64,12 @@ static void first_pixels_are_the_same(const char *cifar, const char *png)
     assert_true(leat_shape_equal(&a.shape, &b.shape));
     assert_memory_equal(a.data, b.data, 32 * 32 * 3);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* The files of CIFAR hold the same pixels as the PNG files of the same seed. */
 static void synth_writes_cifar_files(void **state)
 {
-    (void)state;
     expect_success(shell("$L synth x --n 50 --size 32 --split 0.2 --format cifar --threads 3 -q && "
                          "stat -c %%s x/train.bin x/test.bin"));
     assert_string_equal(strstr(out, "122920"), "122920\n30730\n"); /* 40 and 10 of 3073 */

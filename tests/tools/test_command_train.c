@@ -8,7 +8,6 @@
 
 static void training_reports_and_saves(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --save x.safetensors -q --json"));
     json_t *json = parse_out();
@@ -59,7 +58,6 @@ static void training_reports_and_saves(void **state)
 /* On a device that runs apart: its launches, as it models them, and what was copied. */
 static void launches_and_copies_are_told(void **state)
 {
-    (void)state;
     make_pipeline();
     const char *const device = "--device 'sim:{launch_ns: 1000, kernel_min_ns: 100000}'";
     expect_success(shell("$L train x.yaml %s -q --json", device));
@@ -81,7 +79,6 @@ static void launches_and_copies_are_told(void **state)
 
 static void a_loss_that_is_not_finite_stops_the_run(void **state)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(shell("$L train x.yaml --save x.st --json -q "
                            "--set 'train.optimizer={sgd: {learning_rate: 1e6}}' "
@@ -106,7 +103,6 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state)
 /* Weights are those of the last whole epoch, whatever ends the run. */
 static void a_stopped_run_keeps_its_weights(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --epochs 1000000 -q --save x.st & p=$!; "
                          "until test -e x.st; do sleep 0.02; kill -0 $p || exit 1; done; "
@@ -120,7 +116,6 @@ static void a_stopped_run_keeps_its_weights(void **state)
  * the file of --json. With names that a shell would take apart. */
 static void a_stopped_run_says_how_to_go_on(void **state)
 {
-    (void)state;
     static const char *const signals[][2] = { { "INT", "130" }, { "TERM", "143" } };
     make_pipeline();
     for (size_t i = 0; i < 2; i++) {
@@ -171,7 +166,6 @@ static void a_signal_stops_an_evaluation(void **state)
         "--log-every 1 --json x.json & p=$!; until grep -q '\"kind\": \"step\"' x.log/log.jsonl; "
         "do "
         "sleep 0.02; kill -0 $p || exit 1; done; kill -INT $p; wait $p; test $? = 130";
-    (void)state;
     make_pipeline();
     expect_success(shell(how, 2));
     expect_in(err, "stopped in epoch 2 of 2, after 0 of its 15 steps; this run made 15 steps");
@@ -195,7 +189,6 @@ static void a_signal_stops_an_evaluation(void **state)
 
 static void a_stopped_run_that_saves_nothing_says_so(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(
         shell("rm -f x.log; env --default-signal=INT $L train x.yaml --epochs 1000000 -q "
@@ -207,7 +200,6 @@ static void a_stopped_run_that_saves_nothing_says_so(void **state)
 
 static void a_summary_adds_up(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(
         shell("$L train x.yaml --summary --json --set 'train.model=[conv2d: {filters: 4, "
@@ -238,7 +230,6 @@ static void a_summary_adds_up(void **state)
 
 static void a_summary_counts_what_is_frozen(void **state)
 {
-    (void)state;
     make_pipeline();
     const char *const how = "--set 'train.model=[conv2d: {filters: 4, padding: same}, batch_norm, "
                             "relu, flatten, dense: 10]' --set 'train.frozen=[\"[01].*\"]'";
@@ -265,7 +256,6 @@ static void weights_that_fit_in_part_are_listed(void **state)
     const char *const model = "--set 'train.model=[flatten, dense: {name: a, units: 8}, relu, "
                               "dense: {name: %s, units: 10}]'";
     char old[160], new[160];
-    (void)state;
     make_pipeline();
     snprintf(old, sizeof old, model, "fc");
     snprintf(new, sizeof new, model, "head");
@@ -313,7 +303,6 @@ static void layers_on_another_device_are_told(void **state)
     const char *const model =
         "--set 'train.model=[flatten, dense: 20, relu: {device: sim}, dense: 10]'";
     const int64_t bytes = 4 * 20 * 16 * (int64_t)sizeof(float);
-    (void)state;
     make_pipeline();
     expect_success(shell("$L train x.yaml --summary %s", model));
     expect_in(out, "  device\n0.flatten ");
@@ -359,7 +348,6 @@ static void memory_of_model_and_loader_is_added(void **state)
         "ulimit -d %d; $L train x.yaml --summary --set engine.memory=400MB --set "
         "pipeline.prefetch.batches=4096 --set 'train.model=[flatten, dense: 40000, dense: 10]' "
         "--set train.micro_shards=1";
-    (void)state;
     make_pipeline();
     expect_success(shell(command, 800000));
     expect_in(err, "of memory (RLIMIT_DATA, less what is in use)");
@@ -372,7 +360,6 @@ static void memory_of_model_and_loader_is_added(void **state)
 
 static void few_steps_are_not_measured(void **state)
 {
-    (void)state;
     static const char *const figures[] = { "samples_per_s", "step_p50_ms",  "step_p95_ms", "busy",
                                            "input_wait",    "exposed_copy", "other" };
     make_pipeline();
@@ -398,7 +385,6 @@ static void few_steps_are_not_measured(void **state)
 
 static void comparing_reports_every_arm(void **state)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("$L compare x.yaml --vary pipeline.prefetch.batches=0,2 --vary "
                          "engine.threads=1,2 --rounds 2 --steps 5 --device sim --json x.json -q"));

@@ -47,7 +47,6 @@ static void expect_one_line(void)
 
 static void the_file_is_edited_in_place(void **state)
 {
-    (void)state;
     expect_one_line();
     expect_success(shell("chmod 604 job.yaml && $L tune job.yaml -q --seconds 5 --write job.yaml"));
     expect_in(out, "--set engine.threads=");
@@ -64,7 +63,6 @@ static void the_file_is_edited_in_place(void **state)
 
 static void a_patch_changes_it_likewise(void **state)
 {
-    (void)state;
     expect_one_line();
     expect_success(
         shell("$L tune job.yaml -q --seconds 5 --diff > p && cmp job.yaml old.yaml && cat p"));
@@ -76,7 +74,6 @@ static void a_patch_changes_it_likewise(void **state)
 
 static void another_file_says_where_it_is_from(void **state)
 {
-    (void)state;
     expect_one_line();
     expect_success(
         shell("rm -f t.yaml; $L tune job.yaml -q --seconds 5 --write t.yaml --json=j > o && "
@@ -93,7 +90,6 @@ static void another_file_says_where_it_is_from(void **state)
 /* Nothing is lost: the lines are printed, and the file is as it was. */
 static void a_file_that_changed_meanwhile_is_not_written(void **state)
 {
-    (void)state;
     expect_one_line();
     assert_int_equal(
         shell("(sleep 2; echo '# mine' >> old.yaml; cp old.yaml job.yaml) & $L tune "
@@ -106,7 +102,6 @@ static void a_file_that_changed_meanwhile_is_not_written(void **state)
 
 static void what_cannot_be_edited_is_printed(void **state)
 {
-    (void)state;
     expect_one_line();
     assert_int_equal(shell("$L tune job.yaml -q --seconds 5 --set "
                            "'pipeline.map={ops: [decode_jpeg, {sleep: 2}, {center_crop: 16}, "

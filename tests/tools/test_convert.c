@@ -9,7 +9,6 @@
 
 static void normalize_is_the_formula(void **state)
 {
-    (void)state;
     static const double mean[] = { 0.491, 0.482, 0.447 }, std[] = { 0.247, 0.243, 0.262 };
     void *options = op_options(leat_op_find("normalize"), "mean", "[0.491, 0.482, 0.447]", "std",
                                "[0.247, 0.243, 0.262]", NULL);
@@ -41,7 +40,6 @@ static void normalize_is_the_formula(void **state)
 /* One value is for all, whatever the shape. */
 static void normalize_with_one_value(void **state)
 {
-    (void)state;
     void *options = op_options(leat_op_find("normalize"), NULL);
     leat_view in = op_noise(LEAT_U8, 1, 300, 1, 1);
     in.shape = (leat_shape){ LEAT_U8, 1, { 300 } };
@@ -76,7 +74,6 @@ static double cast_one(leat_dtype from, const void *value, const char *to)
 
 static void cast_keeps_or_saturates(void **state)
 {
-    (void)state;
     static const struct {
         double from, u8, i32, i64;
     } floats[] = {
@@ -120,7 +117,6 @@ static void cast_keeps_or_saturates(void **state)
 
 static void reshape_fits(void **state)
 {
-    (void)state;
     static const struct {
         const char *shape;
         const char *result; /* of uint8[24]; NULL: refused */
@@ -161,7 +157,6 @@ static void reshape_fits(void **state)
 
 static void decode_raw_sees_bytes(void **state)
 {
-    (void)state;
     const uint8_t bytes[] = { 1, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xff, 0xff, 0xff };
     const leat_op *op = leat_op_find("decode_raw");
     void *options = op_options(op, "dtype", "int32", "shape", "[3, 1]", NULL);

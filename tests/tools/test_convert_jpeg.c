@@ -45,7 +45,6 @@ static void pictures_stay_what_they_are(void **state)
         { "$L convert images in -o x --json -q --jpeg restart=1 --verify", 1 },
         { "$L convert images in -o x --json -q --jpeg=restart=7 --threads 1", 7 },
     };
-    (void)state;
     add_every_kind();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         expect_success(shell("%s", runs[i].line));
@@ -75,7 +74,6 @@ static void pictures_stay_what_they_are(void **state)
 /* CMYK without Adobe's marker is not inverted: the marker must not appear. */
 static void ink_keeps_its_meaning(void **state)
 {
-    (void)state;
     for (int is_marked = 0; is_marked < 2; is_marked++) {
         bytes file = encode(
             (reference_picture){ .width = 20, .height = 20, .channels = 4, .h = 1, .v = 1 }, 5);
@@ -99,7 +97,6 @@ static void ink_keeps_its_meaning(void **state)
 
 static void bytes_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     add_every_kind();
     expect_success(shell("$L convert images in -o x -q --jpeg restart --threads 1 --shuffle 3 && "
                          "$L convert images in -o y -q --jpeg restart --threads 9 --shuffle 3 && "
@@ -146,7 +143,6 @@ static void what_cannot_be_rewritten_passes(void **state)
                                    0,    1,   8,   0,   0,   0,  0,  0x3a, 0x7e, 0x9b, 0x55 };
     const reference_picture plain = { .width = 40, .height = 40, .channels = 3, .h = 2, .v = 2 };
     reference_picture arithmetic = plain;
-    (void)state;
     arithmetic.is_arithmetic = 1;
     arithmetic.quality = 85;
     add_picture(plain); /* whose tables must not serve those that come after it */
@@ -184,7 +180,6 @@ static void what_cannot_be_rewritten_passes(void **state)
 static void metadata_goes_or_stays(void **state)
 {
     static const uint8_t profile[] = "ICC_PROFILE\0\1\1 a profile", comment[] = "drawn";
-    (void)state;
     for (int is_rgb = 0; is_rgb < 2; is_rgb++) {
         bytes file = encode(
             (reference_picture){
@@ -229,7 +224,6 @@ static void usage(void **state)
         "restart= 4", "restart=4x", "progressive",   "restart=4,", "restart=99999999999999999999"
     };
     char line[256];
-    (void)state;
     add_picture((reference_picture){ .width = 8, .height = 8, .channels = 1, .h = 1, .v = 1 });
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         snprintf(line, sizeof line, "$L convert images in -o x '--jpeg=%s'", bad[i]);
@@ -244,7 +238,6 @@ static void usage(void **state)
 
 static void inspect_counts_decoders(void **state)
 {
-    (void)state;
     const reference_picture plain = { .width = 40, .height = 40, .channels = 3, .h = 2, .v = 2 };
     reference_picture other = plain;
     add_picture(plain);
@@ -280,7 +273,6 @@ static void photos(void **state)
 {
     const char *from = getenv("LEAT_TEST_PHOTOS");
     char path[4096];
-    (void)state;
     from = from ? from : PHOTOS;
     DIR *dir = opendir(from);
     if (!dir) {

@@ -138,7 +138,6 @@ static void failed_calls_lose_nothing(void **state)
     static const char *const calls[] = { "rename", "unlink", "mkdir",  "rmdir",
                                          "fsync",  "open",   "linkat", "write" };
     static const int errors[] = { EACCES, ENOSPC, EPERM, EROFS };
-    (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         int n_kept = 0;
         for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
@@ -153,7 +152,6 @@ static void failed_calls_lose_nothing(void **state)
 /* A folder has the name of a file, or a link: nothing is lost, and a link is replaced. */
 static void names_that_are_taken(void **state)
 {
-    (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         put_old_set(true);
         expect_success(shell("rm x-00001-of-00003.tfrecord; mkdir x-00001-of-00003.tfrecord"));
@@ -177,7 +175,6 @@ static void names_that_are_taken(void **state)
 /* A folder that somebody else made is not written in: it may hold links. */
 static void folders_of_others_are_refused(void **state)
 {
-    (void)state;
     put_old_set(true);
     expect_success(shell("mkdir trap; ln -s trap .x.part"));
     expect_failure(shell("%s", ways[0]), 1, ".x.part is not a folder of this user");
@@ -196,21 +193,18 @@ static void folders_of_others_are_refused(void **state)
 
 static void over_an_existing_set(void **state)
 {
-    (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         no_mixed_set_is_read(ways[w], true);
 }
 
 static void where_there_was_none(void **state)
 {
-    (void)state;
     no_mixed_set_is_read(ways[0], false);
 }
 
 /* The set is another's: its own files are read. */
 static void a_marker_is_for_its_own_set(void **state)
 {
-    (void)state;
     expect_success(shell(CONVERT " && touch x.incomplete x-0.incomplete", "test-images", "xy"));
     expect_success(shell("$L inspect 'xy-*.tfrecord' && cp xy-00000-of-00003.tfrecord x-other && "
                          "$L inspect x-other"));

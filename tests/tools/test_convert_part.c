@@ -40,7 +40,6 @@ static void put_old_set(void)
 static void the_files_are_those_of_one_process(void **state)
 {
     static const int numbers[] = { 1, 3, 8, 9 };
-    (void)state;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         const int of = numbers[k];
         put_old_set();
@@ -66,7 +65,6 @@ static void the_files_are_those_of_one_process(void **state)
 
 static void at_the_same_time(void **state)
 {
-    (void)state;
     put_old_set();
     expect_success(shell("for i in 1 2 3 4; do $L convert images images -o x " OPTIONS
                          " --part $i/4 & done; wait; $L convert finish -o x"));
@@ -76,7 +74,6 @@ static void at_the_same_time(void **state)
 /* A list of numbers has no label map, and an old one goes. */
 static void without_classes(void **state)
 {
-    (void)state;
     put_old_set();
     expect_success(
         shell("ls images/*/* | sed 's/$/,7/' >list.csv; for i in 1 2; do $L convert images "
@@ -89,7 +86,6 @@ static void without_classes(void **state)
 
 static void parts_that_do_not_fit(void **state)
 {
-    (void)state;
     put_old_set();
     expect_success(shell("$L convert images images -o x " OPTIONS " --part 2/3"));
     expect_failure(shell("$L convert finish -o x"), 1, "missing or not complete: 1/3, 3/3;");
@@ -119,7 +115,6 @@ static void parts_that_do_not_fit(void **state)
 
 static void a_part_that_is_being_written(void **state)
 {
-    (void)state;
     put_old_set();
     expect_success(
         shell("for i in 1 2; do $L convert images images -o x " OPTIONS " --part $i/2; done"));
@@ -138,7 +133,6 @@ static void words_that_are_no_part(void **state)
     static const char *const words[] = { "0/3",          "4/3",  "3",     "1/0", "1/",   "/2",
                                          "1/2/3",        "-1/2", "1/513", "a/b", "1/2 ", "",
                                          "99999999999/2" };
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         expect_failure(shell("$L convert images images -o z --shards 9 --part '%s'", words[i]), 2,
                        "is no part; write 1/8");
@@ -155,7 +149,6 @@ static void a_part_is_killed(void **state)
 {
     static const char part[] = "$L convert images images -o x " OPTIONS " --part 1/3";
     int code = -1, n_missing = 0;
-    (void)state;
     for (int call = 1; code != 0; call++) {
         assert_true(call < MOST_CALLS);
         put_old_set();
@@ -206,7 +199,6 @@ static int finish_is_disturbed(int error)
 static void finish_is_killed(void **state)
 {
     static const int errors[] = { 0, EIO };
-    (void)state;
     put_old_set();
     expect_success(shell("for i in 1 2 3; do $L convert images images -o x " OPTIONS
                          " --part $i/3; done; mkdir saved; mv .x.part* saved"));

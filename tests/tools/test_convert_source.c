@@ -44,7 +44,6 @@ static void check_source(const char *source, const char *stages, const char *arg
 
 static void the_printed_config_reads_the_same(void **state)
 {
-    (void)state;
     check_source("npy: " GOLDEN "be_f8.npy", "", "npy " GOLDEN "be_f8.npy");
     check_source("npy: " GOLDEN "equal.npz", "", "npy " GOLDEN "equal.npz");
     check_source("npy: [" GOLDEN "le_f4.npy, " GOLDEN "be_f4.npy]", "",
@@ -62,7 +61,6 @@ static void the_printed_config_reads_the_same(void **state)
 
 static void the_source_of_a_config_is_taken_alone(void **state)
 {
-    (void)state;
     expect_success(shell("cat >train.yaml <<'end'\nsource: {%s}\n"
                          "pipeline: [shuffle, {repeat: 3}, {batch: 2}, {prefetch: 1}]\nend",
                          CSV));
@@ -78,7 +76,6 @@ static void odd_names_read_back(void **state)
     char path[200];
     leat_plan *plan;
     leat_error error;
-    (void)state;
     snprintf(path, sizeof path, "%s/odd.yaml", folder);
     FILE *const file = fopen(path, "w");
     fprintf(file, "source: {csv: {files: t.csv, features: {");
@@ -106,7 +103,6 @@ static void odd_names_read_back(void **state)
 
 static void errors_leave_nothing(void **state)
 {
-    (void)state;
     expect_failure(shell("$L convert cifar " GOLDEN "table.csv -o bad"), 1, "no multiple");
     expect_failure(shell("$L convert npy " GOLDEN "fortran.npy -o bad"), 1, "Fortran order");
     expect_failure(
@@ -125,7 +121,6 @@ static void errors_leave_nothing(void **state)
 
 static void json_says_what_was_written(void **state)
 {
-    (void)state;
     expect_success(shell("$L convert npy " GOLDEN "le_f4.npy -o j --shards 2 --json -"));
     json_t *json = parse_out();
     assert_int_equal(number(json, "records"), 7);

@@ -80,13 +80,11 @@ static void add_turned(void)
 {
     for (int i = 0; i < N_TURNED * 8; i++) {
         const int k = i / 8;
-        bytes file = encode((reference_picture){ .width = turned[k].width,
-                                                 .height = turned[k].height,
-                                                 .channels = turned[k].channels,
-                                                 .h = turned[k].h,
-                                                 .v = turned[k].v,
-                                                 .is_progressive = turned[k].is_progressive },
-                            (unsigned)k * 4);
+        bytes file = encode(
+            (reference_picture){ REFERENCE_OF(turned[k].width, turned[k].height, turned[k].channels,
+                                              turned[k].h, turned[k].v, 0),
+                                 .is_progressive = turned[k].is_progressive },
+            (unsigned)k * 4);
         insert_exif(&file, 1 + i % 8, k % 2);
         add_file(file.data, file.size);
     }
@@ -95,7 +93,6 @@ static void add_turned(void)
 static void pictures_are_turned_upright(void **state)
 {
     int n_turned = 0, n_left = 0;
-    (void)state;
     add_turned();
     expect_success(shell("$L convert images in -o x --json -q --jpeg restart=2"));
     record *records = read_records("x", n_files);
@@ -119,7 +116,6 @@ static void pictures_are_turned_upright(void **state)
 /* A viewer that reads Exif must not turn what is upright already. */
 static void kept_exif_says_what_is_stored(void **state)
 {
-    (void)state;
     add_turned();
     expect_success(shell("$L convert images in -o x -q --jpeg restart --keep-metadata"));
     record *records = read_records("x", n_files);

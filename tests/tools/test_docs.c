@@ -3,13 +3,8 @@
  * test_docs.c: every config that README.md, docs/ and examples/ show is one that this build accepts:
  * its pipelines make plans and its model fits the batches. The data are replaced by a folder of
  * small images, or by small IDX and CSV files, because nobody else has those of the reader. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
 #include <glob.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -240,7 +235,6 @@ static int run_blocks(const char *name)
 
 static void documents(void **state)
 {
-    (void)state;
     assert_int_equal(run_blocks("README.md"), 1);
     assert_int_equal(run_blocks("docs/config.md"), 2);
     assert_int_equal(run_blocks("docs/first-steps.md"), 1);
@@ -248,7 +242,6 @@ static void documents(void **state)
 
 static void examples(void **state)
 {
-    (void)state;
     glob_t found;
     assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
     for (size_t i = 0; i < found.gl_pathc; i++) {

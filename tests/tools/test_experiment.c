@@ -2,18 +2,11 @@
  *
  * test_experiment.c: the table of experiments: every row has its config, its page and claims about arms that it
  * runs; and the arithmetic of claims. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "experiment/experiment_rows.h"
+#include "fixtures/unit.h"
 #include "study/vary.h"
 
 enum { MAX_ARMS = 200 };
@@ -31,7 +24,6 @@ static void assert_file(const char *format, const char *name)
 
 static void every_row_has_config_and_page(void **state)
 {
-    (void)state;
     size_t n = 0;
     for (; leat_experiment_at(n); n++) {
         const leat_experiment *e = leat_experiment_at(n);
@@ -96,7 +88,6 @@ static bool has_arm(const struct arms *arms, const char *name, const char *devic
 /* Each claim finds its arms on at least one kind of device, in both sizes of the experiment. */
 static void every_claim_is_about_arms_that_run(void **state)
 {
-    (void)state;
     static struct arms arms;
     for (size_t i = 0; leat_experiment_at(i); i++)
         for (int quick = 0; quick < 2; quick++) {
@@ -122,7 +113,6 @@ static void every_claim_is_about_arms_that_run(void **state)
 
 static void an_interval_supports_contradicts_or_leaves_open(void **state)
 {
-    (void)state;
     assert_int_equal(leat_experiment_holds(1.2, 1.4, 1.1, 0), 1);
     assert_int_equal(leat_experiment_holds(1.0, 1.4, 1.1, 0), -1);
     assert_int_equal(leat_experiment_holds(0.9, 1.05, 1.1, 0), 0);
@@ -137,7 +127,6 @@ static void an_interval_supports_contradicts_or_leaves_open(void **state)
 /* A figure without noise leaves the other's interval; equal noise widens it by the square root of two. */
 static void ratios_have_intervals(void **state)
 {
-    (void)state;
     const leat_estimate sure = { 2, 2, 2 }, noisy = { 8, 4, 16 };
     const leat_estimate one = leat_experiment_ratio(noisy, sure),
                         two = leat_experiment_ratio(noisy, noisy);
@@ -168,7 +157,6 @@ static leat_compare_arm planted_arm(const char *name, double rate, double idle, 
 /* Only arms decide: with the figures turned round every finding turns round, too. */
 static void findings_follow_the_arms(void **state)
 {
-    (void)state;
     static const leat_experiment experiment = {
         .name = "planted",
         .claims = { { "CPU faster", LEAT_CLAIM_RATE, "cpu, a=1", "@, a=1", 1.05, 0 },

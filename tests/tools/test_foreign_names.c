@@ -34,10 +34,10 @@ static int make_set(void **state)
     FILE *const file = fopen(path, "w");
     fputs(config, file);
     fclose(file);
-    expect_success(shell("$L synth set --n 24 --classes 2 --size 16 --seed 7 -q && "
-                         "cd set && mv $(ls | head -1) " RED " && mv $(ls | grep -v red) blue && "
-                         "cd .. && $L convert images set -o x --shards 3 --shuffle 1 -q && "
-                         "$L train x.yaml -q --save x.st"));
+    expect_success(shell(
+        "$L synth set --n 24 --classes 2 --size 16 --seed 7 -q && cd set && mv $(ls | head -1) " RED
+        " && mv $(ls | grep -v red) blue && cd .. && $L convert images set -o x --shards 3 "
+        "--shuffle 1 -q && $L train x.yaml -q --save x.st"));
     return 0;
 }
 
@@ -51,8 +51,7 @@ static void names_do_nothing_to_a_terminal(void **state)
         { "mkdir -p bad/" RED " && echo x >bad/" RED "/x.jpg && $L convert images bad -o z",
           "contains no image" },
         { "mkdir -p bad/" RED "; echo x >bad/" RED
-          "/x.jpg; cp -r set/blue bad; $L convert images bad "
-          "--skip-bad -o w",
+          "/x.jpg; cp -r set/blue bad; $L convert images bad --skip-bad -o w",
           "\\x1b[31mred" },
         { "$L inspect 'x-*.tfrecord'", "\\x1b[31mred" },
         { "$L inspect x-00000-of-00003.tfrecord --record 0", "image/class/text" },
@@ -67,7 +66,6 @@ static void names_do_nothing_to_a_terminal(void **state)
         { "$L plan x.yaml --" RED, "\\x1b[31mred" },
         { "$L convert " RED " x -o y", "\\x1b[31mred" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         shell("%s", rows[i].command);
         expect_quiet(rows[i].part);
@@ -87,11 +85,9 @@ static void classes_of_one_shard_have_names(void **state)
                                            "x-*.tfrecord",
                                            "{files: [x-00002-of-00003.tfrecord]}",
                                            "x-0000?-of*" };
-    (void)state;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         expect_success(
-            shell("$L eval x.yaml --section train --weights x.st --set 'source={tfrecord: "
-                  "%s}'",
+            shell("$L eval x.yaml --section train --weights x.st --set 'source={tfrecord: %s}'",
                   sources[i]));
         expect_in(out, "\nblue ");
     }
@@ -100,7 +96,6 @@ static void classes_of_one_shard_have_names(void **state)
 static void files_of_names(void **state)
 {
     static const char eval[] = "$L eval x.yaml --section train --weights x.st --labels ";
-    (void)state;
     expect_failure(shell("%s /dev/zero", eval), 1, "/dev/zero: larger than 16 MiB");
     expect_failure(shell("%s set", eval), 1, "set: Is a directory");
     expect_failure(shell("%s none.txt", eval), 1, "none.txt: No such file");

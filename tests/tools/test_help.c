@@ -38,7 +38,6 @@ static void entry_of(const char *option, char *text, size_t size)
 static void options_mean_one_thing(void **state)
 {
     static const char *const shared[] = { "threads", "quiet", "progress", "json", "steps" };
-    (void)state;
     expect_success(shell("$L help"));
     for (size_t k = 0; k < N_COMMANDS; k++)
         expect_in(out, commands[k]);
@@ -76,7 +75,6 @@ static void every_word_of_a_report_is_explained(void **state)
         "verdict",
         "worker",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         char start[64];
         expect_success(shell("$L help %s", words[i]));
@@ -145,7 +143,6 @@ static void everything_has_an_example_that_can_be_read(void **state)
                     leat_train_kind,  leat_layer_kind,    leat_loss_kind,     leat_optimizer_kind,
                     leat_preset_kind, leat_schedule_kind, leat_average_kind,  leat_checkpoint_kind,
                     leat_cuda_kind,   leat_stop_kind,     leat_weights_kind,  leat_normalize_kind };
-    (void)state;
     for (size_t k = 0; k < sizeof lists / sizeof *lists; k++)
         for (size_t i = 0; lists[k](i); i++)
             check_example(lists[k](i));
@@ -177,7 +174,6 @@ static void every_word_is_explained(void **state)
         "digest",        "slots",          "scratch",       "spans",
         "read-ahead",    "prefetch",       "train",         "start-epoch"
     };
-    (void)state;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         expect_success(shell("$L help '%s'", words[i]));
     for (size_t i = 0; leat_train_kind(0)->options[i].name; i++)
@@ -195,7 +191,6 @@ static void every_word_is_explained(void **state)
 
 static void devices_show_what_is_simulated(void **state)
 {
-    (void)state;
     expect_success(shell("$L devices"));
     expect_in(out, "launch 10 us");
     for (const leat_option *row = leat_device_options("sim"); row->name; row++)

@@ -2,16 +2,7 @@
  *
  * test_kinds.c: the lists of what exists (stages, sources, engine, layers, losses, optimisers, ops) as
  * help, reference and completion see them: every row has what they print, and holds what it says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/leat.h"
 
 static const leat_kind *op_kind(size_t i)
@@ -91,7 +82,6 @@ static void check_row(const char *list, const leat_kind *kind, const leat_option
 
 static void every_list_is_complete(void **state)
 {
-    (void)state;
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         size_t n = 0;
         for (const leat_kind *kind; (kind = lists[l].at(n)); n++) {
@@ -116,7 +106,6 @@ static void every_list_is_complete(void **state)
 /* A config names stages and ops in one breath: "did you mean" tells them apart by name alone. */
 static void no_stage_has_the_name_of_an_op(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_stage_kind(i); i++)
         assert_null(leat_op_find(leat_stage_kind(i)->name));
 }

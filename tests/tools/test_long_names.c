@@ -29,7 +29,6 @@ static void files_of_every_length(void **state)
     leat_format_error why;
     struct stat status;
     char path[PATH_MAX];
-    (void)state;
     for (size_t n = 1; n <= LONGEST + 2; n++) {
         snprintf(path, sizeof path, "%s/%s", folder, long_name(n, ""));
         const int rc = leat_atomic_file_open(&file, path, LEAT_ATOMIC_FILE_NO_SYNC, &why);
@@ -52,7 +51,6 @@ static void files_of_every_length(void **state)
 static void convert_takes_every_prefix_that_fits(void **state)
 {
     static const char end[] = "-00000-of-00001.tfrecord.idx";
-    (void)state;
     for (size_t n = SHORTEST; n <= LONGEST + 2; n += n < 250 ? 3 : 1) {
         const char *const prefix = long_name(n - strlen(end), "");
         const int code = shell("$L convert images few -o %s -q", prefix);
@@ -70,7 +68,6 @@ static void convert_takes_every_prefix_that_fits(void **state)
 
 static void index_takes_every_file_that_leaves_room(void **state)
 {
-    (void)state;
     expect_success(
         shell("$L convert images few -o y -q && mv y-00000-of-00001.tfrecord y && rm y-*"));
     for (size_t n = SHORTEST; n <= LONGEST; n += n < 240 ? 3 : 1) {
@@ -97,7 +94,6 @@ static void index_takes_every_file_that_leaves_room(void **state)
 
 static void synth_makes_folders_of_every_length(void **state)
 {
-    (void)state;
     for (size_t n = SHORTEST; n <= LONGEST; n += n < 240 ? 3 : 1) {
         const char *const name = long_name(n, "");
         expect_success(
@@ -110,7 +106,6 @@ static void synth_makes_folders_of_every_length(void **state)
 /* Weights after each epoch, a report, and the file of a cache: all of them. */
 static void train_saves_under_every_name(void **state)
 {
-    (void)state;
     for (size_t n = SHORTEST; n <= LONGEST + 1; n += n < 235 ? 20 : n < 253 ? 5 : 1) {
         const char *const name = long_name(n, ""), *const cache = long_name(n, "c");
         expect_success(

@@ -346,7 +346,6 @@ static void expect_words(int code, const char *const *words, const char *what)
 
 static void mistakes_in_configs_are_told(void **state)
 {
-    (void)state;
     expect_success(shell("$L train ok.yaml --steps 1 --save fit.st"));
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         const int code =
@@ -357,7 +356,6 @@ static void mistakes_in_configs_are_told(void **state)
 
 static void mistakes_on_command_lines_are_told(void **state)
 {
-    (void)state;
     expect_success(shell("cp ok.yaml c.yaml; mkdir -p bad/cat; echo words >bad/cat/note.jpg; "
                          ": >empty.jpg; ln -s nowhere gone.jpg"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -366,7 +364,6 @@ static void mistakes_on_command_lines_are_told(void **state)
 
 static void an_empty_LEAT_CPU_is_none(void **state)
 {
-    (void)state;
     expect_success(shell("LEAT_CPU= $L plan ok.yaml"));
     assert_int_not_equal(shell("LEAT_CPU=sse $L plan ok.yaml"), 0);
     expect_in(err, "LEAT_CPU is 'sse'; it is c, avx2 or avx512");
@@ -379,7 +376,6 @@ static void an_empty_LEAT_CPU_is_none(void **state)
 static void large_seeds_are_exact(void **state)
 {
     char first[40];
-    (void)state;
     expect_success(shell("$L plan ok.yaml --set seed=9007199254740992 --json"));
     expect_in(out, "\"seed\": 9007199254740992,");
     json_t *json = parse_out();
@@ -394,7 +390,6 @@ static void large_seeds_are_exact(void **state)
 
 static void a_loss_that_is_no_number_has_no_sign(void **state)
 {
-    (void)state;
     assert_int_equal(
         shell("$L train ok.yaml --set 'train.model=[flatten, {dense: 99}, {dense: 99}, "
               "{dense: 10}]' --set 'train.optimizer={sgd: {learning_rate: 1e6}}'"),

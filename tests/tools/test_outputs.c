@@ -96,7 +96,6 @@ static void the_table_has_every_option(void **state)
 {
     char command[32], option[64];
     int used, n_found = 0;
-    (void)state;
     expect_success(shell("for c in $($L help | grep -oE '^  [a-z]+( |$)'); do $L help $c | "
                          "grep -oE '^  (-., )?--[a-z-]+(\\[=| )(FILE|DIR|PATH)\\]?( |$)' | "
                          "grep -oE -e '--[a-z-]+' | sed \"s/^/$c /\"; done"));
@@ -118,7 +117,6 @@ static void the_table_has_every_option(void **state)
 static void missing_folders_are_made(void **state)
 {
     static char said[sizeof err];
-    (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
         clear("d");
         if (rows[i].flags &
@@ -139,7 +137,6 @@ static void missing_folders_are_made(void **state)
 
 static void links_of_others_are_refused(void **state)
 {
-    (void)state;
     if (geteuid() != 0) {
         print_message("skipped: only root can make a link of another user\n");
         skip();
@@ -169,7 +166,6 @@ static void links_of_others_are_refused(void **state)
 
 static void own_links_stay_links(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_ROWS; i++) {
         if (rows[i].flags & (FOLDER | FRESH | PREFIX | SLOW))
             continue;
@@ -237,7 +233,6 @@ static int fail_each(size_t i, const char *calls)
 static void a_failed_call_keeps_the_old_file(void **state)
 {
     static const char *const calls[] = { "write", "fsync", "rename", "close" };
-    (void)state;
     for (size_t i = 0; i < N_ROWS; i++)
         for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
             if (rows[i].flags & (SLOW | FOLDER | APPENDED | PREFIX) ||
@@ -255,7 +250,6 @@ static void a_failed_call_costs_one_checkpoint(void **state)
 {
     static const char *const calls[] = { "write", "fsync", "rename", "close" };
     int n_told = 0;
-    (void)state;
     for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
         bool is_hit = true;
         for (int call = 1; is_hit; call++) {

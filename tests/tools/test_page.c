@@ -40,7 +40,6 @@ static void check_figures(const char *text)
 static void every_chart_has_marks_and_a_table(void **state)
 {
     static const int charts[N_SAMPLES] = { 4, 3, 1, 1, 1, 3, 1, 1, 2, 2 };
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char *const text = page_of_sample(samples[i]);
         if (page.n_charts != charts[i])
@@ -99,7 +98,6 @@ static void a_page_needs_nothing_else(void **state)
 {
     static const char *const never[] = { "http:", "https:",  "src=", "<link",  "@import",
                                          "url(",  "<script", "<img", "onload", "data:" };
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char *const text = page_of_sample(samples[i]);
         for (size_t k = 0; k < sizeof never / sizeof *never; k++)
@@ -116,7 +114,6 @@ static void a_page_needs_nothing_else(void **state)
 
 static void a_run_says_what_the_device_did(void **state)
 {
-    (void)state;
     char *const text = page_of_sample("train.json");
     page_expect(text, "GFLOP/s</dd>");
     page_expect(text, "% of what a matrix product reaches");
@@ -131,7 +128,6 @@ static void many_inputs_are_one_page(void **state)
     leat_input inputs[N_SAMPLES];
     leat_error err = { 0 };
     char path[512], id[32];
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         snprintf(path, sizeof path, SAMPLES "%s", samples[N_SAMPLES - 1 - i]);
         assert_int_equal(leat_input_read(path, &inputs[i], &err), LEAT_OK);
@@ -157,7 +153,6 @@ static void many_inputs_are_one_page(void **state)
 
 static void hostile_texts_are_text(void **state)
 {
-    (void)state;
     char *const text = page_of_sample("hostile.json");
     assert_null(strstr(text, "<script"));
     page_expect(text, "&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;&#39;");
@@ -214,7 +209,6 @@ static void any_value_may_be_wrong(void **state)
 {
     static const char *const wrong[] = { "null", "\"<&\\u202e'\\\"\"", "-1e308", "1e-299", "[]",
                                          "{}",   "[[{}], 1, \"x\"]" };
-    (void)state;
     for (int i = 0; i < N_SAMPLES; i++) {
         char path[512];
         snprintf(path, sizeof path, SAMPLES "%s", samples[i]);
@@ -248,7 +242,6 @@ static void any_value_may_be_wrong(void **state)
 /* Lists of any length: charts show what there is room for. */
 static void long_lists_have_limits(void **state)
 {
-    (void)state;
     json_t *const json = page_parse("{\"leat\": \"0\", \"command\": \"compare\", \"arms\": []}"),
                   *arm;
     for (int i = 0; i < 3000; i++) {
@@ -299,14 +292,11 @@ static void bars_of_a_waterfall_follow_each_other(void **state)
                                          "mark other_host" };
     static const double ms[] = { 2, 1, 0.5, 0.5 };
     box bars[4];
-    (void)state;
     char *const text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"doctor\", \"verdict\": {\"class\": \"input-bound\"}, "
-        "\"waterfall\": ["
-        "{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": \"input_wait\", "
-        "\"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": 0.125, \"ms\": "
-        "0.5}, "
-        "{\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
+        "\"waterfall\": [{\"class\": \"busy\", \"share\": 0.5, \"ms\": 2}, {\"class\": "
+        "\"input_wait\", \"share\": 0.25, \"ms\": 1}, {\"class\": \"exposed_copy\", \"share\": "
+        "0.125, \"ms\": 0.5}, {\"class\": \"other_host\", \"share\": 0.125, \"ms\": 0.5}]}");
     for (int i = 0; i < 4; i++)
         assert_int_equal(boxes_of(0, kinds[i], &bars[i], 1), 1);
     for (int i = 0; i < 4; i++)
@@ -328,19 +318,17 @@ static void spans_of_a_timeline_stand_at_their_times(void **state)
     int n = snprintf(
         bytes, sizeof bytes,
         "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-        "{\"ph\":\"M\",\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"device\"}},"
-        "{\"ph\":\"M\",\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"work & er\"}}");
+        "{\"ph\":\"M\",\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"device\"}},{\"ph\":"
+        "\"M\",\"tid\":2,\"name\":\"thread_name\",\"args\":{\"name\":\"work & er\"}}");
     box steps[16];
     leat_input input;
     leat_error err = { 0 };
-    (void)state;
     for (int i = 0; i < 40; i++)
-        n +=
-            snprintf(bytes + n, sizeof bytes - (size_t)n,
-                     ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,\"args\":"
-                     "{\"batch\":%d}},{\"ph\":\"X\",\"tid\":2,\"name\":\"rows\",\"ts\":%d,\"dur\":"
-                     "1000,\"args\":{\"batch\":%d}}",
-                     4000 * i, 2 * i, 4000 * i + 3000, 2 * i);
+        n += snprintf(bytes + n, sizeof bytes - (size_t)n,
+                      ",\n{\"ph\":\"X\",\"tid\":1,\"name\":\"step\",\"ts\":%d,\"dur\":3000,"
+                      "\"args\":{\"batch\":%d}},{\"ph\":\"X\",\"tid\":2,\"name\":\"rows\",\"ts\":%"
+                      "d,\"dur\":1000,\"args\":{\"batch\":%d}}",
+                      4000 * i, 2 * i, 4000 * i + 3000, 2 * i);
     snprintf(bytes + n, sizeof bytes - (size_t)n,
              "\n],\"otherData\":{\"device\":\"sim\",\"simulated\":true}}\n");
     put_text("steps.trace.json", bytes);
@@ -367,14 +355,11 @@ static void a_crossover_stands_between_its_points(void **state)
 {
     double wall;
     box band;
-    (void)state;
-    char *const text = page_of_json("{\"leat\": \"0\", \"command\": \"crossover\", "
-                                    "\"crossover_batch\": 10, \"interval\": [5, 20], "
-                                    "\"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, "
-                                    "\"step_ms\": 1}, {\"batch\": "
-                                    "100, \"step_ms\": 100}]}, {\"name\": \"sim:l4\", "
-                                    "\"simulated\": true, \"points\": [{\"batch\": "
-                                    "1, \"step_ms\": 10}, {\"batch\": 100, \"step_ms\": 10}]}]}");
+    char *const text = page_of_json(
+        "{\"leat\": \"0\", \"command\": \"crossover\", \"crossover_batch\": 10, \"interval\": [5, "
+        "20], \"devices\": [{\"name\": \"cpu\", \"points\": [{\"batch\": 1, \"step_ms\": 1}, "
+        "{\"batch\": 100, \"step_ms\": 100}]}, {\"name\": \"sim:l4\", \"simulated\": true, "
+        "\"points\": [{\"batch\": 1, \"step_ms\": 10}, {\"batch\": 100, \"step_ms\": 10}]}]}");
     const char *const svg = page.pictures[0].text, *const at = strstr(svg, "class=\"wall\"");
     assert_non_null(at);
     const char *line = at;
@@ -406,7 +391,6 @@ static void a_crossover_of_the_doctor_is_one_too(void **state)
 {
     leat_input input;
     leat_error err = { 0 };
-    (void)state;
     put_text("devices.json",
              "{\"leat\": \"0\", \"command\": \"doctor\", \"config\": \"a.yaml\", \"crossover\": "
              "{\"crossover_batch\": 10, \"faster_below\": \"b\", \"devices\": [{\"name\": \"a\", "
@@ -423,7 +407,6 @@ static void a_crossover_of_the_doctor_is_one_too(void **state)
 
 static void a_step_is_compared_with_capacities(void **state)
 {
-    (void)state;
     char *const text = page_of_sample("doctor.json");
     assert_true(page_count(page.pictures[1].text, "class=\"wall\"") == 2);
     page_expect(page.pictures[1].text, "measured step 5.51\xc2\xa0ms");
@@ -438,7 +421,6 @@ static void a_step_is_compared_with_capacities(void **state)
 /* Values to set are lines for a shell: one each, in quotes where they need them. */
 static void values_to_set_can_be_pasted(void **state)
 {
-    (void)state;
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"arms\": [{\"name\": \"a=1\", \"busy\": 0.5, "
         "\"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": \"a=2, b={x: 1, y: "
@@ -449,8 +431,8 @@ static void values_to_set_can_be_pasted(void **state)
     free(text);
     text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"whatif\", \"rows\": [{\"device\": \"cuda:0\", "
-        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": "
-        "\"t\", \"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
+        "\"simulated\": false, \"threads\": 2, \"idle\": 0.5}], \"trials\": [{\"text\": \"t\", "
+        "\"set\": \"a.b=auto; c=false\", \"speedup\": 2}]}");
     page_expect(text, "<pre><code>--set a.b=auto\n--set c=false</code></pre>");
     assert_null(strstr(text, "class=\"mock\""));
     assert_null(strstr(text, "(simulated)"));
@@ -466,12 +448,10 @@ static void values_to_set_can_be_pasted(void **state)
 /* As the command itself: a few rounds prove no difference. */
 static void a_few_rounds_claim_no_gain(void **state)
 {
-    (void)state;
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"rounds\": 3, \"arms\": [{\"name\": \"a=1\", "
         "\"busy\": 0.5, \"input_wait\": 0.5, \"exposed_copy\": 0, \"other\": 0}, {\"name\": "
-        "\"a=2\", "
-        "\"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
+        "\"a=2\", \"speedup\": 2, \"speedup_interval\": [1.9, 2.1]}]}");
     page_expect(text, "fewer than 5 rounds are too few to tell");
     assert_null(strstr(text, "--set a=2"));
     leat_page_close(&page);

@@ -152,7 +152,6 @@ static void paste_one(bool brackets, const leat_doctor_suggestion *change)
 
 static void pasted_lines_give_what_was_tried(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_CHANGES; i++)
         for (int brackets = 0; brackets < 2; brackets++) {
             leat_doctor_suggestion change = { .title = "T",

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_patch.c: differences as unified diffs. `patch`, where it is installed, makes the new text of the old one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "fixtures/own_folder.h"
 #include "print/patch.h"
 
@@ -34,7 +24,6 @@ static void known_ones(void **state)
         { "x\n2\n3\n4\n5\n6\n7\ny\n", "1\n2\n3\n4\n5\n6\n7\n8\n",
           "--- x\n+++ x\n@@ -1,8 +1,8 @@\n-x\n+1\n 2\n 3\n 4\n 5\n 6\n 7\n-y\n+8\n" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *const patch = leat_patch_text(cases[i].before, cases[i].after, "x");
         assert_non_null(patch);
@@ -62,7 +51,6 @@ static void draw(char *text, const char *like)
 
 static void patch_applies_it(void **state)
 {
-    (void)state;
     if (system("patch --version > /dev/null 2>&1") != 0)
         skip();
     for (int i = 0; i < 200; i++) {

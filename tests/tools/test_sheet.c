@@ -2,13 +2,8 @@
  *
  * test_sheet.c: the sheet of a batch: levels undone, images at their places, sizes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "print/sheet.h"
 
 static leat_view view_of(leat_dtype dtype, int64_t n, int64_t height, int64_t width,
@@ -32,7 +27,6 @@ static void normalize_is_undone(void **state)
     static const float mean[] = { 0.3f, 0.5f, -2 }, std[] = { 0.2f, 7, 0.01f };
     static float batch[10][64][64][3];
     leat_sheet sheet;
-    (void)state;
     for (int i = 0; i < 10; i++)
         for (int y = 0; y < 64; y++)
             for (int x = 0; x < 64; x++)
@@ -57,7 +51,6 @@ static void bytes_are_kept(void **state)
 {
     uint8_t batch[3][16][8];
     leat_sheet sheet;
-    (void)state;
     for (int i = 0; i < 3; i++)
         for (int y = 0; y < 16; y++)
             for (int x = 0; x < 8; x++)
@@ -80,7 +73,6 @@ static void any_size_and_value(void **state)
     static const int64_t sides[] = { 1, 2, 63, 64, 65, 191, 192, 193, 384, 385 };
     const size_t n_sides = sizeof sides / sizeof *sides;
     static const int64_t counts[] = { 1, 8, 9, 70 };
-    (void)state;
     for (size_t i = 0; i < n_sides * 3 * 4; i++) {
         const int64_t height = sides[i % n_sides], width = sides[(i * 7 + i / n_sides) % n_sides];
         const int64_t n = counts[i / n_sides % 4];
@@ -101,7 +93,6 @@ static void others_are_no_images(void **state)
 {
     uint8_t bytes[256] = { 0 };
     leat_sheet sheet;
-    (void)state;
     const leat_view views[] = { view_of(LEAT_U8, 1, 4, 4, 2, bytes),
                                 view_of(LEAT_I32, 1, 2, 2, 3, bytes),
                                 view_of(LEAT_U8, 0, 4, 4, 3, bytes),

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_signals.c: signals are handled on a stack of their own: where the stack pointer is may be a buffer. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <signal.h>
 
+#include "fixtures/unit.h"
 #include "signals.h"
 
 static void handlers_have_a_stack_of_their_own(void **state)
@@ -16,7 +11,6 @@ static void handlers_have_a_stack_of_their_own(void **state)
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     void (*const ways[])(const char *) = { leat_signals_stop_at_once, leat_signals_stop_soon };
     stack_t stack;
-    (void)state;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         signal(numbers[i], SIG_DFL); /* some may be ignored here */
     for (int w = 0; w < 2; w++) {

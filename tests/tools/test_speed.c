@@ -2,17 +2,10 @@
  *
  * test_speed.c: rates as shares of what a device reaches. That was measured too, so it may be too low: no share is above
  * 100 %. */
+#include "fixtures/unit.h"
 #include "print/speed.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char text[2048];
 
@@ -44,7 +37,6 @@ static void print(double flops_per_s, double bytes_per_s)
 
 static void no_share_is_above_its_ceiling(void **state)
 {
-    (void)state;
     static const struct {
         double rate;
         const char *flops, *bytes;

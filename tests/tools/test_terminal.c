@@ -77,7 +77,6 @@ static void progress_keeps_to_its_line(void **state)
     double loss = 2.302585;
     screen s = { .width = 80 };
     leat_progress progress;
-    (void)state;
     assert_int_equal(openpty(&master, &slave, NULL, NULL, NULL), 0);
     assert_int_equal(fcntl(master, F_SETFL, O_NONBLOCK), 0);
     const int before = dup(STDERR_FILENO);
@@ -144,7 +143,6 @@ static int run_in(screen *s, int then, const char *line)
 static void commands_keep_to_one_line(void **state)
 {
     static const int widths[][2] = { { 30, 0 }, { 80, 40 }, { 40, 120 }, { 160, 0 } };
-    (void)state;
     make_pipeline();
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
         screen s = { .width = widths[i][0] };
@@ -178,7 +176,6 @@ static void colour_is_for_terminals(void **state)
         { "$L compare x.yaml --vary engine.threads=1 --rounds 1 --steps 5 --device sim -q | cat",
           false },
     };
-    (void)state;
     make_pipeline();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         screen s = { .width = 200 };
@@ -231,7 +228,6 @@ static void reports_fit_80_columns(void **state)
         "convert images images -o x2 -q",
         "synth xset --n 20 -q",
     };
-    (void)state;
     make_pipeline();
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         expect_success(shell("$L %s", lines[i]));

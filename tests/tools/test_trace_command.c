@@ -52,7 +52,6 @@ static int count_events(const char *file, const char *name)
 
 static void bench_writes_a_trace(void **state)
 {
-    (void)state;
     expect("$L bench x.yaml --epochs 3 -q --trace b.json --json=b.txt");
     assert_int_equal(count_events("b.json", "next"), 30);
     assert_int_equal(count_events("b.json", "step"), 0);
@@ -69,7 +68,6 @@ static void a_trace_replaces_only_a_trace(void **state)
 {
     static const char *const kept[] = { "x.yaml", "x-00000-of-00001.tfrecord", "note.txt" };
     char line[300];
-    (void)state;
     expect("printf '{' >note.txt; : >empty.json");
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         for (int train = 0; train < 2; train++) {
@@ -87,7 +85,6 @@ static void a_trace_replaces_only_a_trace(void **state)
 
 static void no_trace_without_spans(void **state)
 {
-    (void)state;
     assert_int_equal(shell("$L bench x.yaml -q --trace none.json --set engine.spans=0"), 2);
     assert_non_null(strstr(err, "--trace: engine.spans is 0, so nothing would be recorded"));
     assert_int_not_equal(shell("test -e none.json"), 0);
@@ -103,7 +100,6 @@ static void train_writes_its_steps(void **state)
         { "$L train x.yaml -q --trace t.json --device sim", 20 },
         { "$L train x.yaml -q --trace t.json --steps 7 --start-batch 2", 7 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         expect(cases[i].line);
         assert_int_equal(count_events("t.json", "step"), cases[i].n_steps);
@@ -117,7 +113,6 @@ static void train_writes_its_steps(void **state)
 static void a_trace_is_bounded(void **state)
 {
     long long most = 0;
-    (void)state;
     for (int threads = 0; threads <= 64; threads += 16) {
         char line[200];
         snprintf(line, sizeof line,
@@ -136,7 +131,6 @@ static void a_trace_is_bounded(void **state)
 /* What led to the failure is what one wants to see. */
 static void a_failed_run_leaves_its_trace(void **state)
 {
-    (void)state;
     expect("rm -f t.json; cp x-*.tfrecord bad.tfrecord; "
            "printf junk | dd of=bad.tfrecord bs=1 seek=60000 conv=notrunc 2>/dev/null");
     assert_int_equal(
@@ -157,7 +151,6 @@ static void progress_where_it_is_wanted(void **state)
         { "$L convert images imgs -o y --progress on", "convert: 200 of 200 images" },
         { "$L index x-*.tfrecord --progress on", "index: 1 of 1 files" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char line[300];
         expect(cases[i].line);
@@ -185,7 +178,6 @@ static void epochs_end_where_they_end(void **state)
         { "take: 10", 10 }, { "shuffle", 10 },   { "skip: 4", 6 },
         { "take: 7", 7 },   { "repeat: 2", 20 }, { "shard: {index: 1, count: 3}", 3 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int n = cases[i].n;
         char line[400], want[400];
@@ -208,7 +200,6 @@ static void epochs_end_where_they_end(void **state)
 
 static void no_digest_of_an_epoch_that_failed(void **state)
 {
-    (void)state;
     expect("cp x-*.tfrecord bad.tfrecord; "
            "printf junk | dd of=bad.tfrecord bs=1 seek=60000 conv=notrunc 2>/dev/null");
     assert_int_equal(

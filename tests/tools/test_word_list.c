@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_word_list.c: lists in one word of the command line. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "tools/word_list.h"
 
 static void words_are_split(void **state)
 {
-    (void)state;
     static const struct {
         const char *text, *words[4];
         int n; /* -1: refused */
@@ -51,7 +43,6 @@ static void words_are_split(void **state)
 
 static void numbers_are_checked(void **state)
 {
-    (void)state;
     static const char *const bad[] = { "0", "1025",     "2,x", "2.5", "99999999999999999999",
                                        "",  "1,2,3,4,5" };
     int32_t out[4];

@@ -92,7 +92,6 @@ static void check_ema(const char *options, double (*decay)(int n))
 
 static double ema_plain(int n)
 {
-    (void)n;
     return 0.8;
 }
 
@@ -109,7 +108,6 @@ static double ema_warm(int n)
 
 static void ema_equals_the_definition(void **unused)
 {
-    (void)unused;
     check_ema("{ema: 0.8}", ema_plain);
     check_ema("{ema: {decay: 0.5, every: 3}}", ema_every);
     check_ema("{ema: {decay: 0.4, warmup: true}}", ema_warm);
@@ -150,7 +148,6 @@ static void check_lookahead(const char *options, int every, double decay, double
 
 static void lookahead_equals_the_definition(void **unused)
 {
-    (void)unused;
     check_lookahead("lookahead", 5, pow(0.95, 5), 3);
     check_lookahead("{lookahead: {every: 3, decay: 0.9, power: 1}}", 3, 0.9, 1);
     check_lookahead("{lookahead: {every: 4, decay: 0.5, power: 0}}", 4, 0.5, 0);
@@ -183,7 +180,6 @@ static void check_late_start(int start, int accumulate)
 /* A run that begins later, with saved weights, follows the rest of the schedule of the whole run. */
 static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
 {
-    (void)unused;
     for (int start = 0; start < STEPS; start++)
         for (int accumulate = 1; accumulate < 5; accumulate++)
             check_late_start(start, accumulate);
@@ -255,7 +251,6 @@ static void check_lookahead_masked(int masked, int accumulate, int resume_after)
 
 static void lookahead_ends_with_the_run_whatever_is_masked(void **unused)
 {
-    (void)unused;
     for (int masked = 1; masked <= STEPS; masked++) {
         check_lookahead_masked(masked, 1, 0);
         check_lookahead_masked(masked, 2, 0);
@@ -270,7 +265,6 @@ static void evaluation_and_files_use_the_ema(void **unused)
     size_t count;
     char path[] = "/tmp/leat_test_average_XXXXXX";
     const int fd = mkstemp(path);
-    (void)unused;
     assert_true(fd >= 0);
     close(fd);
     open_with(&f, "{ema: 0.9}");
@@ -301,7 +295,6 @@ static void errors(void **unused)
     const leat_trainer_feed endless = feed_of(LEAT_F32, 1, (int64_t[]){ IN }, ROWS);
     fixture f;
     char text[512];
-    (void)unused;
     snprintf(text, sizeof text, "train: {%s, average: lookahead}", model);
     assert_int_equal(fixture_open(&f, text, &endless), LEAT_E_CONFIG);
     assert_non_null(strstr(f.err.message, "power: 0"));

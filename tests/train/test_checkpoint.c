@@ -48,7 +48,6 @@ static void killed_and_resumed_is_the_straight_run(void **state)
                                    .optimizer = "sgd, average: {lookahead: {every: 3}}, schedule: "
                                                 "cosine" } };
     leat_rng rng = leat_rng_make(11, 0, 0, 0);
-    (void)state;
     for (int k = 0; k < 7; k++) {
         run straight = kinds[k];
         double loss, again;
@@ -82,7 +81,6 @@ static void keeps_the_newest(void **state)
     run r = { .threads = 1, .every = 5, .keep = 3 };
     double loss;
     leat_checkpoint_found found;
-    (void)state;
     put_text("step-1.safetensors", "x"); /* not a name of ours */
     checkpoint_train(&r, in_folder("a.st"), &loss, NULL);
     for (int step = 5; step <= 30; step += 5)
@@ -115,7 +113,6 @@ static void a_cut_checkpoint_is_passed_over(void **state)
     uint8_t *bytes;
     char newest[256];
     session s;
-    (void)state;
     snprintf(newest, sizeof newest, "%s", step_path(30));
     bytes = read_whole(newest, &size);
     open_trainer(&s, &r, checkpoint_model);
@@ -150,7 +147,6 @@ static void no_whole_checkpoint_is_an_error(void **state)
     const run r = { .threads = 1 };
     session s;
     char only[256];
-    (void)state;
     snprintf(only, sizeof only, "%s/only", test_folder);
     assert_int_equal(mkdir(only, 0777), 0);
     write_whole(in_folder("only/step-000000003.safetensors"), "{}", 2);
@@ -167,7 +163,6 @@ static void in_the_middle_of_an_update_it_waits(void **state)
     leat_loader_state at;
     leat_batch *batch;
     session s;
-    (void)state;
     assert_int_equal(leat_checkpoint_ready(NULL), 0);
     open_session(&s, &r);
     for (int i = 1; i <= 6; i++) {

@@ -43,7 +43,6 @@ static void another_model_is_refused_with_what_differs(void **state)
           "flatten, dense: 5]",
           "adam", "tensors, the run has" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         const run r = { .threads = 1, .optimizer = others[i].optimizer };
         session s, untouched;
@@ -64,7 +63,6 @@ static void changed_settings_are_told(void **state)
 {
     const run r = { .threads = 1, .accumulate = 2 };
     session s;
-    (void)state;
     open_trainer(&s, &r, checkpoint_model);
     assert_int_equal(leat_checkpoint_resume(s.f.trainer, test_folder, &s.found, &s.f.err), LEAT_OK);
     assert_string_equal(s.found.changed, "accumulate 2, was 1");
@@ -76,7 +74,6 @@ static void a_checkpoint_is_also_a_file_of_weights(void **state)
 {
     const run r = { .threads = 1 };
     session s, other;
-    (void)state;
     open_trainer(&s, &r, checkpoint_model);
     open_trainer(&other, &r, checkpoint_model);
     assert_int_equal(leat_trainer_save(s.f.trainer, in_folder("w.st"), &s.f.err), LEAT_OK);
@@ -108,7 +105,6 @@ static void a_full_disk_keeps_the_checkpoint_before(void **state)
 {
     int status;
     size_t size;
-    (void)state;
     uint8_t *before = read_whole(step_path(30), &size);
     const pid_t child = fork();
     assert_true(child >= 0);

@@ -109,7 +109,6 @@ static void add_rows(const golden *g, leat_class_metrics *m, const int *order, i
 
 static void values_are_those_of_scikit_learn(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_CASES; i++) {
         const golden *const g = &cases[i];
         leat_class_metrics *m = NULL;
@@ -149,7 +148,6 @@ static void not_finite_has_no_auc(void **state)
     leat_class_metrics *m = NULL;
     leat_metrics means;
     fixture f;
-    (void)state;
     open_case(&two, &f);
     assert_int_equal(leat_class_ask_open(f.trainer, &m, &f.err), LEAT_OK);
     leat_class_metrics_means(m, &means);
@@ -232,7 +230,6 @@ static void an_evaluation_has_the_bits_of_a_score(void **state)
     static const char *const batches[] = { "90", "8", "1" };
     leat_plan *plan = open_plan("8");
     fixture plain;
-    (void)state;
     open_trainer(&plain, plan, "threads: 1");
     const leat_metrics without = evaluate(&plain, plan);
     assert_true(isnan(without.auc) && isnan(without.f1));
@@ -287,7 +284,6 @@ static void auc_is_there_where_it_is_asked_for(void **state)
         { "schedule: {plateau: {metric: auc}}", true, true },
     };
     leat_plan *plan = open_plan("8");
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[400];
         fixture f = { 0 };
@@ -314,7 +310,6 @@ static void auc_is_there_where_it_is_asked_for(void **state)
 
 static void every_metric_decides(void **state)
 {
-    (void)state;
     for (int32_t i = 0; i < LEAT_N_METRICS; i++) {
         const leat_trainer_feed feed = { .input = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 }),
                                          .target = leat_shape_make(LEAT_I64, 0, NULL),
@@ -363,7 +358,6 @@ static void what_cannot_be_measured_is_refused(void **state)
           "eval: {source: x}",
           { "test.yaml:1:", "no classes, so there is no f1" } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 4);
         fixture f;
@@ -386,7 +380,6 @@ static void outputs_beyond_the_memory_are_refused(void **state)
     leat_class_metrics *m = NULL;
     int order[MOST];
     fixture f;
-    (void)state;
     open_case(g, &f);
     for (int r = 0; r < MOST; r++)
         order[r] = r;

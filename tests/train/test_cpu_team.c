@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_cpu_team.c: threads of a training step on the CPU leave signals to the thread that made them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 
+#include "fixtures/unit.h"
 #include "train/cpu/cpu_team.h"
 
 enum { THREADS = 3 };
@@ -28,7 +23,6 @@ static void members_block_signals(void **state)
     leat_cpu_team team;
     leat_error err;
     int blocked[THREADS] = { 2, 2, 2 };
-    (void)state;
     assert_int_equal(leat_cpu_team_open(&team, THREADS, look, blocked, &err), LEAT_OK);
     leat_cpu_team_run(&team, THREADS);
     leat_cpu_team_close(&team);

@@ -54,7 +54,6 @@ static void stop_counts_evaluations_that_are_not_better(void **state)
         { 2.0, 0.1, 0, 0, 0, 1 }, { 1.0, 0.1, 0, 0, 0, 1 }, { 1.0, 0.1, 0, 0, 0, 1 },
         { 0.9, 0.1, 0, 0, 0, 1 }, { 0.9, 0.9, 0, 0, 0, 1 }, { 3.0, 0.9, 0, 1, 0, 1 },
     };
-    (void)state;
     check_all(MODEL LOSS ", stop: {patience: 2}" EVAL, list, 6);
 }
 
@@ -66,7 +65,6 @@ static void min_delta_is_what_it_must_improve_by(void **state)
         { 0.89, 0, 0, 0, 0, 1 }, { 0.80, 0, 0, 0, 0, 1 }, { 0.80, 0, 0, 0, 0, 1 },
         { 0.80, 0, 0, 1, 0, 1 },
     };
-    (void)state;
     check_all(MODEL LOSS ", stop: {patience: 3, min_delta: 0.1}" EVAL, list, 7);
 }
 
@@ -78,7 +76,6 @@ static void what_is_not_finite_is_never_better(void **state)
         { -INFINITY, -1, 0, 0, 0, 1 }, { NAN, 0.4, 0, 1, 0, 1 },
     };
     static const expected never[] = { { NAN, NAN, 0, 0, 0, 1 }, { NAN, NAN, 0, 1, 0, 1 } };
-    (void)state;
     check_all(MODEL LOSS ", stop: {patience: 3}, checkpoint: {dir: x, best: accuracy}" EVAL, list,
               5);
     check_all(MODEL LOSS ", stop: {patience: 2}, checkpoint: {dir: x, best: loss}" EVAL, never, 2);
@@ -93,7 +90,6 @@ static void a_plateau_lowers_the_rate(void **state)
         { 1, 0.6, 0, 0, 0, 0.25 }, { 1, 0.6, 0, 0, 1, 0.2 },  { 1, 0.6, 0, 0, 0, 0.2 },
         { 1, 0.6, 0, 0, 1, 0.2 },
     };
-    (void)state;
     check_all(MODEL LOSS ", schedule: {plateau: {patience: 2, factor: 0.5, min: 0.2, metric: "
                          "accuracy}}" EVAL,
               list, 10);
@@ -102,7 +98,6 @@ static void a_plateau_lowers_the_rate(void **state)
 static void without_options_nothing_is_decided(void **state)
 {
     static const expected list[] = { { 1, 0.5, 0, 0, 0, 1 }, { 2, 0.4, 0, 0, 0, 1 } };
-    (void)state;
     check_all(MODEL LOSS "}", list, 2);
 }
 
@@ -126,7 +121,6 @@ static void what_cannot_be_decided_is_refused(void **state)
           5,
           { "mean_squared_error has no accuracy", "write `loss`" } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         leat_trainer_feed in = feed(rows[i].batches);
         fixture f;
@@ -157,7 +151,6 @@ static void the_state_survives_as_text(void **state)
                       .at = 15 };
     leat_decide read = { .best = d.best, .stop = d.stop };
     char text[LEAT_DECIDE_TEXT], again[LEAT_DECIDE_TEXT];
-    (void)state;
     leat_patience_reset(&d.best);
     leat_patience_reset(&d.stop);
     leat_patience_take(&d.best, &(leat_metrics){ .samples = 1, .loss = 0.3, .accuracy = 1.0 / 3 },
@@ -184,7 +177,6 @@ static void null_is_said(void **state)
 {
     leat_train_decision out;
     leat_error err;
-    (void)state;
     assert_int_equal(leat_trainer_decide(NULL, &(leat_metrics){ 0 }, &out, &err), LEAT_E_ARGUMENT);
     assert_true(leat_trainer_rate(NULL) <= 0);
 }

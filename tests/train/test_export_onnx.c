@@ -112,7 +112,6 @@ static void export_one(size_t i)
 
 static void every_model_is_written(void **state)
 {
-    (void)state;
     mkdir(BUILD_DIR "/tests", 0777);
     mkdir(OUT_DIR, 0777);
     for (size_t i = 0; i < N_MODELS; i++)
@@ -122,7 +121,6 @@ static void every_model_is_written(void **state)
 /* A new layer or ready-made model has to be added above. */
 static void the_table_has_all(void **state)
 {
-    (void)state;
     for (size_t k = 0; leat_layer_kind(k) || leat_preset_kind(k); k++) {
         bool layer = !leat_layer_kind(k), preset = !leat_preset_kind(k);
         for (size_t i = 0; i < N_MODELS; i++) {
@@ -140,7 +138,6 @@ static void failures_are_reported(void **state)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
     fixture f;
-    (void)state;
     fixture_must_open(&f, "train: {loss: softmax_cross_entropy, model: [dense: 2]}", &feed);
     assert_int_equal(leat_trainer_export_onnx(f.trainer, "/no/such/file", &f.err), LEAT_E_IO);
     assert_int_equal(leat_trainer_export_onnx(NULL, "x", &f.err), LEAT_E_ARGUMENT);

@@ -21,14 +21,12 @@ static const struct {
     { "[conv2d: {filters: 8, kernel: 3, stride: 2}, batch_norm, gelu, flatten, dense: 4]", 1, 0,
       1 },
     { "[conv2d: {filters: 9, kernel: 3, groups: 3, padding: same}, batch_norm, conv2d: {filters: "
-      "5, "
-      "kernel: 1}, batch_norm, relu, global_avg_pool, dense: 4]",
+      "5, kernel: 1}, batch_norm, relu, global_avg_pool, dense: 4]",
       2, 0, 0 },
     /* an activation, another reader or nothing stands before the batch_norm */
     { "[conv2d: {filters: 8, kernel: 3}, relu, batch_norm, flatten, dense: 4]", 0, 1, 0 },
     { "[conv2d: {filters: 6, kernel: 3, padding: same, name: a}, batch_norm: {name: b}, add: "
-      "{from: "
-      "[a, b]}, relu, flatten, dense: 4]",
+      "{from: [a, b]}, relu, flatten, dense: 4]",
       0, 1, 0 },
     { "[batch_norm, flatten, dense: 4, batch_norm]", 0, 2, 0 },
     /* both ends of a residual block */
@@ -119,7 +117,6 @@ static void must_agree(fixture *f, fixture *apart, int m)
 /* Also after weights, or running statistics alone, have changed. */
 static void outputs_are_those_of_both_layers(void **state)
 {
-    (void)state;
     for (int m = 0; m < N_MODELS; m++) {
         fixture f, apart;
         open_model(&f, m, "precision: bf16, accumulate: 3,", false);
@@ -139,7 +136,6 @@ static void outputs_are_those_of_both_layers(void **state)
 
 static void an_evaluation_changes_no_training(void **state)
 {
-    (void)state;
     for (int m = 0; m < N_MODELS; m++) {
         fixture a, b;
         float out[ROWS * OUT];
@@ -158,7 +154,6 @@ static void an_evaluation_changes_no_training(void **state)
 
 static void what_can_be_folded_is(void **state)
 {
-    (void)state;
     for (int m = 0; m < N_MODELS; m++) {
         fixture f;
         int32_t n_folded = 0, n_norms = 0, n_acts = 0;

@@ -96,7 +96,6 @@ static void frozen_values_keep_their_bits(void **state)
                                        ", clip: 0.5, accumulate: 2, average: {ema: 0.8}",
                                        ", precision: bf16",
                                        ", micro_shards: 3, threads: 2" };
-    (void)state;
     for (size_t o = 0; leat_optimizer_at(o); o++)
         for (size_t h = 0; h < sizeof how / sizeof *how; h++)
             for (size_t k = 0; k < sizeof frozen / sizeof *frozen; k++) {
@@ -120,7 +119,6 @@ static void frozen_values_keep_their_bits(void **state)
 /* As PyTorch's clip_grad_norm_: of what has a gradient. The update of SGD at rate 1 is as long as the limit. */
 static void frozen_layers_are_in_no_norm(void **state)
 {
-    (void)state;
     fixture f;
     double squares = 0;
     open_with(&f, "frozen: ['a.*', 'b.*'], clip: 0.01, optimizer: {sgd: {learning_rate: 1}}");
@@ -143,7 +141,6 @@ static void it_computes_as_in_evaluation(void **state)
 {
     static const char *const how[] = { "", ", precision: bf16", ", micro_shards: 3" };
     const leat_trainer_feed of = feed();
-    (void)state;
     for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
         char text[256];
         fixture f, other;
@@ -183,7 +180,6 @@ static void checkpoints_have_no_state_of_it(void **state)
     leat_format_error why;
     leat_safetensors *file;
     fixture f;
-    (void)state;
     open_with(&f, frozen_run);
     train(&f, 3);
     assert_int_equal(leat_checkpoint_write(f.trainer, &at, in_folder("frozen.st"), &f.err),
@@ -226,7 +222,6 @@ static void it_is_counted(void **state)
     leat_layer_info layer;
     leat_train_memory memory, all;
     fixture f, full;
-    (void)state;
     open_with(&full, "optimizer: adam");
     open_with(&f, "frozen: ['a.*', head.weight], optimizer: adam");
     const leat_trainer_info *info = leat_trainer_get_info(f.trainer);

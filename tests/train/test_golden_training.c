@@ -175,7 +175,6 @@ static double difference(const float *is, const float *wanted, size_t n)
 
 static void outputs_and_gradients_are_pytorchs(void **unused)
 {
-    (void)unused;
     for (int model = 0; model < N_MODELS; model++) {
         fixture f;
         float logits[ROWS * CLASSES];
@@ -244,7 +243,6 @@ static void two_hundred_updates_are_pytorchs(void **unused)
                                         "weighted_smoothed",
                                         "weighted_shares",
                                         "weighted_binary" };
-    (void)unused;
     for (int model = 0; model < N_MODELS; model++)
         for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
             char name[64];
@@ -265,7 +263,6 @@ static void schedules_are_pytorchs(void **unused)
         { "step", "schedule: {step: {milestones: [60, 120, 180], factor: 0.2, unit: steps}}" },
     };
     const leat_run_length run = { 1, STEPS, 1 };
-    (void)unused;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const float *wanted = golden("schedule", texts[i][0], STEPS);
         leat_schedule *schedule;
@@ -289,13 +286,11 @@ static void schedules_are_pytorchs(void **unused)
 static int open_file(void **state)
 {
     leat_format_error err;
-    (void)state;
     return leat_safetensors_open(&file, SOURCE_DIR "/tests/golden/training.safetensors", &err);
 }
 
 static int close_file(void **state)
 {
-    (void)state;
     leat_safetensors_close(&file);
     return 0;
 }

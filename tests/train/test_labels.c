@@ -36,7 +36,6 @@ static leat_view vector(leat_dtype dtype, int64_t n, const int64_t *values)
 
 static void one_hot_rows(void **state)
 {
-    (void)state;
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_I32, LEAT_I64 };
     static const int64_t labels[] = { 3, 0, 4, 1 };
     for (size_t d = 0; d < 3; d++)
@@ -61,7 +60,6 @@ static void one_hot_rows(void **state)
 
 static void one_hot_of_a_scalar(void **state)
 {
-    (void)state;
     int64_t label = 2;
     void *options = op_options_of("one_hot", "classes", "3");
     const leat_view in = { { LEAT_I64, 0, { 0 } }, &label, NULL };
@@ -89,7 +87,6 @@ static void one_hot_of_a_scalar(void **state)
 
 static void scale_multiplies_and_adds(void **state)
 {
-    (void)state;
     static const int64_t values[] = { 0, 1, 77, 128, 200, 255, 254, 3, 9, 10, 11 };
     void *options = op_options(leat_op_find("scale"), "factor", "0.0078125", "offset", "-1", NULL);
     void *usual = op_options(leat_op_find("scale"), NULL);

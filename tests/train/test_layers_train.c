@@ -262,172 +262,121 @@ typedef struct model_case {
     int64_t least; /* rows that still make sense */
 } model_case;
 
+/* The shape of the input, and `least`. */
+#define IMAGE(height, width, channels, least) 3, { height, width, channels }, least
+#define VECTOR(size, least)                   1, { size }, least
+
 static const model_case cases[] = {
-    { "dense: 5", 1, { 7 }, 1 },
-    { "dense: {units: 5, bias: false}", 1, { 33 }, 1 },
-    { "dense: 19, dense: 5", 1, { 20 }, 1 },
-    { "dense: 16, relu, dense: 64, relu, dense: 5", 1, { 100 }, 1 },
-    { "relu, dense: 5", 1, { 12 }, 1 },
-    { "dense: 9, relu, relu, dense: 5", 1, { 12 }, 1 },
-    { "dense: 9, sigmoid, dense: 5", 1, { 12 }, 1 },
-    { "dense: 9, sigmoid, relu, dense: 5", 1, { 12 }, 1 },
-    { "dense: 9, relu, sigmoid, dense: 5", 1, { 12 }, 1 },
-    { "dense: 9, sigmoid, sigmoid, dense: 5", 1, { 12 }, 1 },
-    { "dense: 12, batch_norm, dense: 5", 1, { 10 }, 3 },
+    { "dense: 5", VECTOR(7, 1) },
+    { "dense: {units: 5, bias: false}", VECTOR(33, 1) },
+    { "dense: 19, dense: 5", VECTOR(20, 1) },
+    { "dense: 16, relu, dense: 64, relu, dense: 5", VECTOR(100, 1) },
+    { "relu, dense: 5", VECTOR(12, 1) },
+    { "dense: 9, relu, relu, dense: 5", VECTOR(12, 1) },
+    { "dense: 9, sigmoid, dense: 5", VECTOR(12, 1) },
+    { "dense: 9, sigmoid, relu, dense: 5", VECTOR(12, 1) },
+    { "dense: 9, relu, sigmoid, dense: 5", VECTOR(12, 1) },
+    { "dense: 9, sigmoid, sigmoid, dense: 5", VECTOR(12, 1) },
+    { "dense: 12, batch_norm, dense: 5", VECTOR(10, 3) },
     { "conv2d: {filters: 8, kernel: 3}, max_pool: 2, relu, sigmoid, flatten, dense: 5",
-      3,
-      { 8, 8, 3 },
-      1 },
-    { "dense: 12, batch_norm, relu, dense: 5", 1, { 10 }, 3 },
-    { "batch_norm: {momentum: 0.5, epsilon: 0.01}, dense: 5", 1, { 10 }, 3 },
-    { "dense: 8, dropout: 0, relu, dropout: {rate: 0}, dense: 5", 1, { 6 }, 1 },
-    { "dense: 8, sigmoid, dropout: 0, dense: 5", 1, { 6 }, 1 },
-    { "flatten, dense: 5", 3, { 4, 3, 2 }, 1 },
+      IMAGE(8, 8, 3, 1) },
+    { "dense: 12, batch_norm, relu, dense: 5", VECTOR(10, 3) },
+    { "batch_norm: {momentum: 0.5, epsilon: 0.01}, dense: 5", VECTOR(10, 3) },
+    { "dense: 8, dropout: 0, relu, dropout: {rate: 0}, dense: 5", VECTOR(6, 1) },
+    { "dense: 8, sigmoid, dropout: 0, dense: 5", VECTOR(6, 1) },
+    { "flatten, dense: 5", IMAGE(4, 3, 2, 1) },
     { "flatten, dense: 5", 2, { 4, 3 }, 1 },
     { "dense: 5", 0, { 0 }, 1 },
-    { "flatten, relu, flatten, dense: 5", 3, { 5, 4, 3 }, 1 },
-    { "conv2d: {filters: 4, kernel: 3, padding: same}, flatten, dense: 5", 3, { 6, 5, 3 }, 1 },
-    { "conv2d: {filters: 16, kernel: [3, 2]}, flatten, dense: 5", 3, { 6, 7, 1 }, 1 },
+    { "flatten, relu, flatten, dense: 5", IMAGE(5, 4, 3, 1) },
+    { "conv2d: {filters: 4, kernel: 3, padding: same}, flatten, dense: 5", IMAGE(6, 5, 3, 1) },
+    { "conv2d: {filters: 16, kernel: [3, 2]}, flatten, dense: 5", IMAGE(6, 7, 1, 1) },
     { "conv2d: {filters: 5, kernel: 5, stride: 2, padding: same, bias: false}, relu, flatten, "
       "dense: 5",
-      3,
-      { 9, 8, 2 },
-      1 },
+      IMAGE(9, 8, 2, 1) },
     { "conv2d: {filters: 20, kernel: 3, stride: [1, 2]}, relu, conv2d: {filters: 17, kernel: 2, "
       "padding: same}, relu, flatten, dense: 5",
-      3,
-      { 7, 9, 4 },
-      1 },
+      IMAGE(7, 9, 4, 1) },
     { "conv2d: {filters: 32, kernel: 3, padding: same}, relu, conv2d: {filters: 32, kernel: 3, "
       "padding: same}, relu, global_avg_pool, dense: 5",
-      3,
-      { 8, 8, 3 },
-      1 },
+      IMAGE(8, 8, 3, 1) },
     { "conv2d: {filters: 16, kernel: 1}, conv2d: {filters: 16, kernel: 1}, flatten, dense: 5",
-      3,
-      { 4, 4, 16 },
-      1 },
+      IMAGE(4, 4, 16, 1) },
     /* oneDNN 2.6 wrote behind its memory here, on CPUs with AVX2 only. */
-    { "conv2d: {filters: 4, kernel: 1, stride: 2}, relu, flatten, dense: 5", 3, { 28, 28, 1 }, 1 },
+    { "conv2d: {filters: 4, kernel: 1, stride: 2}, relu, flatten, dense: 5", IMAGE(28, 28, 1, 1) },
     { "conv2d: {filters: 3, kernel: 1, stride: 2}, conv2d: {filters: 12, kernel: 1, stride: 2}, "
       "flatten, dense: 5",
-      3,
-      { 16, 16, 3 },
-      1 },
-    { "conv2d: {filters: 7, kernel: 3}, sigmoid, flatten, dense: 5", 3, { 6, 6, 2 }, 1 },
-    { "conv2d: {filters: 8, kernel: 3}, max_pool: 2, flatten, dense: 5", 3, { 8, 9, 3 }, 1 },
+      IMAGE(16, 16, 3, 1) },
+    { "conv2d: {filters: 7, kernel: 3}, sigmoid, flatten, dense: 5", IMAGE(6, 6, 2, 1) },
+    { "conv2d: {filters: 8, kernel: 3}, max_pool: 2, flatten, dense: 5", IMAGE(8, 9, 3, 1) },
     { "conv2d: {filters: 16, kernel: 3}, max_pool: {size: 3, stride: 2, padding: same}, relu, "
       "flatten, dense: 5",
-      3,
-      { 9, 8, 3 },
-      1 },
-    { "max_pool: {size: [2, 3]}, flatten, dense: 5", 3, { 6, 6, 3 }, 1 },
-    { "conv2d: {filters: 8, kernel: 3}, avg_pool: 2, flatten, dense: 5", 3, { 8, 8, 3 }, 1 },
+      IMAGE(9, 8, 3, 1) },
+    { "max_pool: {size: [2, 3]}, flatten, dense: 5", IMAGE(6, 6, 3, 1) },
+    { "conv2d: {filters: 8, kernel: 3}, avg_pool: 2, flatten, dense: 5", IMAGE(8, 8, 3, 1) },
     { "conv2d: {filters: 6, kernel: 3}, avg_pool: {size: 3, stride: 2, padding: same}, flatten, "
       "dense: 5",
-      3,
-      { 8, 7, 3 },
-      1 },
-    { "conv2d: {filters: 6, kernel: 3}, global_avg_pool, dense: 5", 3, { 5, 6, 3 }, 1 },
-    { "conv2d: {filters: 16, kernel: 3}, global_avg_pool, relu, dense: 5", 3, { 5, 6, 3 }, 1 },
+      IMAGE(8, 7, 3, 1) },
+    { "conv2d: {filters: 6, kernel: 3}, global_avg_pool, dense: 5", IMAGE(5, 6, 3, 1) },
+    { "conv2d: {filters: 16, kernel: 3}, global_avg_pool, relu, dense: 5", IMAGE(5, 6, 3, 1) },
     { "conv2d: {filters: 16, kernel: 3, bias: false}, batch_norm, relu, max_pool: 2, flatten, "
       "dense: 5",
-      3,
-      { 8, 8, 3 },
-      1 },
-    { "conv2d: {filters: 5, kernel: 3}, batch_norm, flatten, dense: 5", 3, { 6, 6, 3 }, 1 },
+      IMAGE(8, 8, 3, 1) },
+    { "conv2d: {filters: 5, kernel: 3}, batch_norm, flatten, dense: 5", IMAGE(6, 6, 3, 1) },
     { "conv2d: {filters: 5, kernel: 3}, relu, batch_norm, sigmoid, flatten, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      IMAGE(6, 6, 3, 1) },
     { "batch_norm, relu, conv2d: {filters: 16, kernel: 3}, relu, flatten, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      IMAGE(6, 6, 3, 1) },
     { "dense: 12, gelu, dense: 9, silu, dense: 8, tanh, dense: 8, leaky_relu: 0.2, dense: 5",
-      1,
-      { 10 },
-      1 },
+      VECTOR(10, 1) },
     { "gelu, batch_norm, gelu, dense: 9, batch_norm, silu, dense: 9, batch_norm, tanh, dense: 9, "
       "batch_norm, leaky_relu, dense: 5",
-      1,
-      { 10 },
-      3 },
-    { "dense: 12, layer_norm, relu, layer_norm, dense: 5", 1, { 10 }, 1 },
+      VECTOR(10, 3) },
+    { "dense: 12, layer_norm, relu, layer_norm, dense: 5", VECTOR(10, 1) },
     { "conv2d: {filters: 6, kernel: 3}, layer_norm: {epsilon: 0.01}, gelu, flatten, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
-    { "dense: 12, softmax, multiply: 3, dense: 5", 1, { 10 }, 1 },
+      IMAGE(6, 6, 3, 1) },
+    { "dense: 12, softmax, multiply: 3, dense: 5", VECTOR(10, 1) },
     /* softmax behind an op with two inputs */
     { "dense: {name: a, units: 9}, dense: {name: b, units: 9}, add: {from: [a, b]}, softmax, "
       "dense: 5",
-      1,
-      { 10 },
-      1 },
+      VECTOR(10, 1) },
     { "conv2d: {filters: 8, kernel: 3, padding: 1, stride: 2, bias: false}, batch_norm: {scale: "
       "false}, gelu, flatten, dense: 5",
-      3,
-      { 8, 9, 3 },
-      3 },
+      IMAGE(8, 9, 3, 3) },
     { "conv2d: {filters: 8, kernel: 1}, conv2d: {filters: 16, kernel: 3, groups: 4, padding: "
-      "same}, "
-      "relu, flatten, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      "same}, relu, flatten, dense: 5",
+      IMAGE(6, 6, 3, 1) },
     { "conv2d: {filters: 8, kernel: 1}, conv2d: {filters: 8, kernel: 3, groups: 8}, relu, flatten, "
       "dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      IMAGE(6, 6, 3, 1) },
     { "conv2d: {filters: 7, kernel: 3, dilation: 2, padding: 2}, relu, conv2d: {filters: 5, "
-      "kernel: "
-      "[2, 3], dilation: [1, 2]}, flatten, dense: 5",
-      3,
-      { 9, 8, 3 },
-      1 },
+      "kernel: [2, 3], dilation: [1, 2]}, flatten, dense: 5",
+      IMAGE(9, 8, 3, 1) },
     { "max_pool: {size: 3, stride: 2, padding: 1}, conv2d: {filters: 5, kernel: 2, frozen: true}, "
       "relu, avg_pool: {size: 3, stride: 1, padding: 1}, flatten, dense: {units: 5, frozen: true}",
-      3,
-      { 7, 8, 3 },
-      1 },
+      IMAGE(7, 8, 3, 1) },
     { "conv2d: {name: a, filters: 6, kernel: 3, padding: same}, relu: {name: b}, conv2d: {filters: "
       "6, kernel: 3, padding: same, bias: false}, batch_norm: {name: c}, add: {from: [b, c]}, "
-      "relu, "
-      "flatten, "
-      "dense: 5",
-      3,
-      { 6, 6, 3 },
-      3 },
+      "relu, flatten, dense: 5",
+      IMAGE(6, 6, 3, 3) },
     { "conv2d: {name: a, filters: 6, kernel: 1}, add: {name: e, from: [a, a, a]}, concat: {from: "
       "[a, input, e]}, conv2d: {filters: 4, kernel: 3}, flatten, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      IMAGE(6, 6, 3, 1) },
     { "conv2d: {filters: 4, kernel: 3}, flatten: {name: f}, dense: {name: g, units: 7}, concat: "
       "{from: [g, f, g]}, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      IMAGE(6, 6, 3, 1) },
     { "dense: {name: a, units: 7}, gelu: {name: b}, dense: {name: c, from: a, units: 7}, add: "
       "{from: [b, c], name: d}, relu: {name: e}, concat: {from: [d, e, a, input]}, dense: 5",
-      1,
-      { 10 },
-      1 },
+      VECTOR(10, 1) },
     /* a model reads what is no image as a vector */
     { "dense: {name: a, units: 7}, concat: {from: [a, input]}, dense: 5", 2, { 4, 3 }, 1 },
     { "dense: {name: a, units: 7}, concat: {from: [input, a]}, dense: 5", 0, { 0 }, 1 },
     { "conv2d: {filters: 16, kernel: 3}, dropout: 0, max_pool: 2, flatten, dropout: 0, dense: 5",
-      3,
-      { 6, 6, 3 },
-      1 },
+      IMAGE(6, 6, 3, 1) },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
 static void layers_equal_the_reference(void **state)
 {
-    (void)state;
     static const int how[][2] = { { 1, 1 }, { 1, 2 }, { 2, 2 }, { 2, 3 }, { 3, 7 } };
     for (size_t k = 0; k < sizeof how / sizeof *how; k++)
         for (size_t i = 0; i < N_CASES; i++) {
@@ -445,7 +394,6 @@ static void so_do_frozen_layers(void **state)
                                         "'0.*'",        "'*.*.weight'",   "'*[02468].*.*'",
                                         "'[0-4].*.*'",  "bias, variance", "'*.scale', mean",
                                         "'*.conv2d.*'", "'*.dense.*'",    "'layer_norm.*'" };
-    (void)state;
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         int n = 0;
         for (size_t i = 0; i < N_CASES; i++) {
@@ -460,7 +408,6 @@ static void so_do_frozen_layers(void **state)
 
 static void every_layer_is_in_a_case_and_has_a_reference(void **state)
 {
-    (void)state;
     for (size_t k = 0; leat_layer_at(k); k++) {
         bool seen = false;
         for (size_t i = 0; i < N_CASES; i++)

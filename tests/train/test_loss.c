@@ -8,7 +8,6 @@
 
 static void softmax_is_right(void **state)
 {
-    (void)state;
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     for (int64_t n = 1; n <= LOSS_MOST; n++)
         for (uint64_t seed = 0; seed < 5; seed++) {
@@ -39,7 +38,6 @@ static void softmax_is_right(void **state)
 
 static void softmax_bears_large_logits(void **state)
 {
-    (void)state;
     const float logits[] = { 1e30f, -1e30f, 0, 300, -300, 0 };
     int64_t labels[] = { 0, 1 };
     float grad[6];
@@ -55,7 +53,6 @@ static void softmax_bears_large_logits(void **state)
 
 static void labels_of_every_type_mean_the_same(void **state)
 {
-    (void)state;
     int64_t wide[] = { 2, 0, 1 };
     int32_t half[] = { 2, 0, 1 };
     uint8_t byte[] = { 2, 0, 1 };
@@ -75,7 +72,6 @@ static void labels_of_every_type_mean_the_same(void **state)
 
 static void impossible_targets_are_named(void **state)
 {
-    (void)state;
     leat_error err;
     const leat_shape logits = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
     const leat_shape one = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 1 });
@@ -109,7 +105,6 @@ static void impossible_targets_are_named(void **state)
 
 static void weights_of_a_wrong_kind_are_named(void **state)
 {
-    (void)state;
     static const float rows[][3] = {
         { 0.5f, 0.25f, 0.25f }, { 0.5f, 0.5f, 0.5f }, { 2, -1, 0 }, { NAN, 1, 0 }, { 0, 0, 0 }
     };
@@ -150,7 +145,6 @@ static void draw_weights(uint64_t seed, int64_t n, float *weights)
 
 static void class_weights_are_right(void **state)
 {
-    (void)state;
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     for (int64_t n = 2; n <= LOSS_MOST; n++)
         for (uint64_t seed = 0; seed < 5; seed++) {
@@ -196,7 +190,6 @@ static void smoothed_and_weighted_is_right(void **state)
     };
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     const leat_shape out = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
-    (void)state;
     for (int soft = 0; soft < 2; soft++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
             leat_config *config;
@@ -245,7 +238,6 @@ static void class_weights_of_a_wrong_kind_are_refused(void **state)
     static const char *const bad[] = { "[1, 2]",      "3",      "[1, 2, -1]",
                                        "[1, 2, [3]]", "{a: 1}", "[0, 0, 0]" };
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 2);
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fixture f;
         char text[256];
@@ -260,7 +252,6 @@ static void class_weights_of_a_wrong_kind_are_refused(void **state)
 
 static void a_weight_of_one_is_the_class(void **state)
 {
-    (void)state;
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     float *logits = random_floats(4, LOSS_ROWS * LOSS_MOST), weights[LOSS_ROWS * LOSS_MOST] = { 0 };
     float grads[2][LOSS_ROWS * LOSS_MOST];
@@ -284,7 +275,6 @@ static void a_weight_of_one_is_the_class(void **state)
 /* With some rows that do not count, loss, hits and gradients are those of the others alone. */
 static void rows_that_do_not_count_weigh_nothing(void **state)
 {
-    (void)state;
     static const uint8_t valid[LOSS_ROWS] = { 0, 1, 1, 0, 1, 0 };
     for (int which = 0; which < 3; which++) {
         const leat_loss *loss =
@@ -337,7 +327,6 @@ static void rows_that_do_not_count_weigh_nothing(void **state)
 
 static void binary_is_right(void **state)
 {
-    (void)state;
     const leat_loss *loss = &leat_loss_binary_cross_entropy;
     for (int with_logits = 0; with_logits < 2; with_logits++)
         for (int64_t n = 1; n <= LOSS_MOST; n++) {
@@ -368,7 +357,6 @@ static void binary_is_right(void **state)
 
 static void binary_bears_extremes(void **state)
 {
-    (void)state;
     for (int with_logits = 0; with_logits < 2; with_logits++) {
         void *options = loss_options_of(&leat_loss_binary_cross_entropy, "with_logits",
                                         with_logits ? "true" : "false");
@@ -388,7 +376,6 @@ static void binary_bears_extremes(void **state)
 static void binary_smoothed_and_weighted_is_right(void **state)
 {
     const leat_loss *loss = &leat_loss_binary_cross_entropy;
-    (void)state;
     for (int with_logits = 0; with_logits < 2; with_logits++) {
         void *options = loss_options_of(loss, "label_smoothing", "0.2");
         float *logits = random_floats(3, LOSS_ROWS * LOSS_MOST);
@@ -419,7 +406,6 @@ static void binary_smoothed_and_weighted_is_right(void **state)
 static void squared_error_is_right(void **state)
 {
     const leat_loss *loss = &leat_loss_mean_squared_error;
-    (void)state;
     for (int64_t n = 1; n <= LOSS_MOST; n++) {
         float *logits = random_floats(1, LOSS_ROWS * LOSS_MOST),
               *targets = random_floats(2, LOSS_ROWS * LOSS_MOST);
@@ -448,7 +434,6 @@ static void squared_error_refuses(void **state)
     const leat_view target = { leat_shape_make(LEAT_F32, 2, (int64_t[]){ 2, 3 }), values, NULL };
     leat_loss_rows rows = { .n = 3, .rows = 2, .target = &target, .batch_rows = 2 };
     leat_error err;
-    (void)state;
     assert_int_equal(loss->check(NULL, &three, &two, 0, &err), LEAT_E_CONFIG);
     assert_int_equal(loss->check(NULL, &three, &three, 0, &err), LEAT_OK);
     assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_E_DATA);

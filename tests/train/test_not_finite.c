@@ -127,7 +127,6 @@ static void no_layer_hides_an_input(void **state)
 {
     char model[300];
     uint64_t seed = 1;
-    (void)state;
     for (int p = 0; p < n_precisions(); p++)
         for (size_t i = 0; i < sizeof layers / sizeof *layers; i++)
             for (size_t k = 0; k < sizeof activations / sizeof *activations; k++, seed++) {
@@ -142,7 +141,6 @@ static void no_layer_hides_an_input(void **state)
 
 static void no_preset_hides_an_input(void **state)
 {
-    (void)state;
     for (int p = 0; p < n_precisions(); p++)
         for (size_t i = 0; i < sizeof models / sizeof *models; i++)
             plant_everywhere(models[i], precision(p), i + 1);
@@ -151,7 +149,6 @@ static void no_preset_hides_an_input(void **state)
 /* The pixel that is no number may stand anywhere in a window. */
 static void max_pool_keeps_what_is_no_number(void **state)
 {
-    (void)state;
     for (int at = 0; at < 4; at++) {
         fixture f;
         float *const x = random_floats(1, ROWS * PIXELS);
@@ -171,7 +168,6 @@ static void max_pool_keeps_what_is_no_number(void **state)
 static void no_layer_hides_an_overflow(void **state)
 {
     char model[300];
-    (void)state;
     for (int p = 0; p < n_precisions(); p++)
         for (size_t k = 0; k < sizeof activations / sizeof *activations; k++) {
             fixture f;
@@ -214,7 +210,6 @@ static void a_rate_that_is_too_high_is_seen(void **state)
         "[flatten, dense: 30, relu, dense: 10]",
         "lenet",
     };
-    (void)state;
     for (int p = 0; p < n_precisions(); p++)
         for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
             for (size_t k = 0; k < sizeof nets / sizeof *nets; k++) {
@@ -241,7 +236,6 @@ static void a_variance_that_overflows_is_seen(void **state)
 {
     fixture f;
     float *const x = random_floats(1, ROWS * PIXELS);
-    (void)state;
     for (int i = 0; i < ROWS * PIXELS; i++)
         x[i] = x[i] * 1e25f;
     assert_true(open_model(&f, "[batch_norm, relu, flatten, dense: 10]", "optimizer: sgd"));
@@ -256,7 +250,6 @@ static void weights_are_neither_saved_nor_loaded(void **state)
 {
     static const float values[] = { NAN, INFINITY, -INFINITY };
     char path[300], none[300];
-    (void)state;
     snprintf(path, sizeof path, "%s", in_folder("bad.st"));
     snprintf(none, sizeof none, "%s", in_folder("none.st"));
     for (size_t k = 0; k < 3; k++) {

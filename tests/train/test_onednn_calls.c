@@ -5,7 +5,6 @@
 #include "fixtures/own_folder.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "device/onednn_calls.h"
@@ -100,7 +99,6 @@ static void expect(const char *named, int code, const char *words)
 
 static void a_trainer_opens_it(void **state)
 {
-    (void)state;
     expect(NULL, LEAT_OK, "");
     expect("", LEAT_OK, "");
 }
@@ -109,7 +107,6 @@ static void a_trainer_opens_it(void **state)
 static void a_minor_version_is_found(void **state)
 {
     char library[4096] = "", name[32];
-    (void)state;
     FILE *const cache =
         popen("sed -n 's/^DNNL_LIBRARY:FILEPATH=//p' " BUILD_DIR "/CMakeCache.txt", "r");
     assert_non_null(cache);
@@ -124,7 +121,6 @@ static void a_minor_version_is_found(void **state)
 
 static void without_it_a_message_says_what_to_install(void **state)
 {
-    (void)state;
     expect(test_folder, LEAT_E_UNSUPPORTED, "training on the CPU needs oneDNN");
     expect(test_folder, LEAT_E_UNSUPPORTED, "LEAT_ONEDNN=");
     expect("/no/such/file.so", LEAT_E_UNSUPPORTED, "install libdnnl");

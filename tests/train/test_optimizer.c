@@ -18,7 +18,6 @@ typedef struct state {
 static void reference_sgd(const void *options, state *s, int64_t step)
 {
     const leat_sgd_options *o = options;
-    (void)step;
     for (int i = 0; i < N; i++) {
         const double decay = (double)o->base.weight_decay * s->weight[i];
         const double g = s->grad[i] + (o->decoupled ? 0 : decay);
@@ -74,7 +73,6 @@ static void reference_lars(const void *options, state *s, int64_t step)
     const double w = length_of(s->weight, N), g = length_of(s->grad, N);
     const double decay = (double)o->base.weight_decay;
     const double rate = (double)o->base.learning_rate * (double)o->trust * w / (g + decay * w);
-    (void)step;
     for (int i = 0; i < N; i++) {
         s->first[i] =
             (double)o->momentum * s->first[i] + rate * (s->grad[i] + decay * s->weight[i]);
@@ -172,14 +170,12 @@ static void run_case(size_t at)
 
 static void equal_the_formula(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < N_CASES; i++)
         run_case(i);
 }
 
 static void every_optimizer_has_a_case(void **unused)
 {
-    (void)unused;
     for (size_t k = 0; leat_optimizer_at(k); k++) {
         bool seen = false;
         for (size_t i = 0; i < N_CASES; i++)
@@ -192,7 +188,6 @@ static void every_optimizer_has_a_case(void **unused)
 /* What layouts add to the elements has weight and gradient 0 and must stay 0. */
 static void padding_stays_zero(void **unused)
 {
-    (void)unused;
     for (size_t k = 0; leat_optimizer_at(k); k++) {
         const leat_optimizer *optimizer = leat_optimizer_at(k);
         void *options = calloc(1, optimizer->options_size);
@@ -243,7 +238,6 @@ static void lars_leaves_vectors_their_rate(void **unused)
                             .grad_scale = 0.5f,
                             .weight_norm = 4,
                             .grad_norm = 2 };
-    (void)unused;
     set_options(&leat_optimizer_lars, &o, pairs, 2);
     for (int i = 0; i < 16; i++) {
         memory[i] = 1;
@@ -338,7 +332,6 @@ static void muon_equals_the_published_iteration(void **unused)
 {
     static const int64_t sizes[][2] = { { 1, 1 },  { 1, 9 },   { 9, 1 },  { 3, 5 },   { 5, 3 },
                                         { 4, 16 }, { 16, 16 }, { 17, 4 }, { 33, 18 }, { 20, 40 } };
-    (void)unused;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         check_muon(sizes[i][0], sizes[i][1], i % 2 == 0);
 }
@@ -351,7 +344,6 @@ static void muon_bears_a_zero_gradient(void **unused)
     float *memory = aligned_alloc(64, (64 + (scratch + 15) / 16 * 16) * sizeof *memory);
     float *const states[LEAT_OPTIMIZER_MAX_STATES] = { memory + 32, memory + 48 };
     const leat_update u = { .step = 1, .rank = 2, .learning_rate = 0.1, .grad_scale = 1 };
-    (void)unused;
     leat_option_init(leat_optimizer_muon.kind.options, &o);
     memset(memory, 0, 64 * sizeof *memory);
     memory[3] = 2;
@@ -373,7 +365,6 @@ static void adam_has_the_same_bits_at_every_cpu_level(void **unused)
                                 .l2 = 0.01f,
                                 .kept = 0.999f };
     float *values[3][4];
-    (void)unused;
     for (int level = 0; level <= (int)leat_cpu_level(); level++) {
         for (int i = 0; i < 4; i++) {
             values[level][i] = random_floats((uint64_t)i, N);

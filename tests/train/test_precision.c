@@ -12,15 +12,13 @@ enum { SIDE = 12, CHANNELS = 3, ROWS = 24, CLASSES = 5, STEPS = 20 };
 
 static const char *const models[] = {
     "[conv2d: {filters: 16, kernel: 3, padding: same, bias: false}, batch_norm, relu, max_pool: 2, "
-    "conv2d: "
-    "{filters: 24, kernel: 3}, gelu, global_avg_pool, dense: 5]",
+    "conv2d: {filters: 24, kernel: 3}, gelu, global_avg_pool, dense: 5]",
     "[conv2d: {filters: 40, kernel: 3, padding: same}, flatten, dense: 5]", /* a wide matrix of images */
     "[flatten, dense: 40, layer_norm, silu, dropout: 0.1, dense: 5]",
     "[conv2d: {name: a, filters: 8, kernel: 3, padding: same}, relu: {name: b}, conv2d: {filters: "
-    "8, kernel: 3, "
-    "padding: same, groups: 2}, batch_norm: {name: c}, add: {from: [b, c]}, leaky_relu: {name: d}, "
-    "concat: {from: "
-    "[d, b]}, avg_pool: 3, flatten, tanh, multiply: 2, dense: 5]",
+    "8, kernel: 3, padding: same, groups: 2}, batch_norm: {name: c}, add: {from: [b, c]}, "
+    "leaky_relu: {name: d}, concat: {from: [d, b]}, avg_pool: 3, flatten, tanh, multiply: 2, "
+    "dense: 5]",
 };
 enum { N_MODELS = sizeof models / sizeof *models };
 
@@ -45,7 +43,6 @@ static double train(fixture *f, const char *model, const char *precision, int th
 
 static void bf16_follows_fp32(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_MODELS; i++) {
         fixture a, b;
         const double wanted = train(&a, models[i], "fp32", 1);
@@ -60,7 +57,6 @@ static void bf16_follows_fp32(void **state)
 
 static void bits_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_MODELS; i++) {
         fixture one, other;
         train(&one, models[i], "bf16", 1);
@@ -125,7 +121,6 @@ static void products_are_right(void **state)
 {
     static const int64_t sizes[] = { 1, 2, 17, 70 };
     leat_dn *dn;
-    (void)state;
     assert_int_equal(leat_dn_open(2, &dn, NULL), LEAT_OK);
     const int was = leat_dn_enter(dn);
     for (int i = 0; i < 4 * 4 * 4; i++)
@@ -143,7 +138,6 @@ static void a_cpu_without_it_says_so(void **state)
 {
     fixture f;
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
-    (void)state;
     const int rc = fixture_open(
         &f, "train: {precision: bf16, model: [dense: 3], loss: softmax_cross_entropy}", &feed);
     assert_int_equal(rc, leat_dn_has_bf16() ? LEAT_OK : LEAT_E_UNSUPPORTED);

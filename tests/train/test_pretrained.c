@@ -18,12 +18,11 @@ static const char pretrained[] = SOURCE_DIR "/tests/golden/finetune.safetensors"
 /* The model of the script; %d: its classes. */
 static const char layers[] =
     "[conv2d: {name: conv1, filters: 8, kernel: 3, stride: 2, padding: 1, bias: false}, "
-    "batch_norm: "
-    "{name: bn1}, relu: {name: stem}, conv2d: {name: layer1.0.conv1, filters: 8, kernel: 3, "
-    "padding: 1, bias: false}, batch_norm: {name: layer1.0.bn1}, add: {name: add1, from: "
-    "[layer1.0.bn1, stem]}, relu: {name: out1}, conv2d: {name: layer1.1.conv1, filters: 8, kernel: "
-    "3, padding: 1, bias: false}, batch_norm: {name: layer1.1.bn1}, add: {from: [layer1.1.bn1, "
-    "out1]}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
+    "batch_norm: {name: bn1}, relu: {name: stem}, conv2d: {name: layer1.0.conv1, filters: 8, "
+    "kernel: 3, padding: 1, bias: false}, batch_norm: {name: layer1.0.bn1}, add: {name: add1, "
+    "from: [layer1.0.bn1, stem]}, relu: {name: out1}, conv2d: {name: layer1.1.conv1, filters: 8, "
+    "kernel: 3, padding: 1, bias: false}, batch_norm: {name: layer1.1.bn1}, add: {from: "
+    "[layer1.1.bn1, out1]}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
 
 static leat_trainer_feed feed(void)
 {
@@ -154,11 +153,10 @@ static void fine_tune(size_t r, const char *how, double slack)
     char text[1024], loss[64];
     float logits[ROWS * 4];
     fixture f;
-    snprintf(
-        text, sizeof text,
-        "weights: {file: %s, skip: [fc]}, optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, "
-        "weight_decay: 0.01}}, %s%s",
-        pretrained, runs[r].options, how);
+    snprintf(text, sizeof text,
+             "weights: {file: %s, skip: [fc]}, optimizer: {sgd: {learning_rate: 0.1, momentum: "
+             "0.9, weight_decay: 0.01}}, %s%s",
+             pretrained, runs[r].options, how);
     open_with(&f, layers, text);
     must_load(&f);
     set_head(&f);
@@ -182,7 +180,6 @@ static void fine_tune(size_t r, const char *how, double slack)
 
 static void fine_tuning_is_pytorchs(void **state)
 {
-    (void)state;
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
         fine_tune(r, "", 2e-5);
         fine_tune(r, ", micro_shards: 3, threads: 2", 2e-5);
@@ -196,9 +193,8 @@ static void fine_tuning_is_pytorchs(void **state)
 static float ones[4096], one_nan[4096];
 
 /* A small model for them. */
-static const char small[] =
-    "[conv2d: {name: conv1, filters: 4, kernel: 3}, batch_norm: {name: bn1}, relu, "
-    "global_avg_pool, dense: {name: fc, units: 4}]";
+static const char small[] = "[conv2d: {name: conv1, filters: 4, kernel: 3}, batch_norm: {name: "
+                            "bn1}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
 
 static leat_safetensor tensor(const char *name, uint32_t n_dims, const uint64_t *shape)
 {
@@ -254,7 +250,6 @@ static void every_tensor_is_told(void **state)
     leat_loaded_info row;
     fixture f;
     char text[512];
-    (void)state;
     snprintf(text, sizeof text, "weights: {file: %s, skip: [fc, 'head.*', conv1.bias, extra]}",
              write_torch(&more, 1));
     const char with_extra[] =
@@ -310,16 +305,15 @@ static void what_does_not_fit_is_an_error(void **state)
           "[]",
           LEAT_E_CONFIG,
           { "test.yaml:1:",
-            "2 of another shape or type: 'fc.weight' (F32 [10, 4], in the model F32 "
-            "[4, 4]), 'fc.bias' (F32 [10], in the model F32 [4])",
+            "2 of another shape or type: 'fc.weight' (F32 [10, 4], in the model F32 [4, 4]), "
+            "'fc.bias' (F32 [10], in the model F32 [4])",
             "write `skip: [fc]`", "name the layers as there" } },
         { &other,
           small,
           "[fc]",
           LEAT_E_CONFIG,
           { "1 of another shape or type: 'conv1.weight' (F32 [4, 3, 5, 5], in the model F32 [4, 3, "
-            "3, "
-            "3])",
+            "3, 3])",
             "write `skip: [fc, conv1]`" } },
         { &head,
           small,
@@ -339,8 +333,7 @@ static void what_does_not_fit_is_an_error(void **state)
           "[]",
           LEAT_E_CONFIG,
           { "2 of the model not in the file: '1.dense.weight', '1.dense.bias'; 8 of the file not "
-            "in "
-            "the model: ",
+            "in the model: ",
             ", …; if that" } },
         { NULL,
           small,
@@ -359,7 +352,6 @@ static void what_does_not_fit_is_an_error(void **state)
           LEAT_E_DATA,
           { "test.yaml:1:", "tensor 'bn1.bias' holds a value that is not a finite number" } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
         fixture f, untouched;
@@ -387,7 +379,6 @@ static void a_skipped_tensor_is_not_read(void **state)
     leat_safetensor nan = tensor("fc.bias", 1, (uint64_t[]){ 10 });
     char text[512];
     fixture f;
-    (void)state;
     nan.data = one_nan;
     snprintf(text, sizeof text, "weights: {file: %s, skip: fc}", write_torch(&nan, 1));
     open_with(&f, small, text);
@@ -404,7 +395,6 @@ static void a_file_that_is_none(void **state)
         { "weights: {skip: [fc]}", "file" },
         { "weights: {file: x.st, frozen: [fc]}", "frozen" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fixture f;
         int rc = try_open(&f, small, bad[i][0]);
@@ -441,7 +431,6 @@ static void step(fixture *f, uint64_t seed, bool train)
 static void whatever_comes_first_loads_it(void **state)
 {
     const leat_loader_state at = { .next_batch = 0 };
-    (void)state;
     write_torch(NULL, 0);
     for (int how = 0; how < 5; how++) {
         fixture f, loaded;
@@ -474,7 +463,6 @@ static void a_resumed_run_does_not_read_it(void **state)
 {
     static const char *const kinds[] = { "", ", frozen: [conv1, bn1]",
                                          ", frozen: [bn1], average: {ema: 0.8}, accumulate: 2" };
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         const leat_loader_state at = { .next_batch = 4 };
         leat_checkpoint_found found;
@@ -515,7 +503,6 @@ static void files_of_leat_are_taken_too(void **state)
     const leat_loader_state at = { .next_batch = 3 };
     char text[512];
     fixture run, whole, part;
-    (void)state;
     open_with(&run, small, "optimizer: adam, average: {ema: 0.5}");
     for (uint64_t i = 0; i < 3; i++)
         step(&run, i, true);
@@ -548,7 +535,6 @@ static void loaded_weights_are_not_whitened(void **state)
     static const char model[] =
         "[conv2d: {name: conv1, filters: 4, kernel: 3, init: whiten, frozen: true}, batch_norm: "
         "{name: bn1}, relu, global_avg_pool, dense: {name: fc, units: 4}]";
-    (void)state;
     for (int skip = 0; skip < 2; skip++) {
         char text[512];
         fixture f;

@@ -39,7 +39,6 @@ static void assert_rate(const fixture *f, const char *name, float rate)
 static void the_most_exact_key_counts(void **unused)
 {
     fixture f;
-    (void)unused;
     assert_int_equal(open_with(&f, "multipliers: {first: 3, fc.weight: 0.5, bias: 2, "
                                    "dense.bias: 4, batch_norm.shift: 64}"),
                      LEAT_OK);
@@ -61,7 +60,6 @@ static void the_most_exact_key_counts(void **unused)
 static void patterns(void **unused)
 {
     fixture f;
-    (void)unused;
     assert_int_equal(open_with(&f, "multipliers: {'*': 0.1, '[0-9]*.scale': 3, 'f*.weight': 5, "
                                    "fc: 7, bias: 9}, no_decay: ['*.batch_norm', 'f?.bias']"),
                      LEAT_OK);
@@ -84,7 +82,6 @@ static void patterns(void **unused)
 static void parameters_without_decay(void **unused)
 {
     fixture f;
-    (void)unused;
     assert_int_equal(open_with(&f, "no_decay: [bias, batch_norm.scale, fc]"), LEAT_OK);
     assert_true(param(&f, "first.weight")->decays);
     assert_false(param(&f, "first.bias")->decays);
@@ -102,7 +99,6 @@ static void the_update_follows_them(void **unused)
     fixture f;
     float x[4 * 72] = { 0 };
     int64_t y[4] = { 0 };
-    (void)unused;
     assert_int_equal(
         open_with(&f, "multipliers: {first.weight: 0.5, fc: 0}, no_decay: [6.dense], optimizer: "
                       "{sgd: {learning_rate: 0.1, weight_decay: 0.4}}"),
@@ -145,7 +141,6 @@ static void unknown_keys_are_named(void **unused)
         { "frozen: ['*']", "all of train.model is frozen" },
         { "frozen: {first: 1}", "frozen" },
     };
-    (void)unused;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fixture f;
         assert_int_equal(open_with(&f, bad[i][0]), LEAT_E_CONFIG);

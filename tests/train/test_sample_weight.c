@@ -60,7 +60,6 @@ static void every_loss_is_multiplied(void **state)
         { &leat_loss_binary_cross_entropy, "positive_weight", "3" },
         { &leat_loss_mean_squared_error, NULL, NULL },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int soft = 0; soft < 2; soft++) {
             const leat_loss *loss = cases[i].loss;
@@ -136,7 +135,6 @@ static void step(fixture *f, int s, float *weights, uint8_t *valid, bool train)
 static void weights_of_two_are_twice_the_rate(void **state)
 {
     float twos[ROWS];
-    (void)state;
     for (int i = 0; i < ROWS; i++)
         twos[i] = 2;
     for (int m = 0; m < 2; m++)
@@ -171,7 +169,6 @@ static void rows_of_weight_zero_teach_nothing(void **state)
     float weights[ROWS];
     uint8_t valid[ROWS];
     fixture a, b;
-    (void)state;
     for (int i = 0; i < ROWS; i++) {
         valid[i] = i % 2 ? 1 : 0;
         weights[i] = i % 2 ? 2.0f : 0.0f;
@@ -190,7 +187,6 @@ static void rows_of_weight_zero_teach_nothing(void **state)
 
 static void bits_do_not_depend_on_threads(void **state)
 {
-    (void)state;
     for (int m = 0; m < 2; m++) {
         fixture one, other;
         open_one(&one, models[m], "sample_weight: w", 1);
@@ -285,7 +281,6 @@ static void evaluation_and_scores_are_weighted(void **state)
     float outputs[16 * 3];
     double wanted = 0;
     fixture f;
-    (void)state;
     draw_rows();
     leat_plan *plan = make_plan(&a_weight, 3);
     open_on(&f, plan, "w", LEAT_OK);
@@ -327,7 +322,6 @@ static void tensors_of_a_wrong_kind_are_named(void **state)
         { { "w", { LEAT_F32, 0, { 0 } }, weights }, "v", { "no tensor 'v'", "label" } },
     };
     fixture f;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_plan *plan = make_plan(&cases[i].rows, 3);
         open_on(&f, plan, cases[i].name, LEAT_E_CONFIG);
@@ -351,7 +345,6 @@ static void impossible_weights_are_named(void **state)
 {
     static const float bad[] = { -1e-30f, NAN, INFINITY, -INFINITY };
     fixture f;
-    (void)state;
     open_one(&f, models[0], "sample_weight: w", 1);
     for (int i = 0; i < 4; i++) {
         float w[ROWS] = { 0 };

@@ -25,7 +25,6 @@ static const leat_run_length hundred = { 10, 20, 2 };
 
 static double formula_constant(int t)
 {
-    (void)t;
     return 1;
 }
 
@@ -104,7 +103,6 @@ enum { N_CASES = sizeof cases / sizeof *cases };
 
 static void equal_the_formulas(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < N_CASES; i++) {
         leat_config *config;
         leat_error err;
@@ -131,7 +129,6 @@ static void a_plateau_lowers_it(void **unused)
                   { 0.3, 0.25 }, { 0.3, 0.2 }, { 0.3, 0.2 }, { 0.3, 0.2 } };
     leat_config *config;
     leat_error err;
-    (void)unused;
     leat_schedule *schedule = open_text("schedule: {plateau: {patience: 2, factor: 0.5, min: 0.2, "
                                         "min_delta: 0.1, warmup: 10, unit: steps}}",
                                         &hundred, &config, &err);
@@ -155,7 +152,6 @@ static void a_plateau_lowers_it(void **unused)
 
 static void every_schedule_has_a_case(void **unused)
 {
-    (void)unused;
     for (size_t k = 0; leat_schedule_kind(k); k++) {
         bool seen = false;
         for (size_t i = 0; i < N_CASES; i++)
@@ -176,7 +172,6 @@ static void short_runs(void **unused)
                                          "schedule: {triangular: {peak: 1}}",
                                          "schedule: cosine",
                                          "schedule: linear" };
-    (void)unused;
     for (int64_t n = 1; n < 6; n++)
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
             const leat_run_length run = { 1, n, 1 };
@@ -208,7 +203,6 @@ static void errors_say_what_to_do(void **unused)
         { "schedule: {linear: {warmup: 10}}", "leaves nothing", 20 },
         { "schedule: {linear: {warmup: 7, length: 6}}", "leaves nothing", 20 },
     };
-    (void)unused;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const leat_run_length run = { 10, bad[i].batches, 1 };
         leat_config *config;
@@ -226,7 +220,6 @@ static void an_endless_run_with_a_length(void **unused)
     const leat_run_length run = { 1, -1, 1 };
     leat_config *config;
     leat_error err;
-    (void)unused;
     leat_schedule *schedule =
         open_text("schedule: {linear: {length: 100, end: 0.25, unit: steps}}", &run, &config, &err);
     assert_non_null(schedule);
@@ -272,7 +265,6 @@ static void check_run(int first)
 
 static void the_trainer_follows_it(void **unused)
 {
-    (void)unused;
     check_run(0);
     check_run(7);
 }

@@ -88,7 +88,6 @@ static void scores_are_plain_counts(void **state)
     leat_metrics metrics, before;
     plain p = { 0 };
     fixture f = { 0 };
-    (void)state;
     assert_int_equal(
         leat_config_parse("train: {loss: softmax_cross_entropy, model: [dense: 7, relu, dense: 5]}",
                           "x", &f.config, &f.err),
@@ -202,7 +201,6 @@ static void yes_or_no(const char *text, int64_t n_outputs, float middle)
 
 static void yes_or_no_is_two_classes(void **state)
 {
-    (void)state;
     yes_or_no("train: {loss: binary_cross_entropy, model: [dense: 7, tanh, dense: 1]}", 1, 0);
     yes_or_no("train: {loss: {binary_cross_entropy: {with_logits: false}}, "
               "model: [dense: 7, tanh, dense: 1, sigmoid]}",
@@ -252,7 +250,6 @@ static void one_class(const char *text)
 /* Top-5 of one class; and nothing is left to spread. */
 static void one_class_is_always_right(void **state)
 {
-    (void)state;
     one_class("train: {loss: softmax_cross_entropy, model: [dense: 1]}");
     one_class("train: {loss: {softmax_cross_entropy: {label_smoothing: 0.3, class_weights: [2]}}, "
               "model: [dense: 1]}");
@@ -264,7 +261,6 @@ static void layers_and_memory_add_up(void **state)
     leat_train_memory memory;
     leat_layer_info layer;
     fixture f;
-    (void)state;
     fixture_must_open(
         &f, "train: {loss: softmax_cross_entropy, optimizer: adam, model: [dense: 3]}", &feed);
     assert_int_equal(leat_trainer_layer(f.trainer, 0, &layer), LEAT_OK);
@@ -280,7 +276,6 @@ static void layers_and_memory_add_up(void **state)
 
 static void folders_know_their_newest(void **state)
 {
-    (void)state;
     assert_int_equal(leat_checkpoint_newest("/no/such/folder"), -1);
 }
 

@@ -17,37 +17,30 @@ typedef struct model {
 } model;
 
 static const model models[] = {
-    { "dense",
-      "optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}, model: [flatten, "
-      "{dense: {@1 units: 16}}, relu, {dense: {@2 units: 9}}, {dropout: {@3 rate: 0.4}}, dense: "
-      "4]" },
-    { "convolutions",
-      "optimizer: adam, no_decay: [bias], multipliers: {bias: 2}, micro_shards: 3, threads: 2, "
-      "model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, gelu, "
-      "{max_pool: {@2 size: 2}}, {conv2d: {filters: 9, kernel: 3}}, batch_norm, relu, {flatten: "
-      "{@3}}, "
-      "dense: 4]" },
+    { "dense", "optimizer: {sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}, model: "
+               "[flatten, {dense: {@1 units: 16}}, relu, {dense: {@2 units: 9}}, {dropout: {@3 "
+               "rate: 0.4}}, dense: 4]" },
+    { "convolutions", "optimizer: adam, no_decay: [bias], multipliers: {bias: 2}, micro_shards: 3, "
+                      "threads: 2, model: [{conv2d: {filters: 8, kernel: 3, padding: same}}, "
+                      "{batch_norm: {@1}}, gelu, {max_pool: {@2 size: 2}}, {conv2d: {filters: 9, "
+                      "kernel: 3}}, batch_norm, relu, {flatten: {@3}}, dense: 4]" },
     { "bfloat16",
       "precision: bf16, optimizer: adam, model: [{conv2d: {filters: 8, kernel: 3}}, batch_norm, "
       "{conv2d: {@1 filters: 16, kernel: 3}}, {relu: {@2}}, {flatten: {@3}}, dense: 4]" },
-    { "branches", "optimizer: lars, accumulate: 2, micro_shards: 2, model: [{conv2d: {@1 filters: "
-                  "6, kernel: 3}}, "
-                  "{conv2d: {@2 filters: 6, kernel: 3, padding: same, name: a}}, {relu: {@2 from: "
-                  "a, name: b}}, "
-                  "{add: {@2 from: [a, b]}}, {global_avg_pool: {@3}}, dense: 4]" },
+    { "branches",
+      "optimizer: lars, accumulate: 2, micro_shards: 2, model: [{conv2d: {@1 filters: 6, kernel: "
+      "3}}, {conv2d: {@2 filters: 6, kernel: 3, padding: same, name: a}}, {relu: {@2 from: a, "
+      "name: b}}, {add: {@2 from: [a, b]}}, {global_avg_pool: {@3}}, dense: 4]" },
     { "a branch over a whole part",
       "optimizer: muon, average: {ema: {decay: 0.9}}, model: [{conv2d: {@1 filters: 6, kernel: 3, "
       "name: a}}, {conv2d: {filters: 6, kernel: 3, padding: same, name: b}}, {add: {from: [a, "
-      "b]}}, "
-      "{layer_norm: {@2}}, {flatten: {@3}}, {dense: {@3 units: 4}}]" },
+      "b]}}, {layer_norm: {@2}}, {flatten: {@3}}, {dense: {@3 units: 4}}]" },
     { "a frozen start",
       "optimizer: adamw, sample_weight: w, average: {lookahead: {power: 0}}, model: [{conv2d: {@1 "
-      "filters: 6, "
-      "kernel: 3, bias: false, frozen: true}}, {relu: {@2}}, {dropout: {rate: 0.2}}, flatten, "
-      "{dense: {@3 units: 7}}, {dense: {units: 4}}]" },
-    { "whitened",
-      "optimizer: adam, model: [{conv2d: {@1 filters: 24, kernel: 2, init: whiten, frozen: true}}, "
-      "gelu, {flatten: {@2}}, {dense: {@3 units: 4}}]" },
+      "filters: 6, kernel: 3, bias: false, frozen: true}}, {relu: {@2}}, {dropout: {rate: 0.2}}, "
+      "flatten, {dense: {@3 units: 7}}, {dense: {units: 4}}]" },
+    { "whitened", "optimizer: adam, model: [{conv2d: {@1 filters: 24, kernel: 2, init: whiten, "
+                  "frozen: true}}, gelu, {flatten: {@2}}, {dense: {@3 units: 4}}]" },
 };
 
 /* Puts "device: NAME, " at the marks whose bits are in `at`. */
@@ -148,7 +141,6 @@ static void must_be_same(const model *m, int at, fixture *uncut, fixture *cut)
 
 static void a_cut_model_learns_the_same_bits(void **state)
 {
-    (void)state;
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
         for (int at = 1; at < 8; at++) {
             fixture uncut, cut;
@@ -179,7 +171,6 @@ static void weights_move_to_an_uncut_model(void **state)
 {
     static const char path[] = "test_split.safetensors";
     fixture uncut, cut;
-    (void)state;
     open_cut(&uncut, models[1].text, 0, "");
     open_cut(&cut, models[1].text, 5, "cpu");
     for (int i = 0; i < 3; i++)
@@ -220,11 +211,9 @@ static void evaluate_rows(int64_t n_rows, const char *text)
 
 static void evaluation_takes_larger_batches(void **state)
 {
-    static const char uneven[] =
-        "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: {filters: 8, kernel: 3, "
-        "padding: same}}, {batch_norm: {@1}}, relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, "
-        "dense: 4]";
-    (void)state;
+    static const char uneven[] = "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: "
+                                 "{filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, "
+                                 "relu, {max_pool: {@2 size: 2}}, {flatten: {@3}}, dense: 4]";
     for (int64_t n = 1; n <= 3 * BATCH + 5; n += n < BATCH ? 1 : 5) {
         evaluate_rows(n, models[1].text);
         evaluate_rows(n, uneven);
@@ -257,7 +246,6 @@ static void crossings_are_counted(void **state)
                   { 2, 4, 2 * 16 + 2 * 9 },
                   { 6, 4, 2 * 16 + 2 * 9 },
                   { 3, 3, SIDE * SIDE * 3 + 2 * 9 } };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         leat_layer_info layer;
@@ -284,14 +272,12 @@ static void crossings_are_counted(void **state)
 static void devices_are_told_apart_by_their_whole_names(void **state)
 {
     fixture f;
-    (void)state;
-    open_cut(&f,
-             "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
-             "copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 1}', units: 9}}, "
-             "{dense: {@1 units: 4}}]",
-             1,
-             "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: "
-             "2}");
+    open_cut(
+        &f,
+        "optimizer: sgd, model: [flatten, {dense: {device: 'sim:{copy_bytes_per_s: 1e9, "
+        "copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 1}', units: 9}}, {dense: {@1 "
+        "units: 4}}]",
+        1, "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 1000, launch_ns: 1000, kernel_min_ns: 2}");
     /* the input, the output and its gradient between the two, and the targets */
     assert_int_equal(leat_trainer_get_info(f.trainer)->crossings, 4);
     fixture_close(&f);
@@ -310,8 +296,7 @@ static void what_cannot_be_cut_is_named(void **state)
           "name: b}}, {relu: {name: c}}, {add: {from: [c, a], name: d}}, flatten, dense: 4]",
           "cpu", LEAT_E_CONFIG, "layer 'd' reads 'a'" },
         { "model: [{conv2d: {@1 filters: 3, kernel: 1}}, {add: {from: [input, 0.conv2d], name: "
-          "d}}, "
-          "flatten, dense: 4]",
+          "d}}, flatten, dense: 4]",
           "cpu", LEAT_E_CONFIG, "layer 'd' reads 'input'" },
         { "model: [flatten, {dense: {@1 units: 4, name: d}}]", "cpo", LEAT_E_CONFIG,
           "layer 'd': " },
@@ -320,7 +305,6 @@ static void what_cannot_be_cut_is_named(void **state)
         { "graph: true, model: [flatten, {dense: {@1 units: 4}}]", "cpu", LEAT_E_UNSUPPORTED,
           "train.graph" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f;
         const int rc = try_cut(&f, cases[i].text, 1, cases[i].device);
@@ -335,7 +319,6 @@ static void a_bad_value_is_reported_where_it_is_seen(void **state)
 {
     fixture f, fresh;
     static batch b;
-    (void)state;
     open_cut(&f, models[0].text, 2, "cpu");
     open_cut(&fresh, models[0].text, 0, "");
     draw(&b, 0, false);
@@ -352,7 +335,6 @@ static void a_bad_target_is_refused_before_any_layer_computes(void **state)
 {
     fixture f, fresh;
     static batch b;
-    (void)state;
     open_cut(&f, models[1].text, 4, "cpu");
     open_cut(&fresh, models[1].text, 0, "");
     draw(&b, 0, false);

@@ -108,13 +108,11 @@ static void check_model(const char *name, const float *wanted)
 
 static void resnet18_gives_torchs_logits(void **state)
 {
-    (void)state;
     check_model("resnet18", resnet18_logits);
 }
 
 static void resnet50_gives_torchs_logits(void **state)
 {
-    (void)state;
     check_model("resnet50", resnet50_logits);
 }
 
@@ -126,7 +124,6 @@ static void a_flattened_image_is_reordered(void **state)
     leat_format_error err;
     float weight[24];
     fixture f;
-    (void)state;
     for (int i = 0; i < 24; i++)
         weight[i] = (float)i; /* [channel][row][column] */
     const leat_safetensor t = { .name = "fc.weight",
@@ -163,7 +160,6 @@ static void a_square_layer_is_transposed(void **state)
                           .data = weight };
     leat_format_error err;
     fixture f;
-    (void)state;
     fixture_must_open(&f,
                       "train: {loss: softmax_cross_entropy, model: [dense: {name: fc, units: 3, "
                       "bias: false}]}",

@@ -52,7 +52,6 @@ static void the_plan_is_what_is_allocated(void **state)
           "batch_norm: {device: cpu}, flatten, dense: 64, {dense: {units: 10, device: cpu}}]",
           "optimizer: adam", 64 },
     };
-    (void)state;
     for (size_t m = 0; m < sizeof cases / sizeof *cases; m++) {
         char text[400];
         leat_train_memory planned;
@@ -98,7 +97,6 @@ static void a_limit_of_the_process_counts(void **state)
 {
     const struct rlimit was = limit_process(200000000);
     fixture f;
-    (void)state;
     const int rc = open_dense(&f, "dense: 20000, dense: 10");
     assert_int_equal(rc, LEAT_E_NOMEM);
     assert_non_null(strstr(f.err.message, "RLIMIT_DATA"));
@@ -114,7 +112,6 @@ static void parts_of_a_model_must_fit_together(void **state)
 {
     const struct rlimit was = limit_process(200000000);
     fixture f;
-    (void)state;
     const int rc = open_dense(&f, "dense: 5000, {dense: {units: 2000, device: cpu, name: second}}");
     assert_int_equal(rc, LEAT_E_NOMEM);
     assert_non_null(strstr(f.err.message, "layers from 'second' on: training needs"));
@@ -139,7 +136,6 @@ static void weights_are_not_copied_for_files(void **state)
     int64_t *y = random_labels(1, 8, 10);
     leat_checkpoint_found found;
     fixture a, b;
-    (void)state;
     fixture_must_open(&a, text, &feed);
     fixture_must_open(&b, text, &feed);
     for (int i = 0; i < STEPS; i++)
@@ -184,7 +180,6 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
           "layers from '2.dense' on: training needs" },
     };
     struct rusage before, after;
-    (void)state;
     getrusage(RUSAGE_SELF, &before);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const leat_trainer_feed feed =
@@ -212,7 +207,6 @@ static void that_nothing_is_left_is_told(void **state)
     };
     const leat_model model = { .batch_size = 3 };
     leat_error err = { 0 };
-    (void)state;
     assert_int_equal(leat_model_fits(&model, &memory, &err), LEAT_E_NOMEM);
     assert_non_null(strstr(err.message, "batches of 3, but nothing is left (of 7 MB less 8 MB "));
 }

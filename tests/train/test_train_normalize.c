@@ -13,7 +13,6 @@ static int64_t labels[RECORDS];
 static int draw(void **state)
 {
     leat_rng rng = leat_rng_make(3, 0, 0, 9);
-    (void)state;
     for (int i = 0; i < RECORDS * MOST_VALUES; i++) {
         bytes[i] = (uint8_t)leat_rng_below(&rng, 256);
         floats[i] = leat_rng_range(&rng, -3, 3);
@@ -117,7 +116,6 @@ static leat_metrics train(fixture *f, const char *text, const leat_plan *plan)
 
 static void the_bits_are_those_of_the_op(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < N_CASES; i++) {
         fixture host, here;
         char text[1024], ops[256];
@@ -150,7 +148,6 @@ static void what_is_refused(void **state)
         { "{means: 0}", "did you mean 'mean'" },
     };
     const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ 4, 4, 3 }, 2);
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         fixture f;
         char text[512];

@@ -45,7 +45,6 @@ static void write_set(const char *policy, int64_t odd, int64_t label, float valu
 static void a_label_that_is_no_class_is_a_bad_record(void **state)
 {
     static const int64_t labels[] = { 4, -1, INT64_MAX };
-    (void)state;
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
         char found[64];
         snprintf(found, sizeof found, "'label' is %lld, but the model has 4 classes",
@@ -68,7 +67,6 @@ static void a_label_that_is_no_class_is_a_bad_record(void **state)
 static void a_value_that_is_no_number_is_named(void **state)
 {
     static const char *const policies[] = { "", "  - shuffle\n", "  - on_error: mask\n" };
-    (void)state;
     for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
         for (int infinite = 0; infinite < 2; infinite++) {
             write_set(policies[p], 123, 3, infinite ? INFINITY : NAN, 1);
@@ -93,7 +91,6 @@ static void a_weight_that_is_none_is_a_bad_record(void **state)
     } cases[] = { { -2, "'weight' is -2, but" },
                   { NAN, "'weight' is " },
                   { INFINITY, "'weight' is inf" } };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_set("", 77, 1, 0, cases[i].weight);
         expect_success(shell("$L train v.yaml -q")); /* nothing uses it */

@@ -27,7 +27,6 @@ static void learns_xor(void **state)
         "dense: 2], loss: softmax_cross_entropy, optimizer: {sgd: {learning_rate: 0.1, momentum: "
         "0.9}}",
     };
-    (void)state;
     for (size_t e = 0; e < sizeof ends / sizeof *ends; e++) {
         char text[512];
         float x[2 * 64];
@@ -63,7 +62,6 @@ static void learns_images(void **state)
     int64_t y[ROWS];
     fixture f;
     const leat_trainer_feed feed = feed_of(LEAT_U8, 3, (int64_t[]){ SIZE, SIZE, 3 }, ROWS);
-    (void)state;
     fixture_must_open(&f, text, &feed);
     for (uint64_t i = 0; i <= 60; i++) {
         leat_rng rng = leat_rng_make(i, 0, 0, 4);
@@ -90,7 +88,6 @@ static void bytes_are_the_same_as_floats(void **state)
                                           "max_pool: 2, flatten, dense: 3",
                                           "batch_norm, flatten, dense: 3",
                                           "dropout: 0.5, flatten, dense: 3" };
-    (void)state;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         uint8_t bytes[2 * 6 * 5 * 3];
         float floats[2 * 6 * 5 * 3];
@@ -115,7 +112,6 @@ static void bytes_are_the_same_as_floats(void **state)
 
 static void runs_repeat_bit_for_bit(void **state)
 {
-    (void)state;
     for (int threads = 1; threads <= 2; threads++) {
         fixture a, b, other;
         fixture_train_cnn(&a, threads, 7, 6);
@@ -137,7 +133,6 @@ static void wide_layers_repeat_too(void **state)
     float *x = random_floats(1, 32 * 600);
     int64_t *y = random_labels(1, 32, 10);
     fixture f[2];
-    (void)state;
     for (int i = 0; i < 2; i++) {
         fixture_must_open(&f[i],
                           "train: {threads: 2, model: [dropout: 0.1, dense: 200, relu, dense: 10], "
@@ -163,7 +158,6 @@ static void dropout_drops_its_share(void **state)
     float *x = malloc(ROWS * WIDTH * sizeof *x);
     int64_t y[ROWS] = { 0 };
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ WIDTH }, ROWS);
-    (void)state;
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         x[i] = i < WIDTH ? 1.0f : 0.0f; /* only row 0 moves the weights */
     fixture_must_open(&f,
@@ -207,7 +201,6 @@ static void evaluation_neither_drops_nor_learns(void **state)
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 12, 12, 3 }, 16);
     float *x = random_floats(9, 40 * 12 * 12 * 3);
     int64_t *y = random_labels(9, 40, 10);
-    (void)state;
     fixture_train_cnn(&a, 1, 1, 4);
     fixture_train_cnn(&b, 1, 1, 4);
     fixture_metrics(&a);
@@ -232,7 +225,6 @@ static void counts_parameters_and_operations(void **state)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 64, 64, 3 }, 32);
     fixture f;
-    (void)state;
     fixture_must_open(
         &f,
         "train: {epochs: 3, model: [conv2d: {filters: 32, kernel: 3}, relu, max_pool: "

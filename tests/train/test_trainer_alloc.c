@@ -16,7 +16,6 @@ static void every_failed_allocation_is_reported(void **state)
                                      .batch_size = 4 };
     fixture f = { 0 };
     long n = 0;
-    (void)state;
     assert_int_equal(leat_config_parse(text, "test.yaml", &f.config, &f.err), LEAT_OK);
     assert_int_equal(leat_trainer_open_device(f.config, &f.device, &f.err), LEAT_OK);
     for (;; n++) {

@@ -14,7 +14,6 @@ static void a_wrong_label_stops_before_it_teaches(void **state)
     float *x = random_floats(0, 12);
     int64_t y[4] = { 0, 2, 3, 1 };
     const leat_view xs = batch_view(&feed.input, 4, x), ys = batch_view(&feed.target, 4, y);
-    (void)state;
     fixture_must_open(&a, text, &feed);
     fixture_must_open(&b, text, &feed);
     assert_int_equal(leat_trainer_step_views(a.trainer, &xs, &ys, 4, true, &a.err), LEAT_E_DATA);
@@ -38,7 +37,6 @@ static void views_that_do_not_fit_are_refused(void **state)
     int64_t y[4] = { 0 };
     const leat_view wide = batch_view(&other.input, 4, x), right = batch_view(&feed.input, 4, x);
     leat_view ys = batch_view(&feed.target, 4, y);
-    (void)state;
     fixture_must_open(&f, "train: {model: [dense: 3], loss: softmax_cross_entropy}", &feed);
     assert_int_equal(leat_trainer_step_views(f.trainer, &wide, &ys, 4, true, &f.err),
                      LEAT_E_ARGUMENT);
@@ -135,7 +133,6 @@ static const bad_config bad_configs[] = {
 static void bad_configs_say_where_and_what(void **state)
 {
     leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 32, 32, 3 }, 4);
-    (void)state;
     feed.n_classes = 10;
     for (size_t i = 0; i < sizeof bad_configs / sizeof *bad_configs; i++) {
         const bad_config *bad = &bad_configs[i];
@@ -155,7 +152,6 @@ static void inputs_and_targets_of_wrong_type_are_refused(void **state)
     static const char text[] = "train: {model: [flatten, dense: 10]" LOSS;
     leat_trainer_feed feed = feed_of(LEAT_I64, 1, (int64_t[]){ 4 }, 4);
     fixture f;
-    (void)state;
     assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_CONFIG);
     assert_non_null(strstr(f.err.message, "add the op cast"));
     fixture_close(&f);
@@ -195,7 +191,6 @@ static void a_loss_that_is_not_finite_names_the_layer(void **state)
                   { 5, "is that of layer 'third'" },
                   { -1, "because the model's input is not" } };
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 5, 5, 2 }, 9);
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float *x = random_floats(1, 9 * 50);
         int64_t labels[9] = { 0 };

@@ -91,9 +91,8 @@ static size_t train_all(pipeline *p, leat_loader *loader, size_t most)
     return n;
 }
 
-static const char on_cpu[] =
-    "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: softmax_cross_entropy, "
-    "optimizer: {adam: {learning_rate: 0.02}}}";
+static const char on_cpu[] = "train: {epochs: 30, model: [dense: 32, relu, dense: 3], loss: "
+                             "softmax_cross_entropy, optimizer: {adam: {learning_rate: 0.02}}}";
 
 static int at_zero(void *user)
 {
@@ -107,7 +106,6 @@ static void an_evaluation_can_be_stopped(void **state)
     leat_metrics metrics;
     leat_batch *batch;
     int left = 3;
-    (void)state;
     pipeline_open(&p, on_cpu, 2);
     leat_loader *loader = loader_of(&p, 1);
     assert_int_equal(train_all(&p, loader, 2), 2);
@@ -137,7 +135,6 @@ static void learns_from_a_loader(void **state)
     pipeline p;
     leat_metrics metrics, evaluation;
     static leat_step_times times[1000];
-    (void)state;
     pipeline_open(&p, on_cpu, 2);
     leat_loader *loader = loader_of(&p, 30);
     const size_t n = train_all(&p, loader, SIZE_MAX);
@@ -181,7 +178,6 @@ static void a_batch_can_be_stepped_on_again(void **state)
         on_cpu, "train: {device: sim, model: [dense: 3], loss: softmax_cross_entropy}",
         "train: {device: sim, sync_every: 2, model: [dense: 3], loss: softmax_cross_entropy}"
     };
-    (void)state;
     for (size_t i = 0; i < sizeof trains / sizeof *trains; i++) {
         pipeline p;
         leat_batch *batch;
@@ -225,7 +221,6 @@ static void repeated_steps_change_no_weight(void **state)
         "sgd: {learning_rate: 1e6, momentum: 0.9", "adam: {learning_rate: 1e6",
         "adamw: {learning_rate: 1e6", "lars: {learning_rate: 1e6", "muon: {learning_rate: 1e6"
     };
-    (void)state;
     for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++) {
         pipeline p;
         char train[200];
@@ -258,7 +253,6 @@ static void tensors_are_found_by_name(void **state)
         { "train: {target: features, model: [dense: 3], loss: softmax_cross_entropy}", "float32" },
     };
     leat_plan *plan = make_plan(0, false);
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fixture f = { 0 };
         assert_int_equal(leat_config_parse(cases[i].train, "t", &f.config, NULL), LEAT_OK);
@@ -276,7 +270,6 @@ static void a_wrong_label_gives_the_batch_back(void **state)
 {
     pipeline p;
     leat_batch *batch;
-    (void)state;
     pipeline_open(&p, on_cpu, 0);
     leat_loader *loader = loader_of(&p, 1);
     ys[17] = 9;
@@ -298,9 +291,8 @@ static void a_wrong_label_gives_the_batch_back(void **state)
 /* --- on the simulated device ----------------------------------------------------------------- */
 
 /* Slow enough that the host is always ahead: kernels of 1 ms. */
-static const char on_sim[] =
-    "train: {device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}', %s model: [dense: 16, relu, "
-    "dense: 3], loss: softmax_cross_entropy}";
+static const char on_sim[] = "train: {device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}', %s "
+                             "model: [dense: 16, relu, dense: 3], loss: softmax_cross_entropy}";
 
 enum { KERNELS = 3 + 1 + 4 + 2 }; /* forward, loss, backward (no data gradient first), update */
 
@@ -310,7 +302,6 @@ static void times_on_sim_follow_the_arithmetic(void **state)
     char text[512];
     leat_step_times t[64];
     leat_metrics metrics;
-    (void)state;
     snprintf(text, sizeof text, on_sim, "");
     pipeline_open(&p, text, 2);
     assert_int_equal(leat_trainer_get_info(p.f.trainer)->simulated, 1);
@@ -341,7 +332,6 @@ static void times_on_sim_follow_the_arithmetic(void **state)
  * has enqueued them, unless it has to sync. */
 static void the_host_runs_ahead_unless_told_to_sync(void **state)
 {
-    (void)state;
     for (int sync = 0; sync < 2; sync++) {
         pipeline p;
         char text[512];
@@ -368,7 +358,6 @@ static void sim_evaluates_and_has_no_weights(void **state)
     char text[512];
     leat_metrics metrics;
     leat_step_times t[8];
-    (void)state;
     snprintf(text, sizeof text, on_sim, "");
     pipeline_open(&p, text, 1);
     leat_loader *loader = loader_of(&p, 1);
@@ -390,7 +379,6 @@ static void a_batch_on_sim_can_be_stepped_on_again(void **state)
     leat_batch *batch;
     pipeline p;
     char text[512];
-    (void)state;
     snprintf(text, sizeof text, on_sim, "");
     pipeline_open(&p, text, 2);
     leat_loader *loader = loader_of(&p, 1);
@@ -409,7 +397,6 @@ static void many_steps_on_sim_without_a_copy(void **state)
     static leat_step_times t[400];
     pipeline p;
     char text[512];
-    (void)state;
     snprintf(text, sizeof text, on_sim, "");
     char *slow = strstr(text, "kernel_min_ns: 1000000");
     memcpy(slow, "kernel_min_ns: 0000100", strlen("kernel_min_ns: 0000100"));

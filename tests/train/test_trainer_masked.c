@@ -125,7 +125,6 @@ static void open_pair(const char *model, int threads, fixture *a, fixture *b)
 static void masked_rows_teach_nothing(void **state)
 {
     static batch all, kept;
-    (void)state;
     for (int m = 0; m < 2; m++)
         for (int threads = 1; threads <= 3; threads++) {
             fixture masked, without;
@@ -157,7 +156,6 @@ static void masked_rows_do_not_whiten(void **state)
         "train: {device: cpu, threads: %%d, precision: %s, model: [{conv2d: {filters: 20, kernel: "
         "2, init: whiten, frozen: true}}, relu, flatten, dense: 4], loss: softmax_cross_entropy}";
     static batch all, kept;
-    (void)state;
     for (int half = 0; half < (leat_dn_has_bf16() ? 2 : 1); half++) {
         char model[400];
         fixture masked, without, drawn, drawn_too;
@@ -189,7 +187,6 @@ static void masked_rows_do_not_whiten(void **state)
 static void a_batch_of_masked_rows_is_no_step(void **state)
 {
     static batch all, kept;
-    (void)state;
     fixture masked, without;
     open_pair(models[1], 2, &masked, &without);
     for (int s = 0; s < 3; s++) {
@@ -212,8 +209,6 @@ enum { RECORDS = 60 };
 
 static int bad_shape(const void *o, const leat_shape *in, leat_shape *out, leat_error *err)
 {
-    (void)o;
-    (void)err;
     *out = *in;
     return LEAT_OK;
 }
@@ -226,9 +221,6 @@ static bool is_bad(float first)
 static int bad_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
     return is_bad(*(const float *)in->data) ? leat_fail(err, LEAT_E_DATA, "planted") : LEAT_OK;
 }
@@ -259,7 +251,6 @@ static void a_loader_hands_its_masks_to_the_trainer(void **state)
     float *const x = random_floats(9, RECORDS * VALUES);
     int64_t *const y = random_labels(9, RECORDS, CLASSES);
     leat_plan *plan = plan_of(x, y);
-    (void)state;
     for (int d = 0; d < 2; d++) {
         fixture f = { 0 };
         leat_loader *loader = NULL;

@@ -18,7 +18,6 @@ static void saves_and_restores(void **state)
     fixture a, b;
     leat_format_error ferr;
     leat_safetensors *file;
-    (void)state;
     fixture_train_cnn(&a, 1, 3, 5);
     fixture_train_cnn(&b, 2, 4, 0);
     assert_false(fixture_same_weights(&a, &b));
@@ -47,7 +46,6 @@ static void damaged_weights_are_refused(void **state)
     fixture f[3];
     size_t size, by_digest = 0, accepted = 0;
     uint8_t *bytes;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char text[128];
         snprintf(text, sizeof text,
@@ -97,7 +95,6 @@ static void refuses_other_weights(void **state)
     };
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
     fixture a;
-    (void)state;
     fixture_must_open(&a, "train: {model: [dense: 4, dense: 3], loss: softmax_cross_entropy}",
                       &feed);
     assert_int_equal(leat_trainer_save(a.trainer, weights_path, &a.err), LEAT_OK);
@@ -131,7 +128,6 @@ static void weights_may_lie_anywhere(void **state)
         "\"0.dense.bias\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[97,113]}}";
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
     float *const values = random_floats(7, 28);
-    (void)state;
     for (uint64_t spaces = 0; spaces < 8; spaces++) {
         const uint64_t length = sizeof text - 1 + spaces;
         uint8_t bytes[8 + sizeof text + 8 + 113];
@@ -162,7 +158,6 @@ static void initial_weights_have_their_bounds(void **state)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 600 }, 4);
     fixture f;
-    (void)state;
     fixture_must_open(
         &f,
         "train: {model: [dense: 400, batch_norm, relu, dense: 200], loss: softmax_cross_entropy}",

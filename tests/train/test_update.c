@@ -98,7 +98,6 @@ static void check_accumulation(const char *model, const char *optimizer)
 
 static void several_batches_are_one_large_batch(void **unused)
 {
-    (void)unused;
     static const char sgd[] = "{sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}";
     check_accumulation(plain_model, sgd);
     check_accumulation(plain_model, "{lars: {learning_rate: 2, trust: 0.05}}");
@@ -130,7 +129,6 @@ static void a_short_batch_has_a_whole_share(void **unused)
     static const char rate[] = "optimizer: {sgd: {learning_rate: 1}}";
     static const char both[] = "accumulate: 2, optimizer: {sgd: {learning_rate: 1}}";
     size_t n;
-    (void)unused;
     float *a = change_of(rate, ROWS, 0, &n), *b = change_of(rate, 0, 5, &n);
     float *c = change_of(both, ROWS, 5, &n);
     for (size_t i = 0; i < n; i++)
@@ -174,7 +172,6 @@ static void long_gradients_are_shortened(void **unused)
     float *clipped = step_taken("optimizer: {sgd: {learning_rate: 1}}, clip: 0.125", &n);
     float *same = step_taken("optimizer: {sgd: {learning_rate: 1}}, clip: 1000", &n);
     const double length = length_of(plain, n);
-    (void)unused;
     assert_true(length > 0.2);
     if (!(fabs(length_of(clipped, n) - 0.125) < 1e-5))
         fail_msg("clipped to %.9g", length_of(clipped, n));
@@ -228,7 +225,6 @@ static void assert_same_slots(const fixture *a, const fixture *b, const char *wh
 
 static void the_same_bits_for_any_threads(void **unused)
 {
-    (void)unused;
     for (int run = 0; run < N_RUNS; run++) {
         fixture one, many;
         open_run(&one, run, 1);
@@ -267,7 +263,6 @@ static void copy_slots(const fixture *from, fixture *to)
 /* Slots and the number of updates are the whole state between two updates. */
 static void slots_are_all_there_is(void **unused)
 {
-    (void)unused;
     for (int run = 0; run < N_RUNS; run++)
         for (int at = 2; at < 8; at += 2) {
             fixture straight, again;

@@ -90,7 +90,6 @@ static void check_views(const char *views, double whole, double moved)
 
 static void views_are_averaged(void **state)
 {
-    (void)state;
     check_views("mirror", 1, 0);
     check_views("mirror_shift", 0.5, 0.25);
 }
@@ -100,7 +99,6 @@ static void views_need_an_image(void **state)
     char config[256];
     fixture f;
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
-    (void)state;
     snprintf(config, sizeof config,
              "train: {model: [dense: 3], loss: softmax_cross_entropy, views: mirror}");
     assert_int_equal(fixture_open(&f, config, &feed), LEAT_E_CONFIG);

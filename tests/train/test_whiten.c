@@ -91,7 +91,6 @@ static void the_filters_whiten_the_images(void **state)
     static double m[N][N];
     leat_plan *plan = open_plan("8", 1), *other = open_plan("8", 3);
     fixture f;
-    (void)state;
     open_trainer(&f, other, "cpu");
     assert_int_equal(leat_trainer_whitens(f.trainer), 1);
     assert_int_equal(whiten(&f, plan), LEAT_OK);
@@ -125,7 +124,6 @@ static void the_batch_size_does_not_matter(void **state)
 {
     static const char *const sizes[] = { "60", "1", "7", "59" };
     float *first = NULL;
-    (void)state;
     for (int i = 0; i < 4; i++) {
         leat_plan *plan = open_plan(sizes[i], 1);
         fixture f;
@@ -147,7 +145,6 @@ static void without_a_loader_the_first_batch_decides(void **state)
 {
     leat_plan *plan = open_plan("60", 1);
     fixture a, b;
-    (void)state;
     open_trainer(&a, plan, "cpu");
     open_trainer(&b, plan, "cpu");
     assert_int_equal(whiten(&a, plan), LEAT_OK);
@@ -174,7 +171,6 @@ static void only_what_waits_is_whitened(void **state)
     leat_plan *plan = open_plan("8", 1), *twice = open_plan("8", 2);
     leat_plan *wrong = plan_of_builder(builder);
     fixture f;
-    (void)state;
     open_trainer(&f, plan, "cpu");
     assert_int_equal(whiten(&f, wrong), LEAT_E_ARGUMENT);
     assert_int_equal(leat_trainer_whitens(f.trainer), 1);

@@ -16,6 +16,8 @@ static const leat_chart_key keys[LEAT_ARMS_PARTS] = {
     { "other", "other_host", 0, NULL },
 };
 
+const char *const leat_arms_parts[] = { "busy", "input_wait", "exposed_copy", "other" };
+
 bool leat_arms_check(leat_chart_arm *arm)
 {
     double sum = 0;

@@ -14,7 +14,7 @@ void leat_bars_add(leat_bars *bars, leat_bar bar)
 {
     if (!(bar.value >= 0 && bar.value < 1e300) || bars->n == LEAT_BARS_MOST)
         return;
-    if (!(bar.low >= 0 && bar.low <= bar.high && bar.high < 1e300))
+    if (!(bar.low >= 0 && bar.low <= bar.high && bar.high > 0 && bar.high < 1e300))
         bar.low = bar.high = NAN;
     if (!(bar.part > 0))
         bar.part = 0;

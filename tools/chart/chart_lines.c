@@ -12,23 +12,15 @@ enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_
 
 /* --- data ------------------------------------------------------------------------------------------*/
 
-leat_chart_line *leat_lines_take(leat_lines *lines, const char *name, double *x, double *y, int n)
-{
-    if (lines->n == LEAT_LINES_MOST)
-        return NULL;
-    leat_chart_line *const line = &lines->lines[lines->n++];
-    *line = (leat_chart_line){ .x = x, .y = y, .n = n };
-    leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
-    return line;
-}
-
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                                 bool intervals)
 {
     const size_t bytes = (size_t)(n > 0 ? n : 1) * sizeof(double);
     if (lines->n == LEAT_LINES_MOST)
         return NULL;
-    leat_chart_line *const line = leat_lines_take(lines, name, malloc(bytes), malloc(bytes), 0);
+    leat_chart_line *const line = &lines->lines[lines->n++];
+    *line = (leat_chart_line){ .x = malloc(bytes), .y = malloc(bytes) };
+    leat_svg_fit(name, 90 * 7, line->name, sizeof line->name - 16);
     if (simulated && !strstr(name, "(simulated)"))
         strcat(line->name, " (simulated)");
     if (intervals) {

@@ -3,31 +3,25 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "svg.h"
 #include "table.h"
 
 enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
 
-static const leat_chart_key keys[] = {
-    { "samples are made", "input_wait", 0, NULL },
-    { "reads and copies are started", "launch", 0, NULL },
-    { "reads in flight", "both", 0, NULL },
-    { "a batch is copied", "exposed_copy", 0, NULL },
-    { "training step", "busy", 0, NULL },
-};
+/* The kinds of spans that are drawn, in the order of their names above the picture. */
+static const int32_t drawn[] = { LEAT_SPAN_WORK, LEAT_SPAN_START, LEAT_SPAN_READ, LEAT_SPAN_COPY,
+                                 LEAT_SPAN_STEP };
+enum { N_DRAWN = sizeof drawn / sizeof *drawn };
 
-/* Colour of a kind of span; NULL: it is not drawn. */
-static const char *colour_of(int32_t kind)
-{
-    static const char *const kinds[] = {
-        [LEAT_SPAN_WORK] = "input_wait",   [LEAT_SPAN_START] = "launch",
-        [LEAT_SPAN_COPY] = "exposed_copy", [LEAT_SPAN_STEP] = "busy",
-        [LEAT_SPAN_NEXT] = NULL,           [LEAT_SPAN_READ] = "both",
-    };
-    return kinds[kind];
-}
+/* By kind; LEAT_SPAN_NEXT has none. */
+static const leat_chart_key keys[] = {
+    [LEAT_SPAN_WORK] = { "samples are made", "input_wait", 0, NULL },
+    [LEAT_SPAN_START] = { "reads and copies are started", "launch", 0, NULL },
+    [LEAT_SPAN_READ] = { "reads in flight", "both", 0, NULL },
+    [LEAT_SPAN_COPY] = { "a batch is copied", "exposed_copy", 0, NULL },
+    [LEAT_SPAN_STEP] = { "training step", "busy", 0, NULL },
+};
 
 /* --- the window ------------------------------------------------------------------------------------*/
 
@@ -140,7 +134,7 @@ static int boxes_of(const leat_timeline *t, const struct leat_timeline_run *run,
         const leat_span *const s = &run->spans->spans[i];
         const double start = fmax(s->start_ms - first, 0),
                      end = fmin(s->end_ms - first, t->window_ms);
-        if (s->lane != lane || end <= 0 || start >= t->window_ms || !colour_of(s->kind))
+        if (s->lane != lane || end <= 0 || start >= t->window_ms || s->kind == LEAT_SPAN_NEXT)
             continue;
         if (n > 0 && boxes[n - 1].kind == s->kind && boxes[n - 1].batch == s->batch &&
             start - boxes[n - 1].end < near)
@@ -156,7 +150,7 @@ static void put_box(FILE *out, const box *b, const leat_axis *x, double y)
     char kind[64], text[32];
     const double left = leat_axis_place(x, b->start);
     const double width = fmax(leat_axis_place(x, b->end) - left, 0.7);
-    snprintf(kind, sizeof kind, "mark %s%s", colour_of(b->kind), b->batch & 1 ? " odd" : "");
+    snprintf(kind, sizeof kind, "mark %s%s", keys[b->kind].kind, b->batch & 1 ? " odd" : "");
     leat_svg_rect(out, left, y, width, BAR, kind);
     snprintf(text, sizeof text, "%lld", (long long)b->batch);
     if (b->kind == LEAT_SPAN_STEP && width > leat_svg_width(text) + 8)
@@ -208,18 +202,17 @@ static int used_keys(const leat_timeline *t, leat_chart_key *used)
     for (int i = 0; i < t->n; i++)
         for (int lane = 0; lane < t->runs[i].spans->n_lanes; lane++)
             for (int b = boxes_of(t, &t->runs[i], lane, boxes) - 1; b >= 0; b--)
-                for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-                    seen[k] |= !strcmp(colour_of(boxes[b].kind), keys[k].kind);
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-        if (seen[k])
-            used[n_used++] = keys[k];
+                seen[boxes[b].kind] = true;
+    for (int k = 0; k < N_DRAWN; k++)
+        if (seen[drawn[k]])
+            used[n_used++] = keys[drawn[k]];
     return n_used;
 }
 
 static double draw(FILE *out, const void *data, double width)
 {
     const leat_timeline *const t = data;
-    leat_chart_key used[sizeof keys / sizeof *keys];
+    leat_chart_key used[N_DRAWN];
     const int n_used = used_keys(t, used);
     const double at = width > 500 ? 92 : 80;
     const leat_axis x =
@@ -239,11 +232,11 @@ static void put_lane(FILE *out, const leat_timeline *t, const struct leat_timeli
 {
     box boxes[BOXES_MOST];
     const int n = boxes_of(t, run, lane, boxes);
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    for (int k = 0; k < N_DRAWN; k++) {
         double ms = 0;
         int64_t low = INT64_MAX, high = -1;
         for (int i = 0; i < n; i++)
-            if (!strcmp(colour_of(boxes[i].kind), keys[k].kind)) {
+            if (boxes[i].kind == drawn[k]) {
                 ms += boxes[i].end - boxes[i].start;
                 low = boxes[i].batch < low ? boxes[i].batch : low;
                 high = boxes[i].batch > high ? boxes[i].batch : high;
@@ -256,7 +249,7 @@ static void put_lane(FILE *out, const leat_timeline *t, const struct leat_timeli
         leat_table_row(out);
         leat_table_text(out, run->name);
         leat_table_text(out, run->spans->lanes[lane].name);
-        leat_table_text(out, keys[k].name);
+        leat_table_text(out, keys[drawn[k]].name);
         leat_table_text(out, text);
         leat_table_number(out, ms);
         leat_table_percent(out, ms / t->window_ms);
@@ -283,8 +276,7 @@ leat_chart leat_chart_timeline(const leat_timeline *data)
         .id = "timeline",
         .title = "What workers, copies and the device do",
         .about = "A few typical steps. Numbers are batches; even and odd ones differ in shade. "
-                 "Where the "
-                 "row of the device is empty, it is idle.",
+                 "Where the row of the device is empty, it is idle.",
         .data = data,
         .draw = draw,
         .table = put_table,

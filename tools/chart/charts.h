@@ -29,6 +29,9 @@ typedef struct leat_arms {
     int n;
 } leat_arms;
 
+/* The parts, as JSON has them. */
+extern const char *const leat_arms_parts[LEAT_ARMS_PARTS];
+
 /* Makes an arm one that can be drawn: what cannot becomes NaN. False: nothing of it can. */
 bool leat_arms_check(leat_chart_arm *arm);
 
@@ -42,7 +45,7 @@ typedef struct leat_bar {
     const char *group; /* NULL: none; bars of a group follow each other */
     const char *name;
     const char *kind;        /* class of its colour */
-    double value, low, high; /* 0 or more; low, high: an interval, or NaN */
+    double value, low, high; /* 0 or more; low, high: an interval, or 0 */
     double part;             /* of the value, drawn in the colour of parts; 0: none */
 } leat_bar;
 
@@ -125,8 +128,6 @@ typedef struct leat_lines {
  * too many lines. */
 leat_chart_line *leat_lines_add(leat_lines *lines, const char *name, bool simulated, int n,
                                 bool intervals);
-/* A line of n points in memory that the lines own from now on. NULL: there are too many lines; it stays the caller's. */
-leat_chart_line *leat_lines_take(leat_lines *lines, const char *name, double *x, double *y, int n);
 /* Adds a point if both values can be drawn. */
 void leat_line_point(leat_chart_line *line, double x, double y, double low, double high);
 void leat_lines_close(leat_lines *lines);

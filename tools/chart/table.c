@@ -39,19 +39,16 @@ static void put_number(FILE *out, const char *text)
 
 void leat_table_number(FILE *out, double value)
 {
-
     put_number(out, leat_figure_number(value).text);
 }
 
 void leat_table_percent(FILE *out, double share)
 {
-
     put_number(out, leat_figure_percent(share).text);
 }
 
 void leat_table_range(FILE *out, double low, double high)
 {
-
     put_number(out, leat_figure_range(low, high).text);
 }
 

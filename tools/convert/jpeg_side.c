@@ -56,11 +56,6 @@ static int choose_feature(side_maker *m, const char *path, leat_error *err)
         path, names[1]);
 }
 
-static leat_jpeg_index_id id_of(const uint8_t *payload, size_t size)
-{
-    return (leat_jpeg_index_id){ size, leat_tfrecord_masked_crc(payload, size) };
-}
-
 /* Counts a record by what makes it seekable; `n` is the size of its table. */
 static void count(side_maker *m, const uint8_t *jpeg, size_t size, size_t n)
 {
@@ -127,7 +122,7 @@ static int walk(side_maker *m, const char *path, leat_error *err)
     while (rc == LEAT_FORMAT_OK &&
            (rc = leat_tfrecord_reader_next(m->reader, &payload, &size, &why)) == LEAT_FORMAT_OK) {
         const leat_feature found = look_up(payload, size, m->side->feature);
-        const leat_jpeg_index_id id = id_of(payload, size);
+        const leat_jpeg_index_id id = { size, leat_tfrecord_masked_crc(payload, size) };
         if (found.kind != LEAT_FEATURE_BYTES || found.n != 1 ||
             leat_feature_bytes(&found, 0, &jpeg, &n) < 0)
             jpeg = NULL;

@@ -5,7 +5,6 @@
 #define LEAT_JPEG_SIDE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "formats/jpeg_index.h"

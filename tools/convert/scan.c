@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/folder_list.h"
 #include "formats/grow.h"
 
 /* Names of one folder, sorted. */
@@ -55,24 +55,6 @@ static int names_add(struct names *names, const char *name)
     return names->items[names->n] ? (int)(names->n++, 0) : -1;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* 'd' folder, 'f' file, 'x' neither; 0: cannot tell (errno). Links are followed. */
-static char kind_of(DIR *dir, const struct dirent *entry)
-{
-    struct stat st;
-    if (entry->d_type == DT_DIR)
-        return 'd';
-    if (entry->d_type == DT_REG)
-        return 'f';
-    if (fstatat(dirfd(dir), entry->d_name, &st, 0) < 0)
-        return 0;
-    return S_ISDIR(st.st_mode) ? 'd' : S_ISREG(st.st_mode) ? 'f' : 'x';
-}
-
 /* Handles a name that is neither file nor folder, in folder `relative` below the top ("": the top): adds it
  * to the list of names left out, or fails. listing: the folder is only looked at, so the list does not
  * change. */
@@ -94,16 +76,22 @@ static int take_odd(struct walk *walk, const char *relative, const char *name, c
     return left_out[scan->n_left_out] ? (int)(scan->n_left_out++, LEAT_OK) : fail_memory(err);
 }
 
-static int take_entry(struct walk *walk, const char *relative, DIR *dir, const struct dirent *entry,
-                      struct names *folders, struct names *files, bool listing, leat_error *err)
+static int take_entry(struct walk *walk, const char *relative, const char *folder,
+                      const struct dirent *entry, struct names *folders, struct names *files,
+                      bool listing, leat_error *err)
 {
-    const char kind = kind_of(dir, entry);
+    char *const path = leat_files_text("%s/%s", folder, entry->d_name);
+    if (!path)
+        return fail_memory(err);
+    const char kind = leat_folder_kind(entry, path);
+    const int error = errno;
+    free(path);
     if (kind == 'd' || kind == 'f')
         return names_add(kind == 'd' ? folders : files, entry->d_name) < 0 ? fail_memory(err)
                                                                            : LEAT_OK;
     const char *const why = kind == 'x'       ? "neither a file nor a folder"
-                            : errno == ENOENT ? "a broken link"
-                                              : strerror(errno);
+                            : error == ENOENT ? "a broken link"
+                                              : strerror(error);
     return take_odd(walk, relative, entry->d_name, why, listing, err);
 }
 
@@ -117,29 +105,20 @@ static int list_folder(struct walk *walk, const char *relative, bool listing, st
                        struct names *files, leat_error *err)
 {
     int rc = LEAT_OK;
+    struct dirent **entries = NULL;
     char *path = path_of(walk, relative);
     if (!path)
         return fail_memory(err);
-    DIR *dir = opendir(path);
-    if (!dir)
+    const int n = leat_folder_list(path, &entries);
+    if (n < 0)
         rc = leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
-    while (rc == LEAT_OK) {
-        errno = 0;
-        const struct dirent *entry = readdir(dir);
-        if (!entry && errno)
-            rc = leat_fail(err, LEAT_E_IO, "%s: cannot read the folder: %s", path, strerror(errno));
-        if (!entry)
-            break;
-        if (entry->d_name[0] != '.')
-            rc = take_entry(walk, relative, dir, entry, folders, files, listing, err);
+    for (int i = 0; i < n; i++) {
+        if (rc == LEAT_OK)
+            rc = take_entry(walk, relative, path, entries[i], folders, files, listing, err);
+        free(entries[i]);
     }
-    if (dir)
-        closedir(dir);
+    free(entries);
     free(path);
-    if (folders->n > 1)
-        qsort(folders->items, folders->n, sizeof *folders->items, by_name);
-    if (files->n > 1)
-        qsort(files->items, files->n, sizeof *files->items, by_name);
     return rc;
 }
 

@@ -18,8 +18,7 @@ static json_t *point_json(const leat_crossover_point *point)
 {
     json_t *one = json_object();
     leat_json_int(one, "batch", point->batch);
-    leat_json_real(one, "step_ms", point->step_ms.value);
-    leat_json_interval(one, "interval", &point->step_ms);
+    leat_json_estimate(one, "step_ms", "interval", &point->step_ms);
     return one;
 }
 
@@ -28,10 +27,8 @@ static json_t *device_json(const leat_crossover_device *device)
     json_t *one = json_object(), *points = json_array();
     leat_json_text(one, "name", device->name);
     leat_json_bool(one, "simulated", device->simulated);
-    leat_json_real(one, "alpha_ms", device->alpha_ms.value);
-    leat_json_interval(one, "alpha_interval", &device->alpha_ms);
-    leat_json_real(one, "beta_ms_per_sample", device->beta_ms_per_sample.value);
-    leat_json_interval(one, "beta_interval", &device->beta_ms_per_sample);
+    leat_json_estimate(one, "alpha_ms", "alpha_interval", &device->alpha_ms);
+    leat_json_estimate(one, "beta_ms_per_sample", "beta_interval", &device->beta_ms_per_sample);
     leat_json_real(one, "one_time_ms", device->one_time_ms);
     leat_json_real(one, "open_ms", device->open_ms);
     leat_json_real(one, "first_step_ms", device->first_step_ms);
@@ -63,8 +60,7 @@ static void add_result(json_t *object, const leat_crossover_result *result)
     }
     leat_json_add(object, "devices", devices);
     leat_json_int(object, "batch", result->batch);
-    leat_json_real(object, "crossover_batch", result->crossover.value);
-    leat_json_interval(object, "interval", &result->crossover);
+    leat_json_estimate(object, "crossover_batch", "interval", &result->crossover);
     leat_json_add(object, "faster_below", named(result, result->faster_below));
     leat_json_add(object, "faster_now", named(result, result->faster_now));
     leat_json_add(object, "checks", checks);
@@ -164,13 +160,6 @@ static void print_result(const leat_crossover_result *result)
 
 /* --- the run ----------------------------------------------------------------------------------*/
 
-static void show_progress(void *user, int done, int total)
-{
-    leat_progress *progress = user;
-    progress->total = (uint64_t)total;
-    leat_progress_show(progress, (uint64_t)done);
-}
-
 static int32_t limited(int64_t n)
 {
     return n > INT32_MAX ? INT32_MAX : n > 0 ? (int32_t)n : 0;
@@ -183,7 +172,7 @@ static int measure(const leat_crossover_run *run, const leat_config *config,
     leat_progress_init(&progress, "doctor", "runs", 0, run->progress);
     const leat_crossover_options how = { .rounds = limited(run->rounds),
                                          .steps = limited(run->steps),
-                                         .progress = show_progress,
+                                         .progress = leat_progress_count,
                                          .user = &progress };
     const int rc = leat_crossover(config, devices, &how, result, err);
     leat_progress_fini(&progress);

@@ -45,8 +45,7 @@ static json_t *capacities_json(const leat_doctor_result *r)
         json_t *one = json_object();
         leat_json_text(one, "name", c->name);
         leat_json_text(one, "kind", leat_verdict_part(c->part)->word);
-        leat_json_real(one, "samples_per_s", c->samples_per_s.value);
-        leat_json_interval(one, "interval", &c->samples_per_s);
+        leat_json_estimate(one, "samples_per_s", "interval", &c->samples_per_s);
         leat_json_real(one, "step_ms", c->step_ms);
         json_array_append_new(list, one);
     }
@@ -205,8 +204,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
     leat_json_add(json, "capacities", capacities_json(r));
     leat_json_add(json, "waterfall", waterfall_json(r));
     leat_json_add(json, "loader_time", work_json(r));
-    leat_json_real(json, "samples_per_s", r->samples_per_s.value);
-    leat_json_interval(json, "samples_per_s_interval", &r->samples_per_s);
+    leat_json_estimate(json, "samples_per_s", "samples_per_s_interval", &r->samples_per_s);
     leat_json_real(json, "predicted_step_ms", r->predicted_step_ms);
     leat_json_real(json, "measured_step_ms", r->measured_step_ms);
     leat_json_real(json, "probe", r->probe >= 0 ? r->probe : NAN);

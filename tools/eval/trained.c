@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "trained.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "files.h"
+#include "formats/folder_list.h"
 #include "formats/grow.h"
 #include "formats/shard_set.h"
 #include "formats/whole_file.h"
@@ -61,26 +61,15 @@ static int read_names(leat_trained *t, const char *path, leat_error *err)
     return rc;
 }
 
-static int visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-static int by_bytes(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 /* The class folders of the source `images`, in the order of their labels. */
 static int list_folders(leat_trained *t, const char *root, leat_error *err)
 {
     struct dirent **entries;
-    struct stat status;
     int rc = LEAT_OK;
-    const int n = scandir(root, &entries, visible, by_bytes);
+    const int n = leat_folder_list(root, &entries);
     for (int i = 0; i < n; i++) {
         char *path = leat_files_text("%s/%s", root, entries[i]->d_name);
-        if (rc == LEAT_OK && path && stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        if (rc == LEAT_OK && path && leat_folder_kind(entries[i], path) == 'd')
             rc = add_class(t, entries[i]->d_name, err);
         free(path);
         free(entries[i]);

@@ -2,7 +2,6 @@
  *
  * experiment_sizes.c: the experiments whose x is a size of simple work: products, sums, copies, launches, crossings
  * between host and device. */
-#include <math.h>
 #include <string.h>
 
 #include "experiment_sweep.h"

@@ -6,12 +6,6 @@
 #include "cli.h"
 #include "help.h"
 
-static void print_command_names(FILE *out)
-{
-    for (const leat_command *const *c = leat_commands(); *c; c++)
-        fprintf(out, "%s%s", c == leat_commands() ? "" : " ", (*c)->name);
-}
-
 /* Paths for --set and --vary, such as "pipeline.batch.size="; without lists and mappings. */
 static void print_paths(FILE *out)
 {
@@ -113,7 +107,8 @@ void leat_help_completion(FILE *out)
           "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "    COMPREPLY=($(compgen -W \"",
           out);
-    print_command_names(out);
+    for (const leat_command *const *c = leat_commands(); *c; c++)
+        fprintf(out, "%s%s", c == leat_commands() ? "" : " ", (*c)->name);
     fputs(" --help --version\" -- \"$word\"))\n    return\n  fi\n", out);
     print_shared(out);
     fputs("  case $command:$before in\n", out);

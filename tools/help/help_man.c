@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * help_man.c: the man page, leat(1). */
-#include <string.h>
-
 #include "cli.h"
 #include "help.h"
 
@@ -84,33 +82,29 @@ void leat_help_man(FILE *out)
           ".SH SYNOPSIS\n.B leat\n.I COMMAND\n[\\fIARGUMENT\\fR]... [\\fIOPTION\\fR]...\n"
           ".SH DESCRIPTION\n",
           out);
-    print_roff(out, "leat converts image sets to TFRecord files, trains small networks from a "
-                    "pipeline config, and measures how much of the time the training device is "
-                    "idle, and why.");
+    print_roff(out,
+               "leat converts image sets to TFRecord files, trains small networks from a pipeline "
+               "config, and measures how much of the time the training device is idle, and why.");
     fputs(".SH COMMANDS\n", out);
     for (const leat_command *const *c = leat_commands(); *c; c++)
         print_command(out, *c);
     fputs(".PP\nEach of them has a page of its own: leat\\-COMMAND(1).\n", out);
     fputs(".SH \"EXIT STATUS\"\n.TP\n.B 0\ndone\n.TP\n.B 1\nfailed\n.TP\n.B 2\nwrong usage\n"
           ".TP\n.B 85\nleat train: stopped by SIGUSR1, or by a signal as a process of MPI, and "
-          "there is a checkpoint; "
-          "the same command with \\-\\-resume goes on\n"
+          "there is a checkpoint; the same command with \\-\\-resume goes on\n"
           ".TP\n.B 128+N\nas a shell sees it: stopped by signal N (130: Ctrl\\-C)\n"
           ".SH ENVIRONMENT\n.TP\n.B OMP_NUM_THREADS\n",
           out);
     print_roff(out, "threads of the CPU trainer, if train.threads is not set.");
     fputs(".TP\n.B LEAT_CPU\n", out);
-    print_roff(out, "c, avx2 or avx512: the highest instruction set that ops use; results are the "
-                    "same.");
-    fputs(".TP\n.B LEAT_JPEG_LOOP\n", out);
     print_roff(
-        out,
-        "shifts or loads: the inner loop that decodes the Huffman codes of JPEG files, instead of "
-        "the one that is faster here; results are the same.");
+        out, "c, avx2 or avx512: the highest instruction set that ops use; results are the same.");
+    fputs(".TP\n.B LEAT_JPEG_LOOP\n", out);
+    print_roff(out, "shifts or loads: the inner loop that decodes the Huffman codes of JPEG files, "
+                    "instead of the one that is faster here; results are the same.");
     fputs(".TP\n.B LEAT_ONEDNN\n", out);
-    print_roff(out,
-               "file or folder of the oneDNN library, which training on the CPU needs, instead of "
-               "the installed one.");
+    print_roff(out, "file or folder of the oneDNN library, which training on the CPU needs, "
+                    "instead of the installed one.");
     fputs(".TP\n.B LEAT_CUDA_PLUGIN\n", out);
     print_roff(out, "path of the CUDA plugin, instead of the one next to the library.");
     fputs(".TP\n.B LEAT_MPI_PLUGIN\n", out);

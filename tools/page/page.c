@@ -99,18 +99,20 @@ static void name_picture(const leat_page *page, const char *id, char name[40])
         snprintf(name, 40, "%.24s-%d", id, n);
 }
 
-int leat_page_chart(leat_page *page, const leat_chart *chart)
+int leat_page_chart(leat_page *page, leat_chart chart, int n)
 {
+    if (!n)
+        return LEAT_OK;
     page->n_charts++;
     if (page->wants_pictures && page->n_pictures < LEAT_PAGE_PICTURES_MOST) {
         leat_page_picture *const picture = &page->pictures[page->n_pictures];
-        name_picture(page, chart->id, picture->name);
-        picture->text = leat_chart_file(chart, 1, &picture->size);
+        name_picture(page, chart.id, picture->name);
+        picture->text = leat_chart_file(&chart, 1, &picture->size);
         if (!picture->text)
             return LEAT_E_NOMEM;
         page->n_pictures++;
     }
-    return leat_chart_figure(page->out, chart);
+    return leat_chart_figure(page->out, &chart);
 }
 
 void leat_page_fact(leat_page *page, const char *name, const char *value)
@@ -285,10 +287,15 @@ void leat_page_close(leat_page *page)
     *page = (leat_page){ 0 };
 }
 
-int leat_page_bars(leat_page *page, const leat_bars *bars)
+int leat_page_lines(leat_page *page, leat_lines *lines, int rc)
 {
-    const leat_chart chart = leat_chart_bars(bars);
-    return bars->n ? leat_page_chart(page, &chart) : LEAT_OK;
+    int n_points = 0;
+    for (int i = 0; i < lines->n; i++)
+        n_points += lines->lines[i].fit ? 0 : lines->lines[i].n;
+    if (rc == LEAT_OK)
+        rc = leat_page_chart(page, leat_chart_lines(lines), n_points);
+    leat_lines_close(lines);
+    return rc;
 }
 
 /* --- kinds of JSON -------------------------------------------------------------------------------*/

@@ -37,8 +37,8 @@ void leat_page_close(leat_page *page);
 /* What an input says first. False: it is a log or a trace, which say nothing. */
 bool leat_page_answer(const leat_input *input, leat_answer *out);
 
-/* For page_*.c: adds a chart. Returns LEAT_OK or LEAT_E_NOMEM. */
-int leat_page_chart(leat_page *page, const leat_chart *chart);
+/* For page_*.c: adds a chart. n: what is in it, 0 adds nothing. Returns LEAT_OK or LEAT_E_NOMEM. */
+int leat_page_chart(leat_page *page, leat_chart chart, int n);
 /* A line of facts below a heading: nothing if the value is NULL or empty. */
 void leat_page_fact(leat_page *page, const char *name, const char *value);
 

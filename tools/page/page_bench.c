@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
-#include <math.h>
-
 #include "chart/charts.h"
 #include "fields.h"
 #include "formats/figure.h"
@@ -40,7 +38,7 @@ void leat_page_bench_answer(const json_t *json, leat_answer *out)
         leat_figure_unit(leat_fields_number(json, "bytes_read_per_s") / 1e6, "MB/s").text, NULL);
 }
 
-int leat_page_stages(leat_page *page, const json_t *json)
+int leat_page_bench_section(leat_page *page, const json_t *json)
 {
     const json_t *const stages = leat_fields_list(json, "stages");
     leat_bars data = {
@@ -60,14 +58,7 @@ int leat_page_stages(leat_page *page, const json_t *json)
         leat_bars_add(&data, (leat_bar){ .name = name,
                                          .kind = "input_wait",
                                          .value = leat_fields_number(stage, "us_per_sample"),
-                                         .low = NAN,
-                                         .high = NAN,
                                          .part = cpu_us(stage) });
     }
-    return leat_page_bars(page, &data);
-}
-
-int leat_page_bench_section(leat_page *page, const json_t *json)
-{
-    return leat_page_stages(page, json);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }

@@ -125,8 +125,6 @@ void leat_page_compare_answer(const json_t *json, leat_answer *out)
 
 /* --- charts ----------------------------------------------------------------------------------------*/
 
-static const char *const parts[LEAT_ARMS_PARTS] = { "busy", "input_wait", "exposed_copy", "other" };
-
 /* The arms of one JSON, with names that say where each ran if not all ran on one device. */
 typedef struct arm_list {
     const json_t *json, *list;
@@ -172,12 +170,10 @@ static int put_waterfall(leat_page *page, const arm_list *arms)
     snprintf(title, sizeof title, "Where the time of a step goes%s%s", arms->n > 1 ? ": " : "",
              arms->n > 1 ? arms->names[0] : "");
     for (int i = 0; i < LEAT_ARMS_PARTS; i++)
-        leat_waterfall_add(&data, parts[i], leat_fields_number(first, parts[i]),
-                           leat_fields_number(first, parts[i]) * step_ms(arms->json, first));
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_waterfall(&data);
-    return leat_page_chart(page, &chart);
+        leat_waterfall_add(&data, leat_arms_parts[i], leat_fields_number(first, leat_arms_parts[i]),
+                           leat_fields_number(first, leat_arms_parts[i]) *
+                               step_ms(arms->json, first));
+    return leat_page_chart(page, leat_chart_waterfall(&data), data.n);
 }
 
 static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
@@ -187,7 +183,7 @@ static void take_arm(const arm_list *arms, int i, leat_chart_arm *out)
     const double rate = leat_fields_number(arm, "samples_per_s");
     out->name = arms->names[i];
     for (int k = 0; k < LEAT_ARMS_PARTS; k++)
-        out->parts[k] = leat_fields_number(arm, parts[k]);
+        out->parts[k] = leat_fields_number(arm, leat_arms_parts[k]);
     leat_fields_interval(arm, "idle_interval", &out->idle_low, &out->idle_high);
     leat_fields_interval(arm, "samples_per_s_interval", &low, &high);
     out->step_ms = step_ms(arms->json, arm);
@@ -209,10 +205,7 @@ static int put_arms(leat_page *page, const arm_list *arms)
         take_arm(arms, i, &data.arms[data.n]);
         data.n += leat_arms_check(&data.arms[data.n]);
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_arms(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_chart(page, leat_chart_arms(&data), data.n);
 }
 
 static int put_rates(leat_page *page, const arm_list *arms)
@@ -241,10 +234,7 @@ static int put_rates(leat_page *page, const arm_list *arms)
         }
         data.n += leat_dots_check(row);
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_dots(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_chart(page, leat_chart_dots(&data), data.n);
 }
 
 int leat_page_arms(leat_page *page, const json_t *json)

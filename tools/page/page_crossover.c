@@ -61,13 +61,7 @@ static int add_fit(leat_lines *lines, const json_t *device, int colour)
     return LEAT_OK;
 }
 
-static int add_device(leat_lines *lines, const json_t *device, int colour)
-{
-    const int rc = add_points(lines, device, colour);
-    return rc == LEAT_OK ? add_fit(lines, device, colour) : rc;
-}
-
-int leat_page_crossover(leat_page *page, const json_t *json)
+int leat_page_crossover_section(leat_page *page, const json_t *json)
 {
     const json_t *const devices = leat_fields_list(json, "devices");
     const int n = leat_fields_count(devices, LEAT_CHART_COLOURS);
@@ -82,18 +76,14 @@ int leat_page_crossover(leat_page *page, const json_t *json)
         .wall = leat_fields_number(json, "crossover_batch"),
         .wall_name = "b* ="
     };
-    int rc = LEAT_OK, n_points = 0;
+    int rc = LEAT_OK;
     leat_fields_interval(json, "interval", &data.wall_low, &data.wall_high);
-    for (int i = 0; i < n && rc == LEAT_OK; i++)
-        rc = add_device(&data, json_array_get(devices, (size_t)i), i);
-    for (int i = 0; i < data.n; i++)
-        n_points += data.lines[i].fit ? 0 : data.lines[i].n;
-    if (rc == LEAT_OK && n_points > 0) {
-        const leat_chart chart = leat_chart_lines(&data);
-        rc = leat_page_chart(page, &chart);
+    for (int i = 0; i < n && rc == LEAT_OK; i++) {
+        const json_t *const device = json_array_get(devices, (size_t)i);
+        if ((rc = add_points(&data, device, i)) == LEAT_OK)
+            rc = add_fit(&data, device, i);
     }
-    leat_lines_close(&data);
-    return rc;
+    return leat_page_lines(page, &data, rc);
 }
 
 void leat_page_crossover_answer(const json_t *json, leat_answer *out)
@@ -129,9 +119,4 @@ void leat_page_crossover_answer(const json_t *json, leat_answer *out)
     if (!isnan(steps))
         leat_answer_fact(out, "Steps to pay", leat_figure_number(steps).text,
                          "until the one-time cost is won back");
-}
-
-int leat_page_crossover_section(leat_page *page, const json_t *json)
-{
-    return leat_page_crossover(page, json);
 }

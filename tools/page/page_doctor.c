@@ -49,7 +49,6 @@ static double gained(const json_t *json, const json_t *change)
 /* All figures are the job's as measured, times a ratio: that of two runs side by side, or of predictions. */
 static void say_gain(const json_t *json, const json_t *from, struct leat_answer_change *change)
 {
-
     const double then = leat_fields_number(from, "predicted_step_ms"),
                  verified = leat_fields_number(from, "verified_step_ms"),
                  before = leat_fields_number(from, "before_step_ms"),
@@ -197,10 +196,7 @@ static int put_waterfall(leat_page *page, const json_t *json)
         leat_waterfall_add(&data, leat_fields_text_or(part, "class", "?"),
                            leat_fields_number(part, "share"), leat_fields_number(part, "ms"));
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_waterfall(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_chart(page, leat_chart_waterfall(&data), data.n);
 }
 
 /* Parts have the colours of the shares that they make. */
@@ -244,7 +240,7 @@ static int put_capacities(leat_page *page, const json_t *json)
     }
     leat_bars_wall(&data, "measured step", leat_fields_number(json, "measured_step_ms"));
     leat_bars_wall(&data, "predicted step", leat_fields_number(json, "predicted_step_ms"));
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 static int put_one_time(leat_page *page, const json_t *json)
@@ -261,10 +257,8 @@ static int put_one_time(leat_page *page, const json_t *json)
         leat_bars_add(&data,
                       (leat_bar){ .name = leat_fields_text_or(json_array_get(list, i), "name", "?"),
                                   .kind = "launch",
-                                  .value = leat_fields_number(json_array_get(list, i), "ms"),
-                                  .low = NAN,
-                                  .high = NAN });
-    return leat_page_bars(page, &data);
+                                  .value = leat_fields_number(json_array_get(list, i), "ms") });
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 static void put_environment(leat_page *page, const json_t *json)
@@ -291,5 +285,6 @@ int leat_page_doctor_section(leat_page *page, const json_t *json)
         rc = put_capacities(page, json);
     if (rc == LEAT_OK)
         rc = put_one_time(page, json);
-    return rc == LEAT_OK ? leat_page_crossover(page, json_object_get(json, "crossover")) : rc;
+    return rc == LEAT_OK ? leat_page_crossover_section(page, json_object_get(json, "crossover"))
+                         : rc;
 }

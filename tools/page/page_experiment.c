@@ -101,7 +101,7 @@ static int put_series(leat_page *page, const json_t *list, size_t first, bool *d
                         .x_name = x_name,
                         .y_name = y_name,
                         .wall = NAN };
-    int rc = LEAT_OK, n_points = 0;
+    int rc = LEAT_OK;
     axis_name(head, "x", "x_unit", x_name);
     axis_name(head, "y", "y_unit", y_name);
     char title[500];
@@ -119,14 +119,7 @@ static int put_series(leat_page *page, const json_t *list, size_t first, bool *d
             rc = add_series(&data, one);
         done[i] |= same;
     }
-    for (int i = 0; i < data.n; i++)
-        n_points += data.lines[i].n;
-    if (rc == LEAT_OK && n_points > 0) {
-        const leat_chart chart = leat_chart_lines(&data);
-        rc = leat_page_chart(page, &chart);
-    }
-    leat_lines_close(&data);
-    return rc;
+    return leat_page_lines(page, &data, rc);
 }
 
 int leat_page_experiment_section(leat_page *page, const json_t *json)

@@ -44,16 +44,12 @@ const char *leat_page_kind_list(char *text, size_t size);
 
 /* --- parts that several kinds have --- */
 
-/* A chart; nothing if there are no bars. */
-int leat_page_bars(leat_page *page, const leat_bars *bars);
+/* Adds a chart of lines if rc is LEAT_OK and they have points. Closes them. Returns rc, or LEAT_E_NOMEM. */
+int leat_page_lines(leat_page *page, leat_lines *lines, int rc);
 /* Arms of a compare as three charts. */
 int leat_page_arms(leat_page *page, const json_t *json);
-/* "stages" of a bench, and of "input" of a train. */
-int leat_page_stages(leat_page *page, const json_t *json);
 /* "largest" of a process of a watch, and of "recorded" of a train. */
 int leat_page_kernels(leat_page *page, const json_t *json);
-/* An object with "devices" and "crossover_batch". */
-int leat_page_crossover(leat_page *page, const json_t *json);
 
 /* --- traces and logs --- */
 

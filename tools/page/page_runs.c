@@ -2,7 +2,6 @@
 #include "page_kinds.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "chart/charts.h"
 #include "leat/error.h"
@@ -27,8 +26,7 @@ int leat_page_traces(leat_page *page, const leat_input *inputs, int n)
                 n_shown, n_traces, LEAT_TIMELINE_MOST);
     if (n_shown > 0) {
         leat_timeline_choose(&timeline);
-        const leat_chart chart = leat_chart_timeline(&timeline);
-        rc = leat_page_chart(page, &chart);
+        rc = leat_page_chart(page, leat_chart_timeline(&timeline), n_shown);
     }
     fputs("</section>\n", page->out);
     return rc;
@@ -64,19 +62,12 @@ static const struct {
 /* Adds one run's curve of a key, if the run has it. */
 static int add_curve(leat_lines *lines, const leat_input *input, int colour, const char *key)
 {
-    leat_curve curve = { 0 };
-    const int rc = leat_run_curves_pick(&input->rows, key, LEAT_RUN_CURVES_STEP, &curve);
+    const int before = lines->n;
     char name[160];
     snprintf(name, sizeof name, "%.80s: %s", input->title, key);
-    leat_chart_line *const line = rc == LEAT_OK && curve.n > 0
-                                      ? leat_lines_take(lines, name, curve.x, curve.y, (int)curve.n)
-                                      : NULL;
-    if (line) {
-        line->colour = colour % LEAT_CHART_COLOURS;
-        return LEAT_OK;
-    }
-    free(curve.x);
-    free(curve.y);
+    const int rc = leat_run_curves_add(&input->rows, key, LEAT_RUN_CURVES_STEP, name, lines);
+    if (lines->n > before)
+        lines->lines[before].colour = colour % LEAT_CHART_COLOURS;
     return rc;
 }
 
@@ -95,12 +86,7 @@ static int put_curves(leat_page *page, const leat_input *inputs, int n, size_t c
         for (int k = 0; k < 2 && inputs[i].kind == LEAT_INPUT_LOG && curves[c].keys[k]; k++)
             if (rc == LEAT_OK)
                 rc = add_curve(&lines, &inputs[i], colour++, curves[c].keys[k]);
-    if (rc == LEAT_OK && lines.n > 0) {
-        const leat_chart chart = leat_chart_lines(&lines);
-        rc = leat_page_chart(page, &chart);
-    }
-    leat_lines_close(&lines);
-    return rc;
+    return leat_page_lines(page, &lines, rc);
 }
 
 int leat_page_logs(leat_page *page, const leat_input *inputs, int n)

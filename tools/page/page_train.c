@@ -73,7 +73,6 @@ void leat_page_train_answer(const json_t *json, leat_answer *out)
 
 static int put_shares(leat_page *page, const json_t *json)
 {
-    static const char *const words[] = { "busy", "input_wait", "exposed_copy", "other" };
     const json_t *const epochs = leat_fields_list(json, "epochs");
     const size_t n = json_array_size(epochs);
     char names[LEAT_ARMS_MOST][sizeof(leat_figure) + 8];
@@ -95,13 +94,10 @@ static int put_shares(leat_page *page, const json_t *json)
                                  .step_low = NAN,
                                  .step_high = NAN };
         for (int k = 0; k < LEAT_ARMS_PARTS; k++)
-            arm->parts[k] = leat_fields_number(epoch, words[k]);
+            arm->parts[k] = leat_fields_number(epoch, leat_arms_parts[k]);
         data.n += leat_arms_check(arm);
     }
-    if (data.n == 0)
-        return LEAT_OK;
-    const leat_chart chart = leat_chart_arms(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_chart(page, leat_chart_arms(&data), data.n);
 }
 
 static int put_losses(leat_page *page, const json_t *json)
@@ -116,7 +112,7 @@ static int put_losses(leat_page *page, const json_t *json)
                         .y_name = "loss",
                         .steps = true,
                         .wall = NAN };
-    int rc = LEAT_OK, n_points = 0;
+    int rc = LEAT_OK;
     for (int k = 0; k < 2 && rc == LEAT_OK; k++) {
         leat_chart_line *const line = leat_lines_add(&data, keys[k], false, n, false);
         rc = line ? LEAT_OK : LEAT_E_NOMEM;
@@ -126,14 +122,8 @@ static int put_losses(leat_page *page, const json_t *json)
             leat_line_point(line, leat_fields_number(epoch, "epoch"),
                             leat_fields_number(epoch, keys[k]), NAN, NAN);
         }
-        n_points += line ? line->n : 0;
     }
-    if (rc == LEAT_OK && n_points > 0) {
-        const leat_chart chart = leat_chart_lines(&data);
-        rc = leat_page_chart(page, &chart);
-    }
-    leat_lines_close(&data);
-    return rc;
+    return leat_page_lines(page, &data, rc);
 }
 
 int leat_page_train_section(leat_page *page, const json_t *json)
@@ -143,5 +133,5 @@ int leat_page_train_section(leat_page *page, const json_t *json)
         rc = put_losses(page, json);
     if (rc == LEAT_OK)
         rc = leat_page_kernels(page, json_object_get(json, "recorded"));
-    return rc == LEAT_OK ? leat_page_stages(page, json_object_get(json, "input")) : rc;
+    return rc == LEAT_OK ? leat_page_bench_section(page, json_object_get(json, "input")) : rc;
 }

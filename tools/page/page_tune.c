@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_tune.c: `leat tune`: the settings that won, and what else was tried. */
-#include <math.h>
 #include <string.h>
 
 #include "chart/charts.h"
@@ -78,9 +77,6 @@ int leat_page_tune_section(leat_page *page, const json_t *json)
         leat_fields_interval(one, "speedup_interval", &bar.low, &bar.high);
         leat_bars_add(&data, bar);
     }
-    if (data.n == 0)
-        return LEAT_OK;
     leat_bars_wall(&data, "as it is:", 1);
-    const leat_chart chart = leat_chart_bars(&data);
-    return leat_page_chart(page, &chart);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }

@@ -2,7 +2,6 @@
  *
  * page_watch.c: `leat watch`: where the device's time went in each process, and its kernels; and the kernels of commands
  * that record steps. */
-#include <math.h>
 #include <string.h>
 
 #include "chart/charts.h"
@@ -72,25 +71,21 @@ static int put_shares(leat_page *page, const json_t *process)
     char title[128];
     snprintf(title, sizeof title, "Where the device’s time went: process %.0f",
              leat_fields_number(process, "pid"));
-    leat_bars data = {
-        .id = "shares",
-        .title = title,
-        .about = "From the process’s first work on the device to its last, by records of the "
-                 "device itself.",
-        .axis = "share of the time",
-        .unit = "%",
-        .names = "share"
-    };
+    leat_bars data = { .id = "shares",
+                       .title = title,
+                       .about = "From the process’s first work on the device to its last, by "
+                                "records of the device itself.",
+                       .axis = "share of the time",
+                       .unit = "%",
+                       .names = "share" };
     for (leat_share i = 0; i < LEAT_N_SHARES; i++) {
         const double value = share(process, i);
         if (value >= 0.0005)
             leat_bars_add(&data, (leat_bar){ .name = leat_verdict_share(i)->name,
                                              .kind = leat_verdict_share(i)->word,
-                                             .value = value,
-                                             .low = NAN,
-                                             .high = NAN });
+                                             .value = value });
     }
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 int leat_page_kernels(leat_page *page, const json_t *json)
@@ -110,11 +105,9 @@ int leat_page_kernels(leat_page *page, const json_t *json)
         if (ms > 0)
             leat_bars_add(&data, (leat_bar){ .name = leat_fields_text_or(one, "name", "?"),
                                              .kind = leat_verdict_share(LEAT_SHARE_BUSY)->word,
-                                             .value = ms,
-                                             .low = NAN,
-                                             .high = NAN });
+                                             .value = ms });
     }
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }
 
 int leat_page_watch_section(leat_page *page, const json_t *json)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_whatif.c: `leat whatif`: how idle devices would be with more or fewer CPU threads. */
-#include <math.h>
 #include <string.h>
 
 #include "chart/charts.h"
@@ -103,9 +102,7 @@ int leat_page_whatif_section(leat_page *page, const json_t *json)
         leat_bars_add(&data, (leat_bar){ .group = leat_fields_text_or(row, "device", "?"),
                                          .name = names[data.n],
                                          .kind = "input_wait",
-                                         .value = leat_fields_number(row, "idle"),
-                                         .low = NAN,
-                                         .high = NAN });
+                                         .value = leat_fields_number(row, "idle") });
     }
-    return leat_page_bars(page, &data);
+    return leat_page_chart(page, leat_chart_bars(&data), data.n);
 }

@@ -16,6 +16,7 @@
 #include "formats/whole_file.h"
 
 enum { LOG_BYTES_MOST = 1 << 30 };
+static const char of_step[] = "step/", of_epoch[] = "epoch/";
 
 static void note_damage(leat_run_rows *rows, const char *format, ...) LEAT_PRINTF(2, 3);
 
@@ -121,7 +122,6 @@ static json_t *row_for(json_t *list, const leat_summary_value *event, const char
 
 static void take_event(leat_run_rows *rows, const leat_summary_value *event)
 {
-    static const char of_step[] = "step/", of_epoch[] = "epoch/";
     const char *key = event->tag;
     json_t *list = rows->steps;
     note_time(rows, event->wall_s);
@@ -234,42 +234,39 @@ static double place_of(const leat_run_rows *rows, const json_t *row, int32_t x)
     return value_of(row, x == LEAT_RUN_CURVES_EPOCH ? "epochs_done" : "step");
 }
 
-static int pick(const leat_run_rows *rows, const json_t *list, const char *key, int32_t x,
-                leat_curve *out)
+static int add_line(const leat_run_rows *rows, const json_t *list, const char *key, int32_t x,
+                    const char *name, leat_lines *lines)
 {
     size_t i;
     json_t *row;
-    out->n = 0;
-    if (json_array_size(list) == 0)
+    if (json_array_size(list) == 0 || lines->n == LEAT_LINES_MOST)
         return LEAT_OK;
-    out->x = malloc(json_array_size(list) * sizeof *out->x);
-    out->y = malloc(json_array_size(list) * sizeof *out->y);
-    if (!out->x || !out->y)
+    leat_chart_line *const line =
+        leat_lines_add(lines, name, false, (int)json_array_size(list), false);
+    if (!line)
         return LEAT_E_NOMEM;
     json_array_foreach(list, i, row)
     {
-        out->x[out->n] = place_of(rows, row, x);
-        out->y[out->n] = value_of(row, key);
-        out->n += !isnan(out->x[out->n]) && !isnan(out->y[out->n]);
+        leat_line_point(line, place_of(rows, row, x), value_of(row, key), NAN, NAN);
+    }
+    if (line->n == 0) {
+        free(line->x);
+        free(line->y);
+        lines->n--;
     }
     return LEAT_OK;
 }
 
-int leat_run_curves_pick(const leat_run_rows *rows, const char *key, int32_t x, leat_curve *out)
+int leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x, const char *name,
+                        leat_lines *lines)
 {
-    const char *const slash = strchr(key, '/');
-    const size_t kind = slash ? (size_t)(slash - key) : 0;
-    if (kind == 5 && !strncmp(key, "epoch", kind))
-        return pick(rows, rows->epochs, slash + 1, x, out);
-    if (kind == 4 && !strncmp(key, "step", kind))
-        return pick(rows, rows->steps, slash + 1, x, out);
-    const int rc = pick(rows, rows->steps, key, x, out);
-    if (rc < 0 || out->n > 0)
-        return rc;
-    free(out->x);
-    free(out->y);
-    out->x = out->y = NULL;
-    return pick(rows, rows->epochs, key, x, out);
+    const int before = lines->n;
+    if (!strncmp(key, of_epoch, sizeof of_epoch - 1))
+        return add_line(rows, rows->epochs, key + sizeof of_epoch - 1, x, name, lines);
+    if (!strncmp(key, of_step, sizeof of_step - 1))
+        return add_line(rows, rows->steps, key + sizeof of_step - 1, x, name, lines);
+    const int rc = add_line(rows, rows->steps, key, x, name, lines);
+    return rc < 0 || lines->n > before ? rc : add_line(rows, rows->epochs, key, x, name, lines);
 }
 
 static void add_keys(json_t *keys, const json_t *list)

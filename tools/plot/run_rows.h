@@ -6,8 +6,8 @@
 #define LEAT_RUN_ROWS_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
+#include "chart/charts.h"
 #include "leat/error.h"
 
 /* Lists of objects with "step", "time_s" and the numbers logged at that moment, in order. What a resumed run
@@ -30,14 +30,10 @@ void leat_run_rows_close(leat_run_rows *rows);
 /* What the horizontal axis shows. */
 enum { LEAT_RUN_CURVES_STEP, LEAT_RUN_CURVES_EPOCH, LEAT_RUN_CURVES_TIME };
 
-typedef struct leat_curve {
-    double *x, *y; /* below 1e300 in size */
-    size_t n;
-} leat_curve;
-
-/* Fills it from the rows of steps that have the key, or else from those of epochs; "step/KEY" and
- * "epoch/KEY" name one of them. n = 0: no row has both values. free() x and y. Returns LEAT_OK, LEAT_E_NOMEM. */
-int leat_run_curves_pick(const leat_run_rows *rows, const char *key, int32_t x, leat_curve *out);
+/* Adds a line of the rows of steps that have the key, or else of those of epochs; "step/KEY" and "epoch/KEY" name one
+ * of them. Adds nothing if no row has both values, or there are too many lines. Returns LEAT_OK, LEAT_E_NOMEM. */
+int leat_run_curves_add(const leat_run_rows *rows, const char *key, int32_t x, const char *name,
+                        leat_lines *lines);
 
 /* All keys of numbers, each once, as an object of nulls; free with json_decref(). */
 json_t *leat_run_curves_keys(const leat_run_rows *rows);

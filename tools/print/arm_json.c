@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "arm_json.h"
 
-#include <stdio.h>
-
 #include "speed.h"
-
-/* KEY and KEY_interval. */
-static void estimate_json(json_t *object, const char *key, leat_estimate estimate)
-{
-    char interval[32];
-    snprintf(interval, sizeof interval, "%s_interval", key);
-    leat_json_real(object, key, estimate.value);
-    leat_json_interval(object, interval, &estimate);
-}
 
 json_t *leat_arm_json(const leat_compare_arm *arm)
 {
@@ -22,16 +11,14 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_text(one, "name", arm->name);
     leat_json_text(one, "device", arm->device);
     leat_json_bool(one, "simulated", arm->simulated);
-    leat_json_real(one, "samples_per_s", meter->samples_per_s);
-    leat_json_interval(
-        one, "samples_per_s_interval",
-        &(leat_estimate){ .low = arm->samples_per_s_low, .high = arm->samples_per_s_high });
+    leat_json_estimate(
+        one, "samples_per_s", "samples_per_s_interval",
+        &(leat_estimate){ meter->samples_per_s, arm->samples_per_s_low, arm->samples_per_s_high });
     leat_json_real(one, "step_p50_ms", (double)meter->step_p50_ns * 1e-6);
     leat_json_real(one, "step_p95_ms", (double)meter->step_p95_ns * 1e-6);
     leat_json_real(one, "busy", meter->busy);
-    leat_json_real(one, "idle", arm->idle);
-    leat_json_interval(one, "idle_interval",
-                       &(leat_estimate){ .low = arm->idle_low, .high = arm->idle_high });
+    leat_json_estimate(one, "idle", "idle_interval",
+                       &(leat_estimate){ arm->idle, arm->idle_low, arm->idle_high });
     leat_json_real(one, "input_wait", meter->input_wait);
     leat_json_real(one, "exposed_copy", meter->exposed_copy);
     leat_json_real(one, "other", meter->other);
@@ -41,13 +28,12 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_int(one, "warmup_steps", arm->warmup_steps);
     leat_json_real(one, "uncached", arm->uncached);
     leat_json_real(one, "wall_s", (double)meter->wall_ns * 1e-9);
-    leat_json_real(one, "speedup", arm->speedup);
-    leat_json_interval(one, "speedup_interval",
-                       &(leat_estimate){ .low = arm->speedup_low, .high = arm->speedup_high });
-    estimate_json(one, "loader", arm->loader);
-    estimate_json(one, "step", arm->step);
-    estimate_json(one, "of_loader", arm->of_loader);
-    estimate_json(one, "of_step", arm->of_step);
+    leat_json_estimate(one, "speedup", "speedup_interval",
+                       &(leat_estimate){ arm->speedup, arm->speedup_low, arm->speedup_high });
+    leat_json_estimate(one, "loader", "loader_interval", &arm->loader);
+    leat_json_estimate(one, "step", "step_interval", &arm->step);
+    leat_json_estimate(one, "of_loader", "of_loader_interval", &arm->of_loader);
+    leat_json_estimate(one, "of_step", "of_step_interval", &arm->of_step);
     leat_json_real(one, "copying", arm->copying);
     leat_json_real(one, "step_busy", arm->step_busy);
     leat_json_text(one, "verdict", leat_verdict_about(arm->verdict.kind)->name);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "json.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +59,13 @@ void leat_json_interval(json_t *object, const char *key, const leat_estimate *es
     for (int i = 0; i < 2; i++)
         json_array_append_new(pair, isfinite(ends[i]) ? json_real(ends[i]) : json_null());
     leat_json_add(object, key, pair);
+}
+
+void leat_json_estimate(json_t *object, const char *key, const char *interval,
+                        const leat_estimate *estimate)
+{
+    leat_json_real(object, key, estimate->value);
+    leat_json_interval(object, interval, estimate);
 }
 
 void leat_json_hex(json_t *object, const char *key, uint64_t value)

@@ -24,6 +24,9 @@ void leat_json_bool(json_t *object, const char *key, bool value);
 void leat_json_real(json_t *object, const char *key, double value);
 /* [low, high]; null for an end that is not finite. */
 void leat_json_interval(json_t *object, const char *key, const leat_estimate *estimate);
+/* The value under `key`, its interval under `interval`. */
+void leat_json_estimate(json_t *object, const char *key, const char *interval,
+                        const leat_estimate *estimate);
 /* 16 hexadecimal digits: JSON's numbers do not hold 64 bits. */
 void leat_json_hex(json_t *object, const char *key, uint64_t value);
 /* Takes ownership of `value`. */

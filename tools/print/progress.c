@@ -140,6 +140,12 @@ void leat_progress_show(leat_progress *progress, uint64_t done)
         leat_progress_draw(progress);
 }
 
+void leat_progress_count(void *progress, int done, int total)
+{
+    ((leat_progress *)progress)->total = (uint64_t)total;
+    leat_progress_show(progress, (uint64_t)done);
+}
+
 void leat_progress_hide(const leat_progress *progress)
 {
     if (progress->terminal && !progress->silent)

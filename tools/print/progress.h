@@ -45,6 +45,8 @@ void leat_progress_init(leat_progress *progress, const char *what, const char *u
                         int32_t when);
 /* Shows `done` if an update is due; cheap otherwise. Any thread. */
 void leat_progress_show(leat_progress *progress, uint64_t done);
+/* The same for the studies of the library, which call it with their `user`: a leat_progress. */
+void leat_progress_count(void *progress, int done, int total);
 /* Shows the last value now. */
 void leat_progress_draw(leat_progress *progress);
 /* Erases the line from a terminal, before other output. */

@@ -177,9 +177,8 @@ void leat_speed_print_crossings(const leat_meter *m)
     if (m->crossings > 0)
         leat_terminal_say(
             2,
-            "of a step's %s ms, layers take %s ms on this device and %s ms on "
-            "others; %.4g crossings "
-            "between devices (%s) take %s ms; the rest is waiting",
+            "of a step's %s ms, layers take %s ms on this device and %s ms on others; %.4g "
+            "crossings between devices (%s) take %s ms; the rest is waiting",
             leat_figure_ms(wall / steps).text, leat_figure_ms(m->busy * wall / steps).text,
             leat_figure_ms(m->elsewhere_ns * 1e-6).text, m->crossings,
             leat_figure_bytes(m->crossed_bytes).text, leat_figure_ms(m->crossing_ns * 1e-6).text);

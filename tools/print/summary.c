@@ -180,7 +180,14 @@ void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_
     progress->user = watch;
 }
 
-/* --- what was not cached -----------------------------------------------------------------------*/
+/* --- what was not as wished ------------------------------------------------------------------*/
+
+void leat_summary_print_others(double cores_taken, int cores, const char *so)
+{
+    if (cores_taken >= 0.1 * cores)
+        leat_terminal_say(2, "other processes used %.1f of %d CPUs meanwhile%s", cores_taken, cores,
+                          so);
+}
 
 const char *leat_summary_uncached_text(double uncached, char *text)
 {

@@ -24,6 +24,8 @@ typedef struct leat_summary_watching {
 void leat_summary_describe(void *watching, leat_progress_fields *fields);
 void leat_summary_watch(leat_summary_watching *watch, leat_loader *loader, leat_progress *progress);
 
+/* Says that other processes used CPUs while something was measured, if they used a tenth of them or more. */
+void leat_summary_print_others(double cores_taken, int cores, const char *so);
 /* That a cache was not filled before anything was measured. `text` has 160 bytes; returned. */
 const char *leat_summary_uncached_text(double uncached, char *text);
 

@@ -4,7 +4,6 @@
 #ifndef LEAT_TERMINAL_H
 #define LEAT_TERMINAL_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 /* Tables and paragraphs fit into this many columns everywhere. */

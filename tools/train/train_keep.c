@@ -153,8 +153,7 @@ int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err)
     if (steps > 0 && !is_whole)
         fprintf(stderr,
                 "leat train: the last batches changed no weight%s: they are only a part of those "
-                "that make an "
-                "update (train.accumulate)\n",
+                "that make an update (train.accumulate)\n",
                 keep->folder ? ", and there is no checkpoint of them" : "");
     if (!keep->folder || steps == 0 || !is_whole || (*keep->path && keep->saved_steps == steps))
         return LEAT_OK;

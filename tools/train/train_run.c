@@ -191,13 +191,6 @@ static int end_epoch(leat_train_run *t, int64_t number, bool whole, leat_error *
     return rc;
 }
 
-/* Waits for the first step of the run, whose times stay for the meter of its epoch. */
-static void wait_for_first(leat_train_run *t, int64_t start_ns)
-{
-    t->n_times = leat_trainer_times(t->trainer, t->times, 1);
-    t->start.first_step = (double)(leat_host_now_ns() - start_ns) * 1e-6;
-}
-
 /* Steps that follow in the epoch of batch `number`. */
 static int64_t left_in_epoch(const leat_train_run *t, int64_t number)
 {
@@ -231,10 +224,12 @@ static int step(leat_train_run *t, bool *end, leat_error *err)
     const int64_t per_epoch = leat_plan_get_info(t->plan)->n_batches;
     const int64_t epoch = per_epoch > 0 ? info.number / per_epoch : info.epoch;
     const int64_t start_ns = leat_host_now_ns();
-    if ((rc = leat_trainer_step(t->trainer, batch, err)) == LEAT_OK && t->steps == 0)
-        wait_for_first(t, start_ns);
-    if (rc < 0)
+    if ((rc = leat_trainer_step(t->trainer, batch, err)) < 0)
         return leat_train_loss_explain(t, info.number, epoch, rc, err);
+    if (t->steps == 0) { /* waits for this step, whose times stay for the meter of its epoch */
+        t->n_times = leat_trainer_times(t->trainer, t->times, 1);
+        t->start.first_step = (double)(leat_host_now_ns() - start_ns) * 1e-6;
+    }
     t->counts.busy_ns += leat_host_now_ns() - start_ns;
     t->counts.samples += info.rows;
     t->steps++;

@@ -16,7 +16,6 @@
 #include "print/progress.h"
 #include "print/speed.h"
 #include "print/summary.h"
-#include "signals.h"
 #include "train_keep.h"
 #include "train_log.h"
 #include "train_measure.h"

@@ -12,7 +12,18 @@ enum { SKIM_MCUS = 32 };
 /* Small files are read faster than large tables are made. */
 enum { SMALL_BITS = 10, SMALL_BYTES = 512 << 10 };
 
-/* One symbol per entry, as in leat_jpeg_quick, and above it the end of the symbol's code. */
+/* One symbol as in leat_jpeg_quick, and above it the end of its code, which has `length` bits. */
+static uint32_t entry_of(const leat_jpeg_table *table, unsigned symbol, unsigned length)
+{
+    const unsigned size = symbol & 15, used = length + size;
+    if (used > LEAT_JPEG_FAST_BITS)
+        return MISS;
+    if (!table->is_dc && !size && symbol != 0xf0) /* the rest of the block is 0 */
+        return used | LEAT_JPEG_EOB | length << 16;
+    return used | (table->is_dc ? 1 : (symbol >> 4) + 1) << 8 | length << 16;
+}
+
+/* The entries of all look-ups of `bits` bits. */
 static void fill_single(uint32_t *at, unsigned bits, const leat_jpeg_table *table,
                         const uint8_t *counts)
 {
@@ -20,13 +31,7 @@ static void fill_single(uint32_t *at, unsigned bits, const leat_jpeg_table *tabl
     const uint8_t *next = table->symbols;
     for (unsigned length = 1; length <= bits; length++)
         for (int i = 0; i < counts[length - 1]; i++) {
-            const unsigned symbol = *next++, size = symbol & 15;
-            const int is_end = !table->is_dc && !size && symbol != 0xf0;
-            const unsigned advance = is_end ? 0 : table->is_dc ? 1 : (symbol >> 4) + 1;
-            const uint32_t entry =
-                length + size > LEAT_JPEG_FAST_BITS
-                    ? MISS
-                    : (length + size) | (is_end ? LEAT_JPEG_EOB : 0u) | advance << 8 | length << 16;
+            const uint32_t entry = entry_of(table, *next++, length);
             for (int n = 1 << (bits - length); n; n--)
                 *at++ = entry;
         }

@@ -19,10 +19,9 @@ const leat_option leat_engine_option_table[] = {
     LEAT_OPTION_ROW(leat_engine_options, memory, BYTES, "auto", 1, 0x1p50, autos,
                     "memory limit of a loader, for host, pinned and device memory; auto: a quarter "
                     "of the memory that is available and allowed, more if the pipeline needs it"),
-    LEAT_OPTION_ENUM(
-        leat_engine_options, reader, "auto", readers,
-        "how files are read; auto: io_uring, or pread if io_uring is refused; files of "
-        "small records are kept in memory if they fit in half of the limit"),
+    LEAT_OPTION_ENUM(leat_engine_options, reader, "auto", readers,
+                     "how files are read; auto: io_uring, or pread if io_uring is refused; files "
+                     "of small records are kept in memory if they fit in half of the limit"),
     LEAT_OPTION_BYTES(
         leat_engine_options, read_bytes, "0", 0, 0x1p40,
         "memory for reads in flight; 0: two windows of average records, 4 to 64 MiB, less if the "
@@ -31,10 +30,9 @@ const leat_option leat_engine_option_table[] = {
         leat_engine_options, io, "buffered", ios,
         "buffered: through the page cache; direct: around it (O_DIRECT), for data sets larger than "
         "memory; falls back to buffered, with a note, if the file system refuses"),
-    LEAT_OPTION_ENUM(
-        leat_engine_options, verify, "once", verifies,
-        "once: a record that is kept in memory is checked (CRC) when it is first used; always: at "
-        "each use; records that are read anew are always checked"),
+    LEAT_OPTION_ENUM(leat_engine_options, verify, "once", verifies,
+                     "once: a record that is kept in memory is checked (CRC) when it is first "
+                     "used; always: at each use; records that are read anew are always checked"),
     LEAT_OPTION_I64(leat_engine_options, run, "0", 0, 65536,
                     "rows per task; 0: enough for 50 microseconds of work"),
     LEAT_OPTION_BOOL(leat_engine_options, fuse, "true",
@@ -44,11 +42,10 @@ const leat_option leat_engine_option_table[] = {
         leat_engine_options, jpeg_index, "auto", index_choices,
         "index of JPEG files (`leat index --jpeg`), for decoding only what a crop needs; auto: use "
         "it where it exists and fits; require: an error where it does not"),
-    LEAT_OPTION_ENUM(
-        leat_engine_options, stores, "auto", stores,
-        "how the floats of JPEG pictures are written to batches with AVX-512; cached: through the "
-        "CPU's caches; streamed: around them; auto: streamed if that is faster and batches are "
-        "too large for the caches"),
+    LEAT_OPTION_ENUM(leat_engine_options, stores, "auto", stores,
+                     "how the floats of JPEG pictures are written to batches with AVX-512; cached: "
+                     "through the CPU's caches; streamed: around them; auto: streamed if that is "
+                     "faster and batches are too large for the caches"),
     LEAT_OPTION_BOOL(leat_engine_options, timing, "true",
                      "time the stages (only for some samples, so that it costs under 1 %)"),
     LEAT_OPTION_I64(leat_engine_options, spans, "1024", 0, 1 << 24,

@@ -51,11 +51,10 @@ static int find_largest(leat_build *build, const leat_chain *chain, const char *
     rc = leat_feature_scan(source, &all, chain->feature, build->plan->engine.threads, visit,
                            &longest, err);
     *most = longest > 1 ? longest : 1;
-    leat_note_add(
-        build->plan,
-        "'%s': rows hold %lld values, the longest record; all records were read to find it; "
-        "give shapes to avoid this",
-        name, (long long)*most);
+    leat_note_add(build->plan,
+                  "'%s': rows hold %lld values, the longest record; all records were read to find "
+                  "it; give shapes to avoid this",
+                  name, (long long)*most);
     return rc;
 }
 
@@ -93,16 +92,15 @@ static int settle_dim(leat_build *build, const leat_chain *chain, const char *na
     *out = given >= 0 ? given : is;
     if (given >= 0 && is > given && !truncate)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "'%s' is %s: its row cannot be smaller, unless truncate "
-                              "is true",
+                              "'%s' is %s: its row cannot be smaller, unless truncate is true",
                               name, leat_shape_text(&chain->shape, text, sizeof text));
     if (*out >= 0)
         return LEAT_OK;
     if (chain->n_ops || d > 0)
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "'%s' is %s: its size is not known before its ops have run: "
-                              "give `shapes: {%s: […]}`",
-                              name, leat_shape_text(&chain->shape, text, sizeof text), name);
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "'%s' is %s: its size is not known before its ops have run: give `shapes: {%s: […]}`",
+            name, leat_shape_text(&chain->shape, text, sizeof text), name);
     const int rc = find_largest(build, chain, name, out, err);
     return rc < 0 ? leat_node_fail_in(where, err, rc) : rc;
 }
@@ -200,8 +198,8 @@ static int check_lengths(const leat_plan *plan, const leat_node *where, leat_err
                                       "the name %s is too long for a tensor", name);
             if (plan->chains[c].pad.on && !strcmp(plan->source->features[i].name, name))
                 return leat_node_fail(where, err, LEAT_E_CONFIG,
-                                      "the sizes of '%s' would be the tensor %s, which "
-                                      "the source has already: rename that one",
+                                      "the sizes of '%s' would be the tensor %s, which the source "
+                                      "has already: rename that one",
                                       plan->source->features[c].name, name);
         }
     return LEAT_OK;

@@ -20,9 +20,8 @@ static const leat_option table[] = {
                        "open; or the path of a file, for later runs too"),
     LEAT_OPTION_BYTES_OR(
         leat_cache_options, bytes, "auto", 0, 0x1p50, autos,
-        "size limit; samples that do not fit are computed again in each epoch; "
-        "auto: what the other stages leave of engine.memory, or half of the free disk "
-        "space"),
+        "size limit; samples that do not fit are computed again in each epoch; auto: what the "
+        "other stages leave of engine.memory, or half of the free disk space"),
     LEAT_OPTION_END
 };
 
@@ -43,12 +42,11 @@ static int keep_on_device(leat_build *build, const leat_cache_options *o, const 
     char text[96];
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (leat_shape_bytes(&plan->chains[c].shape) < 0)
-            return leat_node_fail(
-                where, err, LEAT_E_CONFIG,
-                "cache: device keeps rows of one shape, but '%s' is %s here: resize or crop it "
-                "before, or write cache: memory",
-                plan->source->features[c].name,
-                leat_shape_text(&plan->chains[c].shape, text, sizeof text));
+            return leat_node_fail(where, err, LEAT_E_CONFIG,
+                                  "cache: device keeps rows of one shape, but '%s' is %s here: "
+                                  "resize or crop it before, or write cache: memory",
+                                  plan->source->features[c].name,
+                                  leat_shape_text(&plan->chains[c].shape, text, sizeof text));
     if (o->bytes != LEAT_OPTION_CHOICE(0))
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "cache: device keeps all samples or none: leave bytes out");
@@ -76,8 +74,7 @@ static int add_cache(leat_build *build, const void *options, const leat_node *wh
     if (plan->on_device)
         return leat_node_fail(
             where, err, LEAT_E_CONFIG,
-            "cache keeps samples as the CPU made them: put it before the map with "
-            "device: gpu");
+            "cache keeps samples as the CPU made them: put it before the map with device: gpu");
     build->cache = where;
     leat_node_fail(where, &at, LEAT_E_CONFIG, "cache: ");
     for (int32_t c = 0; c < plan->n_chains; c++) {

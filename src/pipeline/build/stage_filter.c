@@ -188,21 +188,19 @@ static int check_condition(condition *c, const leat_feature_info *info, const le
             where, err, LEAT_E_CONFIG,
             "filter needs a condition: equals, min, max, min_length or max_length");
     if (range && text)
-        return leat_node_fail(
-            where, err, LEAT_E_CONFIG,
-            "filter: min and max compare numbers, but '%s' holds bytes: use equals, "
-            "min_length or max_length",
-            info->name);
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter: min and max compare numbers, but '%s' holds bytes: use "
+                              "equals, min_length or max_length",
+                              info->name);
     if (c->values && !text && leat_shape_elements(&info->shape) != 1)
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter: equals, min and max compare one value, but '%s' is %s",
                               info->name, shape);
     if (lengths && (info->shape.rank == 0 || info->shape.dims[0] != LEAT_UNKNOWN_DIM))
-        return leat_node_fail(
-            where, err, LEAT_E_CONFIG,
-            "filter: min_length and max_length need a list or bytes of varying length, but "
-            "every '%s' is %s",
-            info->name, shape);
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "filter: min_length and max_length need a list or bytes of varying "
+                              "length, but every '%s' is %s",
+                              info->name, shape);
     int rc;
     if ((rc = read_limit(c, "min", o->min.text, true, &c->min, where, err)) < 0 ||
         (rc = read_limit(c, "max", o->max.text, false, &c->max, where, err)) < 0)
@@ -282,16 +280,16 @@ static int check_place(const leat_build *build, int32_t feature, const leat_node
         return leat_node_fail(where, err, LEAT_E_CONFIG,
                               "filter reads records: put it before unbatch");
     if (!leat_combine_is_fixed(&plan->order))
-        return leat_node_fail(where, err, LEAT_E_CONFIG,
-                              "filter reads every record once, when the plan is opened: put it "
-                              "first, before shuffle and repeat, and with sources that are mixed "
-                              "into the pipeline of each source");
+        return leat_node_fail(
+            where, err, LEAT_E_CONFIG,
+            "filter reads every record once, when the plan is opened: put it first, before shuffle "
+            "and repeat, and with sources that are mixed into the pipeline of each source");
     for (int32_t c = 0; c < plan->n_chains; c++)
         if (plan->chains[c].feature == feature && plan->chains[c].n_ops)
-            return leat_node_fail(where, err, LEAT_E_CONFIG,
-                                  "filter reads '%s' as it is stored: put it before the map that "
-                                  "changes it",
-                                  plan->source->features[feature].name);
+            return leat_node_fail(
+                where, err, LEAT_E_CONFIG,
+                "filter reads '%s' as it is stored: put it before the map that changes it",
+                plan->source->features[feature].name);
     return LEAT_OK;
 }
 

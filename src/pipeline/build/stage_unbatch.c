@@ -16,15 +16,13 @@ static int fail_rows(const leat_plan *plan, int32_t c, const leat_node *where, l
     if (chain->shape.rank < 1 || chain->shape.dims[0] == LEAT_UNKNOWN_DIM)
         return leat_node_fail(
             where, err, LEAT_E_CONFIG,
-            "unbatch needs tensors with a known first dimension, the same for all; "
-            "'%s' is %s",
+            "unbatch needs tensors with a known first dimension, the same for all; '%s' is %s",
             plan->source->features[c].name, text);
-    return leat_node_fail(
-        where, err, LEAT_E_CONFIG,
-        "unbatch splits the first dimension of all tensors: it must be from 1 to %d, the "
-        "same for all; '%s' is %s, '%s' has %lld",
-        PARTS_MAX, plan->source->features[c].name, text, plan->source->features[0].name,
-        (long long)plan->chains[0].shape.dims[0]);
+    return leat_node_fail(where, err, LEAT_E_CONFIG,
+                          "unbatch splits the first dimension of all tensors: it must be from 1 to "
+                          "%d, the same for all; '%s' is %s, '%s' has %lld",
+                          PARTS_MAX, plan->source->features[c].name, text,
+                          plan->source->features[0].name, (long long)plan->chains[0].shape.dims[0]);
 }
 
 static int add_unbatch(leat_build *build, const void *options, const leat_node *where,

@@ -274,13 +274,13 @@ static uint64_t limit(const leat_cache *cache, uint64_t used)
     struct statvfs disk;
     const uint64_t most = size_limit();
     uint64_t end = most;
-    if (cache->bytes >= 0)
+    if (cache->bytes >= 0) {
         end = cache->first + (uint64_t)cache->bytes;
-    else if (fstatvfs(cache->fd, &disk) == 0)
-        end = cache->first + ((cache->faults.free_bytes ? cache->faults.free_bytes
-                                                        : (uint64_t)disk.f_bavail * disk.f_frsize) +
-                              used - cache->first) /
-                                 2;
+    } else if (fstatvfs(cache->fd, &disk) == 0) {
+        const uint64_t planted = cache->faults.free_bytes;
+        const uint64_t free_bytes = planted ? planted : (uint64_t)disk.f_bavail * disk.f_frsize;
+        end = cache->first + (free_bytes + used - cache->first) / 2;
+    }
     end = (end < most ? end : most) / LEAT_CACHE_UNIT * LEAT_CACHE_UNIT;
     return end > used ? end : used;
 }

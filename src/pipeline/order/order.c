@@ -62,13 +62,12 @@ static int add_step(leat_order *order, const leat_order_step *step, leat_error *
                          LEAT_ORDER_MAX_STEPS);
     const bool in_row = step->shuffle.window && !step->shuffle.block;
     if (step->kind == LEAT_ORDER_SHUFFLE && *count == LEAT_ENDLESS && !in_row)
-        return leat_fail(err, LEAT_E_CONFIG,
-                         "shuffle after an endless repeat has no last element: put shuffle before "
-                         "repeat");
+        return leat_fail(
+            err, LEAT_E_CONFIG,
+            "shuffle after an endless repeat has no last element: put shuffle before repeat");
     if (step->kind == LEAT_ORDER_REPEAT && *count == LEAT_ENDLESS)
         return leat_fail(err, LEAT_E_CONFIG,
-                         "repeat after an endless repeat has no effect: "
-                         "remove one of them");
+                         "repeat after an endless repeat has no effect: remove one of them");
     leat_order_step *const added = &steps[(*n)++];
     *added = *step;
     added->n_in = *count;
@@ -137,10 +136,9 @@ int leat_order_add_buckets(leat_order *order, leat_buckets **out, bool drop_rema
     }
     if (!leat_combine_is_fixed(order)) {
         order->n_before = last + 1;
-        return leat_fail(
-            err, LEAT_E_CONFIG,
-            "only take, skip, shard, filter and, as the last stage, a global shuffle may "
-            "come before it; put repeat after it");
+        return leat_fail(err, LEAT_E_CONFIG,
+                         "only take, skip, shard, filter and, as the last stage, a global shuffle "
+                         "may come before it; put repeat after it");
     }
     order->batch_size = leat_buckets_count(buckets, drop_remainder);
     order->n_batches = buckets->n_batches;

@@ -15,15 +15,14 @@ static int fail_unsettled(const leat_chain *chain, const char *name, const leat_
 {
     char text[96];
     const bool stored = chain->n_ops == 0 && chain->shape.dtype == LEAT_U8;
-    return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                          "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map "
-                          "before batch%s",
-                          name, leat_shape_text(&chain->shape, text, sizeof text),
-                          stored ? "if it is an image, decode it, then resize or crop it"
-                                 : "resize or crop it",
-                          stored ? "; if it is text, take a number in its place (a class is "
-                                   "image/class/label in files of `leat convert`)"
-                                 : "");
+    return leat_node_fail(
+        batch, err, LEAT_E_CONFIG,
+        "tensor '%s' has no fixed shape: %s; a batch needs one: %s in a map before batch%s", name,
+        leat_shape_text(&chain->shape, text, sizeof text),
+        stored ? "if it is an image, decode it, then resize or crop it" : "resize or crop it",
+        stored ? "; if it is text, take a number in its place (a class is image/class/label in "
+                 "files of `leat convert`)"
+               : "");
 }
 
 /* Refuses slots larger than physical memory, before the OOM killer acts. */
@@ -33,12 +32,11 @@ static int check_memory(const leat_plan *plan, const leat_node *batch, leat_erro
     const double there = (double)pages * (double)page, slots = (double)plan->prefetch + 1;
     if (pages <= 0 || page <= 0 || slots * (double)plan->slot_bytes <= there)
         return LEAT_OK;
-    return leat_node_fail(
-        batch, err, LEAT_E_CONFIG,
-        "%.0f batch%s of %.4g GiB do%s not fit in the %.4g GiB of memory here: lower "
-        "batch.size or prefetch.batches",
-        slots, slots > 1 ? "es" : "", (double)plan->slot_bytes / 0x1p30, slots > 1 ? "" : "es",
-        there / 0x1p30);
+    return leat_node_fail(batch, err, LEAT_E_CONFIG,
+                          "%.0f batch%s of %.4g GiB do%s not fit in the %.4g GiB of memory here: "
+                          "lower batch.size or prefetch.batches",
+                          slots, slots > 1 ? "es" : "", (double)plan->slot_bytes / 0x1p30,
+                          slots > 1 ? "" : "es", there / 0x1p30);
 }
 
 /* Reserves `bytes` per row: *offset = *at, then moves *at past the rows. */
@@ -162,10 +160,10 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     if (bytes < 0)
         return fail_unsettled(chain, name, batch, err);
     if (chain->shape.rank == LEAT_MAX_RANK)
-        return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                              "tensor '%s' has %d dimensions; a batch of it would have one too "
-                              "many",
-                              name, LEAT_MAX_RANK);
+        return leat_node_fail(
+            batch, err, LEAT_E_CONFIG,
+            "tensor '%s' has %d dimensions; a batch of it would have one too many", name,
+            LEAT_MAX_RANK);
     if (!plan->unbatches)
         chain->unbatch_at = chain->n_host;
     chain->fused = NULL;
@@ -175,8 +173,8 @@ static int lay_out_chain(leat_plan *plan, int32_t c, const leat_node *batch, siz
     chain->row_bytes = (size_t)bytes;
     if (chain->pad.on && chain->n_ops > chain->n_host)
         return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
-                              "'%s' is padded, and a map with device: gpu works on samples of "
-                              "one size: write device: cpu",
+                              "'%s' is padded, and a map with device: gpu works on samples of one "
+                              "size: write device: cpu",
                               name);
     if (chain->pad.on)
         chain->host_shape = chain->shape;
@@ -197,20 +195,19 @@ int leat_plan_layout_make(leat_plan *plan, const leat_node *batch, leat_error *e
 {
     size_t at = 0;
     if (plan->on_device && plan->engine.digest)
-        return leat_node_fail(batch, err, LEAT_E_CONFIG,
-                              "engine.digest reads batches in host memory, but %s finishes them on "
-                              "the device",
-                              plan->caches_on_device ? "cache: device" : "a map with device: gpu");
+        return leat_node_fail(
+            batch, err, LEAT_E_CONFIG,
+            "engine.digest reads batches in host memory, but %s finishes them on the device",
+            plan->caches_on_device ? "cache: device" : "a map with device: gpu");
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const int rc = lay_out_chain(plan, c, batch, &at, err);
         if (rc < 0)
             return rc;
     }
     if (plan->on_error == LEAT_ON_ERROR_MASK && plan->on_device)
-        return leat_node_fail(
-            batch, err, LEAT_E_UNSUPPORTED,
-            "on_error: mask leaves rows of zeros, which a map with device: gpu would "
-            "change: write policy: replace, or device: cpu");
+        return leat_node_fail(batch, err, LEAT_E_UNSUPPORTED,
+                              "on_error: mask leaves rows of zeros, which a map with device: gpu "
+                              "would change: write policy: replace, or device: cpu");
     plan->valid_offset = plan->rows_bytes = at;
     if (plan->on_error == LEAT_ON_ERROR_MASK)
         at += (leat_order_slot_rows(&plan->order) + 63) / 64 * 64;

@@ -72,17 +72,15 @@ static void decide_depth(const leat_budget_division *d)
         leat_budget_decide(b, "prefetch", b->prefetch, "batches",
                            plan->has_prefetch ? "set by stage prefetch" : "no prefetch stage");
     else if (b->prefetch_most < depth_most(d))
-        leat_budget_decide(
-            b, "prefetch", b->prefetch, "batches",
-            "auto: initial value; grows up to %lld when slow samples need it; more do not fit "
-            "in the memory limit",
-            (long long)b->prefetch_most);
+        leat_budget_decide(b, "prefetch", b->prefetch, "batches",
+                           "auto: initial value; grows up to %lld when slow samples need it; more "
+                           "do not fit in the memory limit",
+                           (long long)b->prefetch_most);
     else
-        leat_budget_decide(
-            b, "prefetch", b->prefetch, "batches",
-            "auto: initial value; grows up to %lld when slow samples need it (for one of %d times "
-            "the mean, at most %d)",
-            (long long)b->prefetch_most, LEAT_PREFETCH_TIMES, LEAT_PREFETCH_MOST);
+        leat_budget_decide(b, "prefetch", b->prefetch, "batches",
+                           "auto: initial value; grows up to %lld when slow samples need it (for "
+                           "one of %d times the mean, at most %d)",
+                           (long long)b->prefetch_most, LEAT_PREFETCH_TIMES, LEAT_PREFETCH_MOST);
 }
 
 static void decide_reading(const leat_budget_division *d, int64_t wanted)
@@ -295,12 +293,12 @@ static void decide_shuffle(const leat_budget_division *d)
     if (kept && kept <= b->limit_bytes / KEEP_SHARE)
         snprintf(pieces, sizeof pieces, "; {block: %llu} reads them in pieces and keeps %s",
                  (unsigned long long)block, leat_figure_bytes((double)kept).text);
-    leat_budget_decide(
-        b, "shuffle", 0, "",
-        "reads each record alone, with a call to the kernel: %s of files exceed half the limit. "
-        "engine.memory: %s keeps them%s",
-        leat_figure_bytes((double)plan->source->keep_bytes).text,
-        leat_figure_bytes(KEEP_SHARE * (double)plan->source->keep_bytes).text, pieces);
+    leat_budget_decide(b, "shuffle", 0, "",
+                       "reads each record alone, with a call to the kernel: %s of files exceed "
+                       "half the limit. engine.memory: %s keeps them%s",
+                       leat_figure_bytes((double)plan->source->keep_bytes).text,
+                       leat_figure_bytes(KEEP_SHARE * (double)plan->source->keep_bytes).text,
+                       pieces);
 }
 
 static void set_limit(const leat_budget_division *d)

@@ -143,15 +143,14 @@ int leat_expect_known(const leat_expect *expect, const leat_plan *plan, leat_err
         leat_view view;
         if (stored_class(plan, chain->feature, record, scratch, &view) < 0)
             break; /* the run tells of damage */
-        rc = check_classes(expect, plan->tensors[expect->tensor].name, view.shape.dtype, view.data,
-                           (size_t)leat_shape_elements(&view.shape), -1, err);
-        if (rc == LEAT_OK)
-            continue;
-        if (!takes_part(plan, record)) {
-            rc = LEAT_OK;
-            break; /* others are checked in their batches */
-        }
-        leat_source_fail_in(source, record, err, rc);
+        const int found =
+            check_classes(expect, plan->tensors[expect->tensor].name, view.shape.dtype, view.data,
+                          (size_t)leat_shape_elements(&view.shape), -1, err);
+        if (found < 0 && !takes_part(plan, record))
+            break; /* later records are checked in their batches */
+        rc = found;
+        if (rc < 0)
+            leat_source_fail_in(source, record, err, rc);
     }
     leat_scratch_close(&scratch);
     return rc;

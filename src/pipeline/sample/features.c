@@ -5,7 +5,6 @@
  * DESIGN. There are three ways, chosen for each record: the engine has read its bytes; or the source locates
  * them and the worker reads them here, with the source's `read` if the record is a file of its own; or the source
  * loads the record itself. */
-#include "base/clock.h"
 #include "base/scratch.h"
 #include "pipeline/source/pread_once.h"
 #include "sample_impl.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "images_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,6 +13,7 @@
 
 #include "base/cores.h"
 #include "base/pool.h"
+#include "formats/folder_list.h"
 #include "formats/format.h"
 #include "formats/image_format.h"
 #include "source.h"
@@ -47,36 +47,13 @@ static void leave_out(left_out *what, const char *path)
 /* Called for each entry of a folder. It sets *path to NULL to keep the path. */
 typedef int visit_entry(walk *w, char **path, char kind);
 
-/* Skips names that begin with a dot. */
-static int visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-static int by_bytes(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Returns 'd' for a folder, 'f' for a file, 'x' for neither; 0 on error, with errno. Follows links. */
-static char kind_of(const struct dirent *entry, const char *path)
-{
-    struct stat status;
-    if (entry->d_type == DT_DIR)
-        return 'd';
-    if (entry->d_type == DT_REG)
-        return 'f';
-    if (stat(path, &status) < 0)
-        return 0;
-    return S_ISDIR(status.st_mode) ? 'd' : S_ISREG(status.st_mode) ? 'f' : 'x';
-}
-
 static int visit_one(walk *w, const struct dirent *entry, visit_entry *visit)
 {
     char *path;
     int rc;
     if (asprintf(&path, "%s/%s", w->folder, entry->d_name) < 0)
         return leat_fail(w->err, LEAT_E_NOMEM, "images: the path of a file");
-    const char kind = kind_of(entry, path);
+    const char kind = leat_folder_kind(entry, path);
     if (kind == 0)
         rc = leat_node_fail(w->where, w->err, LEAT_E_IO, "%s: %s", path,
                             errno == ENOENT ? "a broken link: remove it, or put back the file that "
@@ -94,7 +71,7 @@ static int visit_folder(walk *w, const char *folder, visit_entry *visit)
     struct dirent **entries;
     const char *const outer = w->folder;
     int rc = LEAT_OK;
-    const int n = scandir(folder, &entries, visible, by_bytes);
+    const int n = leat_folder_list(folder, &entries);
     if (n < 0)
         return leat_node_fail(
             w->where, w->err, errno == ENOMEM ? LEAT_E_NOMEM : LEAT_E_IO,

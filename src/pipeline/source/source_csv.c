@@ -30,8 +30,7 @@ static const leat_option options[] = {
                         "names of the columns, if the files have no header line"),
     LEAT_OPTION_STRING(csv_options, delimiter, ",", "byte between two fields"),
     LEAT_OPTION_STRINGS(csv_options, na, "[]",
-                        "words that mean a missing value, like an empty "
-                        "field"),
+                        "words that mean a missing value, like an empty field"),
     LEAT_OPTION_END
 };
 
@@ -100,8 +99,8 @@ static int check_open_quote(const leat_row_file *file, const places *found, leat
         return rc;
     return leat_fail(
         err, LEAT_E_DATA,
-        "%s: a quote in the record at byte %llu is not closed, so the last %llu bytes would be "
-        "one record: close it, or write it twice where it is text in a quoted field",
+        "%s: a quote in the record at byte %llu is not closed, so the last %llu bytes would be one "
+        "record: close it, or write it twice where it is text in a quoted field",
         file->path, (unsigned long long)begin, (unsigned long long)n);
 }
 
@@ -184,11 +183,10 @@ static int compare_names(const csv_source *source, const leat_row_file *file, co
         const char *const wanted = leat_csv_take(&a, rooms[0], sizeof rooms[0], &size);
         const char *const found = leat_csv_take(&b, rooms[1], sizeof rooms[1], &size);
         if (strcmp(wanted, found) != 0)
-            return leat_node_fail(
-                where, err, LEAT_E_DATA,
-                "%s: column %lld is named '%.80s', in %s it is '%.80s': the files of a "
-                "source need the same columns in the same order",
-                file->path, (long long)column, found, first->file->path, wanted);
+            return leat_node_fail(where, err, LEAT_E_DATA,
+                                  "%s: column %lld is named '%.80s', in %s it is '%.80s': the "
+                                  "files of a source need the same columns in the same order",
+                                  file->path, (long long)column, found, first->file->path, wanted);
     }
     return LEAT_OK;
 }
@@ -293,13 +291,11 @@ static int open_csv(const void *opts, const leat_node *where, const leat_source_
     if (strlen(o->delimiter.text) != 1 || strchr("\"\r\n", *o->delimiter.text))
         return leat_node_fail(
             where, err, LEAT_E_CONFIG,
-            "csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or "
-            "line end");
+            "csv: delimiter is one byte, such as \"\\t\" (a tab), and no quote or line end");
     if (o->columns.n && o->header && leat_node_find(where, "header"))
-        return leat_node_fail(
-            where, err, LEAT_E_CONFIG,
-            "csv: `columns` is for files without a header line: leave it out, or say "
-            "`header: false`");
+        return leat_node_fail(where, err, LEAT_E_CONFIG,
+                              "csv: `columns` is for files without a header line: leave it out, or "
+                              "say `header: false`");
     int rc = leat_source_glob(&o->files, where, &paths, &n_paths, err);
     if (rc < 0)
         return rc;

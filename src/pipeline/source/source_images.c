@@ -306,8 +306,7 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 const leat_source_table leat_source_images = {
     .kind = { "images",
               "image files (JPEG, PNG, WebP, BMP, PGM, PPM) of a folder per class or of a list, "
-              "read "
-              "directly",
+              "read directly",
               options },
     .options_size = sizeof(images_options),
     .open = open_images,

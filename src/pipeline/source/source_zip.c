@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/digest.h"
 #include "combined.h"
 #include "nested.h"
 #include "source_list.h"

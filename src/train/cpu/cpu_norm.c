@@ -164,12 +164,9 @@ static int64_t valid_rows(const leat_net *net, int32_t shard)
     const leat_net_rows *const batch = net->job.batch;
     if (batch->shard_valid)
         return batch->shard_valid[shard];
-    int64_t first, n = 0;
+    int64_t first;
     const int64_t rows = leat_model_shard(net->model, batch->rows, shard, &first);
-    const uint8_t *valid = batch->valid;
-    for (int64_t i = 0; valid && i < rows; i++)
-        n += valid[first + i] != 0;
-    return valid ? n : rows;
+    return leat_net_count_valid(batch->valid ? batch->valid + first : NULL, rows);
 }
 
 static float *weight_of(const leat_net *net, const leat_model_layer *l, int32_t k)

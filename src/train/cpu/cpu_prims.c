@@ -4,7 +4,6 @@
  * the contracts; cpu_step.c calls the table. */
 #include <string.h>
 
-#include "base/check.h"
 #include "leat/rng.h"
 #include "net_cpu.h"
 #include "train/losses.h"

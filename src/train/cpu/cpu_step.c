@@ -28,14 +28,6 @@ static int64_t shard_rows(const leat_net *net, int32_t shard, int64_t *first)
     return rows - *first < most ? rows - *first : most;
 }
 
-static int64_t count_valid(const uint8_t *valid, int64_t rows)
-{
-    int64_t n = 0;
-    for (int64_t i = 0; valid && i < rows; i++)
-        n += valid[i] != 0;
-    return valid ? n : rows;
-}
-
 static leat_cpu_plan *plan_of(const leat_net *net, int64_t rows)
 {
     leat_cpu_program *p = net->job.program;
@@ -120,7 +112,7 @@ static int run_shard(leat_net *net, int32_t shard, int32_t thread, leat_error *e
         return LEAT_OK;
     }
     call.valid = net->job.batch->valid ? net->job.batch->valid + call.first_row : NULL;
-    call.n_valid = count_valid(call.valid, call.rows);
+    call.n_valid = leat_net_count_valid(call.valid, call.rows);
     call.plan = plan_of(net, call.rows);
     if (net->segment == 0 && !net->job.inspect) {
         const int rc = leat_cpu_check_input(&call);
@@ -158,12 +150,6 @@ static void end_segment(void *owner)
     net->segment++;
 }
 
-/* Training does not read packs with a batch_norm, so only evaluation renews them. */
-static bool packs_wait(const leat_net *net)
-{
-    return net->packs_stale || (net->folds_stale && !net->job.how->train);
-}
-
 static void renew_packs(leat_net *net, int32_t thread)
 {
     leat_cpu_scratch *mine = &net->scratch[thread];
@@ -199,7 +185,8 @@ void leat_cpu_step_work(void *owner, int32_t thread)
     mine->rc = LEAT_OK;
     mine->bad_gradient = SIZE_MAX;
     mine->bad_param = -1;
-    if (packs_wait(net))
+    /* Training does not read packs with a batch_norm, so only evaluation renews them. */
+    if (net->packs_stale || (net->folds_stale && !net->job.how->train))
         renew_packs(net, thread);
     for (int32_t i = net->job.n_segments; i > 0; i--) {
         for (int32_t shard;

@@ -217,11 +217,6 @@ static void update_block(leat_net *net, int32_t thread, const leat_cpu_block *b)
     (as_matrix(net->model, b->param) ? update_matrix : update_vector)(net, thread, b, &u);
 }
 
-static bool wants_norms(const leat_net *net)
-{
-    return net->model->optimizer->norms || net->job.how->clip > 0;
-}
-
 static bool has_copies(const leat_net *net)
 {
     for (int32_t i = 0; i < net->model->n_params; i++)
@@ -244,7 +239,7 @@ void leat_cpu_update(leat_net *net, int32_t thread)
         return;
     if (has_copies(net))
         unpack(net, thread);
-    if (wants_norms(net)) {
+    if (net->model->optimizer->norms || net->job.how->clip > 0) {
         measure(net);
         leat_cpu_team_meet(&net->team, set_scale);
     }

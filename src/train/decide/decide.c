@@ -115,12 +115,6 @@ static bool asks(const leat_decide *decide)
     return decide->best.on || decide->stop.on || decide->plateau;
 }
 
-/* Batches of the run so far. */
-static int64_t place(const leat_trainer *trainer)
-{
-    return trainer->n_accumulated + trainer->n_skipped;
-}
-
 int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
                         leat_train_decision *out, leat_error *err)
 {
@@ -128,7 +122,7 @@ int leat_trainer_decide(leat_trainer *trainer, const leat_metrics *metrics,
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "leat_trainer_decide: trainer, metrics and out must be given");
     leat_decide *const d = &trainer->decide;
-    const int64_t at = place(trainer);
+    const int64_t at = trainer->n_accumulated + trainer->n_skipped; /* batches of the run so far */
     *out = (leat_train_decision){ .best_batch = -1 };
     if (!asks(d) || trainer->info.simulated) /* a simulated device has no metrics */
         return LEAT_OK;

@@ -8,7 +8,6 @@
 #define LEAT_PATIENCE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "leat/train.h"

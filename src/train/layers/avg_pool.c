@@ -32,7 +32,7 @@ int leat_pool_shape(const leat_pool_options *o, const leat_shape *in, const char
 }
 
 /* max_pool also writes the place of each maximum. */
-int leat_pool_forward(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
+int leat_pool_slide(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
 {
     const leat_model_layer *l = &p->model->layers[i];
     const int32_t y = leat_program_tensor_new(p, &l->out);
@@ -45,7 +45,7 @@ int leat_pool_forward(leat_program *p, int32_t i, leat_prim prim, const leat_sli
     return LEAT_OK;
 }
 
-int leat_pool_backward(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
+int leat_pool_slide_back(leat_program *p, int32_t i, leat_prim prim, const leat_sliding *window)
 {
     const int32_t dx = leat_program_tensor_new(p, &p->model->layers[i].in);
     const int32_t places =
@@ -56,31 +56,29 @@ int leat_pool_backward(leat_program *p, int32_t i, leat_prim prim, const leat_sl
     return LEAT_OK;
 }
 
-static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
-                 leat_error *err)
+static bool is_max(const leat_model_layer *l)
 {
-    (void)n;
-    return leat_pool_shape(opts, in, "avg_pool", out, err);
+    return l->layer == &leat_layer_max_pool;
 }
 
-static int forward(leat_program *p, int32_t i)
+int leat_pool_forward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     leat_sliding s;
-    (void)leat_pool_sliding(l->options, &l->in, "avg_pool", &s, NULL);
-    return leat_pool_forward(p, i, LEAT_PRIM_AVG_POOL, &s);
+    (void)leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL);
+    return leat_pool_slide(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL : LEAT_PRIM_AVG_POOL, &s);
 }
 
-static int backward(leat_program *p, int32_t i)
+int leat_pool_backward(leat_program *p, int32_t i)
 {
     const leat_model_layer *l = &p->model->layers[i];
     leat_sliding s;
-    (void)leat_pool_sliding(l->options, &l->in, "avg_pool", &s, NULL);
-    return leat_pool_backward(p, i, LEAT_PRIM_AVG_POOL_GRAD, &s);
+    (void)leat_pool_sliding(l->options, &l->in, l->layer->kind.name, &s, NULL);
+    return leat_pool_slide_back(p, i, is_max(l) ? LEAT_PRIM_MAX_POOL_GRAD : LEAT_PRIM_AVG_POOL_GRAD,
+                                &s);
 }
 
-void leat_pool_export_onnx(leat_export_onnx *e, int32_t i, const char *type, const char *const *in,
-                           const char *out)
+void leat_pool_export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
 {
     const leat_model_layer *l = leat_export_onnx_layer(e, i);
     leat_sliding s;
@@ -90,19 +88,21 @@ void leat_pool_export_onnx(leat_export_onnx *e, int32_t i, const char *type, con
     const leat_onnx_attribute attributes[] = { LEAT_ONNX_IS("kernel_shape", s.size, 2),
                                                LEAT_ONNX_IS("pads", pads, 4),
                                                LEAT_ONNX_IS("strides", s.stride, 2) };
-    leat_export_onnx_node(e, type, in, out, attributes, 3);
+    leat_export_onnx_node(e, is_max(l) ? "MaxPool" : "AveragePool", in, out, attributes, 3);
 }
 
-static void export_onnx(leat_export_onnx *e, int32_t i, const char *const *in, const char *out)
+static int shape(const void *opts, const leat_shape *in, int32_t n, leat_shape *out,
+                 leat_error *err)
 {
-    leat_pool_export_onnx(e, i, "AveragePool", in, out);
+    (void)n;
+    return leat_pool_shape(opts, in, "avg_pool", out, err);
 }
 
 const leat_layer leat_layer_avg_pool = {
     .kind = { "avg_pool", "the mean of each window", leat_pool_table },
     .options_size = sizeof(leat_pool_options),
     .shape = shape,
-    .forward = forward,
-    .backward = backward,
-    .export_onnx = export_onnx,
+    .forward = leat_pool_forward,
+    .backward = leat_pool_backward,
+    .export_onnx = leat_pool_export_onnx,
 };

@@ -12,8 +12,7 @@ static const leat_option options[] = {
                     "share of the running statistics kept at each step"),
     LEAT_OPTION_F32(leat_batch_norm_options, epsilon, "1e-5", 1e-12, 1, "added to the variance"),
     LEAT_OPTION_BOOL(leat_batch_norm_options, scale, "true",
-                     "learn the scale; false: it stays "
-                     "at scale_initial"),
+                     "learn the scale; false: it stays at scale_initial"),
     LEAT_OPTION_BOOL(leat_batch_norm_options, shift, "true", "learn the shift; false: it stays 0"),
     LEAT_OPTION_F32(leat_batch_norm_options, scale_initial, "1", 0, 1,
                     "initial scale, 0 or 1; 0 in the last batch_norm of a residual block makes the "

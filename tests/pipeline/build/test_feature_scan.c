@@ -19,7 +19,6 @@ static const int64_t threads[] = { 0, 1, 2, 3, 8, -1 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 300);
 }
 
@@ -76,7 +75,6 @@ static void every_position_once(void **state)
     static const uint64_t counts[] = { 1, 511, 512, 513, 4096, 4097, 10000, N_RECORDS - 3 };
     leat_plan *plan;
     leat_error err;
-    (void)state;
     check(open_plan(0, "{padded_batch: 8}", &plan, &err), &err);
     bad_step = 0;
     for (size_t t = 0; t < N_THREADS; t++)
@@ -92,7 +90,6 @@ static void the_lowest_error_is_the_one(void **state)
 {
     leat_plan *plan;
     char want[40];
-    (void)state;
     leat_error err;
     check(open_plan(0, "{padded_batch: 8}", &plan, &err), &err);
     for (size_t t = 0; t < N_THREADS; t++)
@@ -115,7 +112,6 @@ static void sets_are_the_same(void **state)
 {
     leat_error err;
     leat_bitset *want[4] = { NULL };
-    (void)state;
     for (size_t t = 0; t < N_THREADS; t++) {
         leat_plan *plan;
         check(open_plan(threads[t],
@@ -162,7 +158,6 @@ static void write_lists(const char *name)
 /* Alone, and as a part of others. */
 static void the_room_for_the_largest_is_the_same(void **state)
 {
-    (void)state;
     write_lists(path);
     for (size_t t = 0; t < N_THREADS; t++)
         for (int s = 0; s < 2; s++) {

@@ -21,8 +21,7 @@ static float *good_rows(const float *rows)
                    ROW_FLOATS * sizeof *all);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return all;
 }
 
@@ -50,7 +49,6 @@ static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
 {
     float *const rows = make_rows(N), *const good = good_rows(rows);
     uint64_t want = 0;
-    (void)state;
     for (int threads = 0; threads <= 6; threads += 3)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
             const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
@@ -94,8 +92,7 @@ static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
             assert_int_equal(n_masked, (N - 4) / 7 + 1);
             leat_loader_stats(loader, &stats);
             assert_true(stats.n_masked == n_masked && stats.n_replaced == 0);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -108,7 +105,6 @@ static void the_digest_knows_what_is_masked(void **state)
 {
     static float zeros[20 * ROW_FLOATS];
     uint64_t digests[3];
-    (void)state;
     for (int i = 0; i < 3; i++) {
         leat_builder *b = build_rows(20, zeros);
         int64_t n;
@@ -130,7 +126,6 @@ static void replaced_rows_are_samples_of_the_same_epoch(void **state)
 {
     float *const rows = make_rows(N), *const good = good_rows(rows);
     uint64_t want = 0;
-    (void)state;
     for (int threads = 0; threads <= 6; threads += 3)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
             const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
@@ -170,8 +165,7 @@ static void replaced_rows_are_samples_of_the_same_epoch(void **state)
             }
             assert_int_equal(rc, LEAT_E_END);
             assert_int_equal(n_replaced, N / 4);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -186,7 +180,6 @@ static void replacements_are_of_the_pipeline(void **state)
         const char *name, *options;
     } stages[] = { { "take", "40" }, { "skip", "270" }, { "shard", "{count: 3, index: 2}" } };
     float *const rows = make_rows(N);
-    (void)state;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
         bool in[N] = { false };
         const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
@@ -210,8 +203,7 @@ static void replacements_are_of_the_pipeline(void **state)
                 assert_true(in[record_of(batch, j)]);
             leat_batch_release(batch);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -221,7 +213,6 @@ static void replacements_are_a_permutation_within_the_pass(void **state)
     leat_order order;
     leat_order_cache cache = { 0 };
     leat_error err;
-    (void)state;
     for (int endless = 0; endless < 2; endless++)
         for (uint32_t attempt = 0; attempt < LEAT_REPLACE_ATTEMPTS; attempt++)
             for (uint64_t pass = 0; pass < 3; pass++) {
@@ -250,7 +241,6 @@ static void replacements_are_a_permutation_within_the_pass(void **state)
 static void without_a_good_sample_the_first_error_stops_it(void **state)
 {
     float *const rows = make_rows(N);
-    (void)state;
     for (int threads = 0; threads <= 4; threads += 4) {
         const setup s = { .on_error = "{policy: replace, max_errors: unlimited}",
                           .bad = "{every: 1}",
@@ -271,8 +261,7 @@ static void without_a_good_sample_the_first_error_stops_it(void **state)
                  (unsigned long long)record, (unsigned long long)record);
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
         assert_string_equal(err.message, want);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -284,7 +273,6 @@ static void ranks_mask_and_replace_the_same(void **state)
                                             "{policy: replace, max_errors: unlimited}" };
     enum { RANKS = 3 };
     float *const rows = make_rows(N);
-    (void)state;
     for (int i = 0; i < 2; i++) {
         setup s = { .on_error = policies[i], .bad = "{every: 4}", .threads = 2, .prefetch = 1 };
         leat_plan *plans[RANKS + 1];
@@ -328,7 +316,6 @@ static void replacements_are_of_the_same_source(void **state)
     leat_order_cache cache = { 0 };
     leat_error err;
     size_t bad_child;
-    (void)state;
     check(leat_combine_open(&combine, 3, &err), &err);
     for (size_t i = 0; i < 3; i++) {
         leat_order_init(&combine->children[i].order, 30 * (i + 1));

@@ -12,7 +12,6 @@ static uint64_t n_damaged;
 static int make_file(void **state)
 {
     uint64_t at = 0, size;
-    (void)state;
     if (make_record_file(N, 900) < 0)
         return -1;
     FILE *file = fopen(path, "r+b");
@@ -52,7 +51,6 @@ static void damaged_records_of_files(void **state)
                                            "{threads: 4, reader: pread, digest: true}",
                                            "{threads: 3, digest: true}",
                                            "{threads: 3, read_bytes: 8 KiB, digest: true}" };
-    (void)state;
     for (int p = 0; p < 2; p++) {
         uint64_t want = 0;
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
@@ -67,8 +65,7 @@ static void damaged_records_of_files(void **state)
             assert_int_equal(leat_loader_errors(loader, &first, 1), 1);
             assert_int_equal(first.record % 9, 4);
             assert_non_null(strstr(first.message, path));
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -124,8 +121,7 @@ static void check_damaged_length(int hit)
             assert_int_equal(bad[0].record, hit);
             assert_int_equal(bad[1].record, N - 1);
             assert_non_null(strstr(bad[1].message, "truncated"));
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -143,7 +139,6 @@ static void check_damaged_length(int hit)
 
 static void damaged_lengths_of_files(void **state)
 {
-    (void)state;
     check_damaged_length(40);
     check_damaged_length(0);
 }
@@ -155,7 +150,6 @@ static void rows_of_buckets(void **state)
                                             "{policy: replace, max_errors: unlimited}" };
     char good[] = "/tmp/leat-test-on-error-XXXXXX.tfrecord", text[200];
     const int fd = mkstemps(good, 9);
-    (void)state;
     assert_true(fd >= 0);
     close(fd);
     write_records(good, 0, N, 900);
@@ -200,8 +194,7 @@ static void rows_of_buckets(void **state)
                 check(rc, &err);
             leat_loader_stats(loader, &stats);
             assert_int_equal(p ? stats.n_replaced : stats.n_masked, N / 5);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             want = want ? want : digest;
             assert_true(digest == want);
         }
@@ -215,7 +208,6 @@ static void rows_of_buckets(void **state)
 static void the_column_comes_to_a_device(void **state)
 {
     float *const rows = make_rows(N);
-    (void)state;
     for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
         const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
                           .bad = "{every: 20}",
@@ -255,7 +247,6 @@ static void closing_with_bad_batches_held(void **state)
 {
     float *const rows = make_rows(N);
     static const char *const devices[] = { "cpu", "sim" };
-    (void)state;
     for (int i = 0; i < 24; i++) {
         const setup s = { .on_error = "{policy: mask, max_errors: unlimited}",
                           .bad = "{every: 2}",
@@ -285,7 +276,6 @@ static void closing_with_bad_batches_held(void **state)
 static void errors_allocate_nothing(void **state)
 {
     static const char *const policies[] = { "mask", "replace" };
-    (void)state;
     for (int i = 0; i < 4; i++) {
         leat_plan *plan =
             file_plan(i / 2 ? "{threads: 2}" : "{threads: 2, reader: pread}", policies[i % 2], 2);
@@ -303,7 +293,6 @@ static void wrong_places_are_refused(void **state)
         { "{on_error: mask}, {on_error: mask}, {batch: 4}", "a second on_error stage" },
         { "{on_error: skip}, {batch: 4}", "policy" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char text[400];
         leat_config *config;

@@ -38,7 +38,6 @@ static void a_limit_stops_in_batch_order(void **state)
 {
     static const char *const devices[] = { NULL, "sim" };
     float *const rows = make_rows(N);
-    (void)state;
     for (int limit = 0; limit <= 30; limit += 5) {
         char message[1020] = "";
         for (int how = 0; how < 16; how++) {
@@ -77,7 +76,6 @@ static void a_limit_counts_each_epoch_anew(void **state)
 {
     static const char *const repeats[] = { NULL, "forever" };
     float *const rows = make_rows(N);
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const setup s = { .on_error = "{policy: mask, max_errors: 43}",
                           .bad = "{}", /* 43 of 300 */
@@ -92,8 +90,7 @@ static void a_limit_counts_each_epoch_anew(void **state)
             check(leat_loader_next(loader, &batch, &err), &err);
             leat_batch_release(batch);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -105,7 +102,6 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     const setup fail = { .on_error = "fail", .bad = "{}", .threads = 1 };
     leat_error err;
     int64_t n;
-    (void)state;
     leat_plan *plan = on_error_plan(&s, rows);
     assert_int_equal(plan->max_errors, 10);
     leat_loader *loader = open_loader(plan, NULL);
@@ -121,8 +117,7 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     loader = open_loader(plan, NULL);
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
     assert_null(strstr(err.message, "bad records"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
@@ -139,7 +134,6 @@ static void a_raised_limit_goes_on_from_the_state(void **state)
     leat_loader_state at;
     leat_error err;
     int64_t n, rest;
-    (void)state;
     assert_int_equal(take_all(loader, &n, &err), LEAT_E_DATA);
     leat_loader_get_state(loader, &at);
     leat_loader_close(&loader);
@@ -161,7 +155,6 @@ static void want_of_memory_is_never_masked(void **state)
 {
     float *const rows = make_rows(N);
     static const char *const policies[] = { "mask", "replace" };
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const setup s = { .on_error = policies[i], .bad = "{code: nomem}", .threads = i };
         leat_plan *plan = on_error_plan(&s, rows);
@@ -169,8 +162,7 @@ static void want_of_memory_is_never_masked(void **state)
         leat_error err;
         int64_t n;
         assert_int_equal(take_all(loader, &n, &err), LEAT_E_NOMEM);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -181,7 +173,6 @@ static void the_first_of_many_are_listed(void **state)
 {
     enum { BIG = 300 };
     float *const rows = make_rows(BIG);
-    (void)state;
     for (int threads = 0; threads <= 4; threads += 2) {
         leat_builder *b = build_rows(BIG, rows);
         leat_error err;
@@ -211,8 +202,7 @@ static void the_first_of_many_are_listed(void **state)
                          LEAT_BATCH_ERRORS);
         assert_int_equal(leat_loader_errors(loader, list, 2), 2);
         assert_int_equal(list[1].record, 3);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }

@@ -37,7 +37,6 @@ static int blob_size(int r)
 static int make_file(void **state)
 {
     leat_format_error err;
-    (void)state;
     if (!make_path())
         return -1;
     record_writer to = open_records(path);
@@ -142,24 +141,21 @@ static void samples_are_filled_up(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
-    check(
-        open_plan(FEATURES,
-                  "shuffle, {padded_batch: {size: 32, shapes: {tokens: [23], boxes: [6, 4], blob: "
-                  "40}, " VALUES "}}",
-                  "threads: 2", &plan, &err),
-        &err);
+    check(open_plan(FEATURES,
+                    "shuffle, {padded_batch: {size: 32, shapes: {tokens: [23], boxes: [6, 4], "
+                    "blob: 40}, " VALUES "}}",
+                    "threads: 2", &plan, &err),
+          &err);
     check_batches(plan, 23, 6, 40, true);
     assert_int_equal(leat_plan_get_info(plan)->n_tensors, 7);
     assert_null(leat_plan_tensor(plan, 7));
     assert_string_equal(leat_plan_tensor(plan, 5)->name, "boxes_length");
     assert_int_equal(leat_plan_tensor(plan, 5)->shape.rank, 0);
     leat_plan_close(&plan);
-    check(open_plan(
-              FEATURES,
-              "{padded_batch: {size: 32, drop_remainder: true, truncate: true, shapes: {tokens: "
-              "10, boxes: [1, 4], blob: [8]}, " VALUES "}}",
-              "threads: 0, reader: pread", &plan, &err),
+    check(open_plan(FEATURES,
+                    "{padded_batch: {size: 32, drop_remainder: true, truncate: true, shapes: "
+                    "{tokens: 10, boxes: [1, 4], blob: [8]}, " VALUES "}}",
+                    "threads: 0, reader: pread", &plan, &err),
           &err);
     check_batches(plan, 10, 1, 8, false);
     leat_plan_close(&plan);
@@ -171,7 +167,6 @@ static void the_largest_is_found(void **state)
     leat_plan *plan;
     leat_error err;
     int64_t largest = 0;
-    (void)state;
     check(open_plan(FEATURES,
                     "shuffle, {padded_batch: {size: 32, shapes: {boxes: [-1, 4]}, " VALUES "}}",
                     "threads: 1", &plan, &err),
@@ -196,7 +191,6 @@ static void digests_know_no_threads(void **state)
     uint64_t digests[3];
     int64_t n;
     leat_error err;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char stages[300];
         leat_plan *plan;
@@ -227,8 +221,7 @@ static void digests_know_no_threads(void **state)
             check(leat_loader_next(loader, &batch, &err), &err);
             sum[ranks > 1] += leat_batch_get_info(batch)->digest;
             leat_batch_release(batch);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
     assert_true(sum[0] == sum[1]);
 }
@@ -239,12 +232,11 @@ static void fixed_features_and_ops(void **state)
     leat_plan *plan;
     leat_batch *batch;
     leat_error err;
-    (void)state;
-    check(open_plan("tokens: {type: int64, shape: [-1]}, id: {shape: [1]}",
-                    "{skip: 1}, {map: {tensor: tokens, ops: [{cast: {dtype: float32}}]}}, "
-                    "{padded_batch: {size: 4, shapes: {tokens: 32, id: 3}, values: {id: 9, tokens: "
-                    "inf}}}",
-                    "threads: 1", &plan, &err),
+    check(open_plan(
+              "tokens: {type: int64, shape: [-1]}, id: {shape: [1]}",
+              "{skip: 1}, {map: {tensor: tokens, ops: [{cast: {dtype: float32}}]}}, {padded_batch: "
+              "{size: 4, shapes: {tokens: 32, id: 3}, values: {id: 9, tokens: inf}}}",
+              "threads: 1", &plan, &err),
           &err);
     leat_loader *loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
@@ -261,8 +253,7 @@ static void fixed_features_and_ops(void **state)
         assert_int_equal(((const int64_t *)leat_batch_tensor(batch, 3).data)[j], 1);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void too_long_is_an_error_with_its_place(void **state)
@@ -273,7 +264,6 @@ static void too_long_is_an_error_with_its_place(void **state)
     leat_error err;
     leat_extent at;
     int rc;
-    (void)state;
     check(open_plan(FEATURES,
                     "{padded_batch: {size: 32, shapes: {tokens: 22, boxes: [6, 4], blob: 40}}}",
                     "threads: 2", &plan, &err),
@@ -290,8 +280,7 @@ static void too_long_is_an_error_with_its_place(void **state)
              "raise the stage's shapes, or write truncate: true",
              path, (unsigned long long)at.offset);
     assert_string_equal(err.message, want);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- wrong configs ------------------------------------------------------------------------------------ */
@@ -329,7 +318,6 @@ static const struct {
 
 static void wrong_configs_say_what_is_right(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_plan *plan;
         leat_error err = { 0 };
@@ -348,7 +336,6 @@ static void values_come_in_whole_steps(void **state)
     leat_batch *batch;
     leat_error err;
     int rc;
-    (void)state;
     check(open_plan("id: {shape: []}, tokens: {type: int64, shape: [-1, 2]}",
                     "{padded_batch: {size: 1, shapes: {tokens: [50, 2]}}}", "", &plan, &err),
           &err);
@@ -357,8 +344,7 @@ static void values_come_in_whole_steps(void **state)
         leat_batch_release(batch);
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "feature 'tokens' has 7 values where a multiple of 2"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

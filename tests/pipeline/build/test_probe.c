@@ -23,7 +23,6 @@ static void write_split(const record_writer *to, int64_t id)
         0x0a, 4,  0,    0,  0,    0x40, /* 2.0 */
     };
     leat_format_error err;
-    (void)id;
     assert_int_equal(leat_tfrecord_writer_write(to->file, example, sizeof example, &err), 0);
 }
 
@@ -125,7 +124,6 @@ static void a_bad_first_record_is_masked(void **state)
     };
     leat_plan *plan;
     leat_error err;
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t g = 0; g < sizeof given / sizeof *given; g++) {
             const char *const path = write_file(cases[c].n_bad, cases[c].bad);
@@ -147,7 +145,6 @@ static void a_file_of_damaged_records_is_an_error(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     assert_int_equal(open_file(write_file(N, NULL), "{}", "mask", &plan, &err), LEAT_E_DATA);
     expect(&err, "a.tfrecord, record 0 (byte 0)");
     expect(&err, "CRC");
@@ -158,7 +155,6 @@ static void what_a_record_has_instead_is_said(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     const char *const path = write_file(N, write_without);
     assert_int_equal(open_file(path, "{}", "mask", &plan, &err), LEAT_E_CONFIG);
     expect(&err, "a.tfrecord, record 0 (byte 0) has no feature 'x'");

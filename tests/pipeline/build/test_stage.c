@@ -187,7 +187,6 @@ static void refuse_wrong_options(int where, const leat_kind *kind)
 static void every_option_refuses_what_it_cannot_be(void **state)
 {
     size_t n = 0;
-    (void)state;
     for (; leat_stage_kind(n); n++)
         refuse_wrong_options(STAGE, leat_stage_kind(n));
     assert_true(n >= 8);
@@ -199,7 +198,6 @@ static void every_option_refuses_what_it_cannot_be(void **state)
 /* What tables say about themselves can be written into a config, as it stands. */
 static void every_initial_value_can_be_written(void **state)
 {
-    (void)state;
     for (size_t i = 0; leat_stage_kind(i); i++)
         for (const leat_option *row = leat_stage_kind(i)->options; row->name; row++) {
             leat_plan *plan;
@@ -237,8 +235,7 @@ static const struct {
       "bad.yaml:3:24: 'batch' is a stage, not an op: make it an entry of `pipeline`, beside map" },
     { "pipeline:\n  - batch: 4\n  - map: [decode_jpeg]\n",
       "bad.yaml:4:11: op 'decode_jpeg' works on samples: put its map before batch. After batch a "
-      "map "
-      "has: mixup, cutmix" },
+      "map has: mixup, cutmix" },
     { "pipeline:\n  - prefetch: 2\n  - batch: 4\n",
       "bad.yaml:3:5: prefetch counts batches: put it after batch" },
     { "pipeline:\n  - batch: 4\n  - batch: 4\n",
@@ -267,9 +264,9 @@ static const struct {
       "bad.yaml:2:11: pipeline must be a list of stages, each behind a dash: `- batch: 32`" },
     { "pipeline:\n  - [batch]\n",
       "bad.yaml:3:5: stage must be a name, or a name with options, not a list" },
-    { "pipeline:\n  - batch:\n    size: 4\n", "bad.yaml:3:5: stage must be one name with its "
-                                              "options, but this has 2: batch, size (indent the "
-                                              "options of 'batch' further)" },
+    { "pipeline:\n  - batch:\n    size: 4\n",
+      "bad.yaml:3:5: stage must be one name with its options, but this has 2: batch, size (indent "
+      "the options of 'batch' further)" },
     /* nothing is left */
     { "pipeline:\n" DECODED "  - take: 0\n  - batch: 4\n",
       "bad.yaml:4:5: take removes all 40 samples" },
@@ -283,19 +280,16 @@ static const struct {
       "bad.yaml:5:5: skip removes all 10 batches" },
     { "pipeline:\n" DECODED "  - batch: {size: 41, drop_remainder: true}\n",
       "bad.yaml:4:5: no batch would be full: there are 40 samples for batches of 41; lower the "
-      "size or "
-      "leave out drop_remainder" },
+      "size or leave out drop_remainder" },
     /* shapes */
     { "pipeline:\n  - batch: 4\n", "bad.yaml:3:5: tensor 'image' has no fixed shape: uint8[?]; a "
                                    "batch needs one: if it is an image, decode it, …" },
     { "pipeline:\n  - map: decode_jpeg\n  - batch: 4\n",
       "bad.yaml:4:5: tensor 'image' has no fixed shape: uint8[?, ?, 3]; a batch needs one: resize "
-      "or "
-      "crop it in a map before batch" },
+      "or crop it in a map before batch" },
     { "pipeline:\n  - map: [{resize: [8, 8]}]\n",
       "bad.yaml:3:11: resize expects a uint8 or float32 image [height, width, 1 to 4 channels], "
-      "got "
-      "uint8[?], the bytes as stored: put decode_jpeg, decode_png or decode_raw before it" },
+      "got uint8[?], the bytes as stored: put decode_jpeg, decode_png or decode_raw before it" },
     { "pipeline:\n  - map: [decode_jpeg, decode_jpeg]\n",
       "bad.yaml:3:24: decode_jpeg expects bytes (uint8[n]), got uint8[?, ?, 3]" },
     /* map's own options */
@@ -319,18 +313,15 @@ static const struct {
 
 static void each_wrong_pipeline_says_why_and_where(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
     expect(LEAT_E_UNSUPPORTED, "pipeline:\n  - map: {ops: [decode_png], device: gpu}\n", NULL,
-           "bad.yaml:3:17: op 'decode_png' has no kernel: put it in a map with device: cpu, "
-           "before the one with "
-           "device: gpu");
-    expect(
-        LEAT_E_CONFIG,
-        "pipeline:\n  - map: [decode_jpeg]\n  - map: {ops: [random_flip], device: gpu}\n", NULL,
-        "bad.yaml:4:17: op 'random_flip' on the GPU needs rows of one shape, but gets uint8[?, ?, "
-        "3]: resize or crop in a map with device: cpu before it");
+           "bad.yaml:3:17: op 'decode_png' has no kernel: put it in a map with device: cpu, before "
+           "the one with device: gpu");
+    expect(LEAT_E_CONFIG,
+           "pipeline:\n  - map: [decode_jpeg]\n  - map: {ops: [random_flip], device: gpu}\n", NULL,
+           "bad.yaml:4:17: op 'random_flip' on the GPU needs rows of one shape, but gets uint8[?, "
+           "?, 3]: resize or crop in a map with device: cpu before it");
     expect(LEAT_E_CONFIG,
            "pipeline:\n  - map: [decode_jpeg, {resize: 8}]\n"
            "  - map: {ops: [random_flip], device: gpu}\n"
@@ -342,28 +333,24 @@ static void each_wrong_pipeline_says_why_and_where(void **state)
            "pipeline:\n  - map: [decode_jpeg, {resize: 8}]\n"
            "  - map: {ops: [random_flip], device: gpu}\n  - batch: 4\nengine: {digest: true}\n",
            NULL,
-           "bad.yaml:5:5: engine.digest reads batches in host memory, but a map with device: "
-           "gpu finishes them on the device");
+           "bad.yaml:5:5: engine.digest reads batches in host memory, but a map with device: gpu "
+           "finishes them on the device");
 }
 
 static void what_set_broke_is_named_by_its_path(void **state)
 {
-    (void)state;
     static const char good[] = "pipeline:\n" DECODED "  - batch: 4\n  - prefetch\n";
     expect(LEAT_E_CONFIG, good, "pipeline.batch.size=0",
            "--set pipeline.batch.size: stage 'batch': size must be between 1 and 16777216, got 0");
-    expect(
-        LEAT_E_CONFIG, good, "pipeline.batch.siz=2",
-        "--set pipeline.batch.siz: stage 'batch' has no option 'siz'; did you mean 'size'? It has: "
-        "size, drop_remainder");
-    expect(
-        LEAT_E_CONFIG, good, "pipeline.prefetch.batches=-1",
-        "--set pipeline.prefetch.batches: stage 'prefetch': batches must be between 0 and 4096, or "
-        "auto, got -1");
-    expect(
-        LEAT_E_CONFIG, good, "pipeline.map.ops.resize.size=0",
-        "--set pipeline.map.ops.resize.size: op 'resize': size[0] must be between 1 and 65535, got "
-        "0");
+    expect(LEAT_E_CONFIG, good, "pipeline.batch.siz=2",
+           "--set pipeline.batch.siz: stage 'batch' has no option 'siz'; did you mean 'size'? It "
+           "has: size, drop_remainder");
+    expect(LEAT_E_CONFIG, good, "pipeline.prefetch.batches=-1",
+           "--set pipeline.prefetch.batches: stage 'prefetch': batches must be between 0 and 4096, "
+           "or auto, got -1");
+    expect(LEAT_E_CONFIG, good, "pipeline.map.ops.resize.size=0",
+           "--set pipeline.map.ops.resize.size: op 'resize': size[0] must be between 1 and 65535, "
+           "got 0");
     expect(LEAT_E_CONFIG, good, "pipeline.map.ops=[decode_jpg]",
            "--set pipeline.map.ops: there is no op 'decode_jpg'; did you mean 'decode_jpeg'? `leat "
            "ops` lists them");
@@ -376,7 +363,6 @@ static void what_set_broke_is_named_by_its_path(void **state)
 static void the_longest_chains_and_lists(void **state)
 {
     char text[4096] = "pipeline:\n";
-    (void)state;
     for (int i = 0; i < 17; i++)
         strcat(text, "  - take: 5\n");
     expect(LEAT_E_CONFIG, text, NULL, "bad.yaml:19:5: more than 16 stages that count or order");
@@ -391,7 +377,6 @@ static void batches_larger_than_the_memory(void **state)
 {
     leat_plan *plan;
     leat_error err = { 0 };
-    (void)state;
     assert_int_equal(open_plan("pipeline:\n  - map: [decode_jpeg, {resize: [64, 64]}]\n"
                                "  - repeat\n  - batch: 1000000\n  - prefetch: 4096\n",
                                NULL, &plan, &err),

@@ -150,7 +150,6 @@ static const struct {
 
 static void the_same_records_as_a_plain_loop(void **state)
 {
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char stages[400];
         leat_plan *plan;
@@ -180,7 +179,6 @@ static void shuffle_and_repeat_go_over_what_is_kept(void **state)
     int64_t n;
     int seen[N_RECORDS] = { 0 };
     uint64_t digests[2];
-    (void)state;
     for (int i = 0; i < 2; i++) {
         check(open_stages(
                   "{filter: {feature: label, equals: 5}}, shuffle, {repeat: 2}, {batch: 50}", false,
@@ -248,7 +246,6 @@ static bool blob_is_large(int r)
 
 static void bytes_are_compared_as_texts_and_by_length(void **state)
 {
-    (void)state;
     expect_kept("{filter: {feature: split, equals: train}}", split_is_train);
     expect_kept("{filter: {feature: split, equals: ''}}", split_is_none);
     expect_kept("{filter: {feature: split, equals: [train, '']}}", split_is_not_val);
@@ -266,7 +263,6 @@ static void labels_of_images_need_no_reading(void **state)
     char name[32], text[400];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     for (int c = 0; c < 3; c++)
         for (int i = 0; i <= c; i++) {
             snprintf(name, sizeof name, "images/%c/%d.jpg", 'a' + c, i);
@@ -295,10 +291,8 @@ static void in_one_of_several_sources(void **state)
     leat_plan *plan;
     leat_error err;
     int64_t n, n_a = 0, n_b = 0;
-    (void)state;
     snprintf(one, sizeof one,
-             "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: "
-             "{shape: []}}}",
+             "tfrecord: {files: '%s/a.tfrecord', features: {id: {shape: []}, label: {shape: []}}}",
              test_folder);
     snprintf(text, sizeof text,
              "source: {concat: [{%s, pipeline: [{filter: {feature: label, equals: 5}}, shuffle]}, "
@@ -315,11 +309,10 @@ static void in_one_of_several_sources(void **state)
         assert_int_equal(label_of((int)ids[i]), i < n_a ? 5 : 6);
     free(ids);
     leat_plan_close(&plan);
-    snprintf(
-        text, sizeof text,
-        "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: {feature: "
-        "label, equals: 5}}, {batch: 16}]\n",
-        one, one);
+    snprintf(text, sizeof text,
+             "source: {concat: [{%s, pipeline: [{take: 1000}]}, {%s}]}\npipeline: [{filter: "
+             "{feature: label, equals: 5}}, {batch: 16}]\n",
+             one, one);
     check(open_text(text, &plan, &err), &err);
     ids = ids_of(plan, &n, 1);
     int64_t k = 0;
@@ -346,11 +339,9 @@ static void expect(int code, const char *stages, bool bytes, const char *part)
 
 static void errors_say_what_to_do(void **state)
 {
-    (void)state;
-    expect(
-        LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
-        "test.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It has: "
-        "id, label, score");
+    expect(LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
+           "test.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It "
+           "has: id, label, score");
     expect(LEAT_E_CONFIG, "{filter: label}, {batch: 4}", false, "filter needs a condition: equals");
     expect(LEAT_E_CONFIG, "shuffle, {filter: {feature: label, equals: 1}}, {batch: 4}", false,
            "put it first, before shuffle and repeat");
@@ -358,11 +349,10 @@ static void errors_say_what_to_do(void **state)
            "put it first, before shuffle and repeat");
     expect(LEAT_E_CONFIG, "{batch: 4}, {filter: {feature: label, equals: 1}}", false,
            "put it before batch");
-    expect(
-        LEAT_E_CONFIG,
-        "{map: {tensor: score, ops: [{cast: {dtype: int32}}]}}, {filter: {feature: score, equals: "
-        "1}}, {batch: 4}",
-        false, "put it before the map that changes it");
+    expect(LEAT_E_CONFIG,
+           "{map: {tensor: score, ops: [{cast: {dtype: int32}}]}}, {filter: {feature: score, "
+           "equals: 1}}, {batch: 4}",
+           false, "put it before the map that changes it");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: 99}}, {batch: 4}", false,
            "filter keeps none of 9000 samples");
     expect(LEAT_E_CONFIG, "{filter: {feature: label, equals: 1.5}}, {batch: 4}", false,
@@ -385,7 +375,6 @@ static void a_bad_record_is_named(void **state)
     leat_error err;
     leat_extent at;
     uint8_t byte;
-    (void)state;
     check(open_stages("{batch: 4}", false, "{}", &plan, &err), &err);
     check(plan->source->table->locate(plan->source, 1234, &at, &err), &err);
     leat_plan_close(&plan);
@@ -418,7 +407,6 @@ static void rows_in_memory(void **state)
     int64_t labels[100];
     leat_error err;
     float *const x = make_rows(100);
-    (void)state;
     for (int i = 0; i < 100; i++)
         labels[i] = i % 4;
     const leat_rows rows[] = { { "x", leat_shape_make(LEAT_F32, 1, &dim), x },
@@ -438,8 +426,7 @@ static void rows_in_memory(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_END);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(x);
 }
 
@@ -466,8 +453,7 @@ static int kept_rows(const char *limits, const int64_t *values, int n, leat_erro
             kept |= (values[i] == *(const int64_t *)leat_batch_tensor(batch, 0).data) << i;
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return kept;
 }
 
@@ -512,7 +498,6 @@ static void limits_of_int64_are_exact(void **state)
         { "min: inf", "min must be finite" },
     };
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (kept_rows(limits[i].options, v, N, &err) != limits[i].kept)
             fail_msg("%s keeps %#x, not %#x", limits[i].options,

@@ -20,7 +20,6 @@ static int64_t labels[N][M];
 
 static int make_data(void **state)
 {
-    (void)state;
     for (int r = 0; r < N; r++)
         for (int p = 0; p < M; p++) {
             labels[r][p] = r * M + p;
@@ -37,10 +36,6 @@ static atomic_int n_counted;
 static int count_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                        const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
     n_counted++;
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
     return LEAT_OK;
@@ -60,9 +55,6 @@ static bool is_bad(int record)
 static int bad_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
     return is_bad((int)*(const float *)in->data / M) ? leat_fail(err, LEAT_E_DATA, "planted")
                                                      : LEAT_OK;
@@ -145,7 +137,6 @@ static void each_row_is_a_sample(void **state)
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *batch;
     int64_t at = 0;
-    (void)state;
     assert_int_equal(leat_plan_get_info(plan)->n_records, N);
     assert_int_equal(leat_plan_get_info(plan)->n_batches, (SAMPLES + 6) / 7);
     assert_int_equal(leat_plan_tensor(plan, 0)->shape.rank, 1);
@@ -159,8 +150,7 @@ static void each_row_is_a_sample(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(at, SAMPLES);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Orders and random ops after unbatch know only samples, so they cannot tell. */
@@ -175,7 +165,6 @@ static void rows_as_records_give_the_same_batches(void **state)
         { { "repeat", "2" }, { "map", "[jitter]" } },
         { { "map", "[jitter]" }, { "repeat", "forever" }, { "take", "1000" } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof afters / sizeof *afters; i++)
         for (int threads = 0; threads <= 4; threads += 2)
             for (int size = 1; size <= 40; size += 13) {
@@ -199,7 +188,6 @@ static void records_draw_once(void **state)
     leat_batch *batch;
     float drawn[2][N];
     int n[2][N] = { 0 };
-    (void)state;
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
         const int e = (int)leat_batch_get_info(batch)->epoch;
         for (int64_t j = 0; j < leat_batch_get_info(batch)->rows; j++) {
@@ -219,8 +207,7 @@ static void records_draw_once(void **state)
         n_same += drawn[0][r] - drawn[1][r] < 1e-4f && drawn[1][r] - drawn[0][r] < 1e-4f;
     }
     assert_in_range(n_same, 0, 3); /* each epoch draws anew */
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A record of one row is that row. */
@@ -231,7 +218,6 @@ static void records_of_one_row(void **state)
                              rows };
     const leat_rows flat = { "x", leat_shape_make(LEAT_F32, 1, (int64_t[]){ ROW_FLOATS }), rows };
     uint64_t digests[2];
-    (void)state;
     for (int i = 0; i < 2; i++) {
         leat_builder *b = leat_builder_open();
         int64_t n;
@@ -265,7 +251,6 @@ static int count_calls(const setup *s)
 static void what_stands_before_runs_once_per_record(void **state)
 {
     setup s = { .before = { { "shuffle", NULL }, { "map", "[count]" } }, .size = 12 };
-    (void)state;
     assert_int_equal(count_calls(&s), N); /* batches of whole records */
     s.size = 8; /* every third batch begins with a new record: the others cut one */
     assert_in_range(count_calls(&s), N, N + SAMPLES / 8);
@@ -298,7 +283,6 @@ static void any_way_of_running_gives_the_same(void **state)
     };
     static const stage afters[][4] = { { { "map", "[jitter]" } },
                                        { { "shuffle", NULL }, { "map", "[jitter]" } } };
-    (void)state;
     for (size_t b = 0; b < sizeof befores / sizeof *befores; b++)
         for (size_t a = 0; a < 2; a++) {
             uint64_t want[3] = { 0 };
@@ -326,7 +310,6 @@ static void a_bad_record_is_all_its_samples(void **state)
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *batch;
     int64_t at = 0;
-    (void)state;
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK) {
         const uint8_t *const valid = leat_batch_valid(batch);
         int32_t listed = 0;
@@ -338,8 +321,7 @@ static void a_bad_record_is_all_its_samples(void **state)
         }
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- what is refused ----------------------------------------------------------------------------- */
@@ -367,7 +349,6 @@ static void wrong_uses_are_refused(void **state)
           true,
           "unbatch makes samples of records: put it before batch" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         setup s = { .flat = wrong[i].flat };
         leat_plan *plan;
@@ -388,7 +369,6 @@ static void buckets_of_parts_are_refused(void **state)
     };
     leat_plan *plan;
     leat_error err = { 0 };
-    (void)state;
     assert_int_equal(try_plan(&s, &plan, &err), LEAT_E_UNSUPPORTED);
     assert_null(plan);
     assert_non_null(strstr(err.message, "cannot follow unbatch: use batch"));
@@ -434,7 +414,6 @@ static void records_of_files(void **state)
         "3}]}, "
         "{batch: 9}, {map: [{mixup: {label: none}}]}",
     };
-    (void)state;
     for (size_t r = 0; r < sizeof rests / sizeof *rests; r++) {
         uint64_t want = 0;
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
@@ -461,13 +440,11 @@ static void read_once(const char *engine, bool in_memory)
     assert_string_equal(stats.stages[1].name, "parse");
     assert_int_equal(stats.stages[1].samples, in_memory ? 0 : N);
     assert_int_equal(stats.stages[0].samples, strcmp(stats.reader, "io_uring") ? N : 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_record_is_read_once(void **state)
 {
-    (void)state;
     read_once("{threads: 1, read_bytes: 4 MiB}", false);
     read_once("{threads: 1, reader: pread}", false);
     read_once("{threads: 1}", true); /* `read` is all the source does by itself */
@@ -478,7 +455,6 @@ static void nothing_is_allocated(void **state)
 {
     leat_plan *plan = file_plan("{threads: 2}", "shuffle, {map: [{reshape: {shape: [4, 6]}}]}, "
                                                 "unbatch, {map: [{scale: 3}]}, {batch: 9}");
-    (void)state;
     expect_no_allocation(plan, 60);
 }
 #endif

@@ -2,20 +2,11 @@
  *
  * test_user_op.c: ops that a C program adds to a pipeline: what is taken, and what is refused with which
  * words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <string.h>
-
+#include "fixtures/unit.h"
 #include "leat/leat.h"
 
 static int same_shape(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
 {
-    (void)options;
-    (void)err;
     *out = *in;
     return LEAT_OK;
 }
@@ -23,19 +14,12 @@ static int same_shape(const void *options, const leat_shape *in, leat_shape *out
 static int copy(const void *options, const leat_plan64 *plan, const leat_view *in,
                 const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    (void)options;
-    (void)plan;
-    (void)scratch;
-    (void)err;
     memcpy(out->data, in->data, (size_t)leat_shape_bytes(&in->shape));
     return LEAT_OK;
 }
 
 static int refuse_all(const void *options, const leat_shape *in, leat_shape *out, leat_error *err)
 {
-    (void)options;
-    (void)in;
-    (void)out;
     return leat_fail(err, LEAT_E_CONFIG, "wants something else");
 }
 
@@ -65,7 +49,6 @@ static void ops_of_the_user(void **state)
     const leat_op refusing = { .name = "never", .shape = refuse_all, .apply = copy };
     leat_plan *plan;
     leat_error err = { 0 };
-    (void)state;
     assert_int_equal(build_with(&bare, "same", 4, &plan, &err), LEAT_OK);
     leat_plan_close(&plan);
     assert_int_equal(build_with(&bare, "{ops: [{same: {size: 1}}]}", 4, &plan, &err),

@@ -50,7 +50,6 @@ static const struct {
 
 static void no_cache_changes_a_batch(void **state)
 {
-    (void)state;
     for (int c = 0; c < N_CUTS; c++) {
         const pipe_parts plain = { .before = cuts[c].before,
                                    .after = cuts[c].after,
@@ -79,7 +78,6 @@ static void a_random_prefix_keeps_the_first_draws(void **state)
     /* Epoch 0 is as without a cache; later epochs are not, as the same draws come again. */
     const pipe_parts plain = { .before = "[jitter]" };
     const pipe_parts kept = { .before = "[jitter]", .cache = "memory" };
-    (void)state;
     assert_true(digest_of_parts(&plain, 1, NULL) == digest_of_parts(&kept, 1, NULL));
     assert_true(digest_of_parts(&plain, 2, NULL) != digest_of_parts(&kept, 2, NULL));
     leat_plan *plan = cache_plan(&kept);
@@ -94,7 +92,6 @@ static void a_random_prefix_keeps_the_first_draws(void **state)
 
 static void links_before_it_run_once_per_record(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_CACHES; i++)
         for (int e = 0; e < N_ENGINES; e++) {
             const pipe_parts parts = { .before = "[count, shrink]",
@@ -132,7 +129,6 @@ static void it_counts_beside_a_map_after_batch(void **state)
     leat_builder *b = build_rows(24, rows);
     leat_batch *batch;
     leat_error err;
-    (void)state;
     leat_builder_stage(b, "cache", NULL);
     leat_builder_stage(b, "batch", "8");
     leat_builder_stage(b, "map", "[mixup: {label: none}]");
@@ -143,14 +139,12 @@ static void it_counts_beside_a_map_after_batch(void **state)
     leat_loader_stats(loader, &stats);
     assert_int_equal(stats.cache.misses, 24);
     assert_int_equal(stats.cache.hits, 2 * 24);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
 static void cached_records_are_not_read(void **state)
 {
-    (void)state;
     for (int e = 0; e < N_ENGINES; e++) {
         const pipe_parts parts = { .before = "[count]", .cache = "memory", .engine = engines[e] };
         const leat_loader_options options = { .epochs = 2 };
@@ -168,8 +162,7 @@ static void cached_records_are_not_read(void **state)
         for (int32_t i = 0; i < stats.n_stages; i++)
             if (!strcmp(stats.stages[i].name, "parse") || strstr(stats.stages[i].name, "count"))
                 assert_int_equal(stats.stages[i].samples, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -177,7 +170,6 @@ static void a_failing_record_fails_as_ever(void **state)
 {
     static const char *const sides[][2] = { { "[{fail_at: 77}]", NULL },
                                             { NULL, "[{fail_at: 77}]" } };
-    (void)state;
     for (int s = 0; s < 2; s++) {
         char want[1020] = "";
         for (int i = -1; i < N_CACHES; i++) {
@@ -214,7 +206,6 @@ static void a_resumed_run_goes_on(void **state)
     leat_plan *plan = cache_plan(&parts), *other = cache_plan(&plain);
     leat_batch *batch;
     leat_error err;
-    (void)state;
     for (int64_t at = 0; at < 25; at += 3) {
         const leat_loader_options options = { .epochs = EPOCHS };
         leat_loader *loader = open_loader(plan, &options);
@@ -255,7 +246,6 @@ static void the_digest_of_a_plan_knows_random_prefixes(void **state)
                                  { .before = "[jitter]", .cache = "memory" },
                                  { .before = "[jitter]" } };
     uint64_t digests[5];
-    (void)state;
     for (int i = 0; i < 5; i++) {
         leat_plan *plan = cache_plan(&parts[i]);
         digests[i] = leat_plan_get_info(plan)->digest;
@@ -281,7 +271,6 @@ static void *consume(void *arg)
 
 static void loaders_share_it(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_CACHES; i++) {
         const pipe_parts plain = { .before = "[count, shrink]", .after = "[widen, jitter]" };
         const uint64_t want = digest_of_parts(&plain, EPOCHS, NULL);
@@ -322,7 +311,6 @@ static void wrong_configs_are_refused(void **state)
     float *rows = make_rows(4);
     const int64_t n = ROW_FLOATS;
     const leat_rows list[] = { { "x", leat_shape_make(LEAT_F32, 1, &n), rows } };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char stages[200], *save = NULL;
         leat_builder *b = leat_builder_open();
@@ -349,7 +337,6 @@ static void wrong_configs_are_refused(void **state)
 #ifdef COUNTING_MALLOC
 static void nothing_is_allocated_once_warm(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_CACHES; i++) {
         const pipe_parts parts = {
             .before = "[shrink]", .cache = cache_text(i), .after = "[widen, jitter]", .prefetch = 2

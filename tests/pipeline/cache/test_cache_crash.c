@@ -106,7 +106,6 @@ static int crash_in_op(uint64_t before)
 
 static void an_op_that_crashes_leaves_a_good_file(void **state)
 {
-    (void)state;
     no_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(no_page != MAP_FAILED);
     for (int before = 0; before < 2; before++) {
@@ -147,7 +146,6 @@ static void half_an_entry_is_passed_over(void **state)
 {
     const uint64_t want = crash_digest(NULL, true, NULL);
     uint64_t n_found = 0;
-    (void)state;
     const char *const usual = engine;
     engine = "{threads: 0, digest: true}"; /* the consumer writes, and only when it asks */
     prefetch = "0";
@@ -182,7 +180,6 @@ static void a_killed_process_leaves_a_good_file(void **state)
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
     uint64_t n_partial = 0;
-    (void)state;
     for (int i = 0; i < 12; i++) {
         unlink(cache_path);
         fflush(NULL);
@@ -242,7 +239,6 @@ static int fill_disk(uint64_t pages)
 static void a_full_file_system_stops_the_filling_only(void **state)
 {
     char small[50];
-    (void)state;
     snprintf(small, sizeof small, "%s/small", test_folder);
     assert_int_equal(mkdir(small, 0777), 0);
     want_on_disk = crash_digest(NULL, true, NULL);

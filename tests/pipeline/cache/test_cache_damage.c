@@ -16,7 +16,6 @@ static void a_full_disk_stops_the_filling_only(void **state)
     const uint64_t first = leat_cache_first_entry(N_RECORDS);
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
-    (void)state;
     for (uint64_t room = 0; room < 9000; room += 611) {
         unlink(cache_path);
         leat_cache_fault = (leat_cache_faults){ .room = first + room, .short_every = 3 };
@@ -49,7 +48,6 @@ static void a_file_size_limit_is_kept(void **state)
 {
     const uint64_t want = plain_digest(2);
     const pipe_parts parts = parts_with(cache_path);
-    (void)state;
     for (rlim_t limit = 0; limit < 24000; limit += 3000) {
         unlink(cache_path);
         fflush(NULL);
@@ -80,7 +78,6 @@ static void failing_reads_are_computed_again(void **state)
     const uint64_t want = plain_digest(3);
     pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
-    (void)state;
     digest_of_parts(&parts, 1, NULL);
     for (uint32_t every = 1; every < 9; every += 3)
         for (int e = 0; e < 2; e++) {
@@ -96,7 +93,6 @@ static void a_file_cut_while_it_is_used_costs_nothing_but_time(void **state)
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
-    (void)state;
     leat_plan *plan = cache_plan(&parts);
     assert_true(digest_of(plan, 1, &cache) == want);
     assert_int_equal(truncate(cache_path, (off_t)(leat_cache_first_entry(N_RECORDS) + 1000)), 0);
@@ -133,7 +129,6 @@ static void no_damage_reaches_a_batch(void **state)
                          .after = AFTER,
                          .engine = "{threads: 0, digest: true, reader: pread}" };
     size_t size;
-    (void)state;
     const uint64_t want = digest_of_parts(&parts, 1, NULL);
     parts.cache = cache_path;
     digest_of_parts(&parts, 1, NULL);
@@ -171,7 +166,6 @@ static void lost_room_is_told(void **state)
     char text[100];
     size_t size;
     leat_cache_stats cache;
-    (void)state;
     const uint64_t want = digest_of_parts(&parts, 1, NULL);
     parts.cache = cache_path;
     digest_of_parts(&parts, 1, &cache);
@@ -215,7 +209,6 @@ static void a_link_of_another_user_is_refused(void **state)
     leat_cache_stats cache;
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
-    (void)state;
     if (geteuid() != 0) {
         print_message("skipped: only root can make a link of another user\n");
         skip();

@@ -14,7 +14,6 @@ static void a_later_plan_finds_all(void **state)
     const uint64_t want = plain_digest(2);
     pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
-    (void)state;
     n_counted = 0;
     for (int i = 0; i < 4; i++) {
         parts.engine = engines[i % 2];
@@ -35,7 +34,6 @@ static void a_part_is_filled_up_later(void **state)
     snprintf(text, sizeof text, "{file: %s, bytes: 3 KiB}", cache_path);
     pipe_parts parts = parts_with(text);
     leat_cache_stats cache;
-    (void)state;
     assert_true(digest_of_parts(&parts, 1, &cache) == want);
     const uint64_t n_first = cache.entries;
     assert_in_range(n_first, 1, N_RECORDS - 1);
@@ -52,7 +50,6 @@ static void runs_do_not_raise_the_limit(void **state)
     pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
     uint64_t n_first = 0, taken = 0;
-    (void)state;
     for (int i = 0; i < 4; i++) {
         leat_cache_fault = (leat_cache_faults){ .free_bytes = disk - taken };
         assert_true(digest_of_parts(&parts, 1, &cache) == want);
@@ -88,7 +85,6 @@ static void refused(const pipe_parts *parts, int code, const char *why)
 static void another_pipelines_file_is_refused(void **state)
 {
     const pipe_parts mine = parts_with(cache_path);
-    (void)state;
     digest_of_parts(&mine, 1, NULL);
     pipe_parts other = mine;
     other.before = "[count, shrink, shrink]";
@@ -113,7 +109,6 @@ static void a_changed_source_is_seen(void **state)
 {
     const pipe_parts parts = parts_with(cache_path);
     struct stat status;
-    (void)state;
     digest_of_parts(&parts, 1, NULL);
     assert_int_equal(stat(data_path, &status), 0);
     struct timespec times[2] = { status.st_atim, status.st_mtim };
@@ -130,7 +125,6 @@ static void combined_sources_are_kept_too(void **state)
     pipe_parts parts = parts_with(NULL);
     struct stat status;
     leat_cache_stats cache;
-    (void)state;
     parts.is_combined = true;
     const uint64_t want = digest_of_parts(&parts, 2, NULL);
     parts.cache = cache_path;
@@ -149,7 +143,6 @@ static void other_files_are_left_alone(void **state)
     const pipe_parts parts = parts_with(cache_path);
     leat_error err;
     leat_loader *loader;
-    (void)state;
     write_file("my thesis", 9);
     refused(&parts, LEAT_E_DATA, "not a cache file of leat");
     unlink(cache_path);
@@ -176,7 +169,6 @@ static void places_for_no_file_are_named(void **state)
         { "/proc/leat-cache", "; give the cache a file that this process may write" },
         { "/dev/null/file", "/dev/null/file: cannot open it in folder /dev/null: Not a directory" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const pipe_parts nowhere = parts_with(cases[i][0]);
         leat_plan *plan = cache_plan(&nowhere);
@@ -198,7 +190,6 @@ static void a_file_cut_in_its_header(void **state)
     pipe_parts other = parts;
     leat_cache_stats cache;
     size_t size;
-    (void)state;
     digest_of_parts(&parts, 1, NULL);
     uint8_t *const good = read_file(&size);
     other.before = "[count, shrink, shrink]";
@@ -224,7 +215,6 @@ static void one_writes_the_others_read(void **state)
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
-    (void)state;
     leat_plan *writer = cache_plan(&parts), *reader = cache_plan(&parts),
               *late = cache_plan(&parts);
     leat_loader *loader = open_loader(writer, NULL); /* it has the file from here on */
@@ -246,7 +236,6 @@ static void a_file_that_may_not_be_written_is_read(void **state)
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
     leat_cache_stats cache;
-    (void)state;
     digest_of_parts(&parts, 1, NULL);
     if (geteuid() == 0) /* root may write everywhere */
         return;

@@ -10,7 +10,6 @@
 static void a_set_finds_its_members(void **state)
 {
     static const uint64_t sizes[] = { 0, 1, 63, 64, 65, 511, 512, 513, 5000, 262144, 300001 };
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (uint64_t one_in = 1; one_in < 3000; one_in = one_in * 3 + 1) {
             leat_bitset *set;
@@ -32,7 +31,6 @@ static void a_set_finds_its_members(void **state)
 
 static void a_set_knows_what_it_takes(void **state)
 {
-    (void)state;
     for (uint64_t n = 0; n < 300000; n = n * 3 + 1)
         for (uint64_t step = 1; step < 100; step += 49) {
             leat_bitset *set;

@@ -30,7 +30,6 @@ static int bucket_of(int r)
 static int make_file(void **state)
 {
     leat_format_error err;
-    (void)state;
     if (!make_path())
         return -1;
     record_writer to = open_records(path);
@@ -98,7 +97,6 @@ static void one_bucket_after_the_other_without_shuffle(void **state)
     leat_batch *batch;
     leat_error err;
     int64_t ids[32], n_batches = 0;
-    (void)state;
     check(open_plan(BUCKETS, "threads: 2", &plan, &err), &err);
     leat_loader *loader = open_loader(plan, NULL);
     for (int k = 0; k < N_BUCKETS; k++) {
@@ -123,8 +121,7 @@ static void one_bucket_after_the_other_without_shuffle(void **state)
     assert_int_equal(leat_plan_get_info(plan)->n_batches, n_batches);
     assert_int_equal(leat_plan_get_info(plan)->batch_size, 32);
     assert_non_null(strstr(leat_plan_note(plan, 0), "all short batches come first"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_shuffle_mixes_samples_and_batches(void **state)
@@ -134,7 +131,6 @@ static void a_shuffle_mixes_samples_and_batches(void **state)
     leat_error err;
     int64_t ids[32], first[2] = { -1, -1 };
     int seen[4][N_RECORDS] = { { 0 } }, changes = 0, last = -1;
-    (void)state;
     check(open_plan("shuffle, " BUCKETS ", {repeat: 2}", "threads: 2", &plan, &err), &err);
     leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
     const int64_t per_pass = leat_plan_get_info(plan)->n_batches / 2;
@@ -155,8 +151,7 @@ static void a_shuffle_mixes_samples_and_batches(void **state)
             assert_int_equal(seen[e][r], 1);
     assert_true(changes > per_pass); /* of 4 passes: buckets take turns */
     assert_true(first[0] != first[1]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Sum of the digests of batch b over all ranks, for all batches from `from` on. */
@@ -180,8 +175,7 @@ static void collect(const char *stages, const char *engine, int ranks, int64_t f
             leat_batch_release(batch);
         }
         assert_int_equal(rc, LEAT_E_END);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -200,7 +194,6 @@ static void threads_ranks_and_resumes_change_nothing(void **state)
                  { "threads: 1", 1, 41 } };
     uint64_t want[256] = { 0 };
     int64_t n_want = 0;
-    (void)state;
     collect(stages, runs[0].engine, 1, 0, want, &n_want);
     assert_in_range(n_want, 100, 255);
     for (size_t i = 1; i < sizeof runs / sizeof *runs; i++) {
@@ -219,7 +212,6 @@ static void remainders_and_long_samples(void **state)
     leat_batch *batch;
     leat_error err;
     int64_t n = 0;
-    (void)state;
     check(open_plan("shuffle, {bucket_by_length: {feature: tokens, boundaries: [8, 20], sizes: 16, "
                     "drop_remainder: true, truncate: true}}",
                     "threads: 1", &plan, &err),
@@ -238,8 +230,7 @@ static void remainders_and_long_samples(void **state)
     for (int r = 0; r < N_RECORDS; r++)
         n_short += length_of(r) <= 8;
     assert_int_equal(n, n_short / 16 + (N_RECORDS - n_short) / 16);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A slot is as large as the largest bucket's batch, not largest rows times most rows. */
@@ -247,7 +238,6 @@ static void memory_is_that_of_the_largest_batch(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     check(open_plan(BUCKETS, "", &plan, &err), &err);
     /* 16 rows of 20 are the most: tokens 8 bytes, tags 4; id and two lengths for 32 rows */
     assert_int_equal(plan->slot_bytes, 16 * 20 * 8 + 16 * 20 * 4 + 3 * 32 * 8);
@@ -295,7 +285,6 @@ static const struct {
 
 static void wrong_configs_say_what_is_right(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_plan *plan;
         leat_error err = { 0 };
@@ -316,7 +305,6 @@ static void what_has_one_size_may_be_mixed(void **state)
     leat_error err;
     uint64_t digests[2];
     int64_t n;
-    (void)state;
     for (int threads = 0; threads < 2; threads++) {
         check(open_plan(mixes, threads ? "threads: 3, digest: true" : "threads: 0, digest: true",
                         &plan, &err),
@@ -348,8 +336,7 @@ static void what_has_one_size_may_be_mixed(void **state)
         leat_batch_release(batch);
     }
     assert_true(mixed);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- and the trainer ------------------------------------------------------------------------------- */
@@ -395,7 +382,6 @@ static void a_trainer_wants_one_shape(void **state)
     leat_device *device;
     leat_trainer *trainer, *other = NULL;
     leat_error err = { 0 };
-    (void)state;
     check(leat_config_parse(train, "train.yaml", &config, &err), &err);
     check(leat_trainer_open_device(config, &device, &err), &err);
     for (size_t i = sizeof trained / sizeof *trained; i-- > 0;) { /* padded_batch first */

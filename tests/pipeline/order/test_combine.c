@@ -2,15 +2,7 @@
  *
  * test_combine.c: the arithmetic of combined sources against simple models that take the elements one by
  * one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "pipeline/order/combine.h"
 
@@ -46,7 +38,6 @@ static void expect(const leat_combine *c, uint64_t p, uint64_t pass, size_t chil
 
 static void concat_is_one_after_another(void **state)
 {
-    (void)state;
     for (uint64_t round = 0; round < 300; round++) {
         leat_rng rng = leat_rng_make(1, round, 0, 0);
         uint64_t sizes[20], p = 0;
@@ -67,7 +58,6 @@ static void concat_is_one_after_another(void **state)
 static void only_the_last_may_have_no_end(void **state)
 {
     size_t bad = 9;
-    (void)state;
     leat_combine *c = of_sizes(3, (uint64_t[]){ 4, 5, LEAT_ENDLESS });
     assert_int_equal(leat_combine_concat(c, &bad, NULL), LEAT_OK);
     assert_true(c->n_elements == LEAT_ENDLESS);
@@ -118,7 +108,6 @@ static void check_shares(size_t n, const uint64_t *weights)
 static void every_prefix_has_its_share(void **state)
 {
     uint64_t weights[LEAT_COMBINE_MAX];
-    (void)state;
     for (uint64_t a = 1; a <= 30; a++)
         for (uint64_t b = 1; b <= 30; b++)
             if (gcd(a, b) == 1)
@@ -137,7 +126,6 @@ static void every_prefix_has_its_share(void **state)
 static void the_longest_period_holds_too(void **state)
 {
     uint64_t weights[] = { 1, 2, 32765, 32767, 1 };
-    (void)state;
     weights[4] = LEAT_COMBINE_PERIOD - 1 - 2 - 32765 - 32767;
     check_shares(5, weights);
 }
@@ -147,7 +135,6 @@ static void a_child_goes_round_by_itself(void **state)
 {
     static const leat_combine_stop stops[] = { LEAT_COMBINE_LONGEST, LEAT_COMBINE_SHORTEST,
                                                LEAT_COMBINE_COUNT };
-    (void)state;
     for (uint64_t round = 0; round < 600; round++) {
         leat_rng rng = leat_rng_make(3, round, 0, 0);
         uint64_t sizes[6], weights[6], given[6] = { 0 };
@@ -191,7 +178,6 @@ static void a_child_goes_round_by_itself(void **state)
 
 static void a_mix_with_an_endless_child(void **state)
 {
-    (void)state;
     const uint64_t sizes[] = { 10, LEAT_ENDLESS }, weights[] = { 1, 3 };
     leat_combine *c = of_sizes(2, sizes);
     assert_int_equal(leat_combine_mix(c, weights, LEAT_COMBINE_SHORTEST, 0, NULL), LEAT_OK);
@@ -244,7 +230,6 @@ static uint64_t check_interleave(const leat_combine *c, size_t n, const uint64_t
 
 static void interleave_takes_turns(void **state)
 {
-    (void)state;
     for (uint64_t round = 0; round < 2000; round++) {
         leat_rng rng = leat_rng_make(4, round, 0, 0);
         uint64_t sizes[40];
@@ -266,7 +251,6 @@ static void interleave_with_endless_children(void **state)
 {
     size_t bad = 9;
     const uint64_t sizes[] = { 5, LEAT_ENDLESS, 9, LEAT_ENDLESS, 3 };
-    (void)state;
     leat_combine *c = of_sizes(5, sizes);
     assert_int_equal(leat_combine_interleave(c, 3, 2, &bad, NULL), LEAT_OK);
     assert_true(c->n_elements == LEAT_ENDLESS);
@@ -283,7 +267,6 @@ static void large_children_cost_nothing(void **state)
 {
     uint64_t sizes[LEAT_COMBINE_MAX], p = 0;
     size_t bad;
-    (void)state;
     for (size_t i = 0; i < LEAT_COMBINE_MAX; i++)
         p += sizes[i] = 1000000000000 + i * i;
     leat_combine *c = of_sizes(LEAT_COMBINE_MAX, sizes);
@@ -317,7 +300,6 @@ static void each_record_once_and_each_child_in_its_own_order(void **state)
     leat_combine *c = shuffled_children(size);
     leat_order order;
     uint32_t seen[20 * 50] = { 0 }, alike = 0;
-    (void)state;
     leat_order_init_combined(&order, 20 * size, c);
     leat_order_batch(&order, 7, false);
     for (uint64_t b = 0; b < 3 * order.n_batches; b++) {
@@ -350,7 +332,6 @@ static void combinations_can_be_nested(void **state)
     uint32_t seen[20 * 50 + 30] = { 0 };
     leat_combine *inner = shuffled_children(50), *outer;
     size_t bad;
-    (void)state;
     assert_int_equal(leat_combine_open(&outer, 2, NULL), LEAT_OK);
     leat_order_init(&outer->children[0].order, 30);
     leat_order_add(&outer->children[0].order, LEAT_ORDER_SHUFFLE, 1, 1, NULL);

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_order.c: order arithmetic against a plain model that makes the lists. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "pipeline/order/order.h"
 
@@ -77,7 +69,6 @@ static void steps_do_what_their_names_say(void **state)
 {
     static list samples, batches;
     static leat_order_cache cache;
-    (void)state;
     for (uint64_t c = 0; c < 3000; c++) {
         leat_rng rng = leat_rng_make(5, c, 0, 0);
         leat_order order;
@@ -128,7 +119,6 @@ static void epochs_count_all_repeats(void **state)
 {
     static leat_order_cache cache;
     leat_order order;
-    (void)state;
     leat_order_init(&order, 5);
     assert_int_equal(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 1, 1, NULL), 0);
     assert_int_equal(leat_order_add(&order, LEAT_ORDER_REPEAT, 3, 0, NULL), 0);
@@ -155,7 +145,6 @@ static void endless_data(void **state)
     leat_order order;
     leat_error err;
     uint64_t record, epoch;
-    (void)state;
     leat_order_init(&order, 7);
     assert_int_equal(leat_order_add(&order, LEAT_ORDER_REPEAT, LEAT_ENDLESS, 0, &err), 0);
     assert_int_equal(leat_order_add(&order, LEAT_ORDER_SHUFFLE, 1, 1, &err), LEAT_E_CONFIG);

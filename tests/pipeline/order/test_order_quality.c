@@ -56,7 +56,6 @@ typedef struct census {
 static void see(void *arg, int64_t epoch, uint64_t p, int64_t id)
 {
     census *const c = arg;
-    (void)p;
     assert_in_range(id, 0, c->n - 1);
     if (c->seen[id]++ != (uint64_t)epoch)
         fail_msg("record %lld came %u times by epoch %lld", (long long)id, c->seen[id],
@@ -77,7 +76,6 @@ static void every_record_once_in_each_epoch(void **state)
         { "shuffle", NULL, "batch", "10", "shuffle", NULL },
         { "shuffle", "{block: 4}", "shuffle", "{window: 16}", "batch", "3", "shuffle", NULL },
     };
-    (void)state;
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++)
         for (uint64_t n = 1; n <= MOST; n = n * 2 + n % 7) {
             static census c;
@@ -88,8 +86,7 @@ static void every_record_once_in_each_epoch(void **state)
             for_all(loader, see, &c);
             for (uint64_t i = 0; i < n; i++)
                 assert_int_equal(c.seen[i], 4);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 
@@ -102,7 +99,6 @@ static void repeats_are_epochs(void **state)
     leat_batch *batch;
     leat_error err;
     uint64_t p = 0;
-    (void)state;
     c.n = 100;
     leat_loader *loader = open_ids(order, c.n, 1, 2, &plan);
     while (leat_loader_next(loader, &batch, &err) == LEAT_OK) {
@@ -112,8 +108,7 @@ static void repeats_are_epochs(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(p, 600);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- chi-square ---------------------------------------------------------------------------------- */
@@ -128,7 +123,6 @@ typedef struct table {
 static void tell(void *arg, int64_t epoch, uint64_t p, int64_t id)
 {
     table *const t = arg;
-    (void)epoch;
     if (!t->pairs)
         t->cells[p * t->n + (uint64_t)id]++;
     else if (p)
@@ -162,7 +156,6 @@ static void a_shuffle_looks_like_chance(void **state)
                   { 65, 3000 }, { 100, 2000 }, { 257, 800 } };
     static const char *const orders[][5] = { { "shuffle", NULL, "batch", "7" },
                                              { "shuffle", "{seed: 77}", "batch", "16" } };
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
         for (int o = 0; o < 2; o++)
             for (int pairs = 0; pairs < 2; pairs++) {
@@ -177,8 +170,7 @@ static void a_shuffle_looks_like_chance(void **state)
                     fail_msg("%llu records, %s: %.1f standard deviations off",
                              (unsigned long long)t.n, pairs ? "neighbours" : "positions", off);
                 free(t.cells);
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
             }
 }
 
@@ -188,14 +180,12 @@ static void the_test_can_fail(void **state)
     static const char *const order[] = { "shuffle", "{window: 20}", "batch", "7", NULL };
     table t = { .n = 100 };
     leat_plan *plan;
-    (void)state;
     t.cells = calloc(t.n * t.n, sizeof *t.cells);
     leat_loader *loader = open_ids(order, t.n, 1, 500, &plan);
     for_all(loader, tell, &t);
     assert_true(deviation(&t, 5) > 20);
     free(t.cells);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

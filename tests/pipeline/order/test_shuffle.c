@@ -60,7 +60,6 @@ static void check_bijection(const leat_shuffle *shuffle, uint64_t n, uint64_t ep
 
 static void every_element_once(void **state)
 {
-    (void)state;
     for (size_t k = 0; k < N_KINDS; k++) {
         const leat_shuffle shuffle = kind(k, k);
         for (uint64_t n = 1; n <= 300; n++)
@@ -71,7 +70,6 @@ static void every_element_once(void **state)
 
 static void a_window_reads_few_blocks(void **state)
 {
-    (void)state;
     static const uint64_t sizes[] = { 700, 703, 1599, 1601, 3501 };
     for (size_t k = 1; k < 7; k++)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
@@ -98,7 +96,6 @@ static void a_window_reads_few_blocks(void **state)
 
 static void nothing_moves_far_in_windows(void **state)
 {
-    (void)state;
     for (size_t k = 7; k < N_KINDS; k++)
         for (uint64_t seed = 0; seed < 20; seed++) {
             static leat_shuffle_cache cache;
@@ -144,7 +141,6 @@ static void check_place(const leat_shuffle *given, uint64_t n, uint64_t p, uint6
 
 static void every_element_is_as_likely_where_it_can_come(void **state)
 {
-    (void)state;
     const leat_shuffle blocks = { .reshuffle = true, .block = 16, .window = 64 };
     const leat_shuffle windows = { .reshuffle = true, .window = 100 };
     static const uint64_t places[] = { 0, 1, 17, 63, 64, 300, 639 };
@@ -179,7 +175,6 @@ static void an_epoch_has_each_record_once(void **state)
     static const char *const options[] = { "{block: 10}", "{block: 8, window: 64, seed: 3}",
                                            "{window: 50}" };
     float *const rows = make_rows(N_ROWS);
-    (void)state;
     for (size_t o = 0; o < 3; o++) {
         const char *const stages[] = { "shuffle", options[o], "batch", "32", NULL };
         uint64_t digests[2];
@@ -217,8 +212,7 @@ static void an_epoch_has_each_record_once(void **state)
         for (int i = 0; i < N_ROWS; i++)
             assert_true(seen[0][i] == 1 && seen[1][i] == 1);
         assert_in_range(n_same, 0, N_ROWS / 10); /* the next epoch is in another order */
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(rows);
 }
@@ -228,7 +222,6 @@ static void an_epoch_has_each_record_once(void **state)
 static void a_block_of_all_is_global(void **state)
 {
     static leat_shuffle_cache cache, cache_of_all;
-    (void)state;
     for (uint64_t n = 1; n < 200; n++) {
         const leat_shuffle all = { .seed = n }, blocks[] = {
             { .seed = n, .block = n, .window = n },
@@ -259,7 +252,6 @@ static void a_window_of_all_is_global(void **state)
         { "{window: 101}", NULL, "shuffle: one window of 101 holds all 101 batches" },
     };
     float *const rows = make_rows(N_ROWS);
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const before[] = { "shuffle", cases[i].shuffle, "batch", cases[i].batch, NULL };
         const char *const behind[] = { "batch", "10", "shuffle", cases[i].shuffle, NULL };
@@ -278,7 +270,6 @@ static void windows_need_no_last_element(void **state)
 {
     static const char *const stages[] = { "repeat", NULL,   "shuffle", "{window: 100}",
                                           "batch",  "1000", NULL };
-    (void)state;
     float *const rows = make_rows(N_ROWS);
     leat_error err;
     leat_plan *plan = open_plan(rows, stages, "{threads: 1}", &err);
@@ -294,8 +285,7 @@ static void windows_need_no_last_element(void **state)
         assert_true(moved < 150 || moved > N_ROWS - 150);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
@@ -314,7 +304,6 @@ static void expect(const char *options, const char *part)
 
 static void wrong_options_say_what_is_right(void **state)
 {
-    (void)state;
     expect("{block: 10, window: 25}", "got 25: 30 would be one");
     expect("{buffer_size: 1000}",
            "no option 'buffer_size': the shuffle is global and needs no buffer");

@@ -12,14 +12,12 @@ static float *rows;
 
 static int make(void **state)
 {
-    (void)state;
     rows = make_rows(N_ROWS);
     return 0;
 }
 
 static int unmake(void **state)
 {
-    (void)state;
     free(rows);
     return 0;
 }
@@ -52,22 +50,19 @@ static leat_batch *take(leat_loader *loader)
 
 static void a_deep_window_makes_slots_when_it_uses_them(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("{threads: 0}", "4096");
     const leat_loader_options endless = { .epochs = -1 };
     leat_loader *loader = open_loader(plan, &endless);
     for (int i = 0; i < 500; i++)
         leat_batch_release(take(loader));
     assert_int_equal(n_made(loader), LEAT_SLOTS_AT_OPEN);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Workers fill the whole window when nobody takes anything, and not one batch more. */
 static void the_window_fills_to_its_depth(void **state)
 {
     static const char *const devices[] = { NULL, "sim" };
-    (void)state;
     for (size_t d = 0; d < 2; d++) {
         leat_device *device = NULL;
         leat_error err;
@@ -91,8 +86,7 @@ static void the_window_fills_to_its_depth(void **state)
             pthread_mutex_unlock(&loader->lock);
         }
         assert_int_equal(done, 51);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         leat_device_close(&device);
     }
 }
@@ -100,7 +94,6 @@ static void the_window_fills_to_its_depth(void **state)
 /* One batch kept while many others come and go: it keeps its bytes, they keep coming. */
 static void a_batch_can_be_kept_long(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("{threads: 2}", "3");
     const leat_loader_options options = { .epochs = -1, .hold = 3 };
     leat_loader *loader = open_loader(plan, &options);
@@ -120,8 +113,7 @@ static void a_batch_can_be_kept_long(void **state)
     leat_batch_release(kept);
     for (int i = 0; i < 200; i++)
         leat_batch_release(take(loader));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void depth_and_hold_change_no_batch(void **state)
@@ -129,7 +121,6 @@ static void depth_and_hold_change_no_batch(void **state)
     static const char *const depths[] = { "0", "1", "2", "17", "300" };
     static const char *const devices[] = { NULL, "sim" };
     uint64_t wanted = 0;
-    (void)state;
     for (size_t i = 0; i < sizeof depths / sizeof *depths; i++)
         for (int threads = 0; threads < 4; threads += 3)
             for (size_t d = 0; d < 2; d++) {
@@ -159,10 +150,6 @@ static void depth_and_hold_change_no_batch(void **state)
 static int slow_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                       const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
     pause_ns((int64_t)((const float *)in->data)[0] % 64 == 5 ? 5000000 : 100000);
     copy_sample(in, out);
     return LEAT_OK;
@@ -211,8 +198,7 @@ static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown
         }
         assert_true(leat_loader_decisions(loader, NULL, 0) >= n);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -220,7 +206,6 @@ static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown
 static void the_window_grows_and_says_why(void **state)
 {
     size_t n_fixed, n_auto;
-    (void)state;
     const uint64_t wanted = slow_run("2", false, &n_fixed);
     assert_true(slow_run("auto", true, &n_auto) == wanted);
     assert_int_equal(n_fixed, 0);

@@ -8,7 +8,6 @@
 
 static void notes_are_kept_once_and_in_order(void **state)
 {
-    (void)state;
     leat_build build = { .plan = calloc(1, sizeof *build.plan) };
     char want[32];
     assert_null(leat_plan_note(build.plan, 0));
@@ -27,7 +26,6 @@ static void notes_are_kept_once_and_in_order(void **state)
 
 static void a_long_note_is_whole(void **state)
 {
-    (void)state;
     leat_build build = { .plan = calloc(1, sizeof *build.plan) };
     char longer[5000]; /* as with the path of a file */
     memset(longer, 'x', sizeof longer - 1);
@@ -71,7 +69,6 @@ static void expect_notes(const char *files, int size, const char *notes, int64_t
 
 static void files_that_give_nothing_are_told(void **state)
 {
-    (void)state;
     expect_notes("[b, d]", 2, "", 6);
     expect_notes("[a, b]", 2, "tfrecord: a holds no record\n", 3);
     expect_notes("[d, c, b, a]", 2, "tfrecord: 2 files hold no record; the first: a\n", 6);
@@ -86,7 +83,6 @@ static void files_that_give_nothing_are_told(void **state)
 
 static void a_batch_that_is_never_full_is_told(void **state)
 {
-    (void)state;
     expect_notes("[b, d]", 6, "", 6);
     expect_notes("[b, d]", 7,
                  "batch: the 6 samples of a pass make one batch, smaller than its size of 7\n", 6);
@@ -98,7 +94,6 @@ static void a_slot_is_no_larger_than_a_pass(void **state)
     leat_error err;
     leat_plan *plan[2];
     leat_budget budget[2];
-    (void)state;
     float *const rows = make_rows(5);
     for (int i = 0; i < 2; i++) {
         leat_builder *b = build_rows(5, rows);

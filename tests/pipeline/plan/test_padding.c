@@ -27,7 +27,6 @@ static bool step(const leat_shape *shape, int64_t *at)
 static void rows_of_any_rank(void **state)
 {
     static int32_t in[5 * 5 * 5 * 5], row[7 * 7 * 7 * 7];
-    (void)state;
     for (uint64_t c = 0; c < 4000; c++) {
         leat_rng rng = leat_rng_make(3, c, 0, 0);
         leat_pad pad = { .on = true, .truncate = leat_rng_below(&rng, 2) };
@@ -75,7 +74,6 @@ static void rows_of_any_rank(void **state)
 
 static void what_is_odd_is_refused(void **state)
 {
-    (void)state;
     const int64_t dims[] = { LEAT_UNKNOWN_DIM, 4 }, room[] = { 5, 4 }, odd[] = { 2, 3 };
     const leat_pad pad = { .on = true, .from = leat_shape_make(LEAT_F32, 2, dims) };
     const leat_shape to = leat_shape_make(LEAT_F32, 2, room);

@@ -2,16 +2,7 @@
  *
  * test_coalesce.c: places rows in the read memory. Reads may be joined, wrapped or rounded to blocks; a row
  * finds its own bytes until its task is done. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "fixtures/unit.h"
 #include "leat/rng.h"
 #include "pipeline/read/coalesce.h"
 
@@ -162,7 +153,6 @@ static void rows_find_their_bytes(void **state)
                                              { true, true, true },
                                              { true, false, true } };
     static const uint64_t sizes[] = { 128 << 10, 256 << 10, 1 << 20 };
-    (void)state;
     for (uint64_t seed = 0; seed < 3; seed++)
         for (int kind = 0; kind < KINDS; kind++)
             for (size_t d = 0; d < 3; d++)
@@ -189,7 +179,6 @@ static void what_joins_a_read(void **state)
         { 5, 4396, 4097, 1 }, { 5, 4397, 4097, 2 },
     };
     static uint8_t memory[65536];
-    (void)state;
     for (size_t i = 0; i < sizeof thirds / sizeof *thirds; i++) {
         leat_coalesce coalesce = {
             .memory = memory, .bytes = sizeof memory, .end = sizeof memory, .most = 16384
@@ -213,7 +202,6 @@ static void a_part_is_used_again_and_again(void **state)
         .memory = memory, .bytes = sizeof memory, .end = 1 << 16, .most = 1 << 14
     };
     uint64_t end, used_from = 0;
-    (void)state;
     for (uint64_t i = 0; i < 2000; i++) {
         leat_row_read row = { .fd = 5, .offset = i * 7919 % 100000, .size = 1000 + i % 3000 };
         assert_int_equal(leat_coalesce_place(&coalesce, &row, 1, used_from, NULL, &end), 1);

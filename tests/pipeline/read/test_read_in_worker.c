@@ -15,7 +15,6 @@ enum { N_RECORDS = 200, LONGEST = 60000, MOST = 5000 };
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, LONGEST);
 }
 
@@ -39,10 +38,6 @@ static int slow_apply(const void *o, const leat_plan64 *plan, const leat_view *i
 {
     struct timespec until;
     float record;
-    (void)o;
-    (void)plan;
-    (void)scratch;
-    (void)err;
     memcpy(&record, in->data, sizeof record);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 60; /* only a run that hangs lasts so long */
@@ -137,8 +132,7 @@ static uint64_t digest_of(const char *engine, int n)
         digest = leat_digest_chain(digest, leat_batch_get_info(batch)->digest);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -149,14 +143,12 @@ static void cached_records_are_read_by_who_runs_them(void **state)
     leat_loader_stats_info stats;
     uint64_t digest = 0;
     const int fd = open(path, O_RDONLY);
-    (void)state;
     set_cached(true);
     leat_loader *loader = open_loader(plan, &options);
     leat_loader_stats(loader, &stats);
     if (strcmp(stats.reader, "io_uring") || is_cached(fd, 0) < 0) {
         print_message("no io_uring, or no way to ask the page cache: not tested here\n");
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         close(fd);
         skip();
     }
@@ -174,8 +166,7 @@ static void cached_records_are_read_by_who_runs_them(void **state)
         n += take_until(loader, false, &digest);
         assert_true(read_ahead(loader) > 0);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     close(fd);
     assert_true(digest == digest_of("{threads: 1, digest: true, reader: pread}", n));
 }
@@ -189,7 +180,6 @@ static void a_slow_sample_holds_up_nobody(void **state)
     leat_batch *batch;
     leat_error err;
     uint64_t digest = 0;
-    (void)state;
     set_cached(true);
     slow.n = slow.n_records = 0;
     leat_loader *loader = open_loader(plan, &options);
@@ -203,8 +193,7 @@ static void a_slow_sample_holds_up_nobody(void **state)
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     assert_false(slow.is_armed);
     assert_false(slow.gave_up);
 }
@@ -216,7 +205,6 @@ static void a_fixed_reader_stays(void **state)
     leat_error err;
     leat_loader *loader;
     uint64_t digest = 0;
-    (void)state;
     const int rc = leat_loader_open(plan, &options, &loader, &err);
     if (rc == LEAT_E_UNSUPPORTED) {
         leat_plan_close(&plan);
@@ -229,8 +217,7 @@ static void a_fixed_reader_stays(void **state)
         leat_batch_release(batch);
     }
     assert_true(read_ahead(loader) != 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

@@ -51,7 +51,6 @@ static uint64_t digest_with(const char *reader, int threads, int prefetch)
 
 static void rows_are_what_was_written(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("{}", 2);
     const leat_plan_info *info = leat_plan_get_info(plan);
     assert_int_equal(info->n_records, N_FILES * N_RECORDS);
@@ -73,13 +72,11 @@ static void rows_are_what_was_written(void **state)
     }
     for (int i = 0; i < N_FILES * N_RECORDS; i++)
         assert_int_equal(seen[i], 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void readers_threads_prefetch_and_faults_agree(void **state)
 {
-    (void)state;
     static const leat_reader_faults faults[] = {
         { 0 },
         { .refuse_ring = true },
@@ -104,15 +101,13 @@ static void a_refused_ring_is_said(void **state)
 {
     leat_loader_stats_info stats;
     leat_error err;
-    (void)state;
     leat_reader_fault = (leat_reader_faults){ .refuse_ring = true };
     leat_plan *plan = plan_of("{reader: auto, read_bytes: 4 MiB}", 2);
     leat_loader *loader = open_loader(plan, NULL);
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.reader, "pread");
     assert_non_null(strstr(stats.reader_reason, "io_uring is refused"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = plan_of("{reader: io_uring}", 2);
     assert_int_equal(leat_loader_open(plan, NULL, &loader, &err), LEAT_E_UNSUPPORTED);
     assert_non_null(strstr(err.message, "io_uring"));
@@ -123,7 +118,6 @@ static void a_refused_ring_is_said(void **state)
 /* Small read memory: reads wait for room, records above a quarter of it are read by workers. */
 static void little_memory_changes_nothing(void **state)
 {
-    (void)state;
     const uint64_t want = digest_with("pread", 1, 2);
     static const char *const engines[] = { "4096", "8 KiB", "20000", "64 KiB" };
     for (size_t i = 0; i < sizeof engines / sizeof *engines; i++)
@@ -141,7 +135,6 @@ static void little_memory_changes_nothing(void **state)
 
 static void resume_reads_nothing_before(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("{digest: true, threads: 2}", 2);
     leat_batch *batch;
     leat_loader *straight = open_loader(plan, NULL);
@@ -155,8 +148,7 @@ static void resume_reads_nothing_before(void **state)
         leat_loader_close(&resumed);
         leat_batch_release(batch);
     }
-    leat_loader_close(&straight);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&straight, &plan);
 }
 
 /* --- damage ---------------------------------------------------------------------------------------- */
@@ -172,8 +164,7 @@ static int read_all(const char *pattern, const char *engine, leat_error *err)
     leat_loader *loader = open_loader(plan, NULL);
     while ((rc = leat_loader_next(loader, &batch, err)) == LEAT_OK)
         leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return rc;
 }
 
@@ -196,7 +187,6 @@ static void damage_is_found_and_named(void **state)
     char path[400], name[64];
     leat_error err;
     struct stat status;
-    (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         snprintf(name, sizeof name, "damaged-%zu.tfrecord", e);
         snprintf(path, sizeof path, "%s/%s", test_folder, name);
@@ -225,7 +215,6 @@ static void a_damaged_index_is_made_anew(void **state)
     char path[400], side[420];
     leat_error err;
     struct stat status;
-    (void)state;
     snprintf(path, sizeof path, "%s/indexed.tfrecord", test_folder);
     snprintf(side, sizeof side, "%s.idx", path);
     write_records(path, 0, 50, 300);
@@ -244,7 +233,6 @@ static void a_pipe_is_refused(void **state)
     char path[400];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     snprintf(path, sizeof path, "%s/pipe.tfrecord", test_folder);
     assert_int_equal(mkfifo(path, 0600), 0);
     assert_int_equal(try_plan("pipe.tfrecord", "{x: {}}", "{}", 0, &plan, &err), LEAT_E_IO);
@@ -257,7 +245,6 @@ static void a_file_cut_short_under_the_loader(void **state)
 {
     static const char *const engines[] = { "{reader: pread, threads: 0}",
                                            "{reader: auto, threads: 0, read_bytes: 4096}" };
-    (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         char path[400];
         leat_plan *plan;
@@ -276,8 +263,7 @@ static void a_file_cut_short_under_the_loader(void **state)
         assert_int_equal(rc, LEAT_E_DATA);
         assert_non_null(strstr(err.message, "cut while in use"));
         assert_non_null(strstr(err.message, "shrinks.tfrecord"));
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         unlink(path);
     }
 }
@@ -298,7 +284,6 @@ static void wrong_features_are_named(void **state)
     };
     leat_plan *plan;
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(try_plan("part-0.tfrecord", cases[i].features, "{}", 2, &plan, &err),
                          LEAT_E_CONFIG);

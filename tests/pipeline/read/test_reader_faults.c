@@ -96,7 +96,6 @@ static void what_is_mended_changes_nothing(void **state)
     static const char *const ways[] = { ", read_bytes: 4 MiB", ", io: direct",
                                         ", read_bytes: 24 KiB",
                                         ", run: 16, io: direct, read_bytes: 512 KiB" };
-    (void)state;
     for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
         const uint64_t want = digest_with("reader: pread, threads: 0", orders[o], 0);
         for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
@@ -116,7 +115,6 @@ static void what_is_mended_changes_nothing(void **state)
 /* Signals and short reads below pread, alone and under a ring whose reads all fail. */
 static void interrupted_and_short_preads_are_continued(void **state)
 {
-    (void)state;
     static const char *const readers[] = { "pread", "auto, read_bytes: 4 MiB", "auto" };
     const uint64_t want = digest_with("reader: pread, threads: 0", orders[0], 0);
     for (int which = 0; which < 2; which++)
@@ -182,7 +180,6 @@ static int run_to_error(leat_loader *loader, int64_t *n, leat_error *err)
 /* A read that fails for good: /proc/self/mem gives EIO where nothing is mapped, as a dying disk does. */
 static void a_disk_error_is_named(void **state)
 {
-    (void)state;
     for (size_t e = 0; e < N_ENGINES; e++)
         for (size_t o = 0; o < 2; o++) {
             char path[400], other[400];
@@ -255,7 +252,6 @@ static void spoil_bytes(const char *path)
 static void a_changed_file_is_an_error_not_garbage(void **state)
 {
     static change_file *const changes[] = { cut, cut_to_nothing, write_over, spoil_bytes };
-    (void)state;
     for (size_t c = 0; c < sizeof changes / sizeof *changes; c++)
         for (size_t e = 0; e < N_ENGINES; e++) {
             char path[400], side[420];
@@ -289,8 +285,7 @@ static void a_changed_file_is_an_error_not_garbage(void **state)
                 (!strstr(err.message, "changed while it was in use") &&
                  !strstr(err.message, "cut while in use")))
                 fail_msg("change %zu, %s: %s", c, engines[e], err.message);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             unlink(path);
             unlink(side);
         }
@@ -302,7 +297,6 @@ static void a_cut_file_is_named_with_its_end(void **state)
     static const uint64_t offsets[] = { 0, 60, 99, 100, 101, 5000 };
     char path[400], bytes[200];
     leat_error err;
-    (void)state;
     snprintf(path, sizeof path, "%s/hundred", test_folder);
     const int fd = open(path, O_RDWR | O_CREAT, 0600);
     assert_int_equal(ftruncate(fd, 100), 0);
@@ -342,13 +336,11 @@ static void read_a_replaced_file(const char *engine)
     assert_int_equal(rc, LEAT_E_END);
     for (int i = 0; i < 320; i++)
         assert_int_equal(seen[i], 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_replaced_file_is_read_to_the_end(void **state)
 {
-    (void)state;
     for (size_t e = 0; e < N_ENGINES; e++)
         read_a_replaced_file(engines[e]);
 }
@@ -364,8 +356,7 @@ static leat_loader_stats_info stats_after(const char *engine, const char *order)
     while (leat_loader_next(loader, &batch, NULL) == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_stats(loader, &stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return stats;
 }
 
@@ -374,7 +365,6 @@ static void neighbours_come_in_one_read(void **state)
     static const char *const ways[] = { "{threads: 1, read_bytes: 4 MiB}",
                                         "{threads: 2, run: 1, read_bytes: 4 MiB}",
                                         "{threads: 1, io: direct}" };
-    (void)state;
     if (strcmp(stats_after("{threads: 1, read_bytes: 4 MiB}", orders[0]).reader, "io_uring")) {
         print_message("no io_uring here\n");
         return;
@@ -393,7 +383,6 @@ static void neighbours_come_in_one_read(void **state)
 
 static void what_is_refused_is_said_once(void **state)
 {
-    (void)state;
     leat_reader_fault = (leat_reader_faults){ .refuse_direct = true };
     leat_loader_stats_info stats = stats_after("{threads: 1, io: direct}", orders[0]);
     const bool ring = !strcmp(stats.reader, "io_uring");
@@ -429,7 +418,6 @@ static void close_at_any_moment(void **state)
     static const leat_reader_faults faults[] = { { 0 },
                                                  { .error_every = 2, .error = EIO },
                                                  { .short_every = 2 } };
-    (void)state;
     const int n_fds = count_fds();
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
         for (size_t e = 0; e < N_ENGINES; e++)

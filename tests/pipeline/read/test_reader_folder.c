@@ -4,8 +4,6 @@
  * that read them end with the loader. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -73,13 +71,11 @@ static void expect_reader(const char *engine, const char *reader, const char *re
     assert_string_equal(stats.reader, reader);
     if (!strstr(stats.reader_reason, reason) || !*reason != !*stats.reader_reason)
         fail_msg("%s: '%s', not '%s'", engine, stats.reader_reason, reason);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void who_reads_is_said(void **state)
 {
-    (void)state;
     expect_reader("threads: 2", "threads", "open and read the files");
     expect_reader("threads: 2, reader: pread", "direct", "the source reads records itself");
     expect_reader("threads: 2, reader: io_uring", "direct", "the source reads records itself");
@@ -109,7 +105,6 @@ static void cpu_time_of_threads_is_counted(void **state)
     leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
     leat_loader_stats_info stats;
     int64_t n;
-    (void)state;
     const int64_t own_before = cpu_of(CLOCK_THREAD_CPUTIME_ID),
                   others_before = cpu_of(CLOCK_PROCESS_CPUTIME_ID) - own_before;
     leat_loader *loader = open_loader(plan, &options);
@@ -120,8 +115,7 @@ static void cpu_time_of_threads_is_counted(void **state)
     assert_string_equal(stats.reader, "threads");
     assert_true(others > others_before);
     assert_true(stats.cpu_ns >= others - others_before - NOT_OURS_NS);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* -1: that cannot be asked here. */
@@ -158,7 +152,6 @@ static void readers_and_faults_agree(void **state)
                                            "threads: %d, read_bytes: 4096, run: 1" };
     static const char *const caches[] = { "", "cache: memory," };
     const uint64_t want = digest_with("threads: 0, reader: pread", "", 0);
-    (void)state;
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
         for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
             for (int threads = 1; threads <= 5; threads += 2)
@@ -177,7 +170,6 @@ static void cold_files_give_the_same_batches(void **state)
     static const char *const engines[] = { "threads: 2, reader: pread", "threads: 2",
                                            "threads: 3, read_bytes: 4096, run: 1" };
     const uint64_t want = digest_with("threads: 0, reader: pread", "", 0);
-    (void)state;
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
         drop_files();
         if (is_cached(0) == 1) {
@@ -193,7 +185,6 @@ static void entries_of_a_cache_are_read(void **state)
 {
     char stages[200];
     const uint64_t want = digest_with("threads: 0, reader: pread", "", 0);
-    (void)state;
     snprintf(stages, sizeof stages, "cache: '%s',", in_folder("entries.cache"));
     for (int pass = 0; pass < 2; pass++)
         assert_true(digest_with("threads: 2, read_bytes: 4 MiB", stages, 2) == want);
@@ -218,7 +209,6 @@ static uint64_t run_to_end(const leat_plan *plan, int *rc, leat_error *err)
 static void files_that_change_after_the_list(void **state)
 {
     static const char *const errors[] = { "", "on_error: mask," };
-    (void)state;
     for (int how = 0; how < 4; how++)
         for (int e = 0; e < 2; e++) {
             leat_plan *plans[2] = { plan_of("threads: 2, reader: pread", errors[e], 2),
@@ -254,7 +244,6 @@ static void few_descriptors_are_enough(void **state)
     static const char *const engines[] = { "threads: 2, read_bytes: 4 MiB", "threads: 2" };
     int taken[4096], n = 0;
     struct rlimit before, limit;
-    (void)state;
     const uint64_t want = digest_with("threads: 0, reader: pread", "", 0);
     getrlimit(RLIMIT_NOFILE, &before);
     limit = before;
@@ -275,8 +264,7 @@ static void few_descriptors_are_enough(void **state)
             close(taken[--n]);
         setrlimit(RLIMIT_NOFILE, &before);
         assert_true(digest == want);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -288,7 +276,6 @@ static void warm_files_are_read_by_the_workers(void **state)
     leat_loader *loader = open_loader(plan, &options);
     leat_error err;
     leat_batch *batch;
-    (void)state;
     for (int i = 0; i < MOST && read_ahead(loader) != 0; i++) {
         check(leat_loader_next(loader, &batch, &err), &err);
         leat_batch_release(batch);
@@ -303,8 +290,7 @@ static void warm_files_are_read_by_the_workers(void **state)
         }
         assert_true(read_ahead(loader) > 0);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- the end -------------------------------------------------------------------------------------- */
@@ -358,7 +344,6 @@ static void threads_end_when_the_loader_closes(void **state)
 {
     static const rlim_t limits[] = { 1024, 64 };
     leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
-    (void)state;
     for (int l = 0; l < 2; l++) {
         struct rlimit before;
         limit_files(limits[l], &before);
@@ -375,7 +360,6 @@ static void a_forked_child_can_close(void **state)
     leat_loader *loader = open_loader(plan, NULL);
     int64_t n;
     int status;
-    (void)state;
     const pid_t child = fork();
     if (!child) {
         leat_loader_close(&loader);
@@ -385,8 +369,7 @@ static void a_forked_child_can_close(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     take_digest(loader, &n);
     assert_int_equal(n, (N_FILES + 15) / 16);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

@@ -91,7 +91,6 @@ static void every_error_from_any_call_on_is_survived(void **state)
 {
     static const uint32_t from[] = { 1, 2, 3, 7 };
     leat_loader_stats_info stats;
-    (void)state;
     const uint64_t want = digest_with("reader: pread, threads: 0", 0, &stats);
     for (size_t e = 0; e < N_ERRORS; e++)
         for (size_t f = 0; f < sizeof from / sizeof *from; f++)
@@ -109,7 +108,6 @@ static void every_error_from_any_call_on_is_survived(void **state)
 
 static void take_length(void *sum, leat_row_read *first, int result)
 {
-    (void)first;
     *(int64_t *)sum += result;
 }
 
@@ -118,7 +116,6 @@ static void a_call_that_blocks_is_made_by_the_kernels_threads(void **state)
 {
     leat_reader *reader;
     leat_error err;
-    (void)state;
     if (!has_ring)
         skip();
     const int fd = open(in_folder("a.tfrecord"), O_RDONLY | O_CLOEXEC);
@@ -147,7 +144,6 @@ static void a_reader_that_was_asked_for_is_refused_at_open_only(void **state)
     leat_loader_stats_info stats;
     leat_loader *loader;
     leat_error err;
-    (void)state;
     if (!has_ring)
         return;
     leat_plan *plan = plan_of("reader: io_uring, threads: 2", "", 2);
@@ -166,7 +162,6 @@ static void errors_that_pass_leave_the_ring_in_use(void **state)
 {
     static const int passing[] = { EAGAIN, EBUSY, ENOMEM, EINTR };
     leat_loader_stats_info stats;
-    (void)state;
     const uint64_t want = digest_with("reader: pread, threads: 0", 0, &stats);
     for (size_t e = 0; e < sizeof passing / sizeof *passing; e++)
         for (uint32_t from = 1; from <= 3; from++) {
@@ -185,7 +180,6 @@ static void entries_of_a_cache_are_read_too(void **state)
 {
     leat_loader_stats_info stats;
     char cache[400];
-    (void)state;
     snprintf(cache, sizeof cache, "  - cache: {file: '%s/cache'}\n", test_folder);
     leat_plan *plan = plan_of("threads: 2", cache, 2);
     const uint64_t want = digest_of(plan, &stats); /* fills it */
@@ -201,7 +195,6 @@ static void entries_of_a_cache_are_read_too(void **state)
 /* While the kernel refuses reads, has just refused them, or is being asked again and again. */
 static void a_loader_closes_at_any_moment(void **state)
 {
-    (void)state;
     for (size_t e = 0; e < N_ERRORS; e++)
         for (uint32_t from = 2; from < 6; from++)
             for (int taken = 0; taken < 6; taken += 2) {
@@ -215,8 +208,7 @@ static void a_loader_closes_at_any_moment(void **state)
                     check(leat_loader_next(loader, &batch, NULL), NULL);
                     leat_batch_release(batch);
                 }
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
             }
     leat_reader_fault = (leat_reader_faults){ 0 };
 }
@@ -257,8 +249,7 @@ static int run_filtered(int error, int before, uint64_t want)
             return NO_FILTERS;
     }
     leat_loader_stats(loader, &stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     if (has_ring &&
         (strcmp(stats.reader, "pread") || !strstr(stats.reader_reason, strerror(error))))
         return NO_REASON;
@@ -269,7 +260,6 @@ static void a_filter_of_system_calls_is_survived(void **state)
 {
     static const int moments[] = { -1, 0, 7 };
     leat_loader_stats_info stats;
-    (void)state;
     const uint64_t want = digest_with("reader: pread, threads: 0", 0, &stats);
     for (size_t m = 0; m < sizeof moments / sizeof *moments; m++)
         for (int e = 0; e < 3; e++) {

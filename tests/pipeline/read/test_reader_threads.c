@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/check.h"
 #include "base/eventfd.h"
 #include "fixtures/engine_fixture.h"
 #include "pipeline/read/reader.h"
@@ -92,7 +91,6 @@ static void every_row_comes_out_once(void **state)
 {
     static const int limits[] = { 1000, 20, 2, 1, 0 };
     leat_row_read rows[ROWS];
-    (void)state;
     for (size_t l = 0; l < sizeof limits / sizeof *limits; l++) {
         leat_reader_threads *threads;
         int wake_fd;
@@ -132,7 +130,6 @@ static void rows_not_begun_can_be_dropped(void **state)
     leat_reader_threads *threads;
     int wake_fd, seen[ROWS] = { 0 }, n_read = 0;
     shop s;
-    (void)state;
     open_shop(&s, 1000, true, &wake_fd, &threads);
     submit(threads, rows, 0, ROWS);
     for (int i = 0; i < n; i++) /* a thread is at the first row of each group */

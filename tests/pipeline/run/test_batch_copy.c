@@ -43,8 +43,7 @@ static void keep_all(leat_device *device, int threads, const char *prefetch, int
         assert_true(is_batch(kept[n], n));
     for (int64_t n = 0; n < N_BATCHES; n += 3)
         leat_batch_release(kept[n]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
     for (int64_t n = 0; n < N_BATCHES; n++)
         if (n % 3) {
@@ -56,7 +55,6 @@ static void keep_all(leat_device *device, int threads, const char *prefetch, int
 static void all_batches_can_be_kept(void **state)
 {
     static const char *const prefetches[] = { "0", "2", "auto" };
-    (void)state;
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (int threads = 0; threads < 3; threads++)
             for (int p = 0; p < 3; p++)
@@ -80,7 +78,6 @@ static void without_need_nothing_is_copied(void **state)
     leat_batch *last = NULL, *batch;
     leat_error err;
     int rc;
-    (void)state;
     for (int64_t n = 0; (rc = leat_loader_next(loader, &batch, &err)) == LEAT_OK; n++) {
         assert_true(is_batch(batch, n));
         leat_batch_release(last);
@@ -90,8 +87,7 @@ static void without_need_nothing_is_copied(void **state)
     leat_batch_release(last);
     leat_loader_stats(loader, &stats);
     assert_int_equal(stats.n_copied, 0);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* What a batch says of its bad rows goes with the copy. */
@@ -101,11 +97,9 @@ static void a_copy_knows_its_bad_rows(void **state)
     leat_loader *loader = open_loader(plan, &(leat_loader_options){ .beyond_hold = 1 });
     leat_batch *kept[N_BATCHES];
     leat_error err;
-    (void)state;
     for (int64_t n = 0; n < N_BATCHES; n++)
         check(leat_loader_next(loader, &kept[n], &err), &err);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     for (int64_t n = 0; n < N_BATCHES; n++) {
         const uint8_t *const valid = leat_batch_valid(kept[n]);
         const leat_row_error *const bad = leat_batch_error(kept[n], 0);
@@ -130,7 +124,6 @@ static void no_memory_loses_no_batch(void **state)
     int64_t n = 1;
     long at = 0;
     int rc;
-    (void)state;
     check(leat_loader_next(loader, &first, &err), &err);
     for (; failing_malloc_at(at), rc = leat_loader_next(loader, &batch, &err), failing_malloc_hit();
          at++) {
@@ -142,8 +135,7 @@ static void no_memory_loses_no_batch(void **state)
     assert_true(is_batch(batch, n));
     leat_batch_release(batch);
     leat_batch_release(first);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void a_child_has_its_own_copies(void **state)
@@ -153,7 +145,6 @@ static void a_child_has_its_own_copies(void **state)
     leat_batch *kept[5];
     leat_error err;
     int status = -1;
-    (void)state;
     for (int64_t n = 0; n < 5; n++)
         check(leat_loader_next(loader, &kept[n], &err), &err);
     const pid_t child = fork();
@@ -172,8 +163,7 @@ static void a_child_has_its_own_copies(void **state)
         assert_true(is_batch(kept[n], n));
         leat_batch_release(kept[n]);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- threads ------------------------------------------------------------------------------------- */
@@ -223,8 +213,7 @@ static void run_threads(leat_device *device, int threads, int keep)
     }
     for (int64_t n = 0; n < 3 * N_BATCHES; n++)
         assert_int_equal(seen[n], 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A copy made by the caller after LEAT_E_BUSY came too late when several threads took batches. */
@@ -232,7 +221,6 @@ static void four_threads_share_a_loader(void **state)
 {
     leat_device *sim;
     leat_error err;
-    (void)state;
     check(leat_device_open("sim", &sim, &err), &err);
     alarm(60);
     for (int threads = 0; threads < 3; threads++)
@@ -249,7 +237,6 @@ static void other_values_are_refused(void **state)
     leat_plan *plan = make_plan(0, "0", NULL);
     leat_loader *loader;
     leat_error err;
-    (void)state;
     assert_int_equal(
         leat_loader_open(plan, &(leat_loader_options){ .beyond_hold = 2 }, &loader, &err),
         LEAT_E_ARGUMENT);

@@ -18,12 +18,8 @@ static float *rows;
 /* Photos of noise; progressive ones take the most memory to decode. */
 static void write_photo(int i)
 {
-    const reference_picture p = { .width = 1000 + i * 40 % 300,
-                                  .height = 900 + i * 70 % 200,
-                                  .channels = 3,
-                                  .h = 2,
-                                  .v = 2,
-                                  .quality = 75,
+    const reference_picture p = { REFERENCE_OF(1000 + i * 40 % 300, 900 + i * 70 % 200, 3, 2, 2,
+                                               75),
                                   .is_progressive = i % 6 == 5 };
     char name[32];
     uint8_t *bytes;
@@ -158,7 +154,6 @@ static void the_least_opens_and_one_byte_less_does_not(void **state)
                                            "threads: 1, read_bytes: 300 KiB" };
     static const char *const devices[] = { NULL, "sim" };
     leat_error err;
-    (void)state;
     for (int source = ROWS; source <= RECORDS; source++)
         for (size_t b = 0; b < 3; b++)
             for (size_t d = 0; d < 4; d++)
@@ -183,7 +178,6 @@ static void auto_takes_a_share_of_the_machine(void **state)
     leat_budget_facts facts = { .hold = 1 };
     leat_budget b;
     leat_error err;
-    (void)state;
     facts.machine = (leat_machine){ .cores = 5,
                                     .cores_why = "because",
                                     .memory_bytes = (int64_t)1 << 34,
@@ -231,7 +225,6 @@ static void auto_prefetch_depends_on_the_batch(void **state)
                   { "128", "1", 4 },   { "128", "2", 8 },
                   { "128", "16", 64 }, { "200", "1", 3 },
                   { "128", "0", 4 },   { "1000", "1", LEAT_PREFETCH_FIRST } };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char engine[32];
         leat_budget_facts facts = { .hold = 1,
@@ -297,14 +290,12 @@ static void check_resident(const recipe *r, const char *device)
     printf("    source %d, %s: %lld KiB planned, %lld counted, %lld resident\n", r->source,
            r->engine, (long long)b->total_bytes >> 10, (long long)stats.memory_peak >> 10,
            (long long)most >> 10);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&options.device);
 }
 
 static void no_more_is_resident_than_was_planned(void **state)
 {
-    (void)state;
     check_resident(&(recipe){ ROWS, "64", "auto", "threads: 2" }, NULL);
     check_resident(&(recipe){ ROWS, "4096", "50", "threads: 2" }, NULL);
     check_resident(&(recipe){ RECORDS, "64", "4", "threads: 2" }, "sim");
@@ -319,7 +310,6 @@ static void a_plan_tells_what_it_came_to(void **state)
     leat_plan *plan = plan_of(&(recipe){ PHOTOS, "7", "auto", "threads: 1" }, -1);
     leat_source_info source;
     leat_chain_op_info op;
-    (void)state;
     leat_plan_source(plan, &source);
     assert_string_equal(source.name, "images");
     assert_int_equal(source.n_records, N_PHOTOS);

@@ -93,7 +93,6 @@ static void sets_are_counted(void **state)
     };
     leat_bitset *all;
     leat_error err;
-    (void)state;
     check(leat_bitset_open(&all, N_RECORDS, &err), &err);
     for (uint64_t i = 0; i < N_RECORDS; i++)
         leat_bitset_add(all, i);
@@ -149,7 +148,6 @@ static void an_index_is_counted_where_it_is(void **state)
 {
     char side[80];
     struct stat status;
-    (void)state;
     snprintf(side, sizeof side, "%s.idx", data);
     const int64_t mapped = bytes_of("index", "DATA", LEAT_MEMORY_MAPPED);
     assert_int_equal(stat(side, &status), 0);
@@ -167,7 +165,6 @@ static void an_index_of_jpeg_files_is_mapped(void **state)
     leat_jpeg_index_writer *writer;
     leat_format_error err;
     struct stat status;
-    (void)state;
     assert_int_equal(stat(data, &status), 0);
     assert_int_equal(bytes_of("JPEG index", "DATA", LEAT_MEMORY_MAPPED), 0);
     assert_int_equal(leat_jpeg_index_writer_open(&writer, data, "blob", &err), 0);
@@ -188,7 +185,6 @@ static void an_index_of_jpeg_files_is_mapped(void **state)
 static void names_of_files_are_counted(void **state)
 {
     char source[120];
-    (void)state;
     snprintf(source, sizeof source, "{images: %s/images}", test_folder);
     leat_plan *plan = plan_of(
         source, "{map: {tensor: image, ops: [{parse_csv: {columns: 1}}]}}, {padded_batch: 8}",
@@ -213,7 +209,6 @@ static void scratch_before_a_cache_is_counted(void **state)
     int64_t bytes[2];
     leat_format_error ignored;
     leat_error err;
-    (void)state;
     snprintf(path, sizeof path, "%s/pictures.tfrecord", test_folder);
     record_writer to = open_records(path);
     const size_t n = strlen("P6 200 160 255\n") + 200 * 160 * 3;

@@ -72,15 +72,13 @@ static void cancel_it(leat_device *device, int threads, bool stuck, int n_waiter
     assert_non_null(strstr(err.message, "canceled"));
     leat_loader_cancel(loader);
     gate_set(true);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void who_waits_comes_back(void **state)
 {
     leat_device *sim;
     leat_error err;
-    (void)state;
     check(leat_device_open("sim", &sim, &err), &err);
     alarm(120);
     for (int threads = 0; threads < 4; threads++)
@@ -100,7 +98,6 @@ static void held_batches_stay(void **state)
     leat_loader_state position;
     leat_batch *batch, *none;
     leat_error err;
-    (void)state;
     gate_set(true);
     check(leat_loader_next(loader, &batch, &err), &err);
     leat_loader_cancel(loader);
@@ -108,8 +105,7 @@ static void held_batches_stay(void **state)
     assert_memory_equal(leat_batch_tensor(batch, 0).data, rows, 4 * ROW_FLOATS * sizeof *rows);
     leat_loader_get_state(loader, &position);
     assert_int_equal(position.next_batch, 1);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     assert_memory_equal(leat_batch_tensor(batch, 0).data, rows, 4 * ROW_FLOATS * sizeof *rows);
     leat_batch_release(batch);
     leat_loader_cancel(NULL);

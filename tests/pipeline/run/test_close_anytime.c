@@ -22,10 +22,6 @@
 static int sleepy_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                         const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
     pause_ns((long)*(const float *)in->data * 7919 % 400 * 1000);
     copy_sample(in, out);
     return LEAT_OK;
@@ -42,9 +38,6 @@ static const leat_op sleepy_op = { .name = "sleepy",
 static int mute_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                       const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
-    (void)p;
-    (void)scratch;
-    (void)err;
     copy_sample(in, out);
     return (int64_t) * (const float *)in->data == 40 ? -(int)((const fixture_options *)o)->record
                                                      : LEAT_OK;
@@ -248,7 +241,6 @@ static void a_loader_closes_at_any_moment(void **state)
 {
     const uint64_t n_runs = number_from("LEAT_TEST_RUNS", N_RUNS);
     const uint64_t seed = number_from("LEAT_TEST_SEED", 1);
-    (void)state;
     for (uint64_t n = 0; n < n_runs; n++) {
         leat_rng rng = leat_rng_make(seed, n, 0, 11);
         const scene s = draw(&rng);
@@ -263,7 +255,6 @@ static void a_loader_closes_at_any_moment(void **state)
  * loader's own answers, such as the end. */
 static void a_mute_op_is_an_error(void **state)
 {
-    (void)state;
     for (int code = 1; code <= 14; code++) {
         char ops[32];
         snprintf(ops, sizeof ops, "[{mute: %d}]", code);
@@ -279,8 +270,7 @@ static void a_mute_op_is_an_error(void **state)
         if (rc == LEAT_E_END || rc == LEAT_E_AGAIN || rc == LEAT_E_BUSY || rc < LEAT_E_INTERNAL ||
             !strstr(err.message, "mute: it failed with code") || !strstr(err.message, "record 40"))
             fail_msg("-%d: %s: %s", code, leat_code_name(rc), err.message);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

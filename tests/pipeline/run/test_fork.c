@@ -111,8 +111,7 @@ static void be_child(leat_loader *loader, leat_batch *held, uint64_t digest, int
         must(leat_batch_release_on(held, NULL) < 0);
     else
         leat_batch_release(held);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
     _exit(0);
 }
@@ -150,8 +149,7 @@ static void fork_meanwhile(const char *engine, int threads, const char *on)
     assert_int_equal(rc, LEAT_E_END);
     assert_int_equal(n, n_batches);
     assert_true(got == want);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     leat_device_close(&device);
 }
 
@@ -159,7 +157,6 @@ static void a_child_is_told_and_the_parent_goes_on(void **state)
 {
     static const char *const engines[] = { "reader: auto", "reader: auto, read_bytes: 4 MiB",
                                            "reader: pread", "read_bytes: 64 KiB, run: 2" };
-    (void)state;
     alarm(WATCHDOG);
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
         for (int threads = 0; threads < 4; threads += 3) {
@@ -179,7 +176,6 @@ static void a_child_opens_a_loader_of_its_own(void **state)
     int64_t n_batches;
     uint64_t want = 0;
     int told[2];
-    (void)state;
     alarm(WATCHDOG);
     assert_int_equal(pipe(told), 0);
     for (int i = 0; i < 5; i++) {
@@ -195,8 +191,7 @@ static void a_child_opens_a_loader_of_its_own(void **state)
         must(leat_loader_open(plan, &(leat_loader_options){ .state = &at }, &loader, &err) >= 0);
         const uint64_t got = take_digest(loader, &n_batches);
         must(write(told[1], &got, sizeof got) == sizeof got);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         _exit(0);
     }
     want = take_digest(loader, &n_batches);
@@ -207,8 +202,7 @@ static void a_child_opens_a_loader_of_its_own(void **state)
     assert_int_equal(n_batches, N_RECORDS / BATCH - 5);
     close(told[0]);
     close(told[1]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     alarm(0);
 }
 
@@ -218,7 +212,6 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
     char cache[400];
     int64_t n_batches;
     leat_loader_stats_info stats;
-    (void)state;
     alarm(WATCHDOG);
     snprintf(cache, sizeof cache, "{cache: '%s/cache'},", test_folder);
     leat_plan *plan = make_plan("reader: auto", CHILD_THREADS, cache);
@@ -229,8 +222,7 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
         leat_loader_close(&loader);
         must(leat_loader_open(plan, NULL, &loader, NULL) >= 0);
         take_digest(loader, &n_batches);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         _exit(0);
     }
     const uint64_t want = take_digest(loader, &n_batches);
@@ -242,8 +234,7 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
     assert_int_equal(stats.cache.damaged, 0);
     assert_int_equal(stats.cache.entries, N_RECORDS);
     assert_int_equal(stats.cache.hits, N_RECORDS);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     alarm(0);
 }
 

@@ -32,7 +32,6 @@ static void take(leat_loader *loader, int64_t n, bool waits, leat_batch **out)
 static void it_outlives_all_that_is_closed(void **state)
 {
     static const char *const devices[] = { NULL, "cpu", "sim", "sim:{pageable: true}" };
-    (void)state;
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
         for (int order = 0; order < 16; order++) {
             leat_device *device = NULL;
@@ -70,7 +69,6 @@ static void it_needs_no_op_of_a_plan_that_is_closed(void **state)
     leat_op *const op = malloc(sizeof *op);
     leat_builder *b = build_rows(N_RECORDS, rows);
     leat_batch *batch;
-    (void)state;
     *op = stall_op;
     leat_builder_op(b, op);
     leat_builder_stage(b, "map", "[stall]");
@@ -78,8 +76,7 @@ static void it_needs_no_op_of_a_plan_that_is_closed(void **state)
     leat_plan *plan = plan_of_builder(b);
     leat_loader *loader = open_loader(plan, NULL);
     take(loader, 0, false, &batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     memset(op, 0xee, sizeof *op);
     free(op);
     look(batch, 0);
@@ -99,7 +96,6 @@ static void *release_some(void *arg)
 
 static void a_release_may_race_with_close(void **state)
 {
-    (void)state;
     pthread_barrier_init(&both, NULL, 2);
     for (int n = 0; n < 300; n++) {
         leat_device *device = NULL;
@@ -115,8 +111,7 @@ static void a_release_may_race_with_close(void **state)
             take(loader, i, device, &held[i]);
         assert_int_equal(pthread_create(&thread, NULL, release_some, held), 0);
         pthread_barrier_wait(&both);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         leat_device_close(&device);
         pthread_join(thread, NULL);
     }
@@ -160,8 +155,7 @@ static void run_keeping(leat_device *device, int threads, const char *prefetch, 
             look(kept[i], since[i]);
             leat_batch_release(kept[i]);
         }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     alarm(0);
 }
 
@@ -172,7 +166,6 @@ static void a_kept_batch_holds_up_nothing(void **state)
     static const uint64_t keeps[] = { 1, 7, 0x8000000001, UINT64_MAX };
     leat_device *sim;
     leat_error err;
-    (void)state;
     check(leat_device_open("sim", &sim, &err), &err);
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (int threads = 0; threads < 3; threads += 2)

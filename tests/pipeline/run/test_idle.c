@@ -6,7 +6,6 @@
  * idle time is to the calculated one. */
 #include "fixtures/engine_fixture.h"
 
-#include "base/clock.h"
 #include "device/device_sim.h"
 #include "leat/meter.h"
 
@@ -107,14 +106,12 @@ static leat_meter run(int prefetch, int64_t compute_ns, bool is_patient, leat_st
 
 static int prepare(void **state)
 {
-    (void)state;
     rows = make_rows(N_ROWS);
     return 0;
 }
 
 static int clean_up(void **state)
 {
-    (void)state;
     free(rows);
     return 0;
 }
@@ -124,7 +121,6 @@ static void without_prefetch_every_step_waits_for_a_whole_batch(void **state)
 {
     leat_step_times times[N];
     const leat_meter meter = run(0, 2000000, false, times);
-    (void)state;
     for (int i = N_SETTLE; i < N; i++)
         assert_true(times[i].compute_start_ns - times[i - 1].compute_end_ns >= BATCH_NS);
     assert_true(meter.input_wait * (double)meter.wall_ns >= (double)N_MEASURED * BATCH_NS);
@@ -135,7 +131,6 @@ static void prefetch_makes_batches_before_they_are_asked_for(void **state)
 {
     leat_step_times times[N];
     const leat_meter meter = run(2, 2000000, true, times);
-    (void)state;
     for (int i = N_SETTLE; i < N; i++)
         assert_true(times[i].ready_ns <= times[i].asked_ns);
     assert_true(meter.input_wait == 0);
@@ -147,7 +142,6 @@ static void prefetch_cannot_hide_an_input_that_is_slower(void **state)
     enum { AHEAD = 5 };
     leat_step_times times[N];
     const leat_meter meter = run(2, 1000000, false, times);
-    (void)state;
     assert_true(meter.wall_ns >= (int64_t)(N_MEASURED - AHEAD) * BATCH_NS);
     assert_true(meter.busy <= 1e6 * N_MEASURED / ((N_MEASURED - AHEAD) * (double)BATCH_NS));
     assert_true(meter.input_wait > 0);

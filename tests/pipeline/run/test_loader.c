@@ -38,7 +38,6 @@ static leat_plan *plan_of(const setup *s, const float *rows)
 
 static void every_row_once_and_in_order(void **state)
 {
-    (void)state;
     for (uint64_t n = 1; n <= 40; n += 3)
         for (uint64_t size = 1; size <= 17; size += 4)
             for (int threads = 0; threads <= 3; threads++)
@@ -61,15 +60,13 @@ static void every_row_once_and_in_order(void **state)
                     }
                     assert_int_equal(err.code, LEAT_E_END);
                     assert_int_equal(seen, n);
-                    leat_loader_close(&loader);
-                    leat_plan_close(&plan);
+                    close_loader_and_plan(&loader, &plan);
                     free(rows);
                 }
 }
 
 static void a_shuffle_is_a_permutation_and_changes_by_epoch(void **state)
 {
-    (void)state;
     enum { N = 500 };
     const setup s = { N, 32, 2, 2, "{seed: 3}", NULL, NULL, false };
     float *rows = make_rows(N);
@@ -93,14 +90,12 @@ static void a_shuffle_is_a_permutation_and_changes_by_epoch(void **state)
         for (int i = 0; i < N; i++)
             assert_int_equal(counts[e][i], 1);
     assert_true(first[0] != first[1] || first[1] != first[2]);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(rows);
 }
 
 static void digests_do_not_depend_on_threads_or_prefetch(void **state)
 {
-    (void)state;
     const char *const ops[] = { NULL, "stall", "jitter" };
     float *rows = make_rows(700);
     for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
@@ -124,7 +119,6 @@ static void digests_do_not_depend_on_threads_or_prefetch(void **state)
 
 static void a_resumed_run_equals_the_straight_one(void **state)
 {
-    (void)state;
     float *rows = make_rows(200);
     const setup s = { 200, 16, 2, 2, "{}", "jitter", NULL, false };
     leat_plan *plan = plan_of(&s, rows);
@@ -154,7 +148,6 @@ static void a_resumed_run_equals_the_straight_one(void **state)
 
 static void a_state_goes_on_with_the_next_batch(void **state)
 {
-    (void)state;
     float *rows = make_rows(100);
     leat_batch *batch;
     leat_error err;
@@ -183,8 +176,7 @@ static void a_state_goes_on_with_the_next_batch(void **state)
             leat_batch_release(batch);
         }
         leat_loader_close(&resumed);
-        leat_loader_close(&loader);
-        leat_plan_close(&again);
+        close_loader_and_plan(&loader, &again);
         leat_plan_close(&plan);
     }
     free(rows);
@@ -208,7 +200,6 @@ static void a_state_of_another_plan_is_refused(void **state)
     leat_loader_state at, bad;
     leat_loader_options options = { .state = &bad };
     leat_error err;
-    (void)state;
     leat_loader_get_state(loader, &at);
     leat_loader_close(&loader);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -232,7 +223,6 @@ static void a_state_of_another_plan_is_refused(void **state)
 
 static void an_error_comes_in_its_place_and_stays(void **state)
 {
-    (void)state;
     float *rows = make_rows(100);
     for (int threads = 0; threads <= 4; threads += 2)
         for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
@@ -253,15 +243,13 @@ static void an_error_comes_in_its_place_and_stays(void **state)
                 assert_non_null(strstr(err.message, "fail_at"));
                 assert_non_null(strstr(err.message, "row 57 in memory"));
             }
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
     free(rows);
 }
 
 static void holding(void **state)
 {
-    (void)state;
     float *rows = make_rows(64);
     const setup s = { 64, 8, 2, 1, NULL, NULL, NULL, false };
     leat_plan *plan = plan_of(&s, rows);
@@ -288,7 +276,6 @@ static void holding(void **state)
 
 static void closing_at_any_moment(void **state)
 {
-    (void)state;
     float *rows = make_rows(300);
     for (int i = 0; i < 60; i++) {
         const setup s = { 300, 16, i % 5, i % 4, "{}", i % 2 ? "stall" : NULL, NULL, false };
@@ -311,7 +298,6 @@ static void closing_at_any_moment(void **state)
 
 static void batches_of_a_simulated_device(void **state)
 {
-    (void)state;
     float *rows = make_rows(500);
     uint64_t want = 0;
     for (int prefetch = 0; prefetch <= 3; prefetch++)

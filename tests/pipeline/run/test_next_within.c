@@ -58,7 +58,6 @@ static void it_says_again_until_it_is_there(void **state)
     static const char *const engines[] = { "{threads: 2, reader: pread}", "{threads: 2}",
                                            "{threads: 1}" };
     static const char *const prefetches[] = { "0", "2" };
-    (void)state;
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (size_t e = 0; e < 3; e++)
             for (size_t p = 0; p < 2; p++) {
@@ -79,8 +78,7 @@ static void it_says_again_until_it_is_there(void **state)
                 gate_set(true);
                 take_all(loader, 1000000);
                 assert_int_equal(leat_loader_next_within(loader, 0, &batch, &err), LEAT_E_END);
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
                 leat_device_close(&options.device);
             }
     alarm(0);
@@ -95,7 +93,6 @@ static void without_any_time_it_comes_to_the_end(void **state)
                                            "{threads: 2, reader: pread, run: 2}",
                                            "{threads: 2, run: 2}" };
     static const char *const prefetches[] = { "0", "2" };
-    (void)state;
     gate_set(true);
     for (int on_sim = 0; on_sim < 2; on_sim++)
         for (size_t e = 0; e < 4; e++)
@@ -109,8 +106,7 @@ static void without_any_time_it_comes_to_the_end(void **state)
                 alarm(60);
                 const int64_t n_again = take_all(loader, 0);
                 assert_true(n_again > 0 || e >= 2); /* a call does two rows, a batch has eight */
-                leat_loader_close(&loader);
-                leat_plan_close(&plan);
+                close_loader_and_plan(&loader, &plan);
                 leat_device_close(&options.device);
             }
     alarm(0);
@@ -120,7 +116,6 @@ static void a_time_that_cannot_be_is_refused(void **state)
 {
     leat_batch *batch;
     leat_error err;
-    (void)state;
     gate_set(true);
     leat_plan *plan = make_plan("{threads: 1}", "2");
     leat_loader *loader = open_loader(plan, NULL);
@@ -128,8 +123,7 @@ static void a_time_that_cannot_be_is_refused(void **state)
     check(leat_loader_next_within(loader, INT64_MAX, &batch, &err), &err);
     look(batch, 0);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void *take_first(void *arg)
@@ -145,7 +139,6 @@ static void *take_first(void *arg)
 static void a_second_consumer_is_told(void **state)
 {
     static const char *const engines[] = { "{threads: 0}", "{threads: 2}" };
-    (void)state;
     for (int e = 0; e < 2; e++) {
         gate_set(true);
         leat_plan *plan = make_plan(engines[e], "0"); /* nothing runs but for who asks */
@@ -166,15 +159,13 @@ static void a_second_consumer_is_told(void **state)
         check(leat_loader_next(loader, &batch, &err), &err);
         look(batch, 1);
         leat_batch_release(batch);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     alarm(0);
 }
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 300);
 }
 

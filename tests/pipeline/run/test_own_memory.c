@@ -85,8 +85,7 @@ static uint64_t run(const pipeline *p, bool overwrites, int32_t hold)
         leat_batch_release(last);
     if (rc != LEAT_E_END)
         fail_msg("%s", err.message);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -105,7 +104,6 @@ static void overwriting_a_batch_changes_no_other(void **state)
         { false, 0, { { "shuffle", NULL }, { "padded_batch", "8" }, { "prefetch", "0" } } },
         { false, 3, { { "shuffle", NULL }, { "padded_batch", "8" }, { "prefetch", "4" } } },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++)
         for (int32_t hold = 1; hold < 3; hold++) {
             const uint64_t plain = run(&pipelines[i], false, hold);

@@ -54,7 +54,6 @@ static void memory_does_not_grow(void **state)
         { "{threads: 2, spans: 65536, read_bytes: 4 MiB}", { .short_every = 3 } },
     };
     const leat_loader_options options = { .epochs = -1 };
-    (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char text[500];
         snprintf(text, sizeof text,
@@ -76,8 +75,7 @@ static void memory_does_not_grow(void **state)
         const int64_t allowed = SLACK + (strstr(cases[c].engine, "65536") ? stats.memory_bytes : 0);
         if (most - early > allowed)
             fail_msg("%s: %lld bytes more", cases[c].engine, (long long)(most - early));
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
         leat_reader_fault = (leat_reader_faults){ 0 };
     }
 }
@@ -85,7 +83,6 @@ static void memory_does_not_grow(void **state)
 
 static int make_file(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, 1200);
 }
 

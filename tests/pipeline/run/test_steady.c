@@ -13,17 +13,12 @@
 static int make_file(void **state)
 {
     leat_format_error err;
-    (void)state;
     if (!make_path())
         return -1;
     record_writer to = open_records(path);
     for (int64_t i = 0; i < N_IMAGES; i++) {
-        const reference_picture p = { .width = 40 + (int)i * 7 % 90,
-                                      .height = 33 + (int)i * 11 % 70,
-                                      .channels = 3,
-                                      .h = 2,
-                                      .v = 2,
-                                      .quality = 75 };
+        const reference_picture p = { REFERENCE_OF(40 + (int)i * 7 % 90, 33 + (int)i * 11 % 70, 3,
+                                                   2, 2, 75) };
         const int64_t label = i % 10;
         uint8_t *jpeg;
         const size_t size = reference_encode(&p, 4 * (unsigned)i + 3, &jpeg);
@@ -78,7 +73,6 @@ static void nothing_is_allocated_once_warm(void **state)
         "{zip: [{tfrecord: '%s'}, {tfrecord: {files: '%s', features: {other: {key: "
         "image/class/label}}}}]}",
     };
-    (void)state;
     for (size_t k = 0; k < 3 * sizeof engines / sizeof *engines; k++) {
         leat_plan *plan = plan_of(sources[k % 3], engines[k / 3]);
         const leat_loader_options options = { .epochs = -1 };
@@ -93,8 +87,7 @@ static void nothing_is_allocated_once_warm(void **state)
             n_calls = counting_malloc_n - before;
         }
         assert_int_equal(n_calls, 0);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 

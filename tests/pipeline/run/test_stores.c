@@ -16,12 +16,8 @@ static int make(void **state)
     if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < N_PHOTOS; i++) {
-        const reference_picture p = { .width = 300 + i * 17 % 90,
-                                      .height = 260 + i * 13 % 70,
-                                      .channels = 3,
-                                      .h = 1 + i % 2,
-                                      .v = 1 + i % 2,
-                                      .quality = 80 };
+        const reference_picture p = { REFERENCE_OF(300 + i * 17 % 90, 260 + i * 13 % 70, 3,
+                                                   1 + i % 2, 1 + i % 2, 80) };
         char name[32];
         uint8_t *bytes;
         const size_t size = reference_encode(&p, (unsigned)i, &bytes);
@@ -76,8 +72,7 @@ static uint64_t run(const char *engine, int size, const char *last, const char *
         digest = digest * 31 + batch_digest(batch);
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -88,7 +83,6 @@ static int streams_here(void)
 
 static void both_ways_give_the_same_bytes(void **state)
 {
-    (void)state;
     for (int size = 60; size <= 64; size += 4) { /* rows of 64 x 3 floats are whole cache lines */
         leat_cpu_use(LEAT_CPU_C);
         const uint64_t expected = run("{threads: 2}", size, NORMALIZE, "");
@@ -103,7 +97,6 @@ static void both_ways_give_the_same_bytes(void **state)
 /* Large batches are measured, or fill half of the level 3 cache; others, and those with a digest, are not. */
 static void auto_says_why(void **state)
 {
-    (void)state;
     if (!streams_here())
         skip();
     const uint64_t expected = run("{threads: 1, stores: cached}", 224, NORMALIZE, "through");
@@ -115,7 +108,6 @@ static void auto_says_why(void **state)
 /* Without normalize rows are bytes, which no kernel streams. */
 static void bytes_are_no_question(void **state)
 {
-    (void)state;
     run("{threads: 1, stores: streamed}", 224, "", "");
 }
 

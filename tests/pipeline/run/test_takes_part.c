@@ -51,7 +51,6 @@ static void workers_go_on_when_the_consumer_pauses(void **state)
 {
     float *const x = malloc(sizeof *x * N * FLOATS);
     uint64_t want[2] = { 0 };
-    (void)state;
     assert_non_null(x);
     for (int i = 0; i < N * FLOATS; i++)
         x[i] = (float)i;
@@ -68,8 +67,7 @@ static void workers_go_on_when_the_consumer_pauses(void **state)
             if (threads && !becomes_ready(loader))
                 fail_msg("%d threads, round %d: no batch is prepared", threads, round);
         }
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     free(x);
 }

@@ -15,7 +15,6 @@ static leat_loader *loader;
 
 static int open_all(void **state)
 {
-    (void)state;
     return make_record_file(N_RECORDS, LONGEST);
 }
 
@@ -35,14 +34,12 @@ static int open_with(const char *engine, const char *stages)
 
 static int open_one(void **state)
 {
-    (void)state;
     return open_with(", run: 8", "{batch: 8}, {prefetch: 2}");
 }
 
 /* It counts as one of two threads and decides for itself. */
 static int open_free(void **state)
 {
-    (void)state;
     open_with("", "{batch: 32}, prefetch");
     loader->n_threads = 2;
     loader->prefetch_most = 64;
@@ -51,18 +48,14 @@ static int open_free(void **state)
 
 static int close_free(void **state)
 {
-    (void)state;
     loader->n_threads = 0;
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return 0;
 }
 
 static int close_one(void **state)
 {
-    (void)state;
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return 0;
 }
 
@@ -114,7 +107,6 @@ static bool begin(void)
 
 static void rare_misses_change_nothing(void **state)
 {
-    (void)state;
     if (!begin())
         skip();
     for (int i = 0; i < MOST; i++) {
@@ -126,7 +118,6 @@ static void rare_misses_change_nothing(void **state)
 
 static void misses_in_a_row_hand_reading_over(void **state)
 {
-    (void)state;
     if (!begin())
         skip();
     assert_true(misses() > 1);
@@ -137,7 +128,6 @@ static void misses_in_a_row_hand_reading_over(void **state)
 static void reading_comes_back_sooner_after_a_quiet_time(void **state)
 {
     int n[4];
-    (void)state;
     if (!begin())
         skip();
     for (int i = 0; i < 4; i++) {
@@ -179,7 +169,6 @@ static void expect_reason(const char *part)
 
 static void short_batches_are_one_task_and_more_are_ahead(void **state)
 {
-    (void)state;
     batches_of(1000);
     assert_int_equal(loader->task_rows, 16); /* two threads share a batch */
     assert_int_equal(loader->prefetch, LEAT_PREFETCH_FIRST);

@@ -55,7 +55,6 @@ static void what_cannot_be_is_refused(void **state)
           "does not work with padded_batch" },
         { { "cache", "device", "batch", "4" }, "{digest: true}", "cache: device finishes them" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_plan *plan = NULL;
         leat_error err = { .message = "" };
@@ -73,7 +72,6 @@ static void samples_of_several_sizes_are_refused(void **state)
     char path[] = "/tmp/leat-test-keep-XXXXXX", text[400];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     const int fd = mkstemp(path);
     assert_true(fd >= 0);
     write_records(path, 0, 5, 30);
@@ -99,7 +97,6 @@ static void a_plan_with_it(void **state)
     leat_plan *plan, *other;
     leat_chain_op_info op;
     leat_error err;
-    (void)state;
     check(try_plan(stages, "{}", &plan, &err), &err);
     check(try_plan(in_memory, "{}", &other, &err), &err);
     assert_int_equal(leat_plan_chain_op(plan, 0, 0, &op), LEAT_OK);
@@ -118,7 +115,6 @@ static void it_needs_a_device_with_kernels(void **state)
     static const char *const devices[] = { NULL, "cpu", "sim" };
     leat_plan *plan;
     leat_error err;
-    (void)state;
     check(try_plan(stages, "{}", &plan, &err), &err);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         leat_loader_options o = { .hold = 1 };

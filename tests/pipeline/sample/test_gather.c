@@ -67,7 +67,6 @@ static uint64_t digest_of(const data *d, size_t c, bool by_ops, int threads)
 static void copies_are_what_ops_give(void **state)
 {
     data *const d = calloc(1, sizeof *d);
-    (void)state;
     assert_non_null(d);
     for (int i = 0; i < N; i++) {
         d->id[i] = i;
@@ -92,7 +91,6 @@ static void rows_are_counted(void **state)
     leat_loader_stats_info stats;
     leat_batch *batch;
     int64_t n_rows = 0;
-    (void)state;
     assert_non_null(d);
     leat_plan *plan = open_rows(d, 2, false, "{threads: 2}");
     leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
@@ -104,8 +102,7 @@ static void rows_are_counted(void **state)
     assert_int_equal(n_rows, 2 * N);
     assert_string_equal(stats.stages[0].name, "read");
     assert_int_equal(stats.stages[0].samples, 2 * N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(d);
 }
 

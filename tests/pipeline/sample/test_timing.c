@@ -13,7 +13,6 @@ static void shares_of_all_threads_are_joined(void **state)
 {
     static leat_trace traces[2];
     leat_stage_stats out[3];
-    (void)state;
     memset(out, 0, sizeof out);
     /* Stage 0: 30 samples, 10 of them timed with 1000 ns; of other 5 the CPU's time. */
     leat_trace_count(&traces[0].stages[0], 20, 0);
@@ -45,7 +44,6 @@ static void waiting_for_a_core_is_no_work(void **state)
 {
     static leat_trace trace;
     leat_stage_stats out[2];
-    (void)state;
     memset(out, 0, sizeof out);
     leat_trace_count(&trace.stages[0], 1000, 0);
     for (int i = 0; i < 90; i++)
@@ -69,10 +67,6 @@ static void waiting_for_a_core_is_no_work(void **state)
 static int nap_apply(const void *o, const leat_plan64 *p, const leat_view *in, const leat_view *out,
                      leat_scratch *scratch, leat_error *err)
 {
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
     pause_ns(400000);
     copy_sample(in, out);
     return LEAT_OK;
@@ -82,10 +76,6 @@ static int work_apply(const void *o, const leat_plan64 *p, const leat_view *in,
                       const leat_view *out, leat_scratch *scratch, leat_error *err)
 {
     const int64_t until = leat_clock_cpu_ns() + 200000;
-    (void)o;
-    (void)p;
-    (void)scratch;
-    (void)err;
     while (leat_clock_cpu_ns() < until)
         ;
     copy_sample(in, out);
@@ -132,15 +122,13 @@ static leat_loader_stats_info run(const char *engine)
     while (leat_loader_next(loader, &batch, &err) == LEAT_OK)
         leat_batch_release(batch);
     leat_loader_stats(loader, &stats);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     free(data);
     return stats;
 }
 
 static void who_sleeps_is_told_from_who_works(void **state)
 {
-    (void)state;
     const leat_loader_stats_info stats = run("{threads: 1}");
     const leat_stage_stats nap = stage_of(&stats, "nap"), work = stage_of(&stats, "work");
     assert_int_equal(nap.samples, N);
@@ -150,7 +138,6 @@ static void who_sleeps_is_told_from_who_works(void **state)
 
 static void nothing_is_claimed_without_timing(void **state)
 {
-    (void)state;
     const leat_loader_stats_info stats = run("{threads: 0, timing: false}");
     const leat_stage_stats nap = stage_of(&stats, "nap");
     assert_int_equal(nap.samples, N);

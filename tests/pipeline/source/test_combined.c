@@ -28,15 +28,13 @@ static size_t ids_of(const char *source, const char *pipeline, int64_t first_bat
         }
         leat_batch_release(batch);
     }
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return n;
 }
 
 static void concat_gives_one_after_another(void **state)
 {
     int64_t ids[200];
-    (void)state;
     assert_int_equal(ids_of("{concat: [" XA "}, " XB "}]}", "[{batch: 7}]", 0, ids, 200),
                      N_A + N_B);
     for (int64_t i = 0; i < N_A + N_B; i++)
@@ -55,7 +53,6 @@ static void shuffled_sources_keep_their_places(void **state)
     int64_t ids[200];
     uint32_t seen[200] = { 0 };
     size_t moved = 0;
-    (void)state;
     ids_of("{concat: [" XA ", pipeline: [shuffle]}, " XB ", pipeline: [shuffle]}]}", "[{batch: 7}]",
            0, ids, 200);
     for (int64_t i = 0; i < N_A + N_B; i++) {
@@ -71,7 +68,6 @@ static void mix_holds_its_shares_and_goes_on(void **state)
     static const char source[] =
         "{mix: {weights: [0.75, 0.25], stop: shortest, sources: [" XA "}, " XB "}]}}";
     int64_t ids[200], next_a = 0, next_b = 0;
-    (void)state;
     const size_t n = ids_of(source, "[{batch: 4}]", 0, ids, 200);
     assert_in_range(n, 53, 55);
     for (size_t i = 0; i < n; i++) {
@@ -93,7 +89,6 @@ static void longest_brings_everything(void **state)
 {
     int64_t ids[400];
     uint32_t seen[200] = { 0 };
-    (void)state;
     const size_t n =
         ids_of("{mix: [" XA ", pipeline: [shuffle]}, " XB "}]}", "[{batch: 9}]", 0, ids, 400);
     assert_in_range(n, 2 * N_A - 1, 2 * N_A);
@@ -108,7 +103,6 @@ static void longest_brings_everything(void **state)
 static void interleave_drops_what_has_ended(void **state)
 {
     int64_t ids[200];
-    (void)state;
     assert_int_equal(ids_of("{interleave: {block_length: 2, sources: [" XA
                             ", pipeline: [{take: 7}]}, " XB ", pipeline: [{take: 3}]}]}}",
                             "[{batch: 3}]", 0, ids, 200),
@@ -124,7 +118,6 @@ static void interleave_drops_what_has_ended(void **state)
 static void zip_puts_side_by_side(void **state)
 {
     int64_t ids[200];
-    (void)state;
     assert_int_equal(ids_of(ZIP, "[{batch: 6}]", 0, ids, 200), 19);
     for (int64_t i = 0; i < 19; i++)
         assert_int_equal(ids[i], 2 + 2 * i);
@@ -143,8 +136,7 @@ static void zip_puts_side_by_side(void **state)
         assert_true(y[i * ROW_FLOATS] == (float)id_b[i]);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Sources that the engine reads, sources that open their own files, and both inside one another:
@@ -168,7 +160,6 @@ static void any_way_of_running_gives_the_same(void **state)
                                            "threads: 3, reader: pread, run: 2",
                                            "threads: 4, read_bytes: 8 KiB",
                                            "threads: 8, fuse: false" };
-    (void)state;
     for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
         const bool raw = strstr(sources[s], "image") && !strstr(sources[s], "zip");
         uint64_t want = 0;
@@ -201,7 +192,6 @@ static void weights_are_exact(void **state)
     leat_plan *plan;
     leat_error err;
     uint64_t want = 0;
-    (void)state;
     static const char *const same[] = { "[0.7, 0.3]", "[7, 3]", "[700000000, 300000000]",
                                         "['0.700', .3]" };
     for (size_t i = 0; i < 4; i++) {
@@ -222,7 +212,6 @@ static void features_are_matched_by_name(void **state)
     int64_t ids[200];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     assert_int_equal(ids_of("{concat: [" XA "}, {tfrecord: {files: 'B', features: {id: {shape: "
                             "[]}, x: {}}}}]}",
                             "[{batch: 7}]", 0, ids, 200),
@@ -272,7 +261,6 @@ static void each_plan_has_its_digest(void **state)
         ZIP,
     };
     const size_t n = sizeof sources / sizeof *sources;
-    (void)state;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
             assert_int_equal(digest_of(sources[i]) == digest_of(sources[k]), i == k);
@@ -294,7 +282,6 @@ static void refused(const char *source, const char *says)
 
 static void errors_say_what_and_where(void **state)
 {
-    (void)state;
     refused("{concat: []}", "sources is a list");
     refused("{concat: {tfrecord: 'A'}}", "option");
     refused("{concat: [7]}", "each entry is a source");
@@ -335,7 +322,6 @@ static void notes_of_the_parts_reach_the_plan(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     check(combined_try_plan("{concat: [" XA "}, {mix: [" XA "}, " XB
                             ", pipeline: [{filter: {feature: id, min: 103}}]}]}]}",
                             "", "[{batch: 4}]", &plan, &err),
@@ -356,7 +342,6 @@ static void every_kind_names_its_parts(void **state)
     char source[600];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         snprintf(source, sizeof source,
                  "{%s: [" XA ", pipeline: [{filter: {feature: id, min: 10}}, {shuffle: {window: "
@@ -393,7 +378,6 @@ static void a_bad_record_is_named_by_its_file(void **state)
         { "{zip: [" XB "}, {tfrecord: {files: 'A', features: {y: {key: x}}}}]}", "a.tfrecord" },
     };
     char bad[80], side[90], command[400];
-    (void)state;
     snprintf(bad, sizeof bad, "%s/b.good", test_folder);
     snprintf(command, sizeof command, "cp %s %s", b, bad);
     assert_int_equal(system(command), 0);
@@ -423,8 +407,7 @@ static void a_bad_record_is_named_by_its_file(void **state)
                 fail_msg("%s", err.message);
             if (cases[i].first && !strstr(err.message, cases[i].first))
                 fail_msg("%s", err.message);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
     snprintf(side, sizeof side, "%s.idx", b);
     snprintf(command, sizeof command, "mv %s %s; rm -f %s", bad, b, side);

@@ -58,7 +58,6 @@ static void threads_and_prefetch_change_nothing(void **state)
     char source[600];
     uint64_t want = 0;
     const leat_loader_options options = { .epochs = 2 };
-    (void)state;
     snprintf(source, sizeof source, "images: '%s'", in_folder("set"));
     for (int threads = 0; threads <= 8; threads++)
         for (int prefetch = 0; prefetch <= 2; prefetch += 2) {
@@ -80,7 +79,6 @@ static void a_converted_set_gives_the_same_batches(void **state)
     leat_batch *a, *b;
     leat_error err;
     int rc;
-    (void)state;
     snprintf(source, sizeof source, "images: '%s'", in_folder("set"));
     leat_plan *folder_plan = plan_with(source, 2, 2);
     snprintf(source, sizeof source, "tfrecord: '%s'", in_folder("set.tfrecord"));
@@ -103,8 +101,7 @@ static void a_converted_set_gives_the_same_batches(void **state)
     assert_int_equal(rc, LEAT_E_END);
     assert_int_equal(leat_loader_next(file_loader, &b, &err), LEAT_E_END);
     leat_loader_close(&folder_loader);
-    leat_loader_close(&file_loader);
-    leat_plan_close(&folder_plan);
+    close_loader_and_plan(&file_loader, &folder_plan);
     leat_plan_close(&file_plan);
 }
 
@@ -114,7 +111,6 @@ static void every_allocation_of_opening_may_fail(void **state)
     leat_plan *plan;
     leat_error err;
     int rc, n_failed = 0;
-    (void)state;
     snprintf(source, sizeof source, "{images: '%s'}", in_folder("set"));
     for (long n = 0;; n++) {
         failing_malloc_at(n);

@@ -160,8 +160,7 @@ static uint64_t digest_of(size_t j, const char *engine, const char *reader)
     if (strcmp(stats.reader, reader) != 0)
         fail_msg("job %zu with %s: %s, not %s (%s)", j, engine, stats.reader, reader,
                  stats.reader_reason);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return digest;
 }
 
@@ -172,7 +171,6 @@ static uint64_t wanted(size_t j)
 
 static void batches_are_those_of_records_read_one_by_one(void **state)
 {
-    (void)state;
     for (size_t j = 0; j < N_JOBS; j++) {
         const uint64_t want = wanted(j);
         for (int threads = 0; threads <= 4; threads += 2) {
@@ -188,7 +186,6 @@ static void batches_are_those_of_records_read_one_by_one(void **state)
  * order, where some records are read alone. */
 static void parts_are_kept_while_they_are_needed(void **state)
 {
-    (void)state;
     for (size_t j = 0; j < N_JOBS; j++) {
         if (!strstr(jobs[j].stages, "block"))
             continue;
@@ -209,7 +206,6 @@ static void parts_are_kept_while_they_are_needed(void **state)
 static void parts_are_announced(void **state)
 {
     int n_jobs = 0;
-    (void)state;
     for (size_t j = 0; j < N_JOBS; j++) {
         if (!strstr(jobs[j].stages, "block"))
             continue;
@@ -234,7 +230,6 @@ static void parts_are_announced(void **state)
 /* A piece that cannot be read is asked for once; its records are read one by one. */
 static void pieces_that_cannot_be_read(void **state)
 {
-    (void)state;
     for (size_t j = 0; j < N_JOBS; j++) {
         const uint64_t want = wanted(j);
         atomic_store(&no_large_reads, true);
@@ -250,7 +245,6 @@ static void pieces_are_read_once(void **state)
     leat_plan *plan = plan_of_job(0, "threads: 2");
     leat_loader_stats_info stats;
     int64_t n;
-    (void)state;
     atomic_store(&n_large, 0);
     for (int i = 0; i < 3; i++) { /* the plan keeps them, for all its loaders */
         leat_loader *loader = open_loader(plan, &(leat_loader_options){ .epochs = 2 });
@@ -270,7 +264,6 @@ static void two_loaders_share_them(void **state)
     leat_loader *a = open_loader(plan, NULL), *b = open_loader(plan, NULL);
     leat_batch *one, *other;
     int rc;
-    (void)state;
     while ((rc = leat_loader_next(a, &one, NULL)) == LEAT_OK) {
         assert_int_equal(leat_loader_next(b, &other, NULL), LEAT_OK);
         assert_true(batch_digest(one) == batch_digest(other));
@@ -279,15 +272,13 @@ static void two_loaders_share_them(void **state)
     }
     assert_int_equal(rc, LEAT_E_END);
     leat_loader_close(&a);
-    leat_loader_close(&b);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&b, &plan);
 }
 
 static void without_memory_workers_read(void **state)
 {
     leat_loader_stats_info stats;
     int64_t n;
-    (void)state;
     const uint64_t want = wanted(1);
     leat_plan *plan = plan_of_job(1, "threads: 2");
     atomic_store(&no_reserve, true);
@@ -302,8 +293,7 @@ static void without_memory_workers_read(void **state)
     assert_true(take_digest(loader, &n) == want);
     leat_loader_stats(loader, &stats);
     assert_string_equal(stats.reader, "memory");
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* The files take 4 MB. */
@@ -324,7 +314,6 @@ static void only_a_share_of_the_budget_is_for_files(void **state)
         { "memory: 64 MiB", "  - take: 1000\n  - batch: 10\n", false, "" }, /* few of the records */
         { "memory: 64 MiB", "  - cache: memory\n  - shuffle\n  - batch: 10\n", false, "" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_plan *plan = plan_of("good", X, cases[i].engine, cases[i].stages);
         leat_budget budget;
@@ -349,7 +338,6 @@ static void damage_is_named(void **state)
 {
     static const char *const engines[] = { "threads: 2", "threads: 2, reader: pread" };
     char first[sizeof((leat_error *)NULL)->message] = "";
-    (void)state;
     for (size_t e = 0; e < 2; e++) {
         leat_plan *plan = plan_of("bad", X_ID, engines[e], "  - shuffle\n  - batch: 50\n");
         leat_loader *loader = open_loader(plan, NULL);
@@ -363,8 +351,7 @@ static void damage_is_named(void **state)
         if (e)
             assert_string_equal(err.message, first);
         snprintf(first, sizeof first, "%s", err.message);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
 }
 
@@ -408,7 +395,6 @@ static const char *const ways[] = {
  * does when the damage is older than the first use. */
 static void damage_counts_if_it_is_read(void **state)
 {
-    (void)state;
     for (size_t w = 0; w < 2; w++)
         for (int before = 0; before <= 1; before++) {
             leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[w]);
@@ -434,7 +420,6 @@ static void damage_counts_if_it_is_read(void **state)
 /* Another file that takes the name: kept bytes are those of the file that was opened. */
 static void a_renamed_file_changes_nothing(void **state)
 {
-    (void)state;
     leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[0]);
     leat_error err;
     assert_int_equal(take_epoch(plan, &err), LEAT_E_END);
@@ -454,7 +439,6 @@ static void a_renamed_file_changes_nothing(void **state)
 /* A file whose time changed is an error even if all its records are known. */
 static void a_changed_file_is_noticed(void **state)
 {
-    (void)state;
     struct stat status;
     leat_error err;
     leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[0]);
@@ -493,7 +477,6 @@ static void verify_says_how_often(void **state)
     } cases[] = { { "threads: 2", LEAT_E_END },
                   { "threads: 2, verify: once", LEAT_E_END },
                   { "threads: 2, verify: always", LEAT_E_DATA } };
-    (void)state;
     for (size_t w = 0; w < 2; w++)
         for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
             leat_plan *plan = plan_of("good", X_ID, cases[c].engine, ways[w]);
@@ -513,7 +496,6 @@ static void marks_are_counted(void **state)
     leat_plan *once = plan_of("good", X, "threads: 1", ways[0]);
     leat_plan *always = plan_of("good", X, "threads: 1, verify: always", ways[0]);
     const uint64_t marks = once->source->keep_bytes - always->source->keep_bytes;
-    (void)state;
     assert_in_range(marks, N_FILES * N, N_FILES * N + 4096);
     leat_plan_close(&once);
     leat_plan_close(&always);

@@ -75,7 +75,6 @@ static void default_fills_what_is_missing(void **state)
     leat_batch *batch;
     leat_error err = { 0 };
     int n = 0;
-    (void)state;
     check(open_with("w: {key: weight, type: int64, default: 9007199254740993}, "
                     "p: {key: point, type: float, shape: [2], default: -0.25}",
                     &plan, &err),
@@ -94,8 +93,7 @@ static void default_fills_what_is_missing(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(n, N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* Row i of a padded batch of bytes is this text. */
@@ -115,7 +113,6 @@ static void bytes_have_defaults_and_lists(void **state)
     leat_batch *batch;
     leat_error err = { 0 };
     int n = 0;
-    (void)state;
     pipeline = "[shuffle, {padded_batch: 4}]";
     check(open_with("a: {key: note, type: bytes, default: none}, last: {key: frames, value: 2}, "
                     "b: {key: note, type: bytes, default: ''}, first: {key: frames, value: 0}",
@@ -141,8 +138,7 @@ static void bytes_have_defaults_and_lists(void **state)
         leat_batch_release(batch);
     }
     assert_int_equal(n, N);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     pipeline = "[shuffle, {batch: 4}]";
 }
 
@@ -155,7 +151,6 @@ static void short_lists_are_bad_records(void **state)
         { "{key: rest, value: 1}", "feature 'rest' has 1 values, and so no value 1" },
         { "{key: note}", "feature 'note' is missing or empty" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char features[100];
         leat_plan *plan;
@@ -169,8 +164,7 @@ static void short_lists_are_bad_records(void **state)
         assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
         if (!strstr(err.message, cases[i].says))
             fail_msg("%s", err.message);
-        leat_loader_close(&loader);
-        leat_plan_close(&plan);
+        close_loader_and_plan(&loader, &plan);
     }
     file = "some.tfrecord";
     pipeline = "[shuffle, {batch: 4}]";
@@ -194,7 +188,6 @@ static void messages_say_what_to_write(void **state)
         { "w: {key: weight, type: float, default: 1e39}", "must be a number of its type (float)" },
         { "w: {key: weight, type: int64, shape: [-1], default: 1}", "remove default" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         leat_plan *plan;
         leat_error err = { 0 };

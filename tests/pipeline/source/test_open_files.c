@@ -65,7 +65,6 @@ static struct rlimit limit_of(rlim_t soft, rlim_t hard)
 
 static void all_files_stay_open(void **state)
 {
-    (void)state;
     leat_plan *const plan = plan_of("part-*.tfrecord", "threads: 2", "");
     assert_false(is_noted(plan, "opened again"));
     wanted[0] = digest_of(plan);
@@ -75,7 +74,6 @@ static void all_files_stay_open(void **state)
 static void the_soft_limit_is_raised(void **state)
 {
     struct rlimit now;
-    (void)state;
     getrlimit(RLIMIT_NOFILE, &now);
     const struct rlimit before = limit_of(LIMIT, now.rlim_max);
     leat_plan *const plan = plan_of("part-*.tfrecord", "threads: 2", "");
@@ -90,7 +88,6 @@ static void the_soft_limit_is_raised(void **state)
 
 static void the_hard_limit_is_low(void **state)
 {
-    (void)state;
     limit_of(LIMIT, LIMIT);
     leat_plan *plan = plan_of("part-*.tfrecord", "threads: 2", "");
     assert_true(is_noted(plan, "300 files, but this process may open 64 (ulimit -Hn)"));
@@ -109,7 +106,6 @@ static void every_reader_gives_the_same(void **state)
         { "threads: 5, reader: pread", "direct" },
         { "threads: 2, io: direct", "threads" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int cached = 0; cached < 2; cached++) {
             leat_plan *const plan =
@@ -127,7 +123,6 @@ static void every_reader_gives_the_same(void **state)
 /* The data of `train` and of `eval`, read in turn. */
 static void two_sets_at_once(void **state)
 {
-    (void)state;
     for (int threads = 0; threads < 2; threads++) {
         const char *const engine =
             threads ? "threads: 2, read_bytes: 1 MiB" : "threads: 1, reader: pread";
@@ -206,7 +201,6 @@ static void a_changed_file_is_told(void **state)
     };
     static const char *const engines[] = { "threads: 2", "threads: 2, read_bytes: 1 MiB",
                                            "threads: 0, reader: pread" };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int e = 0; e < 3; e++) {
             leat_plan *plan = plan_of("part-*.tfrecord", engines[e], "");
@@ -219,8 +213,7 @@ static void a_changed_file_is_told(void **state)
             assert_int_equal(run_to_error(loader, &err), cases[i].code);
             if (!strstr(err.message, cases[i].says) || !strstr(err.message, "part-17.tfrecord"))
                 fail_msg("%s: \"%s\" does not say \"%s\"", engines[e], err.message, cases[i].says);
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
             remove(path);
             assert_int_equal(rename(saved, path), 0);
         }
@@ -232,7 +225,6 @@ static void lack_of_descriptors_passes(void **state)
 {
     static const char *const engines[] = { "threads: 2", "threads: 2, read_bytes: 1 MiB",
                                            "threads: 0, reader: pread" };
-    (void)state;
     for (int e = 0; e < 3; e++) {
         leat_plan *const plan = plan_of("part-*.tfrecord", engines[e], "");
         leat_open_files_fault = (leat_open_files_faults){ EMFILE, 3 };
@@ -256,7 +248,6 @@ static void errors_of_opening_again(void **state)
           true },
         { ENOENT, LEAT_E_IO, "again: No such file or directory", true },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int masks = 0; masks < 2; masks++) {
             leat_plan *plan = plan_of(
@@ -274,8 +265,7 @@ static void errors_of_opening_again(void **state)
                 if (!strstr(err.message, cases[i].says))
                     fail_msg("\"%s\" does not say \"%s\"", err.message, cases[i].says);
             }
-            leat_loader_close(&loader);
-            leat_plan_close(&plan);
+            close_loader_and_plan(&loader, &plan);
         }
 }
 
@@ -283,7 +273,6 @@ static void errors_of_opening_again(void **state)
 
 static void compressed_files_take_turns(void **state)
 {
-    (void)state;
     for (int i = 0; i < N_FILES; i++) {
         char name[40];
         size_t size;

@@ -57,8 +57,7 @@ static void check_file(const char *source, const char *shape, bool is_signed, bo
             fail_msg("%s: value %zu is %g, not %g", source, k, element(&view, k), want);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void npy_of_every_type(void **state)
@@ -72,7 +71,6 @@ static void npy_of_every_type(void **state)
         { "f8", "float32[3, 2]" },
     };
     static const char *const orders[] = { "le_", "be_" };
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         for (int order = 0; order < (files[i].name[1] == '1' ? 1 : 2); order++) {
             char source[200];
@@ -100,7 +98,6 @@ static void idx_of_every_type(void **state)
                   { "f4", "float32[3, 2, 1]" },
                   { "f8", "float32[3, 2, 1]" } };
     char source[200];
-    (void)state;
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         for (int gz = 0; gz < 2; gz++) {
             snprintf(source, sizeof source, "idx: '$%s-idx3%s'", files[i].name, gz ? ".gz" : "");
@@ -122,14 +119,12 @@ static void check_labels(const char *source, int32_t n_classes, const int64_t *w
     for (size_t i = 0; i < n; i++)
         assert_int_equal(((const int64_t *)view.data)[i], want[i]);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void labels_are_int64(void **state)
 {
     int64_t u1[ROWS], i4[ROWS], digits[ROWS];
-    (void)state;
     for (size_t i = 0; i < ROWS; i++) {
         u1[i] = (int64_t)value(i, false, false);
         i4[i] = (int64_t)value(i, true, false);
@@ -157,15 +152,13 @@ static void cifar_pixels_are_height_width_channels(void **state)
     leat_loader *loader = open_loader(plan, NULL);
     leat_batch *const batch = take_all(loader);
     const leat_view view = leat_batch_tensor(batch, 0);
-    (void)state;
     for (size_t n = 0; n < 3; n++)
         for (size_t at = 0; at < 32 * 32; at++)
             for (size_t c = 0; c < 3; c++)
                 assert_int_equal(((const uint8_t *)view.data)[(n * 1024 + at) * 3 + c],
                                  (int)value((n * 3 + c) * 1024 + at, false, false));
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* --- the same rows by other ways ----------------------------------------------------------------- */
@@ -199,7 +192,6 @@ static void storage_and_engine_do_not_matter(void **state)
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
                                            "{threads: 3, digest: true}",
                                            "{threads: 2, reader: pread, digest: true}" };
-    (void)state;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         const uint64_t first = digest_of(same[i][0], engines[0]);
         for (int k = 0; k < 9; k++)
@@ -217,7 +209,6 @@ static void ranks_share_the_rows(void **state)
         "csv: {files: $table.csv, features: {image: {columns: [id, id], type: uint8}}}",
         "cifar: $cifar10.bin",
     };
-    (void)state;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         leat_plan *plans[3];
         leat_loader *loaders[3];
@@ -252,7 +243,6 @@ static void several_files_follow_each_other(void **state)
     float rows[3 * 2] = { 1, 2, 3, 4, 5, 6 };
     const array_of first = { NULL, "<f4", ", 2", 2, 8, rows };
     const array_of second = { NULL, "<f4", ", 2", 1, 8, rows + 4 };
-    (void)state;
     put_npy("part-0.npy", &first);
     put_npy("part-1.npy", &second);
     leat_plan *plan = row_files_plan("npy: '@part-*.npy'", "pipeline: [{batch: 3}]");
@@ -262,8 +252,7 @@ static void several_files_follow_each_other(void **state)
     assert_memory_equal(view.data, rows, sizeof rows);
     leat_batch_release(batch);
     (void)take_digest(loader, &n_batches);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* A filter of labels in memory reads no row. */
@@ -272,7 +261,6 @@ static void labels_are_known(void **state)
     leat_plan *plan =
         row_files_plan("idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}",
                        "pipeline: [{filter: {feature: label, equals: [4]}}, {batch: 7}]");
-    (void)state;
     assert_int_equal(leat_plan_get_info(plan)->n_samples, 2); /* 74, 84... of value() */
     leat_plan_close(&plan);
 }
@@ -283,14 +271,12 @@ static void a_float64_too_large_is_an_error_or_inf(void **state)
     static const double values[] = { 1, INFINITY, -1e300, 3e38 };
     leat_batch *batch;
     leat_error err;
-    (void)state;
     put_npy("large.npy", &(array_of){ NULL, "<f8", ", 2", 2, 16, values });
     leat_plan *plan = row_files_plan("npy: '@large.npy'", "pipeline: [{batch: 2}]");
     leat_loader *loader = open_loader(plan, NULL);
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "large.npy, row 1: value 0 of 'image' is -1e+300, too"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     plan = row_files_plan("npy: {files: '@large.npy', overflow: inf}", "pipeline: [{batch: 2}]");
     loader = open_loader(plan, NULL);
     batch = take_all(loader);
@@ -298,8 +284,7 @@ static void a_float64_too_large_is_an_error_or_inf(void **state)
     assert_true(isinf(element(&view, 1)) && element(&view, 1) > 0);
     assert_true(isinf(element(&view, 2)) && element(&view, 2) < 0);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 /* What the sources npy, idx and cifar refuse: wrong options and files, files cut at every byte
@@ -352,7 +337,6 @@ static void refusals_say_what_and_where(void **state)
         { "cifar: {files: $cifar10.bin, classes: 100}", LEAT_E_DATA, "give `classes: 10`" },
         { "cifar: $table.csv", LEAT_E_DATA, "truncated, or not a binary file of CIFAR" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refuse(cases[i].source, ALL, cases[i].code, cases[i].message);
 }
@@ -363,7 +347,6 @@ static void compressed_files_stay_in_the_budget(void **state)
         "idx: $images-idx3-ubyte.gz",
         "npy: {files: $deflated.npz, features: {image: pixels}}",
     };
-    (void)state;
     for (int i = 0; i < 2; i++)
         refuse(sources[i], "engine: {memory: 200}\n" ALL, LEAT_E_NOMEM, "raise engine.memory");
 }
@@ -373,7 +356,6 @@ static void a_size_that_is_not_the_headers_is_refused_first(void **state)
 {
     size_t size;
     uint8_t *const bytes = read_whole(GOLDEN "deflated.npz", &size);
-    (void)state;
     uint8_t *const entry = memmem(bytes, size, "PK\1\2", 4);
     assert_non_null(entry);
     entry[25] = (uint8_t)(entry[25] + 1); /* 256 bytes more */
@@ -406,7 +388,6 @@ static void cut_everywhere(const char *golden, const char *name, const char *sou
 
 static void files_cut_at_every_byte_are_refused(void **state)
 {
-    (void)state;
     cut_everywhere("le_f4.npy", "cut.npy", "npy: '@cut.npy'", 1);
     cut_everywhere("stored.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
     cut_everywhere("deflated.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
@@ -420,7 +401,6 @@ static void bytes_after_the_end_are_refused(void **state)
     static const char *const files[][2] = { { "le_f4.npy", "npy: '@more'" },
                                             { "images-idx3-ubyte", "idx: '@more'" },
                                             { "images-idx3-ubyte.gz", "idx: '@more'" } };
-    (void)state;
     for (int i = 0; i < 3; i++) {
         char path[300];
         size_t size;
@@ -441,7 +421,6 @@ static void a_file_cut_in_use_is_an_error(void **state)
     const array_of array = { NULL, "<f4", ", 4", 100, 16, rows };
     leat_batch *batch;
     leat_error err;
-    (void)state;
     put_npy("shrinks.npy", &array);
     leat_plan *plan =
         row_files_plan("npy: '@shrinks.npy'", "engine: {threads: 1}\npipeline: [{batch: 10}]");
@@ -452,8 +431,7 @@ static void a_file_cut_in_use_is_an_error(void **state)
         leat_batch_release(batch);
     assert_int_equal(rc, LEAT_E_DATA);
     assert_non_null(strstr(err.message, "shrinks.npy, row"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void labels_out_of_range_are_bad_records(void **state)
@@ -461,7 +439,6 @@ static void labels_out_of_range_are_bad_records(void **state)
     uint8_t bytes[2 * 3073] = { 3 };
     leat_batch *batch;
     leat_error err;
-    (void)state;
     bytes[3073] = 10;
     put_file("bad.bin", bytes, sizeof bytes);
     leat_plan *plan = row_files_plan("cifar: '@bad.bin'", "pipeline: [{batch: 2}]");
@@ -469,16 +446,14 @@ static void labels_out_of_range_are_bad_records(void **state)
     assert_int_equal(leat_loader_next(loader, &batch, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "bad.bin, row 1"));
     assert_non_null(strstr(err.message, "label 10 where the classes are 0 to 9"));
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 
     plan = row_files_plan("cifar: '@bad.bin'", "pipeline: [{on_error: mask}, {batch: 2}]");
     loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
     assert_int_equal(leat_batch_get_info(batch)->n_masked, 1);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 int main(void)

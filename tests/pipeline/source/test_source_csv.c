@@ -54,24 +54,22 @@ static void columns_become_tensors(void **state)
 {
     static const char *const ways[][2] = {
         { "table.csv",
-          "na: [NA], features: {x: [width, height], count: {columns: count, default: -1, "
-          "type: int64}, id: {columns: id, type: uint8}, label: {columns: kind, " CLASSES "}}" },
+          "na: [NA], features: {x: [width, height], count: {columns: count, default: -1, type: "
+          "int64}, id: {columns: id, type: uint8}, label: {columns: kind, " CLASSES "}}" },
         { "table_crlf.csv",
-          "na: [NA], features: {x: [0, 1], count: {columns: 4, default: -1, type: "
-          "int64}, id: {columns: 5, type: uint8}, label: {columns: 3, " CLASSES "}}" },
+          "na: [NA], features: {x: [0, 1], count: {columns: 4, default: -1, type: int64}, id: "
+          "{columns: 5, type: uint8}, label: {columns: 3, " CLASSES "}}" },
         { "table.csv",
-          "na: [NA], features: {x: width..height, count: {columns: count, default: -1, "
-          "type: int64}, id: {columns: id..5, type: uint8}, label: {columns: kind, " CLASSES "}}" },
+          "na: [NA], features: {x: width..height, count: {columns: count, default: -1, type: "
+          "int64}, id: {columns: id..5, type: uint8}, label: {columns: kind, " CLASSES "}}" },
         { "table.tsv",
           "na: [NA], delimiter: \"\\t\", header: false, features: {x: 0..1, count: {columns: 4, "
           "default: -1, type: int64}, id: {columns: 5, type: uint8}, label: {columns: 3, " CLASSES
           "}}" },
-        { "table.tsv",
-          "na: [NA], delimiter: \"\\t\", columns: [a, b, c, d, e, f], features: {x: [a, b], count: "
-          "{columns: e, default: -1, type: int64}, id: {columns: f, type: uint8}, label: {columns: "
-          "d, " CLASSES "}}" },
+        { "table.tsv", "na: [NA], delimiter: \"\\t\", columns: [a, b, c, d, e, f], features: {x: "
+                       "[a, b], count: {columns: e, default: -1, type: int64}, id: {columns: f, "
+                       "type: uint8}, label: {columns: d, " CLASSES "}}" },
     };
-    (void)state;
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         char path[300], text[100];
         snprintf(path, sizeof path, GOLDEN "%s", ways[w][0]);
@@ -109,7 +107,6 @@ static void check_numbers(const char *text, const char *options, const int64_t *
 
 static void lines_are_records(void **state)
 {
-    (void)state;
     check_numbers("n\n1\n2\n", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("n\n1\n2", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("\n\nn\r\n\r\n 1 \r\n\n\n\"2\"\r\n\r\n", ONE, (const int64_t[]){ 1, 2 }, 2);
@@ -123,7 +120,6 @@ static void lines_are_records(void **state)
 /* What an array can hold, a line can hold. */
 static void floats_may_be_no_numbers(void **state)
 {
-    (void)state;
     put_text("n.csv", "n\nnan\nNaN\n-nan\n-\ninf\nInfinity\n-inf\n");
     first f = open_first(in_folder("n.csv"), "na: '-', features: {n: {columns: n, default: nan}}",
                          "pipeline: [{batch: 100}]");
@@ -139,7 +135,6 @@ static void large_records_are_found(void **state)
     enum { LONG = 300000, N = 5 };
     char *const text = malloc((LONG + 40) * N), *at = text;
     int64_t want[N];
-    (void)state;
     assert_non_null(text);
     at += sprintf(at, "note,n\n");
     for (int i = 0; i < N; i++) {
@@ -173,7 +168,6 @@ static void engine_and_line_ends_do_not_matter(void **state)
     static const char options[] = "features: {x: [width, height, id]}";
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
                                            "{threads: 3, digest: true}" };
-    (void)state;
     const uint64_t want = digest_of(GOLDEN "table.csv", options, engines[0]);
     assert_int_equal(digest_of(GOLDEN "table.csv", options, engines[1]), want);
     assert_int_equal(digest_of(GOLDEN "table_crlf.csv", options, engines[1]), want);
@@ -195,8 +189,7 @@ static void bytes_fail_with(const char *text, size_t n, const char *options, int
     }
     if (rc != code || !strstr(err.message, message))
         fail_msg("%s: %s: %s\nexpected: %s", options, leat_code_name(rc), err.message, message);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void fails_with(const char *text, const char *options, int code, const char *message)
@@ -208,7 +201,6 @@ static void a_zero_byte_ends_no_field(void **state)
 {
     static const char number[] = "a,b\n1,2\n2\0junk,2\n", name[] = "a,b\ncat,1\ncat\0x,2\n",
                       unread[] = "a,b\n1,2\n1,\"\0\"\n", header[] = "a,b\0c\n1,2\n";
-    (void)state;
     bytes_fail_with(number, sizeof number - 1, "features: {x: a}", LEAT_E_DATA,
                     "bad.csv, line 3 (record 1, byte 8): column 0 has a zero byte");
     bytes_fail_with(name, sizeof name - 1, "features: {x: {columns: a, classes: [cat]}}",
@@ -223,7 +215,6 @@ static void a_zero_byte_ends_no_field(void **state)
 
 static void a_name_of_two_columns_is_refused(void **state)
 {
-    (void)state;
     fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG, "test.yaml:1:");
     fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG,
                "columns 0 and 1 are both named 'a': rename one, or give its number");
@@ -239,7 +230,6 @@ static void a_name_of_two_columns_is_refused(void **state)
 static void errors_say_what_and_where(void **state)
 {
     static const char one[] = "features: {x: a}";
-    (void)state;
     fails_with("a,b\n1,2\nx,2\n", one, LEAT_E_DATA,
                "bad.csv, line 3 (record 1, byte 8): column 0 (feature 'x') is no float32: 'x'");
     fails_with("1,2\nx,2", "header: false, features: {x: 0}", LEAT_E_DATA,
@@ -302,7 +292,6 @@ static void files_have_the_same_columns(void **state)
 {
     leat_plan *plan;
     leat_error err;
-    (void)state;
     put_text("many-0.csv", "a,b\n1,2\n");
     put_text("many-1.csv", "");
     put_text("many-2.csv", "a,b\n3,4\n5,6\n");
@@ -330,7 +319,6 @@ static void names_have_the_same_order(void **state)
         { "a,B\n1,2\n", "order-2.csv: column 1 is named 'B', in " },
         { "3,4\n", "order-2.csv: column 0 is named '3', in " },
     };
-    (void)state;
     put_text("order-0.csv", "");
     put_text("order-1.csv", "a,b\n1,2\n");
     for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
@@ -361,7 +349,6 @@ static void prefixes_are_read_or_refused(void **state)
 {
     size_t size;
     uint8_t *const bytes = read_whole(GOLDEN "table.csv", &size);
-    (void)state;
     for (size_t n = 0; n < size; n++) {
         leat_plan *plan;
         leat_error err = { 0 };
@@ -369,8 +356,7 @@ static void prefixes_are_read_or_refused(void **state)
         const int rc =
             open_csv(in_folder("cut.csv"),
                      "features: {x: [width, height], label: {columns: kind, " CLASSES "}}",
-                     "pipeline: [{on_error: {policy: mask, max_errors: unlimited}}, "
-                     "{batch: 7}]",
+                     "pipeline: [{on_error: {policy: mask, max_errors: unlimited}}, {batch: 7}]",
                      &plan, &err);
         if (rc < 0 && (!strstr(err.message, "cut.csv") && !strstr(err.message, "test.yaml:1:")))
             fail_msg("%zu bytes: %s: %s", n, leat_code_name(rc), err.message);

@@ -33,14 +33,12 @@ static int go(const char *source, leat_error *err)
     for (int i = 0; i < 2 && rc >= 0; i++)
         if ((rc = leat_loader_next(loader, &batch, err)) >= 0)
             leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
     return rc;
 }
 
 static void every_allocation_may_fail(void **state)
 {
-    (void)state;
     for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
         int hit = 1, n_failed = 0;
         for (long n = 0; hit; n++) {

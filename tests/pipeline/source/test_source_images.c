@@ -2,8 +2,6 @@
  *
  * test_source_images.c: the source `images`: the record and the label of each file, and what the
  * source refuses. */
-#include <fcntl.h>
-
 #include "fixtures/engine_fixture.h"
 #include "fixtures/op_test.h"
 #include "fixtures/own_folder.h"
@@ -104,7 +102,6 @@ static void classes_and_files_are_in_byte_order(void **state)
     leat_batch *batch;
     leat_error err;
     char name[200];
-    (void)state;
     make_sub("order");
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         snprintf(name, sizeof name, "order/%s", folders[i]);
@@ -142,13 +139,11 @@ static void classes_and_files_are_in_byte_order(void **state)
         assert_int_equal(((const int64_t *)label.data)[i], files[i].label);
     }
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void links_are_followed(void **state)
 {
-    (void)state;
     make_sub("links");
     make_sub("links-real");
     write_shade("links-real/1.jpg", 40);
@@ -174,7 +169,6 @@ static void files_are_taken_by_content(void **state)
 {
     static const char webp[] = "RIFF\x10\0\0\0WEBPVP8 ",
                       bmp[] = "BM\x10\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0";
-    (void)state;
     make_sub("content");
     make_sub("content/cat");
     make_sub("content/dog");
@@ -248,7 +242,6 @@ static void lists_have_labels(void **state)
     static const char list[] = "name,kind,x,y\na/1.jpg,cat,0.5,-1\nb/2.jpg,dog,2,1\n";
     static const int64_t kinds[] = { 0, 1 };
     static const float vectors[] = { 0.5f, -1, 2, 1 };
-    (void)state;
     make_sub("like");
     make_sub("like/a");
     make_sub("like/b");
@@ -279,7 +272,6 @@ static void threads_find_the_same_files(void **state)
 {
     char name[64];
     uint64_t digest = 0;
-    (void)state;
     make_sub("many");
     make_sub("many/cat");
     for (int i = 0; i < 700; i++) {
@@ -309,7 +301,6 @@ static void threads_find_the_same_files(void **state)
 
 static void wrong_trees_are_refused(void **state)
 {
-    (void)state;
     refuse("nowhere", LEAT_E_IO, "cannot read the folder $/nowhere: No such file or directory");
     put_file("file", "x", 1);
     refuse("file", LEAT_E_DATA,
@@ -345,7 +336,6 @@ static void wrong_trees_are_refused(void **state)
 
 static void names_without_files_are_refused(void **state)
 {
-    (void)state;
     make_sub("odd");
     make_sub("odd/cat");
     write_shade("odd/cat/1.jpg", 1);
@@ -363,7 +353,6 @@ static void names_without_files_are_refused(void **state)
 
 static void folders_that_may_not_be_read(void **state)
 {
-    (void)state;
     if (geteuid() == 0) {
         print_message("skipped: root may read every folder\n");
         skip();
@@ -408,7 +397,6 @@ static void stop_at(const char *set, int64_t n_before, int code, const char *pat
 static void damaged_images_stop_in_their_place(void **state)
 {
     static const uint8_t png[] = "\x89PNG\r\n\x1a\n";
-    (void)state;
     make_sub("bad");
     make_sub("bad/cat");
     write_shade("bad/cat/0.jpg", 10);
@@ -421,7 +409,6 @@ static void damaged_images_stop_in_their_place(void **state)
 
 static void files_that_change_stop_in_their_place(void **state)
 {
-    (void)state;
     make_sub("change");
     make_sub("change/cat");
     write_shade("change/cat/0.jpg", 10);

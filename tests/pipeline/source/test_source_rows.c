@@ -29,7 +29,6 @@ static void rows_arrive_as_they_are(void **state)
     leat_plan *plan;
     leat_batch *batch;
     leat_error err;
-    (void)state;
     check(open_rows(3, rows, 4, &plan, &err), &err);
     leat_loader *loader = open_loader(plan, NULL);
     check(leat_loader_next(loader, &batch, &err), &err);
@@ -38,8 +37,7 @@ static void rows_arrive_as_they_are(void **state)
     assert_memory_equal(leat_batch_tensor(batch, 2).data, labels, sizeof labels);
     assert_memory_equal(leat_batch_tensor(batch, 3).data, x, sizeof x);
     leat_batch_release(batch);
-    leat_loader_close(&loader);
-    leat_plan_close(&plan);
+    close_loader_and_plan(&loader, &plan);
 }
 
 static void what_is_no_row_is_refused(void **state)
@@ -53,7 +51,6 @@ static void what_is_no_row_is_refused(void **state)
     leat_rows many[17];
     leat_plan *plan;
     leat_error err;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(open_rows(3, &bad[i], 1, &plan, &err), LEAT_E_ARGUMENT);
         assert_non_null(strstr(err.message, "tensor 0 needs a name, data and a shape"));

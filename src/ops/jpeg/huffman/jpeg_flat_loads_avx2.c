@@ -7,8 +7,6 @@
 #if defined(__x86_64__)
 #include "ops/jpeg/jpeg_dsp.h"
 
-#include <stddef.h>
-
 /* A field of 8 or 16 bits of table[index], `at` bytes from its start. Assembly, because compilers compute the
  * address of the entry first, which makes each step a cycle longer. It does not name the memory that it reads:
  * nothing here writes to tables. */
