@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_shard_names.c: names of sets of any size: their order is that of the shards, readers find the PREFIX in them, and
+ * a set of another size under the same PREFIX is refused. */
+#include "fixtures/own_folder.h"
+
+#include "convert/shard_names.h"
+#include "formats/shard_set.h"
+
+static void names_of_any_number(void **state)
+{
+    static const struct {
+        int32_t shard, of;
+        const char *name;
+    } names[] = {
+        { 0, 1, "a/x-00000-of-00001.tfrecord" },
+        { 99998, 99999, "a/x-99998-of-99999.tfrecord" },
+        { 7, 100000, "a/x-000007-of-100000.tfrecord" },
+        { 99999, 100000, "a/x-099999-of-100000.tfrecord" },
+        { 1234567, 9999999, "a/x-1234567-of-9999999.tfrecord" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *const name = leat_shard_name("a/x", names[i].shard, names[i].of);
+        assert_string_equal(name, names[i].name);
+        assert_int_equal(leat_shard_set_prefix(name), 3);
+        assert_non_null(strstr(name, leat_shard_name_end(names[i].of).text));
+        free(name);
+    }
+}
+
+static void names_are_in_order(void **state)
+{
+    static const int32_t numbers[] = { 11, 99999, 100000, 100001 };
+    (void)state;
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        char *before = leat_shard_name("x", 0, numbers[k]);
+        for (int32_t i = 1; i < numbers[k]; i++) {
+            char *const name = leat_shard_name("x", i, numbers[k]);
+            assert_true(strcmp(before, name) < 0);
+            free(before);
+            before = name;
+        }
+        free(before);
+    }
+}
+
+static void names_that_are_in_no_set(void **state)
+{
+    static const char *const names[] = { "",
+                                         "x.tfrecord",
+                                         "x-0000-of-00001.tfrecord",
+                                         "x-00000-of-0001.tfrecord",
+                                         "x-00000-of-00001.tfrecords",
+                                         "x-0000a-of-00001.tfrecord",
+                                         "x_00000-of-00001.tfrecord",
+                                         "x-00000of-00001.tfrecord",
+                                         "00000-of-00001.tfrecord" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(leat_shard_set_prefix(names[i]), 0);
+    assert_int_equal(leat_shard_set_prefix("x-000000-of-00000001.tfrecord"), 1);
+}
+
+static void another_size_is_refused(void **state)
+{
+    char prefix[200];
+    leat_error err;
+    (void)state;
+    snprintf(prefix, sizeof prefix, "%s", in_folder("x"));
+    put_text("x-000007-of-100000.tfrecord", "");
+    put_text("x-y-00007-of-00008.tfrecord", "");
+    assert_int_equal(leat_shard_names_check(prefix, 100000, &err), LEAT_OK);
+    assert_int_equal(leat_shard_names_check(prefix, 8, &err), LEAT_E_DATA);
+    assert_non_null(strstr(err.message, "another number of shards"));
+    put_text("x-00007-of-00008.tfrecord", "");
+    assert_int_equal(leat_shard_names_check(prefix, 100000, &err), LEAT_E_DATA);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_any_number),
+        cmocka_unit_test(names_are_in_order),
+        cmocka_unit_test(names_that_are_in_no_set),
+        cmocka_unit_test(another_size_is_refused),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
