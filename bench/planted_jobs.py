@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """Jobs with a planted limit each, what `leat doctor` says of them, and whether it is right.
 
-    planted_jobs.py --leat build/leat [--seeds 3] [--turns 3] [--jobs NAME,…] [--json FILE]
+    planted_jobs.py --leat build/leat [--seeds 3] [--turns 3] [--jobs NAME,…] [--json FILE] [--guesses]
 
 Of each job whole runs (`leat compare` with two rounds, in a process of its own) measure the job as it is, a small grid of
 edits, and the doctor's first three suggestions, written into the config as the report says. All take turns. So what is
 best, and what an edit gains, is not the doctor's own measurement. A table says of each job: verdict right; first edit
 within 5 % of the best that was found; such an edit among the first three; the errors of tried predictions; the
-gains that were only predicted, and whether the true ones are inside their ranges; seconds."""
+gains that were only predicted, and whether the true ones are inside their ranges; seconds. --guesses asks only
+`leat doctor --quick`, which tries nothing, and measures no grid: how many true gains are inside of their ranges."""
 
 import argparse
 import array
@@ -244,12 +245,16 @@ def place(stages, where, lines):
             entries[-1] += "\n" + line
     named = re.search(r"in place of the (?:last )?`map` with `(\w+)`", where)
     after = re.search(r"after the (?:last )?`map` with `(\w+)`", where)
+    number = re.search(r"(in place of|after) `map` number (\d+),", where)
     span = re.search(r"in place of its entries (\d+) to (\d+)", where) or re.search(r"in place of its entry (\d+)", where)
     if span:
         first, last = int(span[1]) - 1, int(span[span.lastindex])
         return [*stages[:first], *entries, *stages[last:]]
     if where.startswith("at the end"):
         return [*stages, *entries]
+    if number:
+        at = [i for i, stage in enumerate(stages) if stage.startswith("map")][int(number[2]) - 1]
+        return [*stages[:at], *([stages[at]] if number[1] == "after" else []), *entries, *stages[at + 1:]]
     if named or after:
         word = (named or after)[1]
         at = [i for i, stage in enumerate(stages) if stage.startswith("map") and re.search(rf"\b{word}\b", stage)]
@@ -344,17 +349,27 @@ def judge(job, found, quick, arms, seconds):
     return row
 
 
-def run_job(leat, name, job, seeds, turns, seconds):
+def run_guesses(job, arms, quick, turns):
+    """All suggestions of an answer that tried nothing."""
+    if any([arms.add_suggestion(s) for s in quick["suggestions"][:3]]):
+        arms.measure(turns)
+    return judge(job, quick, [], arms, 0)
+
+
+def run_job(leat, name, job, seeds, turns, seconds, guesses):
     disk = Disk(job.slow)
     try:
         words = ["--seconds", str(seconds)] if seconds else []
-        answers = [examine(leat, name, job, seed, words) for seed in seeds]
+        answers = [] if guesses else [examine(leat, name, job, seed, words) for seed in seeds]
         quick = examine(leat, name, job, seeds[0], ["--quick"])
         errors = [found["error"] for found in [*answers, quick] if "error" in found]
         if errors:
             return {"name": name, "error": errors[0]}
         arms = Arms(leat, job, seeds[0])
         arms.add("as it is", job.stages, [])
+        if guesses:
+            row = run_guesses(job, arms, quick, turns)
+            return {"name": name, "rows": [row], "errors": arms.errors, "gains": {arm: arms.gain(arm) for arm in arms.arms}}
         for edit in job.grid:
             if callable(edit):
                 stages = edit(job.stages)
@@ -416,6 +431,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--turns", type=int, default=3, help="whole runs of each variant")
     parser.add_argument("--seconds", type=float, default=0, help="the doctor's budget; 0: its own")
+    parser.add_argument("--guesses", action="store_true", help="only the gains that are not tried, and their ranges")
     parser.add_argument("--jobs", default="", help="only those whose name begins so, with commas between")
     parser.add_argument("--list", action="store_true", help="print the names of the jobs")
     parser.add_argument("--json", default="", help="file of the results; those of other jobs in it stay")
@@ -436,7 +452,7 @@ def main():
         if JOBS[name].slow and (os.geteuid() != 0 or not os.access("/dev/fuse", os.W_OK)):
             print(f"{name:26} SKIPPED: mounting needs root and /dev/fuse", flush=True)
             continue
-        mine[name] = done[name] = run_job(leat, name, JOBS[name], range(1, o.seeds + 1), o.turns, o.seconds)
+        mine[name] = done[name] = run_job(leat, name, JOBS[name], range(1, o.seeds + 1), o.turns, o.seconds, o.guesses)
         show(done[name])
         if save:
             with open(save, "w") as to:

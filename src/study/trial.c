@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * trial.c: variants of a job, measured in parts. */
+ * trial.c: variants of a job. */
 #include "trial.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "rounds.h"
 #include "suggest/stage_lines.h"
 
 /* Share of the samples that the cache of a trial may lack, though that of the job has them. */
@@ -67,24 +66,4 @@ void leat_trial_close(leat_trial *trial)
 {
     leat_arm_close(&trial->arm);
     memset(trial, 0, sizeof *trial);
-}
-
-int leat_trial_round(leat_trial *trial, leat_error *err)
-{
-    int rc = leat_arm_run_loader(&trial->arm, trial->rounds, err);
-    if (rc == LEAT_OK)
-        rc = leat_arm_run_step(&trial->arm, trial->rounds, err);
-    trial->rounds += rc == LEAT_OK;
-    return rc;
-}
-
-void leat_trial_facts(leat_trial *trial, const leat_facts *base, leat_facts *out)
-{
-    const leat_arm *arm = &trial->arm;
-    const leat_rounds rounds = { arm->loader, arm->loader, arm->step };
-    leat_rounds_conclude(&rounds, arm->loader, (size_t)trial->rounds, arm->out);
-    leat_facts_of(arm, out);
-    out->cores = base->cores;
-    out->taken = base->taken;
-    out->run_cores = base->run_cores;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * trial.h: a variant of a job: the config with a few values set, or stages inserted. Its parts are measured alone,
- * which predicts how fast the whole will be; the whole is run only to check that. doctor.c and suggest.c call it. */
+ * trial.h: a variant of a job: the config with a few values set, or stages inserted. doctor.c and suggest_try.c call
+ * it, and run its arm. */
 #ifndef LEAT_TRIAL_H
 #define LEAT_TRIAL_H
 
@@ -11,7 +11,6 @@
 typedef struct leat_trial {
     leat_arm arm;
     leat_compare_arm result;
-    int32_t rounds;   /* done */
     bool is_unfilled; /* opening it failed as its cache lacks too much */
 } leat_trial;
 
@@ -32,10 +31,5 @@ int leat_trial_open(leat_trial *trial, const leat_arm *job, const leat_trial_how
                     leat_error *err);
 /* Frees everything; accepts half-opened trials. */
 void leat_trial_close(leat_trial *trial);
-
-/* One round of the loader alone and the step alone. */
-int leat_trial_round(leat_trial *trial, leat_error *err);
-/* Facts of the parts, from all rounds. `base`: those of the job itself, for what is the same in both. */
-void leat_trial_facts(leat_trial *trial, const leat_facts *base, leat_facts *out);
 
 #endif

@@ -131,13 +131,18 @@ static void say_also(const leat_verdict *v, char *text, size_t size)
         snprintf(text, size, short_job ? " Its steps are %s." : " It is %s as well.", also->name);
 }
 
+static bool has_two_limits(const leat_verdict *v)
+{
+    return v->kind != LEAT_VERDICT_WARM_UP && v->also &&
+           leat_verdict_about(v->also)->tone != LEAT_TONE_OPEN;
+}
+
 /* Of copies, too, "not-overlapped" says when they happen. */
 static const char *meaning_of(const leat_verdict *v)
 {
     if (v->kind == LEAT_VERDICT_TRANSFER_BOUND && v->cause == LEAT_CAUSE_NOT_OVERLAPPED)
         return "Each batch is copied after a step, not during it.";
-    if (v->kind != LEAT_VERDICT_WARM_UP && v->also &&
-        leat_verdict_about(v->also)->tone != LEAT_TONE_OPEN)
+    if (has_two_limits(v))
         return "Two parts are as slow as each other: to make one faster alone gains nothing.";
     const char *const own = causes[v->cause].meaning;
     return own ? own : leat_verdict_about(v->kind)->meaning;
@@ -149,6 +154,11 @@ const char *leat_verdict_sentence(const leat_verdict *v, char *text, size_t size
     if (!v) {
         if (size)
             text[0] = 0;
+        return text;
+    }
+    if (has_two_limits(v) && v->cause == LEAT_CAUSE_ORDERING) {
+        snprintf(text, size,
+                 "Slow samples hold up batches; without them the step would be the limit.");
         return text;
     }
     say_also(v, also, sizeof also);

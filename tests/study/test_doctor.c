@@ -23,6 +23,13 @@ static int make_file(void **state)
     return make_record_file(N_RECORDS, 0);
 }
 
+static void make_anew(uint64_t n)
+{
+    remove_file(NULL);
+    strcpy(path, "/tmp/leat-test-XXXXXX.tfrecord");
+    assert_int_equal(make_record_file(n, 0), 0);
+}
+
 struct job {
     const char *device, *ops, *prefetch, *train;
 };
@@ -339,6 +346,33 @@ static void a_machine_that_is_never_quiet_gets_advice(void **state)
     }
 }
 
+/* The step takes 4 ms of any size, and the loader 0.05 ms a sample and more: from 32 or 128 samples on it is the limit, and
+ * four times as many gain less. That size is named. */
+static void larger_batches_end_at_the_knee(void **state)
+{
+    (void)state;
+    enum { MANY = 10000 };
+    const leat_doctor_options options = { .rounds = 2, .seconds = 60 };
+    leat_error err;
+    leat_config *config;
+    make_anew(MANY);
+    config = record_file_config(
+        "engine: {threads: 2}\n"
+        "pipeline: [{map: {tensor: x, ops: [{sleep: 0.1}]}}, {batch: 8}, prefetch]\n"
+        "train:\n  device: 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}'\n  model: [{dense: "
+        "%d}]\n",
+        MANY);
+    check(leat_doctor(config, &options, &r, &err), &err);
+    leat_config_close(&config);
+    make_anew(N_RECORDS);
+    if (r.verdict.kind == LEAT_VERDICT_ENVIRONMENT)
+        return;
+    const leat_doctor_suggestion *const s = suggestion("pipeline.batch.size=");
+    assert_non_null(s);
+    if (!strstr(s->why, "; four times as many gain"))
+        fail_msg("%s: %s", s->set[0], s->why);
+}
+
 static void count_progress(void *user, int done, int total, const char *what)
 {
     int *seen = user;
@@ -543,6 +577,7 @@ int main(void)
         cmocka_unit_test(the_cpu_is_a_device_like_others),
         cmocka_unit_test(a_given_step_is_a_device_of_its_own),
         cmocka_unit_test(a_machine_that_is_never_quiet_gets_advice),
+        cmocka_unit_test(larger_batches_end_at_the_knee),
         cmocka_unit_test(progress_and_refusals),
         cmocka_unit_test(a_cache_is_filled_first),
         cmocka_unit_test(placed_layers_are_named),

@@ -267,6 +267,71 @@ static void a_cache_is_tried(void **state)
     leat_arm_close(&arm);
 }
 
+/* What is measured less well, or explained less well, makes the range wider; nothing is faster than the step alone. */
+static void a_range_follows_from_what_is_known(void **state)
+{
+    (void)state;
+    static leat_doctor_result r[3];
+    static leat_facts f;
+    leat_compare_arm out = { .name = "" };
+    leat_arm arm = { .sync_every = 0 };
+    leat_diagnosis d;
+    open_job(&arm, &out, &f, &d);
+    const leat_suggest_about about = {
+        .config = arm.config, .arm = &arm, .facts = &f, .diagnosis = &d, .prefetch = 2
+    };
+    const leat_doctor_suggestion *s[3];
+    for (int i = 0; i < 3; i++) {
+        f.loader = within(0.1, i == 1 ? 0.2 : 0.01); /* a pass takes 40 s: only predicted */
+        f.run = within(i == 2 ? 0.08 : 0.1, 0.01);   /* slower than all parts */
+        leat_diagnose(&f, &d);
+        leat_suggest_advise(&about, &r[i]);
+        s[i] = cache_of(&r[i]);
+        assert_non_null(s[i]);
+        assert_true(s[i]->gain_low <= s[i]->gain && s[i]->gain <= s[i]->gain_high);
+        assert_true(1 + s[i]->gain_high <= f.step.high / f.run.low * 1.0001);
+    }
+    const double width[3] = { s[0]->gain_high / s[0]->gain_low, s[1]->gain_high / s[1]->gain_low,
+                              s[2]->gain_high / s[2]->gain_low };
+    assert_true(width[1] > width[0] && width[2] > width[0]);
+    leat_arm_close(&arm);
+}
+
+/* Each change that applies is counted, also the reserve of batches where loader and step share the cores. */
+static void changes_without_time_are_counted(void **state)
+{
+    (void)state;
+    static leat_doctor_result r;
+    static leat_facts f;
+    leat_compare_arm out = { .name = "" };
+    leat_arm arm = { .sync_every = 0 };
+    leat_diagnosis d;
+    leat_error err = { 0 };
+    open_job(&arm, &out, &f, &d);
+    leat_suggest_about about = { .config = arm.config,
+                                 .arm = &arm,
+                                 .facts = &f,
+                                 .diagnosis = &d,
+                                 .batch_size = 64,
+                                 .prefetch = 2,
+                                 .run_ns = 1,
+                                 .until_ns = 1 };
+    int32_t n[2];
+    f.meter.input_wait = 0; /* batches come evenly */
+    f.overlaps = true;
+    for (int shared = 0; shared < 2; shared++) {
+        d.verdict =
+            (leat_verdict){ .kind = shared ? LEAT_VERDICT_SHARED_CORES : LEAT_VERDICT_INPUT_BOUND };
+        memset(&r, 0, sizeof r);
+        assert_int_equal(leat_suggest(&about, &r, &err), LEAT_OK);
+        assert_int_equal(r.n_tried + r.n_suggestions, 0);
+        n[shared] = r.n_no_time;
+    }
+    assert_true(n[0] > 0);
+    assert_int_equal(n[1], n[0] + 1);
+    leat_arm_close(&arm);
+}
+
 /* Eight layers with devices of their own: none of their values is cut off. */
 static void changes_of_many_values_are_told_apart(void **state)
 {
@@ -393,6 +458,8 @@ int main(void)
         cmocka_unit_test(the_cache_stands_behind_both_decoders),
         cmocka_unit_test(a_cache_moves_behind_what_is_the_same),
         cmocka_unit_test(a_cache_is_tried),
+        cmocka_unit_test(a_range_follows_from_what_is_known),
+        cmocka_unit_test(changes_without_time_are_counted),
         cmocka_unit_test(changes_of_many_values_are_told_apart),
         cmocka_unit_test(only_samples_that_pass_are_counted),
         cmocka_unit_test(the_limit_of_memory_is_named),

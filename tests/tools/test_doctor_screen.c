@@ -178,6 +178,11 @@ static void two_limits_are_both_told(void **state)
     assert_null(strstr(r.sentence, "nothing to fix"));
     assert_non_null(
         strstr(r.sentence, "to make one faster alone gains nothing. It is input-bound"));
+    r.verdict = (leat_verdict){ .kind = LEAT_VERDICT_INPUT_BOUND,
+                                .also = LEAT_VERDICT_COMPUTE_BOUND,
+                                .cause = LEAT_CAUSE_ORDERING };
+    assert_string_equal(leat_verdict_sentence(&r.verdict, r.sentence, sizeof r.sentence),
+                        "Slow samples hold up batches; without them the step would be the limit.");
 }
 
 /* What does not fit in full has a line of its own, with what --set takes. */

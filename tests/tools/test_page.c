@@ -446,6 +446,29 @@ static void values_to_set_can_be_pasted(void **state)
 }
 
 /* As the command itself: a few rounds prove no difference. */
+static void the_page_warns_as_the_screen_does(void **state)
+{
+    (void)state;
+    char *const text = page_of_json(
+        "{\"leat\": \"0.1.0\", \"command\": \"doctor\", \"schema\": 1, \"config\": \"a.yaml\", "
+        "\"device\": \"cpu\", \"simulated\": false, \"verdict\": {\"class\": \"warm-up\"}, "
+        "\"uncached\": 0.75, \"least_epochs\": 3, \"note\": \"values are 0 to 255\", "
+        "\"measured_step_ms\": 10, \"samples_per_s\": 800, "
+        "\"tried\": 2, \"tried_without_gain\": [\"engine.threads=1\", \"cache\"], "
+        "\"left_out\": {\"no_memory\": 1, \"not_filled\": 0, \"no_time\": 2}, "
+        "\"suggestions\": [{\"title\": \"T\", \"why\": \"w\", \"set\": [], \"not_tried\": \"no "
+        "time\", "
+        "\"predicted_step_ms\": 5, \"gain\": 1, \"gain_range\": [0.5, 1.25]}]}");
+    page_expect(text, "it held 25 % of the samples");
+    page_expect(text, "train 3 epochs or more");
+    page_expect(text, "values are 0 to 255");
+    page_expect(text, "engine.threads=1; cache");
+    page_expect(text, "1 did not fit in memory, no time for 2 (--seconds)");
+    page_expect(text, "; likely 1.50× to 2.25×");
+    leat_page_close(&page);
+    free(text);
+}
+
 static void a_few_rounds_claim_no_gain(void **state)
 {
     char *text = page_of_json(
@@ -477,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
         cmocka_unit_test(a_step_is_compared_with_capacities),
         cmocka_unit_test(values_to_set_can_be_pasted),
+        cmocka_unit_test(the_page_warns_as_the_screen_does),
         cmocka_unit_test(a_few_rounds_claim_no_gain),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder) +

@@ -164,6 +164,16 @@ static json_t *without_gain_json(const leat_doctor_result *r)
     return list;
 }
 
+/* Changes that apply, but could not be measured. */
+static json_t *left_out_json(const leat_doctor_result *r)
+{
+    json_t *json = json_object();
+    leat_json_int(json, "no_memory", r->n_no_memory);
+    leat_json_int(json, "not_filled", r->n_not_filled);
+    leat_json_int(json, "no_time", r->n_no_time);
+    return json;
+}
+
 static json_t *next_limit_json(const leat_doctor_result *r)
 {
     if (!r->next_limit)
@@ -214,6 +224,7 @@ json_t *leat_doctor_report_json(const leat_doctor_result *r, const char *path,
                   r->least_epochs ? json_integer(r->least_epochs) : json_null());
     leat_json_int(json, "tried", r->n_tried);
     leat_json_add(json, "tried_without_gain", without_gain_json(r));
+    leat_json_add(json, "left_out", left_out_json(r));
     leat_json_add(json, "suggestions", suggestions_json(r, path, config));
     leat_json_add(json, "environment", environment_json(r));
     leat_json_real(json, "seconds", r->seconds);

@@ -34,7 +34,7 @@ typedef struct leat_answer {
         char writes[LEAT_ANSWER_SETS_MOST][256]; /* what to write where: "under `a:`, add `b: 1`" */
         int n_writes;
         char lines[LEAT_ANSWER_LINES_SIZE]; /* YAML that belongs to the last of them */
-        char gain[256];
+        char gain[320];
         bool off; /* it was tried, and gained something else */
     } changes[LEAT_ANSWER_CHANGES_MOST];
     int n_changes;

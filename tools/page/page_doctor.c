@@ -70,6 +70,11 @@ static void say_gain(const json_t *json, const json_t *from, struct leat_answer_
         n += snprintf(change->gain + n, sizeof change->gain - (size_t)n,
                       ", %s instead of %s samples/s", leat_figure_number(rate * times).text,
                       leat_figure_number(rate).text);
+    double low, high;
+    leat_fields_interval(from, "gain_range", &low, &high);
+    if (!(verified > 0) && why && low < high)
+        n += snprintf(change->gain + n, sizeof change->gain - (size_t)n, "; likely %s to %s",
+                      leat_figure_times(1 + low).text, leat_figure_times(1 + high).text);
     if (verified > 0)
         snprintf(change->gain + n, sizeof change->gain - (size_t)n, " (predicted: %s)",
                  leat_figure_times(times_of(json, from)).text);
@@ -276,9 +281,65 @@ static void put_environment(leat_page *page, const json_t *json)
     leat_page_fact(page, "CPUs", text);
 }
 
+static void put_without_gain(leat_page *page, const json_t *json)
+{
+    const json_t *const list = leat_fields_list(json, "tried_without_gain");
+    char text[1200] = "";
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *const one = json_string_value(json_array_get(list, i));
+        const size_t n = strlen(text);
+        snprintf(text + n, sizeof text - n, "%s%.200s", n ? "; " : "", one ? one : "?");
+    }
+    leat_page_fact(page, "No gain from", text);
+}
+
+/* Changes that could not be tried. */
+static void put_left_out(leat_page *page, const json_t *json)
+{
+    static const char *const rows[][2] = {
+        { "no_memory", "%.0f did not fit in memory" },
+        { "not_filled", "the cache of %.0f was not filled in 5 s" },
+        { "no_time", "no time for %.0f (--seconds)" },
+    };
+    const json_t *const from = json_object_get(json, "left_out");
+    char text[200] = "";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double count = leat_fields_number(from, rows[i][0]);
+        const size_t n = strlen(text);
+        if (count > 0 && count < 1e6) {
+            snprintf(text + n, sizeof text - n, "%s", n ? ", " : "");
+            snprintf(text + strlen(text), sizeof text - strlen(text), rows[i][1], count);
+        }
+    }
+    leat_page_fact(page, "Changes left out", text);
+}
+
+/* What makes the figures doubtful, or others than expected, as on the screen. */
+static void put_warnings(leat_page *page, const json_t *json)
+{
+    const double uncached = leat_fields_number(json, "uncached"),
+                 epochs = leat_fields_number(json, "least_epochs");
+    char text[128];
+    if (uncached > 0 && uncached <= 1) {
+        snprintf(text, sizeof text,
+                 "it held %.0f %% of the samples; the others were made as in a first epoch",
+                 100 * (1 - uncached));
+        leat_page_fact(page, "Cache", text);
+    }
+    if (epochs > 0 && epochs < 1e9) {
+        snprintf(text, sizeof text, "train %.0f epochs or more: one-time costs weigh too much",
+                 epochs);
+        leat_page_fact(page, "Too short", text);
+    }
+    leat_page_fact(page, "Note", leat_fields_text(json, "note"));
+    put_without_gain(page, json);
+    put_left_out(page, json);
+}
+
 int leat_page_doctor_section(leat_page *page, const json_t *json)
 {
     put_environment(page, json);
+    put_warnings(page, json);
     put_evidence(page, json);
     int rc = put_waterfall(page, json);
     if (rc == LEAT_OK)

@@ -148,7 +148,7 @@ static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
     case PART_OTHER:
         return d->has_other ? leat_arm_run_loader(&d->other.arm, round, err) : LEAT_OK;
     default:
-        return d->has_waitless ? leat_trial_round(&d->waitless, err) : LEAT_OK;
+        return d->has_waitless ? leat_arm_run_step(&d->waitless.arm, round, err) : LEAT_OK;
     }
 }
 
@@ -176,12 +176,13 @@ static int run_rounds(struct doctor *d, leat_error *err)
 
 /* --- the verdict ------------------------------------------------------------------------------- */
 
-static leat_estimate rate_of_other(struct doctor *d)
+/* Of a variant with runs of one kind. */
+static const leat_compare_arm *conclude(const struct doctor *d, leat_trial *trial,
+                                        const leat_meter *meters)
 {
-    const leat_meter *meters = d->other.arm.loader;
     const leat_rounds rounds = { meters, meters, meters };
-    leat_rounds_conclude(&rounds, meters, (size_t)d->result->rounds, &d->other.result);
-    return d->other.result.loader;
+    leat_rounds_conclude(&rounds, meters, (size_t)d->result->rounds, &trial->result);
+    return &trial->result;
 }
 
 static double ms_total(const leat_doctor_result *result)
@@ -209,17 +210,13 @@ static void gather(struct doctor *d)
         f->steps_of_job = (double)(n_batches * leat_trainer_get_info(d->arm.trainer)->epochs);
     d->epoch_ns = f->run.value > 0 ? (double)n_batches * f->rows / f->run.value * 1e9 : 0;
     if (d->has_waitless) {
-        leat_facts *free_step = calloc(1, sizeof *free_step);
-        if (free_step) {
-            leat_trial_facts(&d->waitless, f, free_step);
-            f->step_free = free_step->step.value;
-            f->step_busy = free_step->step_busy;
-        }
-        free(free_step);
+        const leat_compare_arm *const never = conclude(d, &d->waitless, d->waitless.arm.step);
+        f->step_free = never->step.value;
+        f->step_busy = never->step_busy;
     }
     d->loaders = (leat_doctor_loaders){ .ahead = f->loader };
     if (d->has_other)
-        d->loaders.alone = rate_of_other(d);
+        d->loaders.alone = conclude(d, &d->other, d->other.arm.loader)->loader;
     if (leat_plan_get_info(d->arm.plan)->prefetch == 0) {
         d->loaders.ahead = d->loaders.alone;
         d->loaders.alone = f->loader;

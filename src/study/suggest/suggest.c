@@ -111,7 +111,7 @@ static bool makes_floats(const leat_suggest_about *about)
 {
     const bool computes =
         (is(about, LEAT_VERDICT_INPUT_BOUND) || is(about, LEAT_VERDICT_SHARED_CORES)) &&
-        !leat_diagnose_waits(about->facts);
+        !leat_diagnose_waits(about->facts) && !has_cause(about, LEAT_CAUSE_STORAGE);
     return (computes || is(about, LEAT_VERDICT_TRANSFER_BOUND)) && leat_suggest_bytes_apply(about);
 }
 
@@ -155,6 +155,12 @@ static bool uneven(const leat_suggest_about *about)
     return about->prefetch > 0 &&
            (has_cause(about, LEAT_CAUSE_ORDERING) || has_cause(about, LEAT_CAUSE_NOT_OVERLAPPED) ||
             (f->meter.input_wait >= 0.05 && slower_than_both));
+}
+
+/* Where both share the cores, a reserve covers the time in which workers have none. */
+static bool uneven_or_shared(const leat_suggest_about *about)
+{
+    return uneven(about) || (about->prefetch > 0 && is(about, LEAT_VERDICT_SHARED_CORES));
 }
 
 static void set_more_prefetch(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -334,9 +340,14 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
     add(out, "engine.threads", 1);
 }
 
+/* Those that may gain most come first, for when the time ends. */
 static const struct row rows[] = {
     { "Leave out what the model does not read", "", leat_suggest_unread_any,
       leat_suggest_unread_set },
+    { "Make the cache larger",
+      "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
+      set_cache_size },
+    { "Decode once", "", decodes, set_cache },
     { "Copy bytes, and let the device make floats of them",
       "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
       makes_floats, leat_suggest_bytes_set },
@@ -351,8 +362,8 @@ static const struct row rows[] = {
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
       waiting_workers, set_many_workers },
-    { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones", uneven,
-      set_more_prefetch },
+    { "Keep more batches ready", "batches come unevenly; a reserve covers the slow ones",
+      uneven_or_shared, set_more_prefetch },
     { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
       set_many_prefetch },
     { "Read through the page cache",
@@ -360,10 +371,6 @@ static const struct row rows[] = {
       direct_reads, set_buffered },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
       slow_reads, set_read_bytes },
-    { "Make the cache larger",
-      "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
-      set_cache_size },
-    { "Decode once", "", decodes, set_cache },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
       waits_often, set_rare_sync },

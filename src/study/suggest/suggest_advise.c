@@ -4,6 +4,7 @@
  * keeps up. doctor.c calls it. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -12,16 +13,52 @@
 #include "suggest_cache.h"
 
 enum { MOST_CORES = 256 };
-/* Chosen so that 8 of 9 true gains of planted jobs are within this factor of such a prediction (bench/planted_jobs.py). */
-static const double WITHIN = 1.25,
-                    STEP_WITHIN = 1.05; /* of the step alone: hardly a job is faster */
+static const double LEAST = 0.02, NONE = 1e-6; /* of the loader's time, that remains */
 
-/* Appends a change, and why it is not tried. It is listed after the measured ones. most_ns: a step takes so long at most,
- * for what is not known. NULL: it gains too little, or there is no room. */
-static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, double most_ns,
-                                      const char *not_tried, leat_doctor_result *out)
+/* Times of a step with a change that is not tried, ns. */
+struct range {
+    double value, least, most;
+};
+
+static double ns_at(const leat_facts *f, double rate)
 {
-    const double now = f->rows / f->run.value * 1e9, least = leat_forecast_of(f).step;
+    return rate > 0 ? f->rows / rate * 1e9 : 0;
+}
+
+/* The ends of an interval; one that is not known has none. */
+static double least_of(const leat_estimate *e)
+{
+    return e->low > 0 ? e->low : e->value;
+}
+
+static double most_of(const leat_estimate *e)
+{
+    return e->high > e->value ? e->high : e->value;
+}
+
+/* How far such a time is known. No fitted figure is in it: a step is never shorter than its slowest part, and not longer
+ * than its parts one after another; each part is known as well as it was measured; and what the forecast leaves unexplained
+ * of the job as it is, it may leave unexplained then. `fast`, `slow`: facts with the least and the most work that the
+ * change may leave. */
+static struct range range_of(const leat_facts *f, double value_ns, const leat_facts *fast,
+                             const leat_facts *slow)
+{
+    const leat_forecast short_one = leat_forecast_of(fast), long_one = leat_forecast_of(slow);
+    const double now = leat_forecast_of(f).predicted, run = ns_at(f, f->run.value);
+    const double missing = now > 0 && run > now ? run / now : 1;
+    const double loader = short_one.loader * f->loader.value / most_of(&f->loader);
+    const double parts = fmax(fmax(ns_at(f, most_of(&f->step)), loader), short_one.copy);
+    const double row = ns_at(f, least_of(&f->step)) + (f->overlaps ? long_one.copy : 0) +
+                       long_one.loader * f->loader.value / least_of(&f->loader);
+    return (struct range){ value_ns, fmin(parts, value_ns), fmax(row * missing, value_ns) };
+}
+
+/* Appends a change, and why it is not tried. It is listed after the measured ones. NULL: it gains too little, or there is
+ * no room. */
+static leat_doctor_suggestion *advise(const leat_facts *f, struct range step, const char *not_tried,
+                                      leat_doctor_result *out)
+{
+    const double now = ns_at(f, f->run.value), step_ns = step.value;
     if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
         out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
         return NULL;
@@ -29,9 +66,8 @@ static leat_doctor_suggestion *advise(const leat_facts *f, double step_ns, doubl
     *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
                                    .predicted_samples_per_s = f->rows / step_ns * 1e9,
                                    .gain = now / step_ns - 1,
-                                   .gain_low = now / (most_ns * WITHIN) - 1,
-                                   .gain_high =
-                                       now / fmax(step_ns / WITHIN, least / STEP_WITHIN) - 1 };
+                                   .gain_low = ns_at(f, most_of(&f->run)) / step.most - 1,
+                                   .gain_high = ns_at(f, least_of(&f->run)) / step.least - 1 };
     snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
     return s;
 }
@@ -41,24 +77,52 @@ static bool decodes(const leat_stage_fact *stage)
     return stage->does == LEAT_DOES_DECODE || stage->does == LEAT_DOES_DECODE_AND_OPS;
 }
 
-double leat_suggest_without_decoding(const leat_facts *f, double share)
+/* The facts of a loader of which this share of the samples needs no decoding. Of its time this part remains at least, for
+ * what no stage shows. False: nothing decodes. */
+static bool leave_out_decoding(const leat_facts *f, double share, double least, leat_facts *after)
 {
     double all = 0, decoding = 0;
-    leat_facts after = *f;
+    *after = *f;
     for (int32_t i = 0; i < f->n_stages; i++) {
         const leat_stage_fact *stage = &f->stages[i];
         all += stage->wall_ns;
         decoding += decodes(stage) ? stage->wall_ns : 0;
     }
-    const double rest = all > 0 ? 1 - share * decoding / all : 1,
-                 before = leat_forecast_of(f).predicted;
-    if (rest >= 1 || before <= 0)
-        return 0;
-    after.loader.value = f->loader.value / (rest > 0.02 ? rest : 0.02);
-    after.loader_cpu_ns = f->loader_cpu_ns * rest;
-    const leat_forecast m = leat_forecast_of(&after);
-    const double scaled = f->rows / f->run.value * 1e9 * m.predicted / before;
-    return scaled > m.step ? scaled : m.step; /* another input makes no step faster than alone */
+    const double rest = all > 0 ? 1 - share * decoding / all : 1;
+    after->loader.value = f->loader.value / fmax(rest, least);
+    after->loader_cpu_ns = f->loader_cpu_ns * rest;
+    return rest < 1;
+}
+
+static double without_decoding(const leat_facts *f, const leat_facts *after)
+{
+    const double before = leat_forecast_of(f).predicted;
+    const leat_forecast m = leat_forecast_of(after);
+    /* Another input makes no step faster than alone. */
+    return before > 0 ? fmax(ns_at(f, f->run.value) * m.predicted / before, m.step) : 0;
+}
+
+double leat_suggest_without_decoding(const leat_facts *f, double share)
+{
+    leat_facts *const after = malloc(sizeof *after);
+    const double ns =
+        after && leave_out_decoding(f, share, LEAST, after) ? without_decoding(f, after) : 0;
+    free(after);
+    return ns;
+}
+
+/* parted: of the stage that decodes, half may stay. */
+static struct range range_without_decoding(const leat_facts *f, double share, bool parted)
+{
+    struct range range = { 0, 0, 0 };
+    leat_facts *const after = calloc(3, sizeof *after);
+    if (after && leave_out_decoding(f, share, LEAST, &after[0])) {
+        leave_out_decoding(f, share, NONE, &after[1]);
+        leave_out_decoding(f, parted ? share / 2 : share, LEAST, &after[2]);
+        range = range_of(f, without_decoding(f, &after[0]), &after[1], &after[2]);
+    }
+    free(after);
+    return range;
 }
 
 /* "it takes 7.03 MB (143 samples of 49.2 kB); the limit is 5.9 GB (engine.memory, auto: a quarter of what is free)". */
@@ -142,11 +206,9 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         (!placed || place.replaces) && runs_with_others(f); /* half of that may stay */
     /* Of a moved cache that was not tried nothing is known, nor of one behind a part of the decoders: which ops it saves
      * is not timed apart. */
-    leat_doctor_suggestion *s =
-        placed && (place.moves || place.leaves)
-            ? NULL
-            : advise(f, leat_suggest_without_decoding(f, share),
-                     leat_suggest_without_decoding(f, parted ? share / 2 : share), why, out);
+    leat_doctor_suggestion *s = placed && (place.moves || place.leaves)
+                                    ? NULL
+                                    : advise(f, range_without_decoding(f, share, parted), why, out);
     if (!s)
         return;
     if (placed) {
@@ -165,7 +227,9 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
     const double goal = m.step > m.copy ? m.step : m.copy;
     const double now = f->rows / f->run.value * 1e9;
     const double times = goal > 0 ? (now > m.loader ? now : m.loader) / goal : 0;
-    leat_doctor_suggestion *s = advise(f, goal, goal, "it needs another machine", out);
+    const struct range range = { goal, fmin(goal, ns_at(f, most_of(&f->step))),
+                                 fmax(goal, ns_at(f, least_of(&f->step))) };
+    leat_doctor_suggestion *s = advise(f, range, "it needs another machine", out);
     if (!s)
         return;
     if (times * f->cores <= MOST_CORES)
