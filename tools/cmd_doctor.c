@@ -35,7 +35,8 @@ static const leat_option options[] = {
                   "number of rounds; every part runs once per round; auto: 6, or fewer where they "
                   "take half of --seconds"),
     LEAT_OPTION_F64(struct doctor_options, seconds, "20", 1, 1e6,
-                    "try changes for so long, measured from the start; --verify adds its own time"),
+                    "try changes for so long, measured from the start; --verify and the pass that "
+                    "fills the cache of the config add their own time"),
     LEAT_ROW_STEPS(struct doctor_options),
     LEAT_ROW_THREADS(struct doctor_options),
     LEAT_OPTION_F64(struct doctor_options, step_ms, "0", 0, 1e6,
