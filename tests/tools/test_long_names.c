@@ -62,7 +62,7 @@ static void convert_takes_every_prefix_that_fits(void **state)
         expect_success(code);
         expect_success(shell("ls -A | grep -c '^x' && rm x* && ls -A | grep -v '^.out$' | "
                              "grep -v '^.err$'"));
-        assert_string_equal(out, "3\nfew\n");
+        assert_string_equal(out, "4\nfew\n");
     }
 }
 
