@@ -4,8 +4,8 @@
  * source_inflated) claim a file before they read and release it afterwards. Invariant: bytes are read only from the file
  * that was there at open; a file that vanished or was replaced while it was closed is an error.
  *
- * Where the limit on descriptors allows it, and there are at most LEAT_OPEN_FILES_ALL, all files stay open, and a claim
- * costs nothing. Otherwise the files without a user that were used last stay open, and a file that is closed is opened
+ * Where the limit on descriptors allows it, all files stay open, and a claim costs nothing; but of those that are opened
+ * late not more than LEAT_OPEN_FILES_ALL. Otherwise the files without a user that were used last stay open, and a file that is closed is opened
  * again by its path. */
 #ifndef LEAT_OPEN_FILES_H
 #define LEAT_OPEN_FILES_H
@@ -39,9 +39,9 @@ struct leat_open_file {
     leat_open_file *older, *newer; /* of the list of files without a user [files->lock] */
 };
 
-/* Decides how many of n files stay open. It may raise this process's limit on open files.
+/* Decides how many of n files stay open. late: they are opened when they are needed. It may raise this process's limit on open files.
  * *note, of `size` bytes: what to tell the user; "": nothing. */
-void leat_open_files_init(leat_open_files *files, uint64_t n, char *note, size_t size);
+void leat_open_files_init(leat_open_files *files, uint64_t n, bool late, char *note, size_t size);
 /* All its files are closed before. */
 void leat_open_files_fini(leat_open_files *files);
 

@@ -408,7 +408,7 @@ static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
 static int limit_files(leat_tfrecord_source *source, size_t n, leat_error *err)
 {
     char note[400];
-    leat_open_files_init(&source->files, n, note, sizeof note);
+    leat_open_files_init(&source->files, n, source->late != NULL, note, sizeof note);
     source->base.fixed_sizes = true;
     if (source->files.rotates)
         source->table.read = leat_tfrecord_read;
