@@ -350,7 +350,7 @@ def judge(job, found, quick, arms, seconds):
 
 
 def run_guesses(job, arms, quick, turns):
-    """All suggestions of an answer that tried nothing."""
+    """The first three suggestions of an answer that tried nothing."""
     if any([arms.add_suggestion(s) for s in quick["suggestions"][:3]]):
         arms.measure(turns)
     return judge(job, quick, [], arms, 0)

@@ -133,7 +133,7 @@ typedef struct leat_doctor_result {
     char without_gain[LEAT_DOCTOR_MAX_SUGGESTIONS][LEAT_DOCTOR_MAX_VALUES];
     int32_t n_suggestions; /* of them, those that gain 3 % or more; best first */
     leat_doctor_suggestion suggestions[LEAT_DOCTOR_MAX_SUGGESTIONS];
-    char note[1000]; /* leat_trainer_info.note; "": none */
+    char note[1000]; /* leat_trainer_info.note, and the share of bad records; "": none */
     int32_t cores, threads;
     double cores_taken; /* by other processes; 0: not known */
     double throttled;   /* share of the time in which a CPU limit stopped this process */

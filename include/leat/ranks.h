@@ -76,8 +76,8 @@ typedef struct leat_ranks_time {
  * returns  the number of ranks; 0: ranks is NULL, or there was no second step */
 LEAT_API int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t n);
 /* Leaves, so that ranks that wait for this one fail; frees. After the trainer is closed. With MPI it waits for all ranks;
- * but after an exchange that failed because a rank is late or gone, it ends all of them (MPI_Abort), this one too. Takes
- * NULL. */
+ * but after an exchange that failed because a rank is late or gone, it ends all of them (MPI_Abort), this one too; one that
+ * leaves the message to another first waits for up to a minute, with SIGTERM as at first (SIG_DFL). Takes NULL. */
 LEAT_API void leat_ranks_close(leat_ranks **ranks);
 
 #ifdef __cplusplus

@@ -139,11 +139,11 @@ typedef struct leat_work_row {
       "processes wait for what they send each other",                                              \
       "The processes that train together wait for each other's sums on their way.",                \
       "processes that train together (leat train --ranks) wait for what they send each other for " \
-      "10 % of the time or more after the last of them has come, and no one is late")              \
+      "10 % of the time or more after the last of them has come, and none is late for longer")     \
     X(STRAGGLER, "straggler", 19, NONE, WARN, "the others wait for one process",                   \
       "The processes that train together wait for one of them.",                                   \
       "of the processes that train together (leat train --ranks) one comes last, and the others "  \
-      "wait for it, for 10 % of the time or more beyond what they wait for all others")            \
+      "wait for it, for 10 % of the time or more beyond what they wait for each other one")        \
     X(ENVIRONMENT, "environment", 20, NONE, OPEN, "other programs used this machine meanwhile",    \
       "Other programs used the CPU meanwhile: end them and run this again. The figures say "       \
       "little.",                                                                                   \

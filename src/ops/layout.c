@@ -20,12 +20,11 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* As few as an image has at this end, more at the others. A size that is not known yet is not a few. */
+/* As few as an image has at this end, more at the others. Of sizes that are not known yet nothing is said. */
 static bool has_channels_at(const leat_shape *in, int end)
 {
     const int64_t *const d = in->dims;
-    return d[end] >= 1 && d[end] <= 4 && (d[1] < 0 || d[1] > 4) &&
-           (d[2 - end] < 0 || d[2 - end] > 4);
+    return d[end] >= 1 && d[end] <= 4 && d[1] > 4 && d[2 - end] > 4;
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

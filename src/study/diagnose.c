@@ -458,34 +458,38 @@ static void say_turns(const leat_facts *f, const char *why, leat_diagnosis *d)
 
 /* --- several processes ------------------------------------------------------------------------ */
 
-static void say_straggler(const leat_ranks_time *late, double share, leat_diagnosis *d)
+/* input: what the late one waits for its input more than the others. */
+static void say_straggler(const leat_ranks_time *late, double input, double share,
+                          leat_diagnosis *d)
 {
     char why[200];
     leat_text(why, sizeof why, "the others waited %.0f %% of the time for %s, which %s",
               100 * late->late, late->name,
-              late->input >= 0.5 * late->late ? "waited for its input" : "is slower itself");
+              input >= 0.5 * late->late ? "waited for its input" : "is slower itself");
     say(d, LEAT_VERDICT_STRAGGLER, LEAT_CAUSE_NONE, severity_of(share, INPUT), why);
 }
 
-/* A rank is late by chance, too: what counts is what it is late beyond all others. */
+/* A rank is late by chance, too: what counts is what it is late beyond the mean of the others. */
 void leat_diagnose_ranks(const leat_ranks_time *times, int32_t n, leat_diagnosis *d)
 {
-    double late = 0, others = 0, exchange = 0;
+    double late = 0, input = 0, others = 0, exchange = 0;
     int32_t worst = 0;
     char why[160];
     for (int32_t r = 0; r < n; r++) {
         late += times[r].late;
+        input += times[r].input;
         others += times[r].others / n;
         exchange += times[r].exchange / n;
         worst = times[r].late > times[worst].late ? r : worst;
     }
-    const double beyond = n > 1 ? 2 * times[worst].late - late : 0;
+    const leat_ranks_time *const w = &times[worst];
+    const double beyond = n > 1 ? w->late - (late - w->late) / (n - 1) : 0;
     leat_text(why, sizeof why,
               "the ranks waited %.0f %% of the time for sums on their way, and %.0f %% for each "
               "other",
               100 * exchange, 100 * others);
     if (beyond >= RANKS_COUNT && beyond >= exchange) {
-        say_straggler(&times[worst], beyond, d);
+        say_straggler(w, w->input - (input - w->input) / (n - 1), beyond, d);
         snprintf(d->verdict.where, sizeof d->verdict.where, "rank %d", worst);
     } else if (n > 1 && exchange >= RANKS_COUNT) {
         say(d, LEAT_VERDICT_COMMUNICATION_BOUND, LEAT_CAUSE_NONE, severity_of(exchange, INPUT),

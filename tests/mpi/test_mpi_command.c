@@ -6,6 +6,7 @@
 
 #include "fixtures/command_pipeline.h"
 #include "fixtures/disturb.h"
+#include "fixtures/sanitized.h"
 
 #define CONFIG                                                                                     \
     " train x.yaml -q --set pipeline.batch.size=36 --set train.micro_shards=12 --set "             \
@@ -54,7 +55,7 @@ static void what_is_unlike_is_named(void **state)
                      2);
     expect_in(err, "has 'records 60' where rank 0 has 'records 240'");
     static const char *const others[][2] = {
-        { "--steps 3", "has '--steps 3' where rank 0 has '--steps 0'" },
+        { "--steps 3", "has '--steps 3' where rank 0 has '--steps 0 (to the end)'" },
         { "--start-batch 2", "has 'first step 2' where rank 0 has 'first step 0'" },
         { "--set eval.source.tfrecord=x-*.tfrecord",
           "has 'eval: records 240' where rank 0 has 'eval: records 60'" },
@@ -223,6 +224,9 @@ static void a_rank_without_memory_ends_all(void **state)
 {
     int n = 1, code;
     (void)state;
+#ifdef SANITIZED /* its own calloc() does not fail */
+    skip();
+#endif
     make_pipeline();
     while ((code = shell("timeout 60 mpirun -n 1 $L" CONFIG MPI ": -n 1 " WITH_FAULT
                          "LEAT_FAULT_CALLS=' calloc ' LEAT_FAULT_AT=%d "

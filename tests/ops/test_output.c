@@ -202,10 +202,6 @@ static void layout_there_and_back(void **state)
         (leat_shape){ LEAT_U8, 3, { 28, 28, 1 } },
         "layout: the channels of uint8[28, 28, 1] are last already: leave `layout` out");
     op_expect_refusal(
-        "layout", op_options_of("layout", "to", "channels_last"),
-        (leat_shape){ LEAT_U8, 3, { -1, -1, 1 } },
-        "layout: the channels of uint8[?, ?, 1] are last already: leave `layout` out");
-    op_expect_refusal(
         "layout", op_options_of("layout", "to", "channels_first"),
         (leat_shape){ LEAT_F32, 3, { 1, 28, 28 } },
         "layout: the channels of float32[1, 28, 28] are first already: leave `layout` out");

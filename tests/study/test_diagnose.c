@@ -501,6 +501,14 @@ static void a_late_rank_is_told_from_communication(void **state)
                  3, LEAT_VERDICT_STRAGGLER, "rank 0", "rank 0 of 3, which is slower itself");
     assert_ranks((const double[][4]){ { 0, .05, .3, .04 }, { 0, .04, .3, .05 } }, 2,
                  LEAT_VERDICT_COMMUNICATION_BOUND, "", "waited 30 % of the time for sums");
+    /* All wait for their input as long. */
+    assert_ranks((const double[][4]){ { .3, .3, .02, 0 }, { .3, 0, .02, .3 } }, 2,
+                 LEAT_VERDICT_STRAGGLER, "rank 1", "rank 1 of 2, which is slower itself");
+    /* Two of four are slow. */
+    assert_ranks(
+        (const double[][4]){
+            { 0, .2, 0, .25 }, { 0, .2, 0, .25 }, { 0, .5, 0, 0 }, { 0, .5, 0, 0 } },
+        4, LEAT_VERDICT_STRAGGLER, "rank 0", "25 % of the time for rank 0");
     /* Each of two is late, in turn. */
     assert_ranks((const double[][4]){ { 0, .2, .02, .2 }, { 0, .2, .02, .2 } }, 2,
                  LEAT_VERDICT_NONE, "", "20 % for each other");

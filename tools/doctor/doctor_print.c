@@ -124,10 +124,8 @@ static void print_left_out(FILE *to, const leat_doctor_result *r)
 static void print_no_suggestion(FILE *to, const leat_doctor_result *r)
 {
     fputs("\nwhat to change: ", to);
-    if (r->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND)
-        fputs(r->verdict.also ? "no line of the config makes both parts faster\n"
-                              : "nothing; the input keeps up with the device\n",
-              to);
+    if (r->verdict.kind == LEAT_VERDICT_COMPUTE_BOUND && !r->verdict.also)
+        fputs("nothing; the input keeps up with the device\n", to);
     else if (r->verdict.kind == LEAT_VERDICT_ENVIRONMENT && !r->beside.kind)
         fputs(r->verdict.cause == LEAT_CAUSE_CPU_LIMIT
                   ? "raise the CPU limit, then measure again\n"

@@ -95,9 +95,9 @@ int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, int64_t fir
 {
     const leat_plan_info *const info = eval ? leat_plan_get_info(eval) : NULL;
     char text[200];
-    const int n =
-        snprintf(text, sizeof text, "first step %lld\n--steps %lld\neval: ", (long long)first_batch,
-                 (long long)(steps > 0 ? steps : 0));
+    const int n = snprintf(text, sizeof text,
+                           "first step %lld\n--steps %lld%s\neval: ", (long long)first_batch,
+                           (long long)(steps > 0 ? steps : 0), steps > 0 ? "" : " (to the end)");
     if (info)
         snprintf(text + n, sizeof text - (size_t)n, "records %llu\neval: pipeline %016llx",
                  (unsigned long long)info->n_records, (unsigned long long)info->digest);

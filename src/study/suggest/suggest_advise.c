@@ -227,8 +227,9 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
     const double goal = m.step > m.copy ? m.step : m.copy;
     const double now = f->rows / f->run.value * 1e9;
     const double times = goal > 0 ? (now > m.loader ? now : m.loader) / goal : 0;
-    const struct range range = { goal, fmin(goal, ns_at(f, most_of(&f->step))),
-                                 fmax(goal, ns_at(f, least_of(&f->step))) };
+    const double missing = m.predicted > 0 ? fmax(1, now / m.predicted) : 1;
+    const struct range range = { goal, fmin(goal, fmax(ns_at(f, most_of(&f->step)), m.copy)),
+                                 fmax(goal, ns_at(f, least_of(&f->step))) * missing };
     leat_doctor_suggestion *s = advise(f, range, "it needs another machine", out);
     if (!s)
         return;

@@ -13,6 +13,7 @@ typedef struct front {
     int32_t rc, flag;
     int64_t bytes;
     int64_t waited_ns, input_ns; /* since the last one */
+    int64_t counted_ns;          /* since leat_ranks_times() counts; 0: it does not yet */
 } front;
 
 static int grow(char **memory, size_t *bytes, size_t wanted, leat_error *err)
@@ -83,9 +84,8 @@ static void count_times(leat_ranks *ranks)
 {
     int32_t last = 0;
     double waited = 0;
-    ranks->counted_to_ns = leat_clock_ns();
     if (!ranks->counted_from_ns) { /* this exchange ends at about the same time in all ranks */
-        ranks->counted_from_ns = ranks->counted_to_ns;
+        ranks->counted_from_ns = leat_clock_ns();
         ranks->waited_ns = 0;
         return;
     }
@@ -99,6 +99,7 @@ static void count_times(leat_ranks *ranks)
         ranks->times[r].exchange += (double)least_ns * 1e-9;
         ranks->times[r].others += more;
         ranks->times[r].input += (double)of->input_ns * 1e-9;
+        ranks->times[r].compute = (double)of->counted_ns * 1e-9;
         waited += more;
     }
     ranks->times[last].late += ranks->n > 1 ? waited / (ranks->n - 1) : 0;
@@ -117,8 +118,10 @@ static int gather(leat_ranks *ranks, int rc, int32_t *flag, const void *mine, si
         grown = grow(&ranks->got, &ranks->got_bytes, all * (size_t)ranks->n, why);
     if ((ranks->broken = grown) < 0)
         return leat_fail_as(err, why);
+    const int64_t counted_ns =
+        ranks->counted_from_ns ? leat_clock_ns() - ranks->counted_from_ns : 0;
     *(front *)ranks->given =
-        (front){ rc, flag && *flag, (int64_t)bytes, ranks->waited_ns, ranks->input_ns };
+        (front){ rc, flag && *flag, (int64_t)bytes, ranks->waited_ns, ranks->input_ns, counted_ns };
     ranks->waited_ns = ranks->input_ns = 0;
     if (n)
         memcpy(ranks->given + sizeof(front), mine, n);
@@ -228,11 +231,11 @@ void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin
 
 int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t n)
 {
-    if (!ranks || ranks->counted_to_ns <= ranks->counted_from_ns || (!out && n > 0))
+    if (!ranks || !ranks->times || ranks->times[0].compute <= 0 || (!out && n > 0))
         return 0;
-    const double share = 1e9 / (double)(ranks->counted_to_ns - ranks->counted_from_ns);
     for (int32_t r = 0; r < n && r < ranks->n; r++) {
         const leat_ranks_time *const t = &ranks->times[r];
+        const double share = t->compute > 0 ? 1 / t->compute : 0;
         out[r] = (leat_ranks_time){ .input = t->input * share,
                                     .others = t->others * share,
                                     .exchange = t->exchange * share,

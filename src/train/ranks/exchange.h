@@ -44,8 +44,9 @@ struct leat_ranks {
     size_t given_bytes, got_bytes;
     int64_t waited_ns, input_ns; /* of this rank, since it gave them to the others */
     int64_t stopped_ns;          /* of the exchange at hand: this process did not run */
-    int64_t counted_from_ns, counted_to_ns;
-    leat_ranks_time *times; /* of each rank, in seconds without `compute`; NULL: not counted yet */
+    int64_t counted_from_ns;     /* 0: not yet */
+    leat_ranks_time
+        *times; /* of each rank, in seconds, `compute` with all others; NULL: not counted yet */
 };
 
 /* rc: of this rank; *err: of it. Bytes of all ranks are then at leat_ranks_from(), until the next exchange. Returns
