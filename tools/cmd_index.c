@@ -159,7 +159,10 @@ static int add_to_manifest(const struct index_options *o, const char *path, cons
                          "%s is damaged, so no manifest is written: `leat repair` writes an intact "
                          "copy",
                          path);
-    return leat_set_manifest_add_file(manifest, path, index->n_records, o->manifest, err);
+    const int rc = leat_set_manifest_add_file(manifest, path, index->n_records, o->manifest, err);
+    if (rc == LEAT_OK && manifest->shards[manifest->n - 1].bytes != index->data_bytes)
+        return leat_fail(err, LEAT_E_DATA, "%s was changed meanwhile: run this again", path);
+    return rc;
 }
 
 /* Compares the files with the manifests among the arguments. Reports each that differs, and counts them in *n_bad. */

@@ -20,11 +20,12 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-/* As few as an image has at this end, more at the others. Of sizes that are not known yet nothing is said. */
+/* As few channels as an image has at this end, and more than are usual at the others, which may be channels of other data. Of
+ * sizes that are not known yet nothing is said. */
 static bool has_channels_at(const leat_shape *in, int end)
 {
     const int64_t *const d = in->dims;
-    return d[end] >= 1 && d[end] <= 4 && d[1] > 4 && d[2 - end] > 4;
+    return d[end] >= 1 && d[end] <= 4 && d[1] > 16 && d[2 - end] > 16;
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

@@ -2,6 +2,7 @@
 #include "shard_names.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "file_set.h"
@@ -50,9 +51,28 @@ int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_err
     return leat_files_check_length(prefix, end, err);
 }
 
+/* It replaces no other file, and its text can hold the names of the set. */
+static int check_manifest(const char *prefix, leat_error *err)
+{
+    static const leat_files_kind kind = { "a manifest", "{\"leat_manifest\":", 0 };
+    const char *const slash = strrchr(prefix, '/');
+    json_t *const text = json_string(slash ? slash + 1 : prefix);
+    json_decref(text);
+    if (!text)
+        return leat_fail(err, LEAT_E_ARGUMENT,
+                         "%s: the name is not UTF-8, so %s-manifest.json cannot hold it", prefix,
+                         prefix);
+    char *const name = leat_files_text("%s-manifest.json", prefix);
+    const int rc =
+        name ? leat_files_check(name, &kind, err) : leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    free(name);
+    return rc;
+}
+
 int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err)
 {
-    return leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
+    const int rc = check_manifest(prefix, err);
+    return rc < 0 ? rc : leat_file_set_check(prefix, leat_shard_name_end(n_shards).text, err);
 }
 
 int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err)

@@ -209,6 +209,7 @@ int leat_nested_join(leat_source_parts *parts, leat_source *whole, leat_error *e
         part->first = whole->n_records;
         whole->n_records += part->source->n_records;
         whole->fixed_sizes &= part->source->fixed_sizes;
+        whole->opens_late |= part->source->opens_late;
         leat_nested_part_count(part, whole);
         if (part->source->n_classes != whole->n_classes)
             whole->n_classes = 0;

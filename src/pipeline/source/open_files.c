@@ -20,9 +20,8 @@
 #include "base/descriptors.h"
 #include "formats/format.h"
 
-#define LEAST 2 /* files that a source may always keep open */
-#define MOST                                                                                       \
-    768 /* that a source keeps open of more than LEAT_OPEN_FILES_ALL files that it opens late */
+#define LEAST    2      /* files that a source may always keep open */
+#define MOST     768    /* that a source keeps open which opens them late */
 #define ATTEMPTS 400    /* to open a file while there are too few descriptors */
 #define PAUSE_NS 500000 /* between them */
 
@@ -33,11 +32,11 @@ static _Atomic int64_t n_rotating; /* descriptors that these files have now */
 
 /* --- a source ------------------------------------------------------------------------------------- */
 
-static void say_rotates(const leat_open_files *files, uint64_t n, bool is_few,
+static void say_rotates(const leat_open_files *files, uint64_t n, bool late,
                         const leat_descriptors *limit, char *note, size_t size)
 {
     char limited[80] = "";
-    if (!is_few)
+    if (!late)
         snprintf(limited, sizeof limited, ", but this process may open %llu (ulimit -Hn)",
                  (unsigned long long)limit->now);
     snprintf(note, size,
@@ -50,19 +49,18 @@ static void say_rotates(const leat_open_files *files, uint64_t n, bool is_few,
 void leat_open_files_init(leat_open_files *files, uint64_t n, bool late, char *note, size_t size)
 {
     const int64_t promised = atomic_load(&n_promised);
-    const bool is_few = late && n > LEAT_OPEN_FILES_ALL;
-    const uint64_t wanted = is_few ? 2 * MOST : n;
+    const uint64_t wanted = late ? 2 * MOST : n;
     const leat_descriptors limit =
         leat_descriptors_want(wanted + (uint64_t)promised, atomic_load(&n_rotating));
     const int64_t room = limit.room - promised;
-    *files = (leat_open_files){ .rotates = is_few || room < (int64_t)n };
+    *files = (leat_open_files){ .rotates = late || room < (int64_t)n };
     pthread_mutex_init(&files->lock, NULL);
     *note = '\0';
     if (files->rotates) {
         files->most = room / 2 > LEAST ? room / 2 : LEAST;
-        files->most = is_few && files->most > MOST ? MOST : files->most;
+        files->most = late && files->most > MOST ? MOST : files->most;
         atomic_fetch_add(&n_promised, files->most);
-        say_rotates(files, n, is_few, &limit, note, size);
+        say_rotates(files, n, late, &limit, note, size);
     } else if (limit.now != limit.before) {
         snprintf(note, size,
                  "%llu files stay open, so the limit on open files (ulimit -n) was raised from "

@@ -4,8 +4,8 @@
  * source_inflated) claim a file before they read and release it afterwards. Invariant: bytes are read only from the file
  * that was there at open; a file that vanished or was replaced while it was closed is an error.
  *
- * Where the limit on descriptors allows it, all files stay open, and a claim costs nothing; but of those that are opened
- * late not more than LEAT_OPEN_FILES_ALL. Otherwise the files without a user that were used last stay open, and a file that is closed is opened
+ * Where the limit on descriptors allows it, all files stay open, and a claim costs nothing, unless
+ * they are opened late. Otherwise the files without a user that were used last stay open, and a file that is closed is opened
  * again by its path. */
 #ifndef LEAT_OPEN_FILES_H
 #define LEAT_OPEN_FILES_H
@@ -15,8 +15,6 @@
 #include <stdint.h>
 
 #include "file_watch.h"
-
-enum { LEAT_OPEN_FILES_ALL = 16384 }; /* io_uring has room for no more */
 
 typedef struct leat_open_file leat_open_file;
 
@@ -39,7 +37,7 @@ struct leat_open_file {
     leat_open_file *older, *newer; /* of the list of files without a user [files->lock] */
 };
 
-/* Decides how many of n files stay open. late: they are opened when they are needed. It may raise this process's limit on open files.
+/* Decides how many of n files stay open. late: very many, which are opened when they are needed. It may raise this process's limit on open files.
  * *note, of `size` bytes: what to tell the user; "": nothing. */
 void leat_open_files_init(leat_open_files *files, uint64_t n, bool late, char *note, size_t size);
 /* All its files are closed before. */

@@ -67,9 +67,8 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
                         leat_error *err);
 
 /* --- tfrecord_late.c ------------------------------------------------------------------------------ */
-enum {
-    LEAT_TFRECORD_AT_ONCE = 1024
-}; /* files of a manifest that are opened with the source, if it lists no more */
+extern size_t
+    leat_tfrecord_late_from; /* files of manifests; with fewer all open with the source. For tests */
 
 /* Call it when the list is known. */
 int leat_tfrecord_late_init(leat_tfrecord_source *source, leat_error *err);

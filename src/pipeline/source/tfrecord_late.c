@@ -19,6 +19,8 @@ enum {
     SURE = 3    /* attempts that fail while there are enough of them */
 };
 
+size_t leat_tfrecord_late_from = 16384;
+
 struct leat_tfrecord_late {
     leat_open_files *files; /* borrowed */
     pthread_mutex_t locks[N_LOCKS];
@@ -26,7 +28,7 @@ struct leat_tfrecord_late {
 
 int leat_tfrecord_late_init(leat_tfrecord_source *source, leat_error *err)
 {
-    if (source->list.n_of_manifests <= LEAT_TFRECORD_AT_ONCE)
+    if (source->list.n_of_manifests < leat_tfrecord_late_from)
         return LEAT_OK;
     source->late = calloc(1, sizeof *source->late);
     if (!source->late)
@@ -61,12 +63,17 @@ static bool lacks_descriptors(void)
 static int open_shard(const leat_tfrecord_source *source, leat_tfrecord_shard *s, leat_error *err)
 {
     leat_source unused = { .n_bytes = UINT64_MAX }; /* the source itself does not change any more */
-    int rc = LEAT_E_AGAIN, n_failed = 0;
+    int rc = leat_tfrecord_list_check(s->listed, err);
+    rc = rc == LEAT_OK ? LEAT_E_AGAIN : rc;
     for (int i = 0; rc == LEAT_E_AGAIN && leat_open_files_wait(source->late->files, i); i++) {
-        rc = leat_tfrecord_shard_open(s, source->late->files, source->skips_damage, &unused,
-                                      &source->features, err);
-        if (rc == LEAT_E_IO && (lacks_descriptors() || ++n_failed < SURE))
-            rc = LEAT_E_AGAIN;
+        int n_failed = 0;
+        bool lacks;
+        do {
+            rc = leat_tfrecord_shard_open(s, source->late->files, source->skips_damage, &unused,
+                                          &source->features, err);
+            lacks = rc == LEAT_E_IO && lacks_descriptors();
+        } while (rc == LEAT_E_IO && !lacks && ++n_failed < SURE);
+        rc = lacks ? LEAT_E_AGAIN : rc;
     }
     if (rc != LEAT_E_AGAIN)
         return rc;

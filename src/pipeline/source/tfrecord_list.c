@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "formats/manifest.h"
 #include "formats/side_file.h"
@@ -69,11 +70,14 @@ end:
 
 /* --- manifests ----------------------------------------------------------------------------------- */
 
-static int add_manifest(leat_tfrecord_list *list, const char *name, const leat_node *where,
-                        leat_error *err)
+static int add_manifest(leat_tfrecord_list *list, const char *name, leat_file_watch_id *id,
+                        const leat_node *where, leat_error *err)
 {
     leat_manifest manifest;
     leat_format_error why;
+    struct stat status;
+    if (stat(name, &status) == 0) /* if not, it cannot be read */
+        *id = leat_file_watch_id_in(&status);
     int rc = leat_manifest_read(name, &manifest, &why);
     if (rc < 0)
         rc = leat_tfrecord_features_fail(err, &why);
@@ -87,7 +91,7 @@ static int add_manifest(leat_tfrecord_list *list, const char *name, const leat_n
         if (!path)
             rc = no_memory(list, err);
         else
-            list->files[list->n++] = (leat_tfrecord_listed){ path, name, s->bytes, s->records };
+            list->files[list->n++] = (leat_tfrecord_listed){ path, name, id, s->bytes, s->records };
     }
     list->n_of_manifests += manifest.n_shards;
     leat_manifest_close(&manifest);
@@ -99,9 +103,11 @@ static int add_manifests(leat_tfrecord_list *list, const leat_strings *patterns,
 {
     size_t n;
     int rc = leat_source_glob(patterns, where, &list->manifests, &n, err);
+    if (rc == LEAT_OK && !(list->ids = calloc(n, sizeof *list->ids)))
+        rc = no_memory(list, err);
     for (size_t i = 0; rc == LEAT_OK && i < n; i++)
         if (!i || strcmp(list->manifests[i - 1], list->manifests[i]) != 0)
-            rc = add_manifest(list, list->manifests[i], where, err);
+            rc = add_manifest(list, list->manifests[i], &list->ids[i], where, err);
     return rc;
 }
 
@@ -138,11 +144,26 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     return LEAT_OK;
 }
 
+int leat_tfrecord_list_check(const leat_tfrecord_listed *file, leat_error *err)
+{
+    struct stat status;
+    if (stat(file->manifest, &status) == 0) {
+        const leat_file_watch_id now = leat_file_watch_id_in(&status);
+        if (now.bytes == file->manifest_id->bytes && now.mtime_ns == file->manifest_id->mtime_ns)
+            return LEAT_OK;
+    }
+    return leat_fail(err, LEAT_E_DATA,
+                     "%s was changed or removed while it was in use, so %s may be of another set: "
+                     "open the data again",
+                     file->manifest, file->path);
+}
+
 void leat_tfrecord_list_close(leat_tfrecord_list *list)
 {
     for (size_t i = 0; i < list->n; i++)
         free(list->files[i].path);
     leat_source_free_paths(list->manifests);
+    free(list->ids);
     free(list->files);
     free(list->paths);
     *list = (leat_tfrecord_list){ 0 };

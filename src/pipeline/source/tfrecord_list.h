@@ -5,20 +5,23 @@
 #ifndef LEAT_TFRECORD_LIST_H
 #define LEAT_TFRECORD_LIST_H
 
+#include "file_watch.h"
 #include "source.h"
 
 typedef struct leat_tfrecord_listed {
     char *path;
-    const char *manifest;      /* that lists it; NULL: a pattern has found it */
-    uint64_t bytes, n_records; /* as the manifest has them */
+    const char *manifest;                  /* that lists it; NULL: a pattern has found it */
+    const leat_file_watch_id *manifest_id; /* as it was read */
+    uint64_t bytes, n_records;             /* as the manifest has them */
 } leat_tfrecord_listed;
 
 typedef struct leat_tfrecord_list {
     leat_tfrecord_listed
         *files; /* in byte order of their paths; one that is named twice is there twice */
     size_t n, n_of_manifests;
-    char **paths;     /* the same */
-    char **manifests; /* their names; NULL-ended */
+    char **paths;            /* the same */
+    char **manifests;        /* their names; NULL-ended */
+    leat_file_watch_id *ids; /* of manifests */
 } leat_tfrecord_list;
 
 /* Finds the files. Leaves out what leat writes beside record files (side_file.h) unless it is named in full, and appends
@@ -29,6 +32,8 @@ typedef struct leat_tfrecord_list {
  *          LEAT_E_NOMEM */
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
                             const leat_node *where, char **notes, leat_error *err);
+/* LEAT_E_DATA: the manifest that lists this file was changed or removed since, so the file may be one of another set. */
+int leat_tfrecord_list_check(const leat_tfrecord_listed *file, leat_error *err);
 void leat_tfrecord_list_close(leat_tfrecord_list *list);
 
 #endif

@@ -12,6 +12,7 @@
 #include "fixtures/own_folder.h"
 #include "formats/manifest.h"
 #include "pipeline/plan/plan_impl.h"
+#include "pipeline/source/tfrecord_impl.h"
 
 enum { N_MADE = 20, N_FILES = 1100, N = 3, LIMIT = 64, N_SHORT = 40 }; /* N records in each file */
 
@@ -44,6 +45,7 @@ static void put_manifest(const char *name, int n, int wrong)
 static int make_set(void **state)
 {
     char from[200];
+    leat_tfrecord_late_from = N_FILES;
     if (make_parts(state, N_MADE, N, 700))
         return 1;
     for (int i = 0; i < N_FILES; i++) {
@@ -187,6 +189,19 @@ static void files_are_opened_when_they_are_needed(void **state)
     assert_int_equal(n_descriptors(), before);
 }
 
+/* A set that is made anew has a new manifest. */
+static void a_manifest_that_changes_ends_the_run(void **state)
+{
+    leat_error err;
+    int64_t n_bad;
+    (void)state;
+    leat_plan *plan = plan_of("long-manifest.json", "threads: 2", "");
+    put_manifest("long-manifest.json", N_FILES, -1);
+    expect_error(run(plan, &n_bad, &err), LEAT_E_DATA, &err,
+                 "long-manifest.json was changed or removed while it was in use");
+    leat_plan_close(&plan);
+}
+
 /* --- what does not fit --------------------------------------------------------------------------- */
 
 enum { CHANGED = 33, LATER = 777 };
@@ -320,6 +335,7 @@ int main(void)
         cmocka_unit_test(the_batches_are_those_of_the_files),
         cmocka_unit_test(both_have_the_same_stamp_and_digest),
         cmocka_unit_test(files_are_opened_when_they_are_needed),
+        cmocka_unit_test(a_manifest_that_changes_ends_the_run),
         cmocka_unit_test(a_file_of_another_size_is_named),
         cmocka_unit_test(a_file_of_another_count_is_named),
         cmocka_unit_test(what_no_manifest_can_be),
