@@ -450,10 +450,10 @@ static void note_bad(const leat_arm_input *input, leat_doctor_result *out)
 {
     const size_t size = strlen(out->note);
     if (input->n_bad)
-        snprintf(out->note + size, sizeof out->note - size,
-                 "%s%.3g %% of the samples were bad records, which on_error masks or replaces: "
-                 "`leat bench CONFIG --errors FILE` lists them",
-                 size ? "; " : "", 100.0 * (double)input->n_bad / (double)input->samples);
+        leat_text(out->note + size, sizeof out->note - size,
+                  "%s%.3g %% of the samples were bad records, which on_error masks or replaces: "
+                  "`leat bench CONFIG --errors FILE` lists them",
+                  size ? "; " : "", 100.0 * (double)input->n_bad / (double)input->samples);
 }
 
 static int examine(struct doctor *d, const leat_config *config, leat_error *err)
