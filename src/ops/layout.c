@@ -25,7 +25,8 @@ static const leat_option options[] = {
 static bool has_channels_at(const leat_shape *in, int end)
 {
     const int64_t *const d = in->dims;
-    return d[end] >= 1 && d[end] <= 4 && d[1] > 16 && d[2 - end] > 16;
+    const int64_t few = d[end] == 3 ? 4 : 16; /* three are nearly always RGB */
+    return d[end] >= 1 && d[end] <= 4 && d[1] > few && d[2 - end] > few;
 }
 
 static int shape(const void *opts, const leat_shape *in, leat_shape *out, leat_error *err)

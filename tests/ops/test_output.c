@@ -199,6 +199,10 @@ static void layout_there_and_back(void **state)
         "layout: the channels of uint8[32, 32, 3] are last already: leave `layout` out");
     op_expect_refusal(
         "layout", op_options_of("layout", "to", "channels_last"),
+        (leat_shape){ LEAT_U8, 3, { 8, 8, 3 } },
+        "layout: the channels of uint8[8, 8, 3] are last already: leave `layout` out");
+    op_expect_refusal(
+        "layout", op_options_of("layout", "to", "channels_last"),
         (leat_shape){ LEAT_U8, 3, { 28, 28, 1 } },
         "layout: the channels of uint8[28, 28, 1] are last already: leave `layout` out");
     op_expect_refusal(
