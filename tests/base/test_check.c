@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void this_build_has_the_right_default(void **state)
+TEST(this_build_has_the_right_default)
 {
 #if !defined(NDEBUG)
     assert_int_equal(LEAT_CHECKS, 1);
@@ -22,7 +22,7 @@ static void this_build_has_the_right_default(void **state)
 #undef LEAT_CHECKS
 #define LEAT_CHECKS 1
 
-static void a_false_condition_aborts(void **state)
+TEST(a_false_condition_aborts)
 {
     int ends[2], status;
     char said[256] = "";
@@ -50,7 +50,7 @@ static void a_false_condition_aborts(void **state)
     assert_non_null(strstr(said, "leat_check(1 + 1 == 3) failed"));
 }
 
-static void a_true_condition_goes_on(void **state)
+TEST(a_true_condition_goes_on)
 {
     int n = 0;
     leat_check(++n == 1);
@@ -60,20 +60,9 @@ static void a_true_condition_goes_on(void **state)
 #undef LEAT_CHECKS
 #define LEAT_CHECKS 0
 
-static void off_means_not_evaluated(void **state)
+TEST(off_means_not_evaluated)
 {
     int n = 0;
     leat_check(++n == 2);
     assert_int_equal(n, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(this_build_has_the_right_default),
-        cmocka_unit_test(a_false_condition_aborts),
-        cmocka_unit_test(a_true_condition_goes_on),
-        cmocka_unit_test(off_means_not_evaluated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

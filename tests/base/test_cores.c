@@ -18,7 +18,7 @@ static void check(int n_affinity, int expected, const char *words)
         fail_msg("%d '%s', not %d '%s'", n, why, expected, words);
 }
 
-static void no_files(void **state)
+TEST_WITH(no_files, make_folder, remove_folder)
 {
     check(6, 6, "6 by the affinity mask");
     put_text("proc/self/cgroup", "");
@@ -29,7 +29,7 @@ static void no_files(void **state)
     check(6, 6, "6 by the affinity mask");
 }
 
-static void version_2(void **state)
+TEST_WITH(version_2, make_folder, remove_folder)
 {
     put_text("proc/self/cgroup", "0::/a/b\n");
     put_text("proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/a rw\n" V2_MOUNT);
@@ -49,7 +49,7 @@ static void version_2(void **state)
     check(8, 4, "/cg2/a ");
 }
 
-static void version_1(void **state)
+TEST_WITH(version_1, make_folder, remove_folder)
 {
     put_text("proc/self/cgroup", "5:cpuset:/x\n4:cpu,cpuacct:/a\n0::/\n");
     put_text("proc/self/mountinfo", "32 31 0:9 / /cg/set rw - cgroup cgroup rw,cpuset\n" V1_MOUNT);
@@ -63,7 +63,7 @@ static void version_1(void **state)
     check(8, 2, "2.00 CPUs in /cg/cpu/a ");
 }
 
-static void the_lesser_of_both(void **state)
+TEST_WITH(the_lesser_of_both, make_folder, remove_folder)
 {
     put_text("proc/self/cgroup", "4:cpu:/\n0::/\n");
     put_text("proc/self/mountinfo", V1_MOUNT V2_MOUNT);
@@ -76,7 +76,7 @@ static void the_lesser_of_both(void **state)
 }
 
 /* A container sees its own folder as the top of the mount, and paths from outside of it. */
-static void mounted_below_the_top(void **state)
+TEST_WITH(mounted_below_the_top, make_folder, remove_folder)
 {
     put_text("proc/self/cgroup", "0::/docker/id/inner\n");
     put_text("proc/self/mountinfo", "40 31 0:28 /docker/id /cg2 rw - cgroup2 cgroup2 rw\n");
@@ -88,7 +88,7 @@ static void mounted_below_the_top(void **state)
     check(8, 3, "/cg2 ");
 }
 
-static void this_machine(void **state)
+TEST(this_machine)
 {
     cpu_set_t all, one;
     char why[1024];
@@ -105,17 +105,4 @@ static void this_machine(void **state)
     assert_int_equal(leat_cores_count(), 1);
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
     assert_int_equal(leat_cores_count(), n);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_files, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(version_2, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(version_1, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(the_lesser_of_both, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(mounted_below_the_top, make_folder, remove_folder),
-        cmocka_unit_test(this_machine),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

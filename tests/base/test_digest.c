@@ -25,7 +25,7 @@ static uint64_t batch_digest(size_t first, size_t n_bytes)
     return sum;
 }
 
-static void rows_in_any_order(void **state)
+TEST(rows_in_any_order)
 {
     fill();
     for (size_t n = 0; n <= ROW_BYTES; n += 30)
@@ -33,7 +33,7 @@ static void rows_in_any_order(void **state)
             assert_true(batch_digest(first, n) == batch_digest(0, n));
 }
 
-static void every_bit_counts(void **state)
+TEST(every_bit_counts)
 {
     fill();
     const uint64_t digest = batch_digest(0, ROW_BYTES);
@@ -46,7 +46,7 @@ static void every_bit_counts(void **state)
     assert_true(batch_digest(0, ROW_BYTES - 1) != digest);
 }
 
-static void exchanged_rows_differ(void **state)
+TEST(exchanged_rows_differ)
 {
     uint8_t kept[ROW_BYTES];
     fill();
@@ -57,7 +57,7 @@ static void exchanged_rows_differ(void **state)
     assert_true(batch_digest(0, ROW_BYTES) != digest);
 }
 
-static void chains_have_an_order(void **state)
+TEST(chains_have_an_order)
 {
     const uint64_t ab = leat_digest_chain(leat_digest_chain(0, 1), 2);
     assert_true(ab != leat_digest_chain(leat_digest_chain(0, 2), 1));
@@ -66,19 +66,9 @@ static void chains_have_an_order(void **state)
 }
 
 /* Digests are printed, kept and compared across machines and versions. */
-static void digests_stay_what_they_are(void **state)
+TEST(digests_stay_what_they_are)
 {
     assert_true(leat_digest_row("leat", 4, 0) == 0x9620ee2b1bb33196u);
     assert_true(leat_digest_row("leat", 4, 1) == 0x37f6bbf5e6ccf3fbu);
     assert_true(leat_digest_chain(1, 2) == 0x07ee86c281446befu);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_in_any_order),          cmocka_unit_test(every_bit_counts),
-        cmocka_unit_test(exchanged_rows_differ),      cmocka_unit_test(chains_have_an_order),
-        cmocka_unit_test(digests_stay_what_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

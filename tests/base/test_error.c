@@ -4,7 +4,7 @@
 #include "fixtures/unit.h"
 #include "leat/error.h"
 
-static void every_code_has_name_and_text(void **state)
+TEST(every_code_has_name_and_text)
 {
     static const int codes[] = {
 #define CODE(name, value, text) LEAT_##name,
@@ -25,7 +25,7 @@ static void every_code_has_name_and_text(void **state)
     assert_string_equal(leat_code_text(-77), "unknown code");
 }
 
-static void fail_fills_and_prefixes(void **state)
+TEST(fail_fills_and_prefixes)
 {
     leat_error err = { 0 };
     assert_int_equal(leat_fail(NULL, LEAT_E_IO, "%d", 1), LEAT_E_IO);
@@ -37,7 +37,7 @@ static void fail_fills_and_prefixes(void **state)
     assert_string_equal(err.message, "a.tfrecord: record 7 is cut");
 }
 
-static void long_messages_are_cut(void **state)
+TEST(long_messages_are_cut)
 {
     leat_error err = { 0 };
     char *text = malloc(3000);
@@ -53,7 +53,7 @@ static void long_messages_are_cut(void **state)
     free(text);
 }
 
-static void print_is_one_line(void **state)
+TEST(print_is_one_line)
 {
     char *text = NULL;
     size_t size = 0;
@@ -67,21 +67,11 @@ static void print_is_one_line(void **state)
     free(text);
 }
 
-static void version_is_the_headers(void **state)
+TEST(version_is_the_headers)
 {
     char text[32];
     snprintf(text, sizeof text, "%d.%d.%d", LEAT_VERSION_MAJOR, LEAT_VERSION_MINOR,
              LEAT_VERSION_PATCH);
     assert_string_equal(text, LEAT_VERSION);
     assert_string_equal(leat_version(), LEAT_VERSION);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_code_has_name_and_text), cmocka_unit_test(fail_fills_and_prefixes),
-        cmocka_unit_test(long_messages_are_cut),        cmocka_unit_test(print_is_one_line),
-        cmocka_unit_test(version_is_the_headers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

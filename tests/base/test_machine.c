@@ -16,7 +16,7 @@ static void check_machine(int64_t bytes, const char *why)
         fail_msg("%lld by %s", (long long)m.memory_bytes, m.memory_why);
 }
 
-static void memory_has_the_least_of_all_limits(void **state)
+TEST(memory_has_the_least_of_all_limits)
 {
     put_text("proc/meminfo", "MemTotal:  999 kB\nMemAvailable:    900000 kB\n");
     check_machine((int64_t)900000 * 1024, "available");
@@ -61,7 +61,7 @@ static void memory_has_the_least_of_all_limits(void **state)
     assert_int_equal(setrlimit(RLIMIT_DATA, &old), 0);
 }
 
-static void cores_on_several_nodes_are_told(void **state)
+TEST(cores_on_several_nodes_are_told)
 {
     leat_machine m;
     cpu_set_t mine;
@@ -87,7 +87,7 @@ static void cores_on_several_nodes_are_told(void **state)
     assert_non_null(strstr(m.cores_why, "on 2 NUMA nodes"));
 }
 
-static void the_cache_has_the_kernels_size(void **state)
+TEST(the_cache_has_the_kernels_size)
 {
     assert_int_equal(leat_machine_cache_bytes(test_folder), 0);
     put_text("sys/devices/system/cpu/cpu0/cache/index3/size", "32768K\n");
@@ -96,14 +96,4 @@ static void the_cache_has_the_kernels_size(void **state)
     assert_int_equal(leat_machine_cache_bytes(test_folder), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(memory_has_the_least_of_all_limits, make_folder,
-                                        remove_folder),
-        cmocka_unit_test_setup_teardown(the_cache_has_the_kernels_size, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(cores_on_several_nodes_are_told, make_folder,
-                                        remove_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(make_folder, remove_folder)

@@ -44,14 +44,14 @@ static void check_bijection(uint64_t n, uint64_t seed)
     free(seen);
 }
 
-static void every_record_once(void **state)
+TEST(every_record_once)
 {
     for (uint64_t n = 0; n <= 300; n++)
         for (uint64_t seed = 0; seed < 5; seed++)
             check_bijection(n, seed);
 }
 
-static void around_squares_and_powers(void **state)
+TEST(around_squares_and_powers)
 {
     for (uint64_t root = 17; root <= 264; root += 13)
         for (uint64_t n = root * root - 1; n <= root * root + 1; n++)
@@ -63,7 +63,7 @@ static void around_squares_and_powers(void **state)
             check_bijection(n, power);
 }
 
-static void large_numbers(void **state)
+TEST(large_numbers)
 {
     static const uint64_t sizes[] = {
         1000000,
@@ -113,7 +113,7 @@ static void check_span(const leat_perm *perm, uint64_t i, uint64_t n)
                      (unsigned long long)(i + k), leat_cpu_name(leat_cpu_level()));
 }
 
-static void spans_are_single_positions(void **state)
+TEST(spans_are_single_positions)
 {
     static const uint64_t sizes[] = { 1000,
                                       65536,
@@ -165,7 +165,7 @@ static void check_places(uint64_t n, uint64_t n_orders, bool by_epoch)
         fail_msg("places of n = %llu: %.1f deviations", (unsigned long long)n, z);
 }
 
-static void every_record_is_as_likely_at_every_place(void **state)
+TEST(every_record_is_as_likely_at_every_place)
 {
     static const uint64_t sizes[] = { 2, 3, 5, 17, 64, 65, 72, 100, 257 };
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -175,7 +175,7 @@ static void every_record_is_as_likely_at_every_place(void **state)
     check_places(1000, 8000, false);
 }
 
-static void neighbours_differ_by_anything(void **state)
+TEST(neighbours_differ_by_anything)
 {
     static const uint64_t sizes[] = { 5, 17, 33, 64, 65, 100, 257, 1000 };
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
@@ -209,7 +209,7 @@ static uint32_t rank_of(const leat_perm *perm)
     return rank;
 }
 
-static void all_orders_are_as_likely(void **state)
+TEST(all_orders_are_as_likely)
 {
     static uint32_t counts[5040];
     uint32_t n_orders = 1;
@@ -236,7 +236,7 @@ static uint64_t places_alike(const leat_perm *x, const leat_perm *y)
     return n;
 }
 
-static void seed_epoch_and_purpose_decide(void **state)
+TEST(seed_epoch_and_purpose_decide)
 {
     static const struct {
         uint64_t seed, epoch;
@@ -270,7 +270,7 @@ static void seed_epoch_and_purpose_decide(void **state)
 }
 
 /* Runs are resumed and compared across versions, so an order must never change. */
-static void orders_stay_what_they_are(void **state)
+TEST(orders_stay_what_they_are)
 {
     static const uint64_t small[10] = { 0, 6, 7, 1, 9, 2, 4, 5, 8, 3 };
     static const uint64_t large[10] = { 285718, 238988, 1117515, 746207, 1259544,
@@ -281,20 +281,4 @@ static void orders_stay_what_they_are(void **state)
         assert_int_equal(leat_perm_at(&p, i), small[i]);
         assert_int_equal(leat_perm_at(&q, i * 100000), large[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_record_once),
-        cmocka_unit_test(around_squares_and_powers),
-        cmocka_unit_test(large_numbers),
-        cmocka_unit_test(spans_are_single_positions),
-        cmocka_unit_test(every_record_is_as_likely_at_every_place),
-        cmocka_unit_test(neighbours_differ_by_anything),
-        cmocka_unit_test(all_orders_are_as_likely),
-        cmocka_unit_test(seed_epoch_and_purpose_decide),
-        cmocka_unit_test(orders_stay_what_they_are),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

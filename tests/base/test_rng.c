@@ -8,7 +8,7 @@
 #include "leat/rng.h"
 
 /* From Random123's known answers for philox4x32-10: zeros, ones, and the digits of pi. */
-static void published_vectors(void **state)
+TEST(published_vectors)
 {
     static const struct {
         uint32_t counter[4], key[2], out[4];
@@ -28,7 +28,7 @@ static void published_vectors(void **state)
     }
 }
 
-static void words_come_in_order(void **state)
+TEST(words_come_in_order)
 {
     leat_rng rng = leat_rng_make(0, 0, 0, 0);
     uint32_t expected[4];
@@ -46,7 +46,7 @@ static int compare_u64(const void *a, const void *b)
 }
 
 /* Seeds, records, epochs and streams around every limit of their fields: all first draws differ. */
-static void streams_differ(void **state)
+TEST(streams_differ)
 {
     static const uint64_t seeds[] = { 0, 1, 0xffffffff, 0x100000000, UINT64_MAX };
     static const uint64_t records[] = { 0, 1, 2, 0xffff, 0xffffffff, 0x100000000, 0xffffffffffff };
@@ -73,7 +73,7 @@ static void streams_differ(void **state)
 }
 
 /* Chi-square over n cells; its mean is n - 1, its deviation √(2 (n - 1)). */
-static void below_is_uniform(void **state)
+TEST(below_is_uniform)
 {
     static const uint32_t sizes[] = { 1, 2, 3, 5, 7, 10, 64, 100, 257, 1000 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -95,7 +95,7 @@ static void below_is_uniform(void **state)
 }
 
 /* Where 2^32 mod n is large, a plain multiplication favours some values by up to a half. */
-static void below_has_no_bias(void **state)
+TEST(below_has_no_bias)
 {
     const uint32_t n = 0xc0000000; /* 3/4 of 2^32: without rejection, thirds get 1/4, 1/4 and 1/2 */
     leat_rng rng = leat_rng_make(5, 0, 0, 0);
@@ -109,7 +109,7 @@ static void below_has_no_bias(void **state)
         assert_in_range(thirds[i], 9600, 10400);
 }
 
-static void floats_fill_their_range(void **state)
+TEST(floats_fill_their_range)
 {
     enum { N = 100000 };
     leat_rng rng = leat_rng_make(1, 2, 3, 4);
@@ -132,7 +132,7 @@ static void floats_fill_their_range(void **state)
     assert_true(leat_rng_range(&rng, 2, 2) == 2);
 }
 
-static void normal_has_its_moments(void **state)
+TEST(normal_has_its_moments)
 {
     enum { N = 100000 };
     leat_rng rng = leat_rng_make(7, 0, 0, 0);
@@ -147,15 +147,4 @@ static void normal_has_its_moments(void **state)
     assert_true(fabs(sums[2] - 1) < 0.02);
     assert_true(fabs(sums[3]) < 0.05);
     assert_true(fabs(sums[4] - 3) < 0.15);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_vectors),      cmocka_unit_test(words_come_in_order),
-        cmocka_unit_test(streams_differ),         cmocka_unit_test(below_is_uniform),
-        cmocka_unit_test(below_has_no_bias),      cmocka_unit_test(floats_fill_their_range),
-        cmocka_unit_test(normal_has_its_moments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@
 #define LEAT_THREAD_SANITIZER 0
 #endif
 
-static void pieces_are_apart_and_aligned(void **state)
+TEST(pieces_are_apart_and_aligned)
 {
     leat_scratch *scratch;
     uint8_t *pieces[40];
@@ -43,7 +43,7 @@ static void pieces_are_apart_and_aligned(void **state)
     leat_scratch_close(&scratch);
 }
 
-static void limit_holds(void **state)
+TEST(limit_holds)
 {
     leat_scratch *scratch;
     assert_int_equal(leat_scratch_open(&scratch, 8192, NULL), LEAT_OK);
@@ -61,7 +61,7 @@ static void limit_holds(void **state)
     leat_scratch_close(&scratch);
 }
 
-static void rewind_forgets_what_came_after(void **state)
+TEST(rewind_forgets_what_came_after)
 {
     leat_scratch *scratch;
     assert_int_equal(leat_scratch_open(&scratch, 8192, NULL), LEAT_OK);
@@ -85,7 +85,7 @@ static void end_of_thing(void *state)
     ++*((thing *)state)->ends;
 }
 
-static void kept_until_the_end(void **state)
+TEST(kept_until_the_end)
 {
     static const char keys[3];
     leat_scratch *scratch;
@@ -112,7 +112,7 @@ static void kept_until_the_end(void **state)
     assert_int_equal(ends, 2);
 }
 
-static void failed_allocations(void **state)
+TEST(failed_allocations)
 {
     static const char key;
     leat_scratch *scratch;
@@ -136,7 +136,7 @@ static void failed_allocations(void **state)
 }
 
 /* Reserving is not committing: far more than the machine has is fine until it is touched. */
-static void reserves_more_than_there_is(void **state)
+TEST(reserves_more_than_there_is)
 {
     leat_scratch *scratch;
     if (LEAT_THREAD_SANITIZER)
@@ -149,7 +149,7 @@ static void reserves_more_than_there_is(void **state)
 }
 
 /* AddressSanitizer sees what is between pieces, after the last, and forgotten. */
-static void overruns_are_seen(void **state)
+TEST(overruns_are_seen)
 {
 #ifdef HAS_ASAN
     leat_scratch *scratch;
@@ -178,7 +178,7 @@ static void overruns_are_seen(void **state)
 #endif
 }
 
-static void as_much_as_there_is(void **state)
+TEST(as_much_as_there_is)
 {
     leat_scratch *scratch;
     leat_error err;
@@ -197,19 +197,4 @@ static void as_much_as_there_is(void **state)
     assert_int_equal(leat_scratch_open_within(&scratch, 5000, 100, &err), LEAT_OK);
     assert_non_null(leat_scratch_take(scratch, 5000));
     leat_scratch_close(&scratch);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pieces_are_apart_and_aligned),
-        cmocka_unit_test(limit_holds),
-        cmocka_unit_test(rewind_forgets_what_came_after),
-        cmocka_unit_test(kept_until_the_end),
-        cmocka_unit_test(failed_allocations),
-        cmocka_unit_test(reserves_more_than_there_is),
-        cmocka_unit_test(as_much_as_there_is),
-        cmocka_unit_test(overruns_are_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

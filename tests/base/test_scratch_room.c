@@ -49,7 +49,7 @@ static void *claims(void *arg)
     return NULL;
 }
 
-static void nobody_waits_for_ever_and_one_at_most_goes_beyond(void **state)
+TEST(nobody_waits_for_ever_and_one_at_most_goes_beyond)
 {
     static const size_t sizes[] = { 0, 1, 500, 2000, 1 << 20 };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -70,7 +70,7 @@ static void nobody_waits_for_ever_and_one_at_most_goes_beyond(void **state)
 }
 
 /* What lies within a scratch's own bytes is not claimed; what is beyond is, until it is given back. */
-static void a_scratch_claims_what_is_beyond_its_own(void **state)
+TEST(a_scratch_claims_what_is_beyond_its_own)
 {
     leat_scratch *scratch;
     assert_int_equal(leat_scratch_room_open(&room, 1 << 20, 0, NULL), LEAT_OK);
@@ -160,7 +160,7 @@ static uint64_t digest_of(const char *name, const char *engine, leat_loader_stat
 
 /* The least that works does not grow by a large sample per thread; batches are the same and the budget is
  * kept, however many threads meet large samples at once. */
-static void a_few_large_pictures_share_their_scratch(void **state)
+TEST(a_few_large_pictures_share_their_scratch)
 {
     static const char *const sets[] = { "one", "few" };
     static const int threads[] = { 0, 1, 4, 16 };
@@ -189,7 +189,7 @@ static void a_few_large_pictures_share_their_scratch(void **state)
 }
 
 /* A picture that the budget cannot hold is named, with what may be done about it; one that may be masked is. */
-static void a_picture_too_large_for_the_budget_is_named(void **state)
+TEST(a_picture_too_large_for_the_budget_is_named)
 {
     leat_plan *plan;
     leat_loader *loader;
@@ -210,7 +210,7 @@ static void a_picture_too_large_for_the_budget_is_named(void **state)
 }
 
 /* Trying records when a plan is opened takes no more than the budget. */
-static void trying_records_keeps_to_the_budget(void **state)
+TEST(trying_records_keeps_to_the_budget)
 {
     struct rusage usage;
     int status = 0;
@@ -230,14 +230,4 @@ static void trying_records_keeps_to_the_budget(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trying_records_keeps_to_the_budget),
-        cmocka_unit_test(nobody_waits_for_ever_and_one_at_most_goes_beyond),
-        cmocka_unit_test(a_scratch_claims_what_is_beyond_its_own),
-        cmocka_unit_test(a_few_large_pictures_share_their_scratch),
-        cmocka_unit_test(a_picture_too_large_for_the_budget_is_named),
-    };
-    return cmocka_run_group_tests(tests, make_sets, remove_folder);
-}
+SUITE_FIXTURE(make_sets, remove_folder)

@@ -11,7 +11,7 @@ typedef struct entry {
     uint64_t first;
 } entry;
 
-static void finds_what_a_walk_finds(void **state)
+TEST(finds_what_a_walk_finds)
 {
     entry list[MOST];
     for (size_t n = 1; n <= MOST; n++) {
@@ -27,17 +27,8 @@ static void finds_what_a_walk_finds(void **state)
     }
 }
 
-static void an_empty_list_has_none(void **state)
+TEST(an_empty_list_has_none)
 {
     const uint64_t keys[1] = { 0 };
     assert_int_equal(leat_search_last(keys, sizeof *keys, 0, 5), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_a_walk_finds),
-        cmocka_unit_test(an_empty_list_has_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

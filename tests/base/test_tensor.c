@@ -4,7 +4,7 @@
 #include "fixtures/unit.h"
 #include "leat/tensor.h"
 
-static void types_have_names_and_sizes(void **state)
+TEST(types_have_names_and_sizes)
 {
     static const size_t bytes[] = { 1, 4, 8, 4, 2, 2 };
     static const char *const names[] = {
@@ -22,7 +22,7 @@ static void types_have_names_and_sizes(void **state)
     assert_int_equal(leat_dtype_bytes(LEAT_N_DTYPES), 0);
 }
 
-static void elements_and_bytes(void **state)
+TEST(elements_and_bytes)
 {
     const int64_t big = (int64_t)1 << 31;
     const struct {
@@ -46,7 +46,7 @@ static void elements_and_bytes(void **state)
     }
 }
 
-static void equality(void **state)
+TEST(equality)
 {
     const leat_shape a = { LEAT_U8, 2, { 3, 4, 99 } }; /* dims beyond the rank do not count */
     leat_shape b = leat_shape_make(LEAT_U8, 2, (int64_t[]){ 3, 4 });
@@ -59,7 +59,7 @@ static void equality(void **state)
     assert_false(leat_shape_equal(&a, &b));
 }
 
-static void text_is_readable_and_cut_to_fit(void **state)
+TEST(text_is_readable_and_cut_to_fit)
 {
     const leat_shape scalar = { LEAT_I64, 0, { 0 } };
     const leat_shape image = { LEAT_U8, 3, { 32, LEAT_UNKNOWN_DIM, 3 } };
@@ -74,15 +74,4 @@ static void text_is_readable_and_cut_to_fit(void **state)
         assert_memory_equal(text, whole, strlen(text));
         assert_int_equal(text[size], 'x');
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_have_names_and_sizes),
-        cmocka_unit_test(elements_and_bytes),
-        cmocka_unit_test(equality),
-        cmocka_unit_test(text_is_readable_and_cut_to_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static const row *find_row(const row rows[ROWS_MAX], const char *name)
 
 /* --- tests ---------------------------------------------------------------------------------------- */
 
-static void a_row_per_thread_and_spans_nest(void **state)
+TEST(a_row_per_thread_and_spans_nest)
 {
     static const char *const readers[] = { "pread", "auto, read_bytes: 4 MiB" };
     for (size_t k = 0; k < sizeof readers / sizeof *readers; k++)
@@ -208,7 +208,7 @@ static void a_row_per_thread_and_spans_nest(void **state)
 }
 
 /* Spans name records, not samples: check_trace() refuses a number that no record has. */
-static void after_unbatch_spans_name_records(void **state)
+TEST(after_unbatch_spans_name_records)
 {
     static float values[N_RECORDS][3][20];
     const array_of array = { "x", "<f4", ", 3, 20", N_RECORDS, sizeof values[0], values };
@@ -235,7 +235,7 @@ static void after_unbatch_spans_name_records(void **state)
     }
 }
 
-static void copies_have_a_row(void **state)
+TEST(copies_have_a_row)
 {
     leat_device *device;
     leat_error err;
@@ -258,7 +258,7 @@ static void copies_have_a_row(void **state)
     leat_device_close(&device);
 }
 
-static void old_spans_are_forgotten_and_counted(void **state)
+TEST(old_spans_are_forgotten_and_counted)
 {
     row rows[ROWS_MAX];
     leat_loader_stats_info stats;
@@ -296,7 +296,7 @@ static void *keep_taking(void *arg)
     return NULL;
 }
 
-static void written_while_it_runs(void **state)
+TEST(written_while_it_runs)
 {
     row rows[ROWS_MAX];
     leat_loader_stats_info stats;
@@ -315,7 +315,7 @@ static void written_while_it_runs(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void a_folder_that_is_not_there(void **state)
+TEST(a_folder_that_is_not_there)
 {
     leat_error err;
     leat_plan *plan = plan_of("{threads: 1}");
@@ -349,7 +349,7 @@ static void *keep_putting(void *arg)
 }
 
 /* What is copied while it is written is whole and without gaps. */
-static void a_copy_of_a_ring_is_never_torn(void **state)
+TEST(a_copy_of_a_ring_is_never_torn)
 {
     leat_trace_ring ring = { 0 };
     leat_trace_span seen[16];
@@ -373,7 +373,7 @@ static void a_copy_of_a_ring_is_never_torn(void **state)
 }
 
 /* Between any two looks, however close: sleep that began before and goes on behind counts in part. */
-static void nobody_sleeps_for_longer_than_it_took(void **state)
+TEST(nobody_sleeps_for_longer_than_it_took)
 {
     static const char *const engines[] = { "{threads: 3}", "{threads: 2, reader: pread}" };
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
@@ -401,17 +401,4 @@ static void nobody_sleeps_for_longer_than_it_took(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_row_per_thread_and_spans_nest),
-        cmocka_unit_test(after_unbatch_spans_name_records),
-        cmocka_unit_test(copies_have_a_row),
-        cmocka_unit_test(old_spans_are_forgotten_and_counted),
-        cmocka_unit_test(written_while_it_runs),
-        cmocka_unit_test(nobody_sleeps_for_longer_than_it_took),
-        cmocka_unit_test(a_folder_that_is_not_there),
-        cmocka_unit_test(a_copy_of_a_ring_is_never_torn),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-static void nodes_know_where_they_stood(void **state)
+TEST(nodes_know_where_they_stood)
 {
     leat_config *config = parse("a: 1\nlist:\n  - x\n  - {k: \"v\"}\nempty:\n");
     const leat_node *root = leat_config_root(config);
@@ -42,7 +42,7 @@ static void nodes_know_where_they_stood(void **state)
     assert_null(leat_config_root(NULL));
 }
 
-static void bad_texts(void **state)
+TEST(bad_texts)
 {
     static const struct {
         const char *text, *message;
@@ -90,7 +90,7 @@ static void bad_texts(void **state)
     }
 }
 
-static void depth_has_a_limit(void **state)
+TEST(depth_has_a_limit)
 {
     char text[400];
     leat_config *config;
@@ -110,7 +110,7 @@ static void depth_has_a_limit(void **state)
     }
 }
 
-static void very_many_keys(void **state)
+TEST(very_many_keys)
 {
     const int n_keys = 200000;
     char *text = malloc((size_t)n_keys * 12 + 1);
@@ -124,7 +124,7 @@ static void very_many_keys(void **state)
     free(text);
 }
 
-static void files(void **state)
+TEST(files)
 {
     char path[] = "/tmp/leat_test_config_XXXXXX";
     leat_config *config;
@@ -148,7 +148,7 @@ static void files(void **state)
     assert_int_equal(leat_config_load("/dev/null", &config, &err), LEAT_E_CONFIG);
 }
 
-static void every_prefix_is_read_or_refused(void **state)
+TEST(every_prefix_is_read_or_refused)
 {
     char text[2000];
     assert_in_range(strlen(config_sample), 1, sizeof text - 1);
@@ -163,7 +163,7 @@ static void every_prefix_is_read_or_refused(void **state)
     }
 }
 
-static void failed_allocations(void **state)
+TEST(failed_allocations)
 {
     leat_error err;
     leat_config *config;
@@ -182,7 +182,7 @@ static void failed_allocations(void **state)
     leat_config_close(&config);
 }
 
-static void failed_allocations_of_load(void **state)
+TEST(failed_allocations_of_load)
 {
     char path[] = "/tmp/leat_test_config_XXXXXX";
     const int fd = mkstemp(path);
@@ -209,19 +209,4 @@ static void failed_allocations_of_load(void **state)
             n += n / 7; /* every one would take long */
     }
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_know_where_they_stood),
-        cmocka_unit_test(bad_texts),
-        cmocka_unit_test(depth_has_a_limit),
-        cmocka_unit_test(very_many_keys),
-        cmocka_unit_test(files),
-        cmocka_unit_test(every_prefix_is_read_or_refused),
-        cmocka_unit_test(failed_allocations),
-        cmocka_unit_test(failed_allocations_of_load),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,7 @@ static char *edited(const leat_config *config, const char *before)
     return after;
 }
 
-static void every_layout_is_kept(void **state)
+TEST(every_layout_is_kept)
 {
     /* `_` in a value stands for a space. */
     static const struct {
@@ -151,7 +151,7 @@ static void every_layout_is_kept(void **state)
     }
 }
 
-static void what_no_edit_can_do_is_refused(void **state)
+TEST(what_no_edit_can_do_is_refused)
 {
     static const struct {
         const char *sets, *before, *words;
@@ -240,7 +240,7 @@ static void edit_example(const char *path)
     free(bytes);
 }
 
-static void examples_keep_their_other_lines(void **state)
+TEST(examples_keep_their_other_lines)
 {
     glob_t found;
     assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
@@ -249,14 +249,4 @@ static void examples_keep_their_other_lines(void **state)
     for (size_t i = 0; i < found.gl_pathc; i++)
         edit_example(found.gl_pathv[i]);
     globfree(&found);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layout_is_kept),
-        cmocka_unit_test(what_no_edit_can_do_is_refused),
-        cmocka_unit_test(examples_keep_their_other_lines),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

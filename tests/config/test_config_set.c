@@ -5,7 +5,7 @@
 #include "fixtures/config_fixture.h"
 #include "fixtures/failing_malloc.h"
 
-static void get_reads(void **state)
+TEST(get_reads)
 {
     static const struct {
         const char *path, *text;
@@ -49,7 +49,7 @@ static void get_reads(void **state)
 }
 
 /* Each set is made on a fresh config; then `path` of it reads `text`. */
-static void set_writes(void **state)
+TEST(set_writes)
 {
     static const struct {
         const char *set, *path, *text;
@@ -133,7 +133,7 @@ static void set_writes(void **state)
     }
 }
 
-static void sets_add_up(void **state)
+TEST(sets_add_up)
 {
     char text[200];
     leat_config *config =
@@ -162,7 +162,7 @@ static void sets_add_up(void **state)
     leat_config_close(&config);
 }
 
-static void bad_sets(void **state)
+TEST(bad_sets)
 {
     static const struct {
         const char *set, *message;
@@ -239,7 +239,7 @@ static void bad_sets(void **state)
 }
 
 /* Messages name what the user wrote, and not a --set that nobody wrote. */
-static void an_origin_replaces_set(void **state)
+TEST(an_origin_replaces_set)
 {
     static const struct {
         const char *set, *message;
@@ -267,7 +267,7 @@ static void an_origin_replaces_set(void **state)
     leat_config_close(&config);
 }
 
-static void bad_gets(void **state)
+TEST(bad_gets)
 {
     static const struct {
         const char *path, *message;
@@ -293,7 +293,7 @@ static void bad_gets(void **state)
     leat_config_close(&config);
 }
 
-static void set_values_say_where_they_came_from(void **state)
+TEST(set_values_say_where_they_came_from)
 {
     leat_error err;
     leat_config *config = parse("a: {b: 1}\nc: 2\n");
@@ -313,7 +313,7 @@ static void set_values_say_where_they_came_from(void **state)
     leat_config_close(&config);
 }
 
-static void failed_allocations_of_set(void **state)
+TEST(failed_allocations_of_set)
 {
     static const char *const sets[] = { "pipeline.batch.size=64",
                                         "pipeline.map[0].ops.random_flip.p=1",
@@ -367,7 +367,7 @@ static void assert_same(const leat_node *a, const leat_node *b)
     assert_true(!x && !y);
 }
 
-static void a_copy_is_the_same_and_its_own(void **state)
+TEST(a_copy_is_the_same_and_its_own)
 {
     leat_config *config, *copy;
     char text[64];
@@ -387,7 +387,7 @@ static void a_copy_is_the_same_and_its_own(void **state)
     leat_config_close(&copy);
 }
 
-static void without_memory_there_is_no_copy(void **state)
+TEST(without_memory_there_is_no_copy)
 {
     leat_config *config, *copy = NULL;
     leat_error err;
@@ -403,21 +403,4 @@ static void without_memory_there_is_no_copy(void **state)
     assert_int_equal(rc, LEAT_OK);
     leat_config_close(&copy);
     leat_config_close(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(get_reads),
-        cmocka_unit_test(set_writes),
-        cmocka_unit_test(sets_add_up),
-        cmocka_unit_test(bad_sets),
-        cmocka_unit_test(an_origin_replaces_set),
-        cmocka_unit_test(bad_gets),
-        cmocka_unit_test(set_values_say_where_they_came_from),
-        cmocka_unit_test(failed_allocations_of_set),
-        cmocka_unit_test(a_copy_is_the_same_and_its_own),
-        cmocka_unit_test(without_memory_there_is_no_copy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

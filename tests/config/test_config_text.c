@@ -43,7 +43,7 @@ static const char *written(const leat_config *config)
     return file;
 }
 
-static void texts_read_back(void **state)
+TEST(texts_read_back)
 {
     static const char *const texts[] = {
         "a: 1",
@@ -67,7 +67,7 @@ static void texts_read_back(void **state)
     }
 }
 
-static void examples_read_back(void **state)
+TEST(examples_read_back)
 {
     static const char *const names[] = { "cifar10.yaml", "cifar10-fast.yaml", "demo.yaml",
                                          "mlp.yaml",     "mnist.yaml",        "shapes.yaml",
@@ -86,14 +86,14 @@ static void examples_read_back(void **state)
     }
 }
 
-static void keys_keep_their_order(void **state)
+TEST(keys_keep_their_order)
 {
     leat_config *config = parse("z: 1\na: {y: 1}\n");
     assert_string_equal(written(config), "z: 1\na: {y: 1}\n");
     leat_config_close(&config);
 }
 
-static void a_value_without_a_name_is_refused(void **state)
+TEST(a_value_without_a_name_is_refused)
 {
     size_t length;
     leat_error err;
@@ -104,15 +104,4 @@ static void a_value_without_a_name_is_refused(void **state)
     assert_int_equal(leat_config_text(NULL, NULL, 0, &length, NULL), LEAT_E_ARGUMENT);
     assert_int_equal(leat_config_text(config, NULL, 0, NULL, NULL), LEAT_E_ARGUMENT);
     leat_config_close(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_read_back),
-        cmocka_unit_test(examples_read_back),
-        cmocka_unit_test(keys_keep_their_order),
-        cmocka_unit_test(a_value_without_a_name_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void expect_text(const char *text, const char *part)
     expect_points(text);
 }
 
-static void numbers_go_out_and_come_back(void **state)
+TEST(numbers_go_out_and_come_back)
 {
     char text[32];
     leat_error err;
@@ -117,7 +117,7 @@ static uint64_t digest_with(const char *op)
     return digest;
 }
 
-static void options_mean_the_same(void **state)
+TEST(options_mean_the_same)
 {
     leat_plan *plan = NULL;
     leat_error err = { 0 };
@@ -135,7 +135,7 @@ static void options_mean_the_same(void **state)
     expect_points(err.message);
 }
 
-static void trace_is_json(void **state)
+TEST(trace_is_json)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -163,7 +163,7 @@ static void trace_is_json(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void devices_have_points(void **state)
+TEST(devices_have_points)
 {
     leat_device_info infos[32];
     leat_device *device;
@@ -179,7 +179,7 @@ static void devices_have_points(void **state)
     expect_points(err.message);
 }
 
-static void comparisons_have_points(void **state)
+TEST(comparisons_have_points)
 {
     static leat_compare_result result;
     const char *vary = "train.optimizer.sgd.learning_rate=0.125,0.5";
@@ -204,14 +204,4 @@ static void comparisons_have_points(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_go_out_and_come_back),
-        cmocka_unit_test(options_mean_the_same),
-        cmocka_unit_test(trace_is_json),
-        cmocka_unit_test(devices_have_points),
-        cmocka_unit_test(comparisons_have_points),
-    };
-    return cmocka_run_group_tests(tests, set_locale, remove_folder);
-}
+SUITE_FIXTURE(set_locale, remove_folder)

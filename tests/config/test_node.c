@@ -36,7 +36,7 @@ static int read_options(const leat_config *config, crop_options *o, leat_error *
     return leat_node_options(x, leat_config_root(config), "op 'crop'", table, o, err);
 }
 
-static void options_arrive(void **state)
+TEST(options_arrive)
 {
     crop_options o;
     leat_config *config = parse("x: {size: [30, 20], pad: 4, memory: 2 KiB, mode: edge, p: .25,\n"
@@ -61,7 +61,7 @@ static void options_arrive(void **state)
 }
 
 /* All ways to give the first row, and what the others then are. */
-static void bare_values(void **state)
+TEST(bare_values)
 {
     static const char *const texts[] = { "x: 7", "x: [7]", "x: {size: 7}", "x: {size: [7]}" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -83,7 +83,7 @@ static void bare_values(void **state)
     }
 }
 
-static void a_row_set_by_name_wins(void **state)
+TEST(a_row_set_by_name_wins)
 {
     crop_options o;
     leat_config *config = parse("x: 7");
@@ -96,7 +96,7 @@ static void a_row_set_by_name_wins(void **state)
     leat_config_close(&config);
 }
 
-static void bad_options(void **state)
+TEST(bad_options)
 {
     static const struct {
         const char *text, *message;
@@ -144,7 +144,7 @@ static void bad_options(void **state)
     }
 }
 
-static void bad_options_of_set(void **state)
+TEST(bad_options_of_set)
 {
     crop_options o;
     leat_error err;
@@ -159,7 +159,7 @@ static void bad_options_of_set(void **state)
     leat_config_close(&config);
 }
 
-static void tables_without_rows(void **state)
+TEST(tables_without_rows)
 {
     int nothing = 0;
     leat_error err;
@@ -176,7 +176,7 @@ static void tables_without_rows(void **state)
     leat_config_close(&config);
 }
 
-static void named_entries(void **state)
+TEST(named_entries)
 {
     static const struct {
         const char *text, *name, *options;
@@ -210,7 +210,7 @@ static void named_entries(void **state)
     }
 }
 
-static void bad_named_entries(void **state)
+TEST(bad_named_entries)
 {
     static const struct {
         const char *text, *message;
@@ -243,7 +243,7 @@ static void bad_named_entries(void **state)
 }
 
 /* `optimizer: adam` of which options are set names adam with options; another name is an error. */
-static void named_values_with_options_set(void **state)
+TEST(named_values_with_options_set)
 {
     const char *name;
     const leat_node *options;
@@ -268,7 +268,7 @@ static void named_values_with_options_set(void **state)
 
 /* Different spellings of one value are one text, different values never are; and a text reads back
  * as the same node. */
-static void canonical_texts(void **state)
+TEST(canonical_texts)
 {
     static const char *const groups[][4] = {
         { "{a: 1, b: [x, y]}", "{b: [x, y], a: 1}", "\n  b:\n  - x\n  - y\n  a: '1'",
@@ -318,7 +318,7 @@ static void canonical_texts(void **state)
     }
 }
 
-static void texts_are_cut(void **state)
+TEST(texts_are_cut)
 {
     char text[64], whole[64];
     leat_config *config = parse("x: {a: [1, 2], b: 'c, d'}");
@@ -336,22 +336,4 @@ static void texts_are_cut(void **state)
     assert_int_equal(leat_node_text(NULL, text, sizeof text), 4);
     assert_string_equal(text, "null");
     leat_config_close(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_arrive),
-        cmocka_unit_test(bare_values),
-        cmocka_unit_test(a_row_set_by_name_wins),
-        cmocka_unit_test(bad_options),
-        cmocka_unit_test(bad_options_of_set),
-        cmocka_unit_test(tables_without_rows),
-        cmocka_unit_test(named_entries),
-        cmocka_unit_test(bad_named_entries),
-        cmocka_unit_test(named_values_with_options_set),
-        cmocka_unit_test(canonical_texts),
-        cmocka_unit_test(texts_are_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static int set(all_options *o, const char *name, const char *text, leat_error *e
     return leat_option_set(row, o, text, err);
 }
 
-static void initial_values(void **state)
+TEST(initial_values)
 {
     all_options o;
     memset(&o, 0xff, sizeof o);
@@ -70,7 +70,7 @@ static void initial_values(void **state)
     assert_null(o.ops);
 }
 
-static void good_values(void **state)
+TEST(good_values)
 {
     static const struct {
         const char *name, *text;
@@ -117,7 +117,7 @@ static void good_values(void **state)
     }
 }
 
-static void values_arrive(void **state)
+TEST(values_arrive)
 {
     all_options o;
     leat_option_init(table, &o);
@@ -146,7 +146,7 @@ static void values_arrive(void **state)
     assert_int_equal(o.device, 1);
 }
 
-static void bad_values(void **state)
+TEST(bad_values)
 {
     static const struct {
         const char *name, *text, *message;
@@ -210,7 +210,7 @@ static void bad_values(void **state)
     }
 }
 
-static void failed_set_keeps_scalars(void **state)
+TEST(failed_set_keeps_scalars)
 {
     all_options o;
     leat_option_init(table, &o);
@@ -220,7 +220,7 @@ static void failed_set_keeps_scalars(void **state)
     assert_int_equal(o.memory, (int64_t)2 << 30);
 }
 
-static void long_strings(void **state)
+TEST(long_strings)
 {
     all_options o;
     char text[LEAT_OPTION_STRING_MAX + 1];
@@ -236,7 +236,7 @@ static void long_strings(void **state)
     assert_string_equal(err.message, "name must be at most 255 bytes long, got 256");
 }
 
-static void type_texts(void **state)
+TEST(type_texts)
 {
     static const struct {
         const char *name, *text;
@@ -263,7 +263,7 @@ static void type_texts(void **state)
     assert_null(leat_option_find(table, "sise"));
 }
 
-static void byte_texts(void **state)
+TEST(byte_texts)
 {
     static const struct {
         int64_t bytes;
@@ -288,7 +288,7 @@ static void byte_texts(void **state)
     }
 }
 
-static void nearest_words(void **state)
+TEST(nearest_words)
 {
     static const char *const words[] = { "size", "normalize",     "random_crop", "random_flip",
                                          "pad",  "learning_rate", "cpu" };
@@ -322,7 +322,7 @@ static void nearest_words(void **state)
     assert_null(leat_nearest("size", words, 0));
 }
 
-static void words_are_cut(void **state)
+TEST(words_are_cut)
 {
     leat_words words = { .length = 0 };
     for (int i = 0; i < 200; i++)
@@ -338,7 +338,7 @@ static void words_are_cut(void **state)
 }
 
 /* Every initial value of every built-in op is one its own row accepts. */
-static void initial_values_are_legal(void **state)
+TEST(initial_values_are_legal)
 {
     static char options[1 << 17];
     size_t n = 0;
@@ -350,22 +350,4 @@ static void initial_values_are_legal(void **state)
                 fail_msg("%s.%s: %s", (*op)->name, row->name, err.message);
         }
     assert_true(n > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(initial_values),
-        cmocka_unit_test(good_values),
-        cmocka_unit_test(values_arrive),
-        cmocka_unit_test(bad_values),
-        cmocka_unit_test(failed_set_keeps_scalars),
-        cmocka_unit_test(long_strings),
-        cmocka_unit_test(type_texts),
-        cmocka_unit_test(byte_texts),
-        cmocka_unit_test(nearest_words),
-        cmocka_unit_test(words_are_cut),
-        cmocka_unit_test(initial_values_are_legal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static const struct {
       1 },
 };
 
-static void the_plan_alone_decides(void **state)
+TEST(the_plan_alone_decides)
 {
     leat_device *sim;
     leat_error err;
@@ -113,7 +113,7 @@ static void the_plan_alone_decides(void **state)
 }
 
 /* Decoding, and what follows in sizes of its own, is not moved. */
-static void decoding_stays(void **state)
+TEST(decoding_stays)
 {
     leat_builder *b = leat_builder_open();
     const leat_rows rows = { "image", leat_shape_make(LEAT_U8, 1, (int64_t[]){ 100 }), "" };
@@ -179,7 +179,7 @@ static uint64_t digest_on_host(const leat_plan *plan)
     return s.digest;
 }
 
-static void batches_stay_the_same(void **state)
+TEST(batches_stay_the_same)
 {
     static const char *const prefetches[] = { "0", "1", "3", "auto" };
     for (size_t p = 0; p < sizeof prefetches / sizeof *prefetches; p++)
@@ -215,7 +215,7 @@ static void batches_stay_the_same(void **state)
 }
 
 /* What a loader is told about itself. */
-static void the_budget_says_it(void **state)
+TEST(the_budget_says_it)
 {
     static leat_budget budget;
     leat_error err;
@@ -235,12 +235,6 @@ static void the_budget_says_it(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_plan_alone_decides),
-        cmocka_unit_test(decoding_stays),
-        cmocka_unit_test(batches_stay_the_same),
-        cmocka_unit_test(the_budget_says_it),
-    };
     fake = open_fake();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

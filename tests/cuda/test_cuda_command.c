@@ -26,7 +26,7 @@ static void expect_recorded_json(const json_t *object, int64_t steps)
     assert_true(i > 0 && kernels > 0 && fabs(kernels - real(one, "kernel_seconds")) < 1e-9);
 }
 
-static void the_commands_print_both(void **state)
+TEST(the_commands_print_both)
 {
     json_t *json;
     make_pipeline();
@@ -50,13 +50,12 @@ static void the_commands_print_both(void **state)
     json_decref(json);
 }
 
+SUITE_FIXTURE(make_images, command_remove_folder)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_commands_print_both),
-    };
     setenv("LEAT_CUDA_PLUGIN", BUILD_DIR "/tests/libleat-cuda-fake.so", 1);
     setenv("LEAT_CUPTI", BUILD_DIR "/tests/libcupti-fake.so", 1);
     setenv("CUPTI_FAKE_LIVE", "1", 1);
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+    return unit_run();
 }

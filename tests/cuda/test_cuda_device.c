@@ -8,7 +8,7 @@
 
 static const cuda_fake_table *fake;
 
-static void names_and_reasons(void **state)
+TEST(names_and_reasons)
 {
     static const struct {
         const char *name;
@@ -39,7 +39,7 @@ static void names_and_reasons(void **state)
     fake->reset(0);
 }
 
-static void lists_what_is_there(void **state)
+TEST(lists_what_is_there)
 {
     leat_device_info infos[64];
     const size_t n = leat_devices(infos, 64);
@@ -129,7 +129,7 @@ static int round_trip(pair *p, uint8_t value)
     return t->stream_sync(p->out, NULL);
 }
 
-static void streams_keep_their_order(void **state)
+TEST(streams_keep_their_order)
 {
     for (uint64_t seed = 0; seed < 50; seed++) {
         pair p;
@@ -145,7 +145,7 @@ static void streams_keep_their_order(void **state)
     }
 }
 
-static void events_tell_the_time(void **state)
+TEST(events_tell_the_time)
 {
     leat_device *const device = open_gpu();
     const leat_device_table *const t = device->table;
@@ -177,7 +177,7 @@ static void events_tell_the_time(void **state)
     check_fake(fake);
 }
 
-static void no_memory_says_how_much(void **state)
+TEST(no_memory_says_how_much)
 {
     leat_device *device = open_gpu();
     const leat_device_table *const t = device->table;
@@ -201,7 +201,7 @@ static void no_memory_says_how_much(void **state)
 }
 
 /* Every call fails once, in every way: an error that says something, and nothing left behind. */
-static void any_call_may_fail(void **state)
+TEST(any_call_may_fail)
 {
     static const int codes[] = { 1 /* invalid value */, 2 /* memory */, 719 /* launch failure */ };
     for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
@@ -232,7 +232,7 @@ static void any_call_may_fail(void **state)
     fake->reset(0);
 }
 
-static void a_lost_device_hangs_nobody(void **state)
+TEST(a_lost_device_hangs_nobody)
 {
     pair p;
     leat_error err;
@@ -252,7 +252,7 @@ static void a_lost_device_hangs_nobody(void **state)
     fake->reset(0);
 }
 
-static void planted_work_runs(void **state)
+TEST(planted_work_runs)
 {
     pair p;
     leat_error err;
@@ -272,7 +272,7 @@ static void planted_work_runs(void **state)
 }
 
 /* Products and sums for experiments, through the library of training and a kernel of ours. */
-static void measured_work_computes(void **state)
+TEST(measured_work_computes)
 {
     enum { N = 16, ROWS = 8, FLOATS = N * N };
     pair p;
@@ -315,7 +315,7 @@ static void measured_work_computes(void **state)
 }
 
 /* Without a driver, or without the library: a reason that names what is missing, and no record. */
-static void records_need_cupti(void **state)
+TEST(records_need_cupti)
 {
     leat_device *device = open_gpu();
     const leat_device_table *const t = device->table;
@@ -339,13 +339,6 @@ static void records_need_cupti(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_and_reasons),        cmocka_unit_test(lists_what_is_there),
-        cmocka_unit_test(streams_keep_their_order), cmocka_unit_test(events_tell_the_time),
-        cmocka_unit_test(no_memory_says_how_much),  cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(planted_work_runs),        cmocka_unit_test(measured_work_computes),
-        cmocka_unit_test(records_need_cupti),       cmocka_unit_test(a_lost_device_hangs_nobody),
-    };
     fake = open_fake();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

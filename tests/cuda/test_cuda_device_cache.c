@@ -26,7 +26,7 @@ static leat_plan *open_plan(const char *engine)
     return plan_of_builder(b);
 }
 
-static void batches_do_not_depend_on_luck(void **state)
+TEST(batches_do_not_depend_on_luck)
 {
     for (uint64_t seed = 0; seed < 20; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
@@ -39,7 +39,7 @@ static void batches_do_not_depend_on_luck(void **state)
     }
 }
 
-static void any_call_may_fail(void **state)
+TEST(any_call_may_fail)
 {
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
     leat_plan *plan = open_plan("{threads: 1}");
@@ -67,7 +67,7 @@ static void any_call_may_fail(void **state)
 }
 
 /* Too little of either is refused with the sizes, and what to do. */
-static void too_little_memory_is_said(void **state)
+TEST(too_little_memory_is_said)
 {
     static leat_budget budget;
     leat_loader *loader;
@@ -104,13 +104,8 @@ static void too_little_memory_is_said(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_do_not_depend_on_luck),
-        cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(too_little_memory_is_said),
-    };
     fake = open_fake();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

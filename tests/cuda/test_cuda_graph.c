@@ -7,7 +7,7 @@
 static const cuda_fake_table *fake;
 
 /* Bits do not depend on graphs, or on the order in which the device does things. */
-static void graphs_change_no_bit(void **state)
+TEST(graphs_change_no_bit)
 {
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -38,7 +38,7 @@ static void graphs_change_no_bit(void **state)
 }
 
 /* A step's launches: one by one, and as a graph of as many kernels. */
-static void launches_are_counted(void **state)
+TEST(launches_are_counted)
 {
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -87,7 +87,7 @@ static int64_t evaluate_on_gpu(fixture *f, const leat_trainer_feed *feed, const 
 
 /* Full batches are graphs, between steps of training and after other sizes took the place of their plan, and
  * give the same bits as call by call. */
-static void evaluation_is_a_graph_too(void **state)
+TEST(evaluation_is_a_graph_too)
 {
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -120,7 +120,7 @@ static void evaluation_is_a_graph_too(void **state)
 
 /* The device stands still while the host enqueues steps with averages between them: nothing is waited for, and
  * the weights are those of steps that were waited for one by one. */
-static void steps_are_not_waited_for(void **state)
+TEST(steps_are_not_waited_for)
 {
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -159,11 +159,5 @@ static void steps_are_not_waited_for(void **state)
 int main(void)
 {
     fake = open_fake();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graphs_change_no_bit),
-        cmocka_unit_test(launches_are_counted),
-        cmocka_unit_test(evaluation_is_a_graph_too),
-        cmocka_unit_test(steps_are_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

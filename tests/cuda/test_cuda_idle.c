@@ -75,7 +75,7 @@ static void assert_close(double value, double expected)
 }
 
 /* Comes first, because the library is opened once and for all. */
-static void switched_off(void **state)
+TEST(switched_off)
 {
     run r = open_run();
     leat_error err;
@@ -88,7 +88,7 @@ static void switched_off(void **state)
 
 /* The records say that the device ran in the first half of each step, and that it set memory in a quarter of what
  * followed; times of events say that it ran in the whole step. */
-static void records_see_gaps_inside_a_step(void **state)
+TEST(records_see_gaps_inside_a_step)
 {
     run r = open_run();
     leat_step_times times[SETTLE + STEPS];
@@ -130,7 +130,7 @@ static void records_see_gaps_inside_a_step(void **state)
     close_run(&r);
 }
 
-static void what_fails_says_why(void **state)
+TEST(what_fails_says_why)
 {
     run r = open_run();
     leat_recorded recorded;
@@ -167,7 +167,7 @@ static void expect_recorded(const leat_recorded *r, int64_t steps)
 }
 
 /* With what the fake GPU really did as records, from here on. */
-static void a_comparison_records_each_arm(void **state)
+TEST(a_comparison_records_each_arm)
 {
     static leat_compare_result result;
     static const char *const vary[] = { "train.precision=fp32,bf16" };
@@ -191,15 +191,11 @@ static void a_comparison_records_each_arm(void **state)
     check_fake_cupti(cupti);
 }
 
+SUITE_FIXTURE(make_file, remove_file)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(switched_off),
-        cmocka_unit_test(records_see_gaps_inside_a_step),
-        cmocka_unit_test(what_fails_says_why),
-        cmocka_unit_test(a_comparison_records_each_arm),
-    };
     fake = open_fake();
     cupti = open_fake_cupti();
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return unit_run();
 }

@@ -11,7 +11,7 @@
 #include "fixtures/op_test.h"
 #include "gpu/gpu_cases.h"
 
-static void batches_are_those_of_the_cpu(void **state)
+TEST(batches_are_those_of_the_cpu)
 {
     for (uint64_t seed = 0; seed < 2; seed++) { /* without and with the hardware decoder */
         gpu_run run = { .seed = seed, .effort = 1 };
@@ -55,7 +55,7 @@ static uint64_t decoded_with(int wide_px)
 }
 
 /* A folder, of which nobody knows how large its files are: room comes from reading some. */
-static void files_of_a_folder_have_room(void **state)
+TEST(files_of_a_folder_have_room)
 {
     char folder[] = "/tmp/leat-test-XXXXXX", text[400], name[64];
     leat_view image = op_drawing(60, 70, 3);
@@ -94,7 +94,7 @@ static void files_of_a_folder_have_room(void **state)
     free(jpeg.data);
 }
 
-static void large_files_are_decoded_on_the_cpu(void **state)
+TEST(large_files_are_decoded_on_the_cpu)
 {
     assert_int_equal(decoded_with(60), 22);
     assert_int_equal(decoded_with(4000), 21); /* more than 4 times the mean of the bytes */
@@ -102,7 +102,7 @@ static void large_files_are_decoded_on_the_cpu(void **state)
 }
 
 /* 18 pictures of 5 megapixels are more than the 256 MiB that the GPU keeps at a time. */
-static void a_batch_may_take_several_goes(void **state)
+TEST(a_batch_may_take_several_goes)
 {
     const gpu_jpegs set = {
         .n = 18, .least_px = 2280, .most_px = 2300, .wide = -1, .cut = -1, .headless = -1, .seed = 1
@@ -142,7 +142,7 @@ static leat_plan *open_two(const char files[2][64], const char *first, const cha
     return plan;
 }
 
-static void tensors_do_not_mind_each_other(void **state)
+TEST(tensors_do_not_mind_each_other)
 {
     static const char *const others[] = { "gpu", "auto", "cpu" };
     char files[2][64];
@@ -176,7 +176,7 @@ static void tensors_do_not_mind_each_other(void **state)
 
 /* --- damaged files --------------------------------------------------------------------------------- */
 
-static void a_damaged_file_is_named(void **state)
+TEST(a_damaged_file_is_named)
 {
     for (unsigned n_engines = 0; n_engines < 2; n_engines++)
         for (int cut = 0; cut < 22; cut += 7) {
@@ -199,7 +199,7 @@ static void a_damaged_file_is_named(void **state)
 }
 
 /* After unbatch the rows are samples: two to a record here, and the last one of the last record is cut. */
-static void after_unbatch_the_record_is_named(void **state)
+TEST(after_unbatch_the_record_is_named)
 {
     enum { RECORDS = 3, PARTS = 2, SIDE = 24, BYTES = 4096 };
     static uint8_t files[RECORDS * PARTS][BYTES], pixels[SIDE * SIDE * 3];
@@ -235,7 +235,7 @@ static void after_unbatch_the_record_is_named(void **state)
     remove_folder(state);
 }
 
-static void a_damaged_header_is_a_bad_record(void **state)
+TEST(a_damaged_header_is_a_bad_record)
 {
     gpu_jpegs set = small_set;
     char file[64];
@@ -257,7 +257,7 @@ static void a_damaged_header_is_a_bad_record(void **state)
 }
 
 /* The call for the batch is refused, but each of its files is decoded by itself. */
-static void a_refused_batch_is_tried_file_by_file(void **state)
+TEST(a_refused_batch_is_tried_file_by_file)
 {
     char file[64];
     outcome found;
@@ -281,7 +281,7 @@ static void a_refused_batch_is_tried_file_by_file(void **state)
 }
 
 /* A JPEG engine that fails, at open or in a batch, leaves the files to nvJPEG's kernels from there on. */
-static void a_failing_engine_is_left(void **state)
+TEST(a_failing_engine_is_left)
 {
     char file[64];
     outcome found;
@@ -338,7 +338,7 @@ static void fail_each(const leat_plan *plan, bool is_nvjpeg, int code, unsigned 
     }
 }
 
-static void any_call_may_fail(void **state)
+TEST(any_call_may_fail)
 {
     char file[64];
     for (int prefetch = 0; prefetch < 3; prefetch += 2) {
@@ -358,7 +358,7 @@ static void any_call_may_fail(void **state)
     }
 }
 
-static void a_lost_device_is_an_error(void **state)
+TEST(a_lost_device_is_an_error)
 {
     char file[64];
     leat_plan *const plan =
@@ -389,7 +389,7 @@ static void a_lost_device_is_an_error(void **state)
     begin_fakes(0, 1);
 }
 
-static void too_little_memory_is_said(void **state)
+TEST(too_little_memory_is_said)
 {
     char file[64];
     leat_plan *const plan = open_set(&small_set, "[decode_jpeg, {resize: {size: 8}}]", "{batch: 4}",
@@ -410,7 +410,7 @@ static void too_little_memory_is_said(void **state)
 }
 
 /* One of three ranks gets no row of the last batch. */
-static void a_rank_may_have_no_row(void **state)
+TEST(a_rank_may_have_no_row)
 {
     char file[64];
     outcome found;
@@ -433,7 +433,7 @@ static void a_rank_may_have_no_row(void **state)
 
 /* --- configs that are refused ------------------------------------------------------------------------ */
 
-static void refusals_say_what_to_do(void **state)
+TEST(refusals_say_what_to_do)
 {
     static const struct {
         const char *ops, *says;
@@ -458,25 +458,8 @@ static void refusals_say_what_to_do(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_those_of_the_cpu),
-        cmocka_unit_test(large_files_are_decoded_on_the_cpu),
-        cmocka_unit_test(files_of_a_folder_have_room),
-        cmocka_unit_test(a_batch_may_take_several_goes),
-        cmocka_unit_test(tensors_do_not_mind_each_other),
-        cmocka_unit_test(a_damaged_file_is_named),
-        cmocka_unit_test(after_unbatch_the_record_is_named),
-        cmocka_unit_test(a_damaged_header_is_a_bad_record),
-        cmocka_unit_test(a_refused_batch_is_tried_file_by_file),
-        cmocka_unit_test(a_failing_engine_is_left),
-        cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(a_lost_device_is_an_error),
-        cmocka_unit_test(too_little_memory_is_said),
-        cmocka_unit_test(a_rank_may_have_no_row),
-        cmocka_unit_test(refusals_say_what_to_do),
-    };
     open_fakes();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

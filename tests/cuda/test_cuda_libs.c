@@ -40,7 +40,7 @@ static void expect_missing(const char *first, const char *second)
 }
 
 /* These come first: what has been opened stays open. */
-static void missing_libraries_are_named(void **state)
+TEST(missing_libraries_are_named)
 {
     setenv("LEAT_CUDA_LIBS", test_folder, 1);
     expect_missing(name_of_cublaslt, test_folder);
@@ -48,7 +48,7 @@ static void missing_libraries_are_named(void **state)
     expect_missing(name_of_cublaslt, "/nowhere:/nor/here");
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
     char path[256];
     snprintf(path, sizeof path, "other/%s", name_of_cublaslt);
@@ -61,7 +61,7 @@ static void other_files_are_refused(void **state)
 }
 
 /* With cuDNN alone: it must not be opened, because it would end the process. */
-static void cudnn_without_cublaslt_is_refused(void **state)
+TEST(cudnn_without_cublaslt_is_refused)
 {
     static const char real[] = "/usr/local/cuda/lib64/libcudnn_graph.so.9";
     if (access(real, R_OK) != 0) {
@@ -75,7 +75,7 @@ static void cudnn_without_cublaslt_is_refused(void **state)
     unlink(in_folder("libcudnn_graph.so.9"));
 }
 
-static void cublaslt_without_cudnn_is_refused(void **state)
+TEST(cublaslt_without_cudnn_is_refused)
 {
     char real[128];
     snprintf(real, sizeof real, "/usr/local/cuda/lib64/%s", name_of_cublaslt);
@@ -101,7 +101,7 @@ static const leat_gpu_libs *real_libraries(void)
     return libs;
 }
 
-static void libraries_are_described(void **state)
+TEST(libraries_are_described)
 {
     char text[4096];
     const leat_gpu_libs *const libs = real_libraries();
@@ -117,7 +117,7 @@ static void libraries_are_described(void **state)
 }
 
 /* Every matmul of every type can be described; without a GPU the heuristics refuse, and say so. */
-static void matmuls_are_described(void **state)
+TEST(matmuls_are_described)
 {
     const leat_gpu_libs *const libs = real_libraries();
     for (int kind = LEAT_GPU_LIB_DENSE; kind <= LEAT_GPU_LIB_DENSE_GRAD_WEIGHTS; kind++)
@@ -143,16 +143,10 @@ static void matmuls_are_described(void **state)
         }
 }
 
+SUITE_FIXTURE(make_folder, remove_folder)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_libraries_are_named),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(cudnn_without_cublaslt_is_refused),
-        cmocka_unit_test(cublaslt_without_cudnn_is_refused),
-        cmocka_unit_test(libraries_are_described),
-        cmocka_unit_test(matmuls_are_described),
-    };
     snprintf(name_of_cublaslt, sizeof name_of_cublaslt, "libcublasLt.so.%d", CUDART_VERSION / 1000);
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run();
 }

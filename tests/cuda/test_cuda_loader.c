@@ -10,7 +10,7 @@
 static const cuda_fake_table *fake;
 static const nvjpeg_fake_table *nvjpeg;
 
-static void all_cases_hold(void **state)
+TEST(all_cases_hold)
 {
     for (const gpu_case *c = gpu_cases; c->name; c++) {
         gpu_run run = { .seed = 5, .effort = 1 };
@@ -27,7 +27,7 @@ static void all_cases_hold(void **state)
     }
 }
 
-static void batches_do_not_depend_on_luck(void **state)
+TEST(batches_do_not_depend_on_luck)
 {
     for (uint64_t seed = 0; seed < 3; seed++) {
         gpu_run run = { .seed = seed, .effort = 1 };
@@ -62,7 +62,7 @@ static leat_plan *open_plan(const char *map, int prefetch)
 }
 
 /* With prefetch 1 every call fails once, with one of the two codes; otherwise every third. */
-static void any_call_may_fail(void **state)
+TEST(any_call_may_fail)
 {
     static const int codes[] = { 2 /* memory */, 719 /* launch failure */ };
     for (int prefetch = 0; prefetch < 3; prefetch++) {
@@ -90,7 +90,7 @@ static void any_call_may_fail(void **state)
 }
 
 /* The device goes while slots are being copied: no call-back comes any more. */
-static void a_lost_device_is_an_error(void **state)
+TEST(a_lost_device_is_an_error)
 {
     for (int prefetch = 0; prefetch < 3; prefetch++) {
         leat_plan *plan = open_plan("{device: gpu, ops: [random_flip]}", prefetch);
@@ -126,7 +126,7 @@ static void a_lost_device_is_an_error(void **state)
 }
 
 /* Whatever thread calls, no other GPU is touched: a context there would cost its memory. */
-static void one_gpu_of_several(void **state)
+TEST(one_gpu_of_several)
 {
     for (int prefetch = 0; prefetch < 3; prefetch++) {
         leat_plan *plan = open_plan("{device: gpu, ops: [random_flip, random_contrast]}", prefetch);
@@ -147,7 +147,7 @@ static void one_gpu_of_several(void **state)
 
 /* A batch may be held longer than its loader is open: what is left of that knows nothing of threads and
  * readers, so that no call-back may come any more. */
-static void no_call_after_the_close(void **state)
+TEST(no_call_after_the_close)
 {
     const gpu_jpegs set = {
         .n = 60, .least_px = 30, .most_px = 50, .wide = -1, .cut = -1, .headless = -1, .seed = 3
@@ -185,7 +185,7 @@ static void no_call_after_the_close(void **state)
 }
 
 /* A program that captures a graph in mode global, as PyTorch does, must not be disturbed by leat's threads, nor they by it. */
-static void a_capture_of_others_is_left_alone(void **state)
+TEST(a_capture_of_others_is_left_alone)
 {
     for (int prefetch = 0; prefetch < 4; prefetch += 3) {
         leat_plan *plan = open_plan("{device: cpu, ops: [normalize]}", prefetch);
@@ -202,7 +202,7 @@ static void a_capture_of_others_is_left_alone(void **state)
     fake->reset(0);
 }
 
-static void too_little_memory_is_said(void **state)
+TEST(too_little_memory_is_said)
 {
     leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
     leat_device *device;
@@ -221,7 +221,7 @@ static void too_little_memory_is_said(void **state)
     fake->reset(0);
 }
 
-static void where_a_map_can_run(void **state)
+TEST(where_a_map_can_run)
 {
     static const char *const devices[] = { NULL, "cpu", "sim" };
     leat_plan *plan = open_plan("{device: gpu, ops: [normalize]}", 2);
@@ -241,20 +241,9 @@ static void where_a_map_can_run(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_cases_hold),
-        cmocka_unit_test(batches_do_not_depend_on_luck),
-        cmocka_unit_test(where_a_map_can_run),
-        cmocka_unit_test(too_little_memory_is_said),
-        cmocka_unit_test(a_capture_of_others_is_left_alone),
-        cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(a_lost_device_is_an_error),
-        cmocka_unit_test(one_gpu_of_several),
-        cmocka_unit_test(no_call_after_the_close),
-    };
     fake = open_fake();
     nvjpeg = open_fake_nvjpeg();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

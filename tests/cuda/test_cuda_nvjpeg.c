@@ -24,7 +24,7 @@ static void expect(const char *says)
     check_fake(fake);
 }
 
-static void a_missing_library_is_named(void **state)
+TEST(a_missing_library_is_named)
 {
     setenv("LEAT_NVJPEG", "/nowhere/libnvjpeg.so", 1);
     expect("no nvJPEG: /nowhere/libnvjpeg.so cannot be opened");
@@ -33,13 +33,13 @@ static void a_missing_library_is_named(void **state)
         expect("no nvJPEG: libnvjpeg.so.13 cannot be opened");
 }
 
-static void another_library_is_refused(void **state)
+TEST(another_library_is_refused)
 {
     setenv("LEAT_NVJPEG", FAKE_PLUGIN, 1);
     expect("has no function nvjpegGetProperty");
 }
 
-static void an_old_version_is_refused(void **state)
+TEST(an_old_version_is_refused)
 {
     setenv("LEAT_NVJPEG", FAKE_NVJPEG, 1);
     setenv("NVJPEG_FAKE_MAJOR", "11", 1);
@@ -47,7 +47,7 @@ static void an_old_version_is_refused(void **state)
     unsetenv("NVJPEG_FAKE_MAJOR");
 }
 
-static void hardware_is_counted(void **state)
+TEST(hardware_is_counted)
 {
     const nvjpeg_fake_table *const nvjpeg = open_fake_nvjpeg();
     static const struct {
@@ -73,13 +73,7 @@ static void hardware_is_counted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_missing_library_is_named),
-        cmocka_unit_test(another_library_is_refused),
-        cmocka_unit_test(an_old_version_is_refused),
-        cmocka_unit_test(hardware_is_counted),
-    };
     fake = open_fake();
     fake->reset(0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

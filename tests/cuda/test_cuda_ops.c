@@ -7,7 +7,7 @@
 
 static const cuda_fake_table *fake;
 
-static void kernels_give_what_apply_gives(void **state)
+TEST(kernels_give_what_apply_gives)
 {
     gpu_run run = { .seed = 11, .effort = 84 };
     leat_error err;
@@ -22,7 +22,7 @@ static void kernels_give_what_apply_gives(void **state)
 }
 
 /* An op says that it has a kernel exactly if it has one. */
-static void flags_and_list_agree(void **state)
+TEST(flags_and_list_agree)
 {
     leat_device *device;
     leat_error err;
@@ -43,10 +43,6 @@ static void flags_and_list_agree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flags_and_list_agree),
-        cmocka_unit_test(kernels_give_what_apply_gives),
-    };
     fake = open_fake();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

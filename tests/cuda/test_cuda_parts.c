@@ -74,19 +74,19 @@ static uint64_t parts_of_all(unsigned n_engines, nvjpeg_fake_regions regions)
     return n;
 }
 
-static void only_what_is_read_is_decoded(void **state)
+TEST(only_what_is_read_is_decoded)
 {
     assert_true(parts_of_all(2, NVJPEG_FAKE_SUPPORTED) > 3 * 40);
 }
 
-static void a_chip_may_not_know_parts(void **state)
+TEST(a_chip_may_not_know_parts)
 {
     assert_int_equal(parts_of_all(2, NVJPEG_FAKE_NOT_SUPPORTED), 0);
     assert_int_equal(parts_of_all(2, NVJPEG_FAKE_REFUSED), 0); /* it says so only when it is told */
     assert_int_equal(parts_of_all(0, NVJPEG_FAKE_SUPPORTED), 0); /* that is for the hardware only */
 }
 
-static void parts_can_be_switched_off(void **state)
+TEST(parts_can_be_switched_off)
 {
     setenv("LEAT_NVJPEG_REGIONS", "off", 1);
     assert_int_equal(parts_of_all(2, NVJPEG_FAKE_SUPPORTED), 0);
@@ -94,7 +94,7 @@ static void parts_can_be_switched_off(void **state)
 }
 
 /* Nothing of the picture lies in the box: there are zeros. */
-static void a_box_may_lie_beside_the_picture(void **state)
+TEST(a_box_may_lie_beside_the_picture)
 {
     char file[64];
     leat_error err;
@@ -107,7 +107,7 @@ static void a_box_may_lie_beside_the_picture(void **state)
 
 /* --- shares of batches ------------------------------------------------------------------------------ */
 
-static void a_share_of_rows_is_the_devices(void **state)
+TEST(a_share_of_rows_is_the_devices)
 {
     static const struct {
         const char *share;
@@ -141,7 +141,7 @@ static void a_share_of_rows_is_the_devices(void **state)
 }
 
 /* What the CPU does of such a batch is done in one go where it can be, and counted. */
-static void the_cpus_rows_are_done_in_one_go(void **state)
+TEST(the_cpus_rows_are_done_in_one_go)
 {
     outcome found;
     leat_error err;
@@ -160,7 +160,7 @@ static void the_cpus_rows_are_done_in_one_go(void **state)
     check_fakes();
 }
 
-static void shares_are_for_the_device(void **state)
+TEST(shares_are_for_the_device)
 {
     static const char ops[] = "[{decode_jpeg: {device_share: 0.5}}, {resize: 8}]";
     char file[64];
@@ -172,7 +172,7 @@ static void shares_are_for_the_device(void **state)
 }
 
 /* A word that is neither `off` nor nothing is no silent `on`. */
-static void a_misspelt_switch_is_said(void **state)
+TEST(a_misspelt_switch_is_said)
 {
     char file[64];
     outcome found;
@@ -190,18 +190,8 @@ static void a_misspelt_switch_is_said(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_what_is_read_is_decoded),
-        cmocka_unit_test(a_chip_may_not_know_parts),
-        cmocka_unit_test(parts_can_be_switched_off),
-        cmocka_unit_test(a_box_may_lie_beside_the_picture),
-        cmocka_unit_test(a_share_of_rows_is_the_devices),
-        cmocka_unit_test(the_cpus_rows_are_done_in_one_go),
-        cmocka_unit_test(shares_are_for_the_device),
-        cmocka_unit_test(a_misspelt_switch_is_said),
-    };
     open_fakes();
     if (argc > 1) /* one test by its name */
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

@@ -158,7 +158,7 @@ static void build_all(const specs *all)
     assert_int_equal(n_missing, 0);
 }
 
-static void plans_of_all_models(void **state)
+TEST(plans_of_all_models)
 {
     static const char *const models[] = { "resnet18", "resnet50", "resnet9", "vgg11", "lenet" };
     static const leat_precision precisions[] = { LEAT_PRECISION_FP32, LEAT_PRECISION_TF32,
@@ -200,7 +200,7 @@ static void add_small_models(specs *all, const gpu_model *models, const char *ho
     leat_device_close(&cpu);
 }
 
-static void plans_of_small_models(void **state)
+TEST(plans_of_small_models)
 {
     static const char *const hows[] = { "precision: fp32", "precision: bf16" };
     static specs all;
@@ -262,7 +262,7 @@ static bool one_plan(void)
     return was_cached;
 }
 
-static void plans_are_kept(void **state)
+TEST_WITH(plans_are_kept, make_folder, remove_folder)
 {
     open_target(in_folder("plans"));
     assert_false(one_plan());
@@ -276,7 +276,7 @@ static void plans_are_kept(void **state)
 }
 
 /* Plans of one spec share an engine, whichever is closed first. */
-static void plans_share_an_engine(void **state)
+TEST_WITH(plans_share_an_engine, make_folder, remove_folder)
 {
     const leat_gpu_lib_spec spec = small_conv();
     leat_cudnn_plan *plans[3];
@@ -303,7 +303,7 @@ static void plans_share_an_engine(void **state)
 }
 
 /* In any number of threads the plans are those that are built one by one. */
-static void plans_in_threads(void **state)
+TEST(plans_in_threads)
 {
     enum { N = 23 };
     leat_gpu_lib_spec some[N];
@@ -340,7 +340,7 @@ static void plans_in_threads(void **state)
 
 /* --- arithmetic -------------------------------------------------------------------------------- */
 
-static void nothing_for_wrong_shapes(void **state)
+TEST(nothing_for_wrong_shapes)
 {
     leat_gpu_lib_spec spec = small_conv();
     leat_cudnn_plan *plan;
@@ -354,7 +354,7 @@ static void nothing_for_wrong_shapes(void **state)
 }
 
 /* Batch norm is compiled at run time. With the toolkit's empty driver all goes well but the loading. */
-static void norms_are_compiled(void **state)
+TEST(norms_are_compiled)
 {
     static const struct {
         leat_gpu_lib_kind kind;
@@ -393,18 +393,4 @@ static void norms_are_compiled(void **state)
         leat_cudnn_plan_close(&plan);
     }
     leat_cudnn_properties_close(target.api, &target.properties);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plans_of_all_models),
-        cmocka_unit_test(plans_of_small_models),
-        cmocka_unit_test_setup_teardown(plans_are_kept, make_folder, remove_folder),
-        cmocka_unit_test_setup_teardown(plans_share_an_engine, make_folder, remove_folder),
-        cmocka_unit_test(plans_in_threads),
-        cmocka_unit_test(nothing_for_wrong_shapes),
-        cmocka_unit_test(norms_are_compiled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void close_device(leat_device *device)
 }
 
 /* Comes first: the library is opened once and for all. */
-static void other_versions_are_refused(void **state)
+TEST(other_versions_are_refused)
 {
     static const char *const versions[] = { "24", "28", "129999", "140000" };
     leat_device *const device = open_device();
@@ -42,7 +42,7 @@ static void other_versions_are_refused(void **state)
     close_device(device);
 }
 
-static void each_call_may_fail(void **state)
+TEST(each_call_may_fail)
 {
     leat_device *const device = open_device();
     const leat_device_table *const t = device->table;
@@ -61,7 +61,7 @@ static void each_call_may_fail(void **state)
     close_device(device);
 }
 
-static void what_is_kept(void **state)
+TEST(what_is_kept)
 {
     leat_device *const device = open_device();
     const leat_device_table *const t = device->table;
@@ -98,7 +98,7 @@ static void what_is_kept(void **state)
 }
 
 /* More than a buffer holds, twice: what was collected is no part of the next recording. */
-static void buffers_go_round(void **state)
+TEST(buffers_go_round)
 {
     enum { MANY = 50000 };
     leat_device *const device = open_device();
@@ -120,13 +120,7 @@ static void buffers_go_round(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_versions_are_refused),
-        cmocka_unit_test(each_call_may_fail),
-        cmocka_unit_test(what_is_kept),
-        cmocka_unit_test(buffers_go_round),
-    };
     fake = open_fake();
     cupti = open_fake_cupti();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

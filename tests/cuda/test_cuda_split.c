@@ -132,7 +132,7 @@ static void check_cuts(leat_device *gpu, bool run_on_gpu, const char *how, doubl
     leat_device_close(&cpu);
 }
 
-static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
+TEST(layers_on_the_cpu_in_a_run_on_the_gpu)
 {
     fake->reset(1);
     leat_device *gpu = open_gpu();
@@ -141,7 +141,7 @@ static void layers_on_the_cpu_in_a_run_on_the_gpu(void **state)
     check_fake(fake);
 }
 
-static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
+TEST(layers_on_the_gpu_in_a_run_on_the_cpu)
 {
     fake->reset(2);
     leat_device *gpu = open_gpu();
@@ -150,7 +150,7 @@ static void layers_on_the_gpu_in_a_run_on_the_cpu(void **state)
     check_fake(fake);
 }
 
-static void in_bfloat16_nearly_so(void **state)
+TEST(in_bfloat16_nearly_so)
 {
     if (!leat_dn_has_bf16())
         skip();
@@ -162,7 +162,7 @@ static void in_bfloat16_nearly_so(void **state)
 }
 
 /* Without a crossing: parts on one GPU, whichever of its names is written. */
-static void a_model_cut_on_the_gpu_itself(void **state)
+TEST(a_model_cut_on_the_gpu_itself)
 {
     fake->reset(3);
     leat_device *gpu = open_gpu(), *cpu;
@@ -182,11 +182,5 @@ static void a_model_cut_on_the_gpu_itself(void **state)
 int main(void)
 {
     fake = open_fake();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_on_the_cpu_in_a_run_on_the_gpu),
-        cmocka_unit_test(layers_on_the_gpu_in_a_run_on_the_cpu),
-        cmocka_unit_test(in_bfloat16_nearly_so),
-        cmocka_unit_test(a_model_cut_on_the_gpu_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

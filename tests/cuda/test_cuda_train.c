@@ -24,7 +24,7 @@ static void must_compare(const gpu_model *m, const char *how, const char *cpu_ho
 
 /* --- every primitive ------------------------------------------------------------------------------ */
 
-static void every_primitive_as_on_the_cpu(void **state)
+TEST(every_primitive_as_on_the_cpu)
 {
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_small_models));
@@ -33,7 +33,7 @@ static void every_primitive_as_on_the_cpu(void **state)
 }
 
 /* With the masks of dropout, which differ between the batches of an update. */
-static void accumulated_batches_too(void **state)
+TEST(accumulated_batches_too)
 {
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         if (strstr(m->text, "accumulate"))
@@ -43,7 +43,7 @@ static void accumulated_batches_too(void **state)
     }
 }
 
-static void in_bfloat16_nearly_so(void **state)
+TEST(in_bfloat16_nearly_so)
 {
     for (const gpu_model *m = gpu_small_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_small_models));
@@ -52,7 +52,7 @@ static void in_bfloat16_nearly_so(void **state)
 }
 
 /* So that a new primitive cannot be forgotten here. */
-static void no_primitive_is_left_out(void **state)
+TEST(no_primitive_is_left_out)
 {
     static const char *const names[] = {
 #define NAME(NAME_, name, in_place) #name,
@@ -111,7 +111,7 @@ static int64_t kernels_of_block(int channels, const char *act)
 
 /* The end of a residual block is one op of the library where that has batch_norm, there and back; kernels of ours write
  * and read a mask between two. Other activations than relu are kernels of their own, there and back. */
-static void norm_sum_and_relu_are_one_op(void **state)
+TEST(norm_sum_and_relu_are_one_op)
 {
     fake->reset(1);
     assert_int_equal(kernels_of_block(8, "leaky_relu") - kernels_of_block(8, "relu"), 3);
@@ -121,7 +121,7 @@ static void norm_sum_and_relu_are_one_op(void **state)
 
 /* --- whole models ---------------------------------------------------------------------------------- */
 
-static void loss_curves_are_those_of_the_cpu(void **state)
+TEST(loss_curves_are_those_of_the_cpu)
 {
     for (const gpu_model *m = gpu_whole_models; m->name; m++) {
         fake->reset((uint64_t)(m - gpu_whole_models));
@@ -131,7 +131,7 @@ static void loss_curves_are_those_of_the_cpu(void **state)
 }
 
 /* Averages of weights use blend and swap between steps; whiten reads the first batch. */
-static void averages_and_whitened_weights(void **state)
+TEST(averages_and_whitened_weights)
 {
     static const gpu_model m = {
         .name = "averaged",
@@ -150,7 +150,7 @@ static void averages_and_whitened_weights(void **state)
 /* --- around steps ---------------------------------------------------------------------------------- */
 
 /* What a checkpoint does: everything that a net holds goes into another and it trains on, bit for bit. */
-static void values_move_to_another_net(void **state)
+TEST(values_move_to_another_net)
 {
     const gpu_model *const m = &gpu_whole_models[1];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -191,7 +191,7 @@ static void values_move_to_another_net(void **state)
 }
 
 /* Logits of an evaluation, in parts of at most batch_size rows. */
-static void logits_come_to_the_host(void **state)
+TEST(logits_come_to_the_host)
 {
     const gpu_model *const m = &gpu_whole_models[0];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -255,7 +255,7 @@ static void must_see_the_same(const gpu_model *m, const char *how, double allowe
     check_fake(fake);
 }
 
-static void images_are_seen_in_views(void **state)
+TEST(images_are_seen_in_views)
 {
     for (const gpu_model *m = gpu_whole_models; m->name; m++) {
         if (!m->dims[2])
@@ -267,7 +267,7 @@ static void images_are_seen_in_views(void **state)
 }
 
 /* Fewer rows can be divided into more chunks: 323 rows of this many channels are 19, but 320 are 20. */
-static void sums_of_short_batches_have_room(void **state)
+TEST(sums_of_short_batches_have_room)
 {
     static const gpu_model m = {
         .name = "wide",
@@ -291,18 +291,5 @@ static void sums_of_short_batches_have_room(void **state)
 int main(void)
 {
     fake = open_fake();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_primitive_as_on_the_cpu),
-        cmocka_unit_test(accumulated_batches_too),
-        cmocka_unit_test(in_bfloat16_nearly_so),
-        cmocka_unit_test(no_primitive_is_left_out),
-        cmocka_unit_test(norm_sum_and_relu_are_one_op),
-        cmocka_unit_test(loss_curves_are_those_of_the_cpu),
-        cmocka_unit_test(averages_and_whitened_weights),
-        cmocka_unit_test(values_move_to_another_net),
-        cmocka_unit_test(logits_come_to_the_host),
-        cmocka_unit_test(images_are_seen_in_views),
-        cmocka_unit_test(sums_of_short_batches_have_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

@@ -9,7 +9,7 @@
 
 static const cuda_fake_table *fake;
 
-static void impossible_targets_are_named(void **state)
+TEST(impossible_targets_are_named)
 {
     const gpu_model *const m = &gpu_whole_models[0];
     const leat_trainer_feed feed = gpu_feed(m);
@@ -29,7 +29,7 @@ static void impossible_targets_are_named(void **state)
 }
 
 /* The row gives no gradient, and not a NaN either. */
-static void impossible_weights_are_named(void **state)
+TEST(impossible_weights_are_named)
 {
     static const float bad[] = { -1, NAN, INFINITY };
     for (const gpu_model *m = gpu_small_models; m->name; m++)
@@ -67,7 +67,7 @@ static void refuse(const char *text, const leat_trainer_feed *feed, const char *
 }
 
 /* The stand-in writes how it was opened to the file that is named as the cache. */
-static void options_reach_the_libraries(void **state)
+TEST(options_reach_the_libraries)
 {
     static const char path[] = BUILD_DIR "/test_cuda_train_errors.opened";
     static const char *const ways[] = { "measure", "heuristic" };
@@ -94,7 +94,7 @@ static void options_reach_the_libraries(void **state)
            "measure");
 }
 
-static void what_cannot_be_is_refused_at_open(void **state)
+TEST(what_cannot_be_is_refused_at_open)
 {
     const leat_trainer_feed feed = gpu_feed(&gpu_whole_models[0]);
     fake->reset(7);
@@ -167,14 +167,14 @@ static void fail_everywhere(const char *text)
     fake->reset(8);
 }
 
-static void any_call_may_fail(void **state)
+TEST(any_call_may_fail)
 {
     fail_everywhere(
         "train: {device: cuda:0, graph: true, clip: 1, model: [{conv2d: {filters: 4, kernel: 3}}, "
         "batch_norm, relu, flatten, dense: 4], loss: softmax_cross_entropy, optimizer: muon}");
 }
 
-static void or_where_layers_are_on_the_cpu(void **state)
+TEST(or_where_layers_are_on_the_cpu)
 {
     fail_everywhere("train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3}}, "
                     "{batch_norm: {device: cpu}}, relu, flatten, {dense: {units: 4, device: "
@@ -182,7 +182,7 @@ static void or_where_layers_are_on_the_cpu(void **state)
 }
 
 /* A fault of the device shows at the next wait: with one after each call, it names who caused it. */
-static void the_call_at_fault_is_named(void **state)
+TEST(the_call_at_fault_is_named)
 {
     static const char text[] = "train: {device: cuda:0, model: [{conv2d: {filters: 4, kernel: 3, "
                                "name: first}}, {tanh: {name: second}}, flatten, {dense: {units: 4, "
@@ -218,7 +218,7 @@ static void the_call_at_fault_is_named(void **state)
 }
 
 /* Calls that fail while a step is recorded, but not otherwise: training goes on, and says why it is slower. */
-static void a_graph_that_fails_is_told(void **state)
+TEST(a_graph_that_fails_is_told)
 {
     enum { CALLS = 200 };
     const gpu_model *const m = &gpu_whole_models[1];
@@ -253,15 +253,5 @@ static void a_graph_that_fails_is_told(void **state)
 int main(void)
 {
     fake = open_fake();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(impossible_targets_are_named),
-        cmocka_unit_test(impossible_weights_are_named),
-        cmocka_unit_test(options_reach_the_libraries),
-        cmocka_unit_test(what_cannot_be_is_refused_at_open),
-        cmocka_unit_test(any_call_may_fail),
-        cmocka_unit_test(a_graph_that_fails_is_told),
-        cmocka_unit_test(the_call_at_fault_is_named),
-        cmocka_unit_test(or_where_layers_are_on_the_cpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

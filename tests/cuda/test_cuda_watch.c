@@ -36,7 +36,7 @@ static const struct {
     { "graphs", LEAT_VERDICT_COMPUTE_BOUND, LEAT_SHARE_BUSY, 1, 1, 1000, 100 },
 };
 
-static void planted_idle_time_is_found(void **state)
+TEST(planted_idle_time_is_found)
 {
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         const leat_watch_result r = run(jobs[i].job, NULL);
@@ -62,7 +62,7 @@ static void planted_idle_time_is_found(void **state)
     }
 }
 
-static void a_killed_program_keeps_its_figures(void **state)
+TEST(a_killed_program_keeps_its_figures)
 {
     const leat_watch_result r = run("waits", "killed");
     assert_int_equal(r.exit_code, -1);
@@ -72,7 +72,7 @@ static void a_killed_program_keeps_its_figures(void **state)
 }
 
 /* The child of a fork has no CUDA; what it starts is a process of its own. */
-static void children_are_watched_too(void **state)
+TEST(children_are_watched_too)
 {
     const leat_watch_result r = run("busy", "forks");
     assert_int_equal(r.n_processes, 2);
@@ -82,7 +82,7 @@ static void children_are_watched_too(void **state)
     assert_true(r.processes[0].pid != r.processes[1].pid);
 }
 
-static void where_there_is_nothing_to_say(void **state)
+TEST(where_there_is_nothing_to_say)
 {
     static const char *const plain[] = { "true", NULL }, *const none[] = { "/no/such/program",
                                                                            NULL };
@@ -106,7 +106,7 @@ static void where_there_is_nothing_to_say(void **state)
 }
 
 /* The command's exit code is the program's, and its standard output too. */
-static void the_command_says_it(void **state)
+TEST(the_command_says_it)
 {
     assert_int_equal(shell("$L watch --json=watch.json -- " PROGRAM " waits code 2>&1 >/dev/null"),
                      3);
@@ -128,16 +128,11 @@ static void the_command_says_it(void **state)
     assert_int_equal(shell("$L watch"), 2);
 }
 
+SUITE_FIXTURE(make_images, command_remove_folder)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted_idle_time_is_found),
-        cmocka_unit_test(a_killed_program_keeps_its_figures),
-        cmocka_unit_test(children_are_watched_too),
-        cmocka_unit_test(where_there_is_nothing_to_say),
-        cmocka_unit_test(the_command_says_it),
-    };
     setenv("LEAT_CUDA_PLUGIN", BUILD_DIR "/tests/libleat-cuda-fake.so", 1);
     setenv("LEAT_CUPTI", BUILD_DIR "/tests/libcupti-fake.so", 1);
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
+    return unit_run();
 }

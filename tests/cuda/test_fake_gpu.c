@@ -96,7 +96,19 @@ static int signal_of(void (*what)(void))
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static void right_use_is_none(void **state)
+/* A kernel that is aligned as no GPU takes it: the first test, before there is a thread that a child would not have. */
+static void alignment_traps(void)
+{
+    launch(memory + 1, 4);
+    cudaStreamSynchronize(stream);
+}
+
+TEST(kernels_are_checked)
+{
+    assert_int_not_equal(signal_of(alignment_traps), 0);
+}
+
+TEST(right_use_is_none)
 {
     uint8_t back[BYTES];
     float ms = -1;
@@ -123,7 +135,7 @@ static void touch_behind(void)
     ((volatile uint8_t *)pinned)[(BYTES + 255) / 256 * 256] = 1;
 }
 
-static void memory_is_guarded(void **state)
+TEST(memory_is_guarded)
 {
     const int key = pkey_alloc(0, 0);
     if (key >= 0) { /* this processor can do that */
@@ -134,7 +146,7 @@ static void memory_is_guarded(void **state)
     assert_null(fake->violation());
 }
 
-static void a_little_behind_its_end(void **state)
+TEST(a_little_behind_its_end)
 {
     uint8_t *little;
     assert_int_equal(cudaHostAlloc((void **)&little, 100, cudaHostAllocDefault), cudaSuccess);
@@ -143,7 +155,7 @@ static void a_little_behind_its_end(void **state)
     expect("memory written behind its end");
 }
 
-static void copies_say_where(void **state)
+TEST(copies_say_where)
 {
     static const char *const expected[] = { "host side is device memory", "beyond device memory",
                                             "beyond pinned memory", "beyond device memory" };
@@ -160,7 +172,7 @@ static void copies_say_where(void **state)
     }
 }
 
-static void kernels_get_device_memory(void **state)
+TEST(kernels_get_device_memory)
 {
     launch(pinned, BYTES);
     cudaStreamSynchronize(stream);
@@ -169,7 +181,7 @@ static void kernels_get_device_memory(void **state)
 
 /* --- what is gone, and what is in use -------------------------------------------------------------- */
 
-static void closed_things(void **state)
+TEST(closed_things)
 {
     cudaEvent_t gone;
     cudaEventCreateWithFlags(&gone, cudaEventDefault);
@@ -187,7 +199,7 @@ static void closed_things(void **state)
     kernel = old;
 }
 
-static void what_is_in_use(void **state)
+TEST(what_is_in_use)
 {
     for (int i = 0; i < 4; i++) {
         fake->pause(1);
@@ -217,7 +229,7 @@ static void what_is_in_use(void **state)
 
 /* --- captures, devices, failures ------------------------------------------------------------------- */
 
-static void captures(void **state)
+TEST(captures)
 {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
@@ -252,7 +264,7 @@ static void captures(void **state)
     again();
 }
 
-static void threads_have_a_device(void **state)
+TEST(threads_have_a_device)
 {
     assert_int_equal(fake->contexts(), 1);
     fake->set_gpus(2);
@@ -263,7 +275,7 @@ static void threads_have_a_device(void **state)
     assert_int_equal(launch(memory, BYTES), cudaSuccess);
 }
 
-static void some_failures_stay(void **state)
+TEST(some_failures_stay)
 {
     fake->fail_at(0, cudaErrorInvalidValue);
     assert_int_equal(cudaEventQuery(event), cudaErrorInvalidValue);
@@ -274,7 +286,7 @@ static void some_failures_stay(void **state)
     assert_int_equal(cudaStreamSynchronize(stream), cudaErrorLaunchFailure);
 }
 
-static void times_need_records(void **state)
+TEST(times_need_records)
 {
     float ms;
     cudaEvent_t other;
@@ -291,35 +303,10 @@ static void times_need_records(void **state)
     assert_null(fake->violation());
 }
 
-/* A kernel that is aligned as no GPU takes it. */
-static void alignment_traps(void)
-{
-    launch(memory + 1, 4);
-    cudaStreamSynchronize(stream);
-}
-
-static void kernels_are_checked(void **state)
-{
-    assert_int_not_equal(signal_of(alignment_traps), 0);
-}
+TEST_FIXTURE(begin, end)
 
 int main(void)
 {
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        CASE(kernels_are_checked), /* before there is a thread that a child would not have */
-        CASE(right_use_is_none),
-        CASE(memory_is_guarded),
-        CASE(a_little_behind_its_end),
-        CASE(copies_say_where),
-        CASE(kernels_get_device_memory),
-        CASE(closed_things),
-        CASE(what_is_in_use),
-        CASE(captures),
-        CASE(threads_have_a_device),
-        CASE(some_failures_stay),
-        CASE(times_need_records),
-    };
     fake = cuda_fake_get();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

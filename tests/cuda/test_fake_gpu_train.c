@@ -27,17 +27,11 @@ void gpu_keep(gpu_run *run, const char *name, double value, const char *unit)
     printf("%-32s %.2g\n", name, value);
 }
 
-static void two_references_agree(void **state)
+TEST(two_references_agree)
 {
     gpu_run run = { .seed = 1 };
     if (gpu_bench_prims(&run) != GPU_PASSED)
         fail_msg("%s", run.text);
     assert_int_equal(run.n_figures, 36);
     assert_int_equal(n_missing, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(two_references_agree) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

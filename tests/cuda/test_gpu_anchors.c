@@ -23,7 +23,7 @@ static void check_near(int64_t found, int64_t expected, int64_t off)
     assert_in_range(found - expected + off, 0, 2 * off);
 }
 
-static void lines_follow_a_drift(void **state)
+TEST(lines_follow_a_drift)
 {
     const double rates[] = { 1, 1 + 5e-5, 1 - 5e-5, 1 + 5e-4, 1 - 5e-4 };
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
@@ -43,7 +43,7 @@ static void lines_follow_a_drift(void **state)
 }
 
 /* An anchor that is 3 us off moves what is beside it by no more. */
-static void a_look_that_is_off_stays_small(void **state)
+TEST(a_look_that_is_off_stays_small)
 {
     const gpu_clock clock = { 0, 1 + 3e-5 };
     leat_gpu_anchors a = { .n = 0 };
@@ -56,7 +56,7 @@ static void a_look_that_is_off_stays_small(void **state)
         check_near(leat_gpu_anchors_host(&a, gpu_of(&clock, host)), host, 5000);
 }
 
-static void one_anchor_is_enough(void **state)
+TEST(one_anchor_is_enough)
 {
     leat_gpu_anchors a = { .n = 0 };
     leat_gpu_anchors_add(&a, 500, 0);
@@ -66,7 +66,7 @@ static void one_anchor_is_enough(void **state)
 }
 
 /* Two anchors that cannot both be right do not bend what lies far away. */
-static void nonsense_is_not_extrapolated(void **state)
+TEST(nonsense_is_not_extrapolated)
 {
     leat_gpu_anchors a = { .n = 0 };
     leat_gpu_anchors_add(&a, 0, 0);
@@ -76,7 +76,7 @@ static void nonsense_is_not_extrapolated(void **state)
     assert_int_equal(leat_gpu_anchors_host(&a, 1500), 3500);
 }
 
-static void the_one_before(void **state)
+TEST(the_one_before)
 {
     leat_gpu_anchors a = { .n = 0 };
     for (int64_t i = 0; i < 11; i++) {
@@ -87,14 +87,4 @@ static void the_one_before(void **state)
             assert_int_equal(leat_gpu_anchors_before(&a, at), before < oldest ? oldest : before);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_follow_a_drift),           cmocka_unit_test(one_anchor_is_enough),
-        cmocka_unit_test(a_look_that_is_off_stays_small), cmocka_unit_test(the_one_before),
-        cmocka_unit_test(nonsense_is_not_extrapolated),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "plan_cache.h"
 
-static void a_text_is_kept(void **state)
+TEST(a_text_is_kept)
 {
     size_t n;
     assert_true(leat_plan_cache_store(in_folder("kept"), "conv", "9.1", "plan", 4));
@@ -20,7 +20,7 @@ static void a_text_is_kept(void **state)
 }
 
 /* Plants links at the name of the file, and at that name with the number of this process. */
-static void planted_links_are_not_followed(void **state)
+TEST(planted_links_are_not_followed)
 {
     char name[80] = "", path[512];
     size_t size;
@@ -47,11 +47,4 @@ static void planted_links_are_not_followed(void **state)
     free(victim);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_text_is_kept),
-        cmocka_unit_test(planted_links_are_not_followed),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -84,7 +84,7 @@ static int list_devices(void **state)
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-static void list_says_what_is_there(void **state)
+TEST(list_says_what_is_there)
 {
     leat_device_info few[2];
     bool kinds[3] = { false, false, false };
@@ -102,7 +102,7 @@ static void list_says_what_is_there(void **state)
     assert_true(kinds[0] && kinds[1] && kinds[2]);
 }
 
-static void tables_are_complete(void **state)
+TEST(tables_are_complete)
 {
     for (size_t i = 0; leat_device_tables()[i]; i++) {
         const leat_device_table *table = leat_device_tables()[i];
@@ -125,7 +125,7 @@ static void tables_are_complete(void **state)
     }
 }
 
-static void a_name_tells_a_gpu(void **state)
+TEST(a_name_tells_a_gpu)
 {
     for (size_t i = 0; leat_device_tables()[i]; i++) {
         const leat_device_table *const table = leat_device_tables()[i];
@@ -142,14 +142,14 @@ static void a_name_tells_a_gpu(void **state)
     assert_int_equal(leat_device_is_gpu(""), 0);
 }
 
-static void options_can_be_listed(void **state)
+TEST(options_can_be_listed)
 {
     assert_non_null(leat_option_find(leat_device_options("sim"), "peak_flops"));
     assert_null(leat_device_options("cpu"));
     assert_null(leat_device_options("gpu"));
 }
 
-static void bad_names_say_why(void **state)
+TEST(bad_names_say_why)
 {
     static char long_name[300];
     static const struct {
@@ -194,7 +194,7 @@ static void bad_names_say_why(void **state)
 }
 
 /* Devices are told apart by their names. */
-static void a_name_is_whole_and_a_device_has_one(void **state)
+TEST(a_name_is_whole_and_a_device_has_one)
 {
     static const char *const names[][2] = { { SLOW_SIM, SLOW_SIM }, { "cpu", "cpu" },
                                             { "cpu:", "cpu" },      { "sim", "sim" },
@@ -209,7 +209,7 @@ static void a_name_is_whole_and_a_device_has_one(void **state)
 }
 
 /* LEAT_CUDA_PLUGIN names a file that is none (set in main, before anything opened it). */
-static void cuda_without_plugin_says_so(void **state)
+TEST(cuda_without_plugin_says_so)
 {
     leat_device *device;
     leat_error err = { 0 };
@@ -234,7 +234,7 @@ static void check_order(bench *b)
     assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
-static void a_stream_keeps_order(void **state)
+TEST(a_stream_keeps_order)
 {
     on_each(check_order);
 }
@@ -249,7 +249,7 @@ static void check_wait(bench *b)
     assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
-static void a_stream_waits_for_another(void **state)
+TEST(a_stream_waits_for_another)
 {
     on_each(check_wait);
 }
@@ -262,7 +262,7 @@ static void check_unrecorded(bench *b)
     assert_int_equal(b->table->stream_sync(b->stream[0], NULL), LEAT_OK);
 }
 
-static void an_event_never_recorded_is_done(void **state)
+TEST(an_event_never_recorded_is_done)
 {
     on_each(check_unrecorded);
 }
@@ -287,7 +287,7 @@ static void check_query(bench *b)
     assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
-static void an_event_is_done_when_its_work_is(void **state)
+TEST(an_event_is_done_when_its_work_is)
 {
     on_each(check_query);
 }
@@ -313,7 +313,7 @@ static void check_wrapped(bench *b)
     assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
-static void a_stream_of_others_can_be_wrapped(void **state)
+TEST(a_stream_of_others_can_be_wrapped)
 {
     on_each(check_wrapped);
 }
@@ -329,7 +329,7 @@ static void check_follow(bench *b)
     assert_int_equal(leat_stream_follow(b->stream[1], NULL), LEAT_E_ARGUMENT);
 }
 
-static void a_stream_follows_another(void **state)
+TEST(a_stream_follows_another)
 {
     on_each(check_follow);
 }
@@ -347,7 +347,7 @@ static void check_pageable(bench *b)
     assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
-static void pageable_memory_is_free_on_return(void **state)
+TEST(pageable_memory_is_free_on_return)
 {
     on_each(check_pageable);
 }
@@ -362,7 +362,7 @@ static void check_close(bench *b)
     assert_memory_equal(b->from, b->to, N_BYTES);
 }
 
-static void closing_a_stream_waits_for_its_work(void **state)
+TEST(closing_a_stream_waits_for_its_work)
 {
     on_each(check_close);
 }
@@ -376,12 +376,12 @@ static void check_memory(bench *b)
     b->table->pinned_free(b->device, NULL);
 }
 
-static void memory_can_run_out(void **state)
+TEST(memory_can_run_out)
 {
     on_each(check_memory);
 }
 
-static void work_takes_its_time(void **state)
+TEST(work_takes_its_time)
 {
     bench b;
     bench_open(&b, SLOW_SIM);
@@ -391,27 +391,10 @@ static void work_takes_its_time(void **state)
     bench_close(&b);
 }
 
+SUITE_FIXTURE(list_devices, NULL)
+
 int main(void)
 {
     setenv("LEAT_CUDA_PLUGIN", "/no-such-folder/" LEAT_CUDA_PLUGIN, 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_says_what_is_there),
-        cmocka_unit_test(tables_are_complete),
-        cmocka_unit_test(a_name_tells_a_gpu),
-        cmocka_unit_test(options_can_be_listed),
-        cmocka_unit_test(bad_names_say_why),
-        cmocka_unit_test(a_name_is_whole_and_a_device_has_one),
-        cmocka_unit_test(cuda_without_plugin_says_so),
-        cmocka_unit_test(a_stream_keeps_order),
-        cmocka_unit_test(a_stream_waits_for_another),
-        cmocka_unit_test(a_stream_of_others_can_be_wrapped),
-        cmocka_unit_test(an_event_never_recorded_is_done),
-        cmocka_unit_test(an_event_is_done_when_its_work_is),
-        cmocka_unit_test(a_stream_follows_another),
-        cmocka_unit_test(pageable_memory_is_free_on_return),
-        cmocka_unit_test(closing_a_stream_waits_for_its_work),
-        cmocka_unit_test(memory_can_run_out),
-        cmocka_unit_test(work_takes_its_time),
-    };
-    return cmocka_run_group_tests(tests, list_devices, NULL);
+    return unit_run();
 }

@@ -15,7 +15,7 @@ static leat_device_span span(uint32_t kind, int64_t start, int64_t end, uint32_t
         leat_device_span){ .start_ns = T + start, .end_ns = T + end, .kind = kind, .call = call };
 }
 
-static void by_hand(void **state)
+TEST(by_hand)
 {
     /* 0  call 1  10 kernel 30 · copy 20…50 · call 2 at 70, kernel 80…90 · kernel 95 unknown call */
     leat_device_span spans[] = {
@@ -37,7 +37,7 @@ static void by_hand(void **state)
     assert_int_equal(s.n_host, 0);
 }
 
-static void long_host_gaps_are_counted(void **state)
+TEST(long_host_gaps_are_counted)
 {
     leat_device_span spans[] = {
         span(LEAT_SPAN_KERNEL, 0, 10, 0),
@@ -56,7 +56,7 @@ static int by_start(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static void shares_are_what_counting_gives(void **state)
+TEST(shares_are_what_counting_gives)
 {
     enum { LENGTH = 300, MOST = 40 };
     for (uint64_t seed = 0; seed < 2000; seed++) {
@@ -85,14 +85,4 @@ static void shares_are_what_counting_gives(void **state)
         assert_int_equal(s.exposed_copy_ns, copy);
         assert_int_equal(s.host_ns + s.launch_ns + s.unknown_ns, idle);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_hand),
-        cmocka_unit_test(long_host_gaps_are_counted),
-        cmocka_unit_test(shares_are_what_counting_gives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

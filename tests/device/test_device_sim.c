@@ -64,7 +64,7 @@ static void copy_in(const bench *b, int stream, void *to, const void *from, size
 
 /* --- kernels ------------------------------------------------------------------------------- */
 
-static void a_kernel_takes_what_its_roof_says(void **state)
+TEST(a_kernel_takes_what_its_roof_says)
 {
     static const struct {
         double flops, bytes;
@@ -89,7 +89,7 @@ static void a_kernel_takes_what_its_roof_says(void **state)
     bench_close(&b);
 }
 
-static void the_host_issues_one_kernel_at_a_time(void **state)
+TEST(the_host_issues_one_kernel_at_a_time)
 {
     bench b;
     bench_open(&b, "sim:{launch_ns: 15000000, kernel_min_ns: 1000}");
@@ -104,7 +104,7 @@ static void the_host_issues_one_kernel_at_a_time(void **state)
     bench_close(&b);
 }
 
-static void all_streams_share_one_compute_engine(void **state)
+TEST(all_streams_share_one_compute_engine)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -120,7 +120,7 @@ static void all_streams_share_one_compute_engine(void **state)
 
 static uint8_t here[8 * MS], there[8 * MS];
 
-static void copies_share_an_engine_and_overlap_with_kernels(void **state)
+TEST(copies_share_an_engine_and_overlap_with_kernels)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -136,7 +136,7 @@ static void copies_share_an_engine_and_overlap_with_kernels(void **state)
 }
 
 /* Each byte is read and written, at 10 bytes per ns, while another batch comes from the host. */
-static void a_copy_on_the_device_is_no_transfer(void **state)
+TEST(a_copy_on_the_device_is_no_transfer)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -151,7 +151,7 @@ static void a_copy_on_the_device_is_no_transfer(void **state)
     bench_close(&b);
 }
 
-static void a_kernel_waits_for_its_copy_and_covers_the_next(void **state)
+TEST(a_kernel_waits_for_its_copy_and_covers_the_next)
 {
     enum { COPY = 2 * MS, STEP = 3 * MS };
     bench b;
@@ -170,7 +170,7 @@ static void a_kernel_waits_for_its_copy_and_covers_the_next(void **state)
     bench_close(&b);
 }
 
-static void pageable_copies_hold_the_caller(void **state)
+TEST(pageable_copies_hold_the_caller)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -184,7 +184,7 @@ static void pageable_copies_hold_the_caller(void **state)
     bench_close(&b);
 }
 
-static void a_slot_rewritten_too_early_is_seen(void **state)
+TEST(a_slot_rewritten_too_early_is_seen)
 {
     bench b;
     bench_open(&b, PLAIN);
@@ -198,7 +198,7 @@ static void a_slot_rewritten_too_early_is_seen(void **state)
     bench_close(&b);
 }
 
-static void copies_can_be_time_alone(void **state)
+TEST(copies_can_be_time_alone)
 {
     bench b;
     bench_open(&b, "sim:{copy_bytes_per_s: 1e9, copy_latency_ns: 0, copy_data: false}");
@@ -213,7 +213,7 @@ static void copies_can_be_time_alone(void **state)
 }
 
 /* The copy takes no time on the device and a while here. */
-static void an_event_is_not_done_before_the_bytes_are_there(void **state)
+TEST(an_event_is_not_done_before_the_bytes_are_there)
 {
     bench b;
     bench_open(&b, "sim:{copy_bytes_per_s: 1e15, copy_latency_ns: 0}");
@@ -269,7 +269,7 @@ static void model_step(struct model *m, const bench *b, leat_event **events, lea
     }
 }
 
-static void random_work_agrees_with_a_model(void **state)
+TEST(random_work_agrees_with_a_model)
 {
     bench b;
     leat_event *events[N_STREAMS];
@@ -296,7 +296,7 @@ static void random_work_agrees_with_a_model(void **state)
 }
 
 /* More work waiting than the device has room for at first. */
-static void a_long_queue_is_kept_in_order(void **state)
+TEST(a_long_queue_is_kept_in_order)
 {
     enum { N = 1000 };
     static uint8_t to[N];
@@ -315,7 +315,7 @@ static void a_long_queue_is_kept_in_order(void **state)
 }
 
 /* A step of the same kernels, issued by an eager framework. */
-static void an_eager_host_takes_longer_to_issue_kernels(void **state)
+TEST(an_eager_host_takes_longer_to_issue_kernels)
 {
     for (size_t i = 0; leat_device_sim_preset(i); i++) {
         const int64_t each_ns = leat_device_sim_preset(i)->options.launch_ns;
@@ -336,24 +336,4 @@ static void an_eager_host_takes_longer_to_issue_kernels(void **state)
         assert_int_equal(leat_device_sim_work(b.stream[1]).n_launches, 1);
         bench_close(&b);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kernel_takes_what_its_roof_says),
-        cmocka_unit_test(the_host_issues_one_kernel_at_a_time),
-        cmocka_unit_test(all_streams_share_one_compute_engine),
-        cmocka_unit_test(copies_share_an_engine_and_overlap_with_kernels),
-        cmocka_unit_test(a_copy_on_the_device_is_no_transfer),
-        cmocka_unit_test(a_kernel_waits_for_its_copy_and_covers_the_next),
-        cmocka_unit_test(pageable_copies_hold_the_caller),
-        cmocka_unit_test(a_slot_rewritten_too_early_is_seen),
-        cmocka_unit_test(copies_can_be_time_alone),
-        cmocka_unit_test(an_event_is_not_done_before_the_bytes_are_there),
-        cmocka_unit_test(random_work_agrees_with_a_model),
-        cmocka_unit_test(a_long_queue_is_kept_in_order),
-        cmocka_unit_test(an_eager_host_takes_longer_to_issue_kernels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

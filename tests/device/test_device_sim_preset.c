@@ -5,7 +5,7 @@
 #include "device/device_sim.h"
 #include "fixtures/own_folder.h"
 
-static void presets_and_changes(void **state)
+TEST(presets_and_changes)
 {
     leat_sim_options options, initial;
     char text[192];
@@ -49,7 +49,7 @@ static void presets_and_changes(void **state)
     "\"pageable_37632_kib\": {\"value\": " pageable ", \"unit\": \"GB/s\"}}}]}\n"
 
 /* 4 KiB at 0.8 GB/s are 5120 ns, of which 79 are for the bytes at about 52 GB/s. */
-static void copies_can_be_those_of_a_gpu_check(void **state)
+TEST(copies_can_be_those_of_a_gpu_check)
 {
     leat_sim_options options;
     char text[192], spec[128];
@@ -88,13 +88,4 @@ static void copies_can_be_those_of_a_gpu_check(void **state)
         leat_device_sim_parse("{measured: no/such.json}", &options, text, sizeof text, &err),
         LEAT_E_IO);
     remove_folder(state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(presets_and_changes),
-        cmocka_unit_test(copies_can_be_those_of_a_gpu_check),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

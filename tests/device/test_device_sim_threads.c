@@ -43,7 +43,7 @@ static void *enqueue(void *arg)
     return NULL;
 }
 
-static void threads_can_enqueue_at_once(void **state)
+TEST(threads_can_enqueue_at_once)
 {
     struct worker workers[N_THREADS];
     leat_event *done[N_THREADS];
@@ -63,12 +63,4 @@ static void threads_can_enqueue_at_once(void **state)
     for (int i = 0; i < N_THREADS; i++)
         device->table->event_close(done[i]);
     leat_device_close(&device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_can_enqueue_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

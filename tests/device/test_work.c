@@ -40,7 +40,7 @@ static int64_t time_of(const char *name, leat_work_options options)
     return ns;
 }
 
-static void cpu_kernels_compute(void **state)
+TEST(cpu_kernels_compute)
 {
     enum { N = 13, ROWS = 5 };
     float a[N * N], b[N * N], c[N * N];
@@ -62,7 +62,7 @@ static void cpu_kernels_compute(void **state)
 }
 
 /* Every kind, size, cut and detour runs on both devices. */
-static void all_work_runs_everywhere(void **state)
+TEST(all_work_runs_everywhere)
 {
     static const char *const devices[] = { "cpu", "sim:{launch_ns: 0, kernel_min_ns: 0}" };
     for (size_t d = 0; d < 2; d++)
@@ -81,7 +81,7 @@ static void all_work_runs_everywhere(void **state)
 }
 
 /* Lower bounds, which hold under any load. */
-static void a_simulated_device_takes_its_time(void **state)
+TEST(a_simulated_device_takes_its_time)
 {
     enum { LAUNCH = 100000, LATENCY = 20000 };
     const leat_work_options product = { .kind = LEAT_WORK_MATMUL, .n = 100 };
@@ -110,7 +110,7 @@ static void a_simulated_device_takes_its_time(void **state)
 #define BESIDE "other programs ran while it was measured"
 
 /* Two programs on every CPU: no figure, or nearly that of a machine without them. */
-static void beside_others_there_is_no_ceiling(void **state)
+TEST(beside_others_there_is_no_ceiling)
 {
     enum { MOST = 256 };
     leat_ceiling quiet, loud;
@@ -141,7 +141,7 @@ static void beside_others_there_is_no_ceiling(void **state)
 }
 
 /* The model of a device is its upper bound; its clock may lose, never gain. */
-static void the_most_that_a_device_reaches(void **state)
+TEST(the_most_that_a_device_reaches)
 {
     leat_ceiling most;
     leat_device *device =
@@ -168,7 +168,7 @@ static void the_most_that_a_device_reaches(void **state)
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* A run ends with this measurement, which must not be what ends it. */
-static void a_product_without_memory_is_left_out(void **state)
+TEST(a_product_without_memory_is_left_out)
 {
     struct rlimit was;
     char line[128];
@@ -190,7 +190,7 @@ static void a_product_without_memory_is_left_out(void **state)
 }
 #endif
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
     static const leat_work_options wrong[] = {
         { .n = 0 },
@@ -212,20 +212,4 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_int_equal(leat_work_run(NULL, &ns, &err), LEAT_E_ARGUMENT);
     leat_work_close(NULL);
     leat_device_close(&device);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cpu_kernels_compute),
-        cmocka_unit_test(all_work_runs_everywhere),
-        cmocka_unit_test(a_simulated_device_takes_its_time),
-        cmocka_unit_test(the_most_that_a_device_reaches),
-        cmocka_unit_test(beside_others_there_is_no_ceiling),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test(a_product_without_memory_is_left_out),
-#endif
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

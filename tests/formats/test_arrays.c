@@ -30,7 +30,7 @@ static int parse(const char *text, leat_array *out, leat_format_error *err)
     return rc;
 }
 
-static void any_python_literal_is_read(void **state)
+TEST(any_python_literal_is_read)
 {
     static const char *const texts[] = {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }   \n",
@@ -59,7 +59,7 @@ static void any_python_literal_is_read(void **state)
     assert_true(array.big_endian);
 }
 
-static void other_headers_are_refused(void **state)
+TEST(other_headers_are_refused)
 {
     static const struct {
         const char *text, *message;
@@ -106,7 +106,7 @@ static void other_headers_are_refused(void **state)
 }
 
 /* A zero byte in place of the '#'. */
-static void a_zero_byte_ends_no_word(void **state)
+TEST(a_zero_byte_ends_no_word)
 {
     static const char *const texts[] = {
         "{'descr': '<f4#', 'fortran_order': False, 'shape': (3,)}",
@@ -125,7 +125,7 @@ static void a_zero_byte_ends_no_word(void **state)
     }
 }
 
-static void a_cut_header_is_refused(void **state)
+TEST(a_cut_header_is_refused)
 {
     size_t n;
     leat_array array;
@@ -146,7 +146,7 @@ static void a_cut_header_is_refused(void **state)
 
 /* --- IDX ----------------------------------------------------------------------------------------- */
 
-static void idx_headers(void **state)
+TEST(idx_headers)
 {
     const uint8_t good[] = { 0, 0, 8, 2, 0, 0, 1, 2, 0, 0, 0, 3 };
     uint8_t bytes[sizeof good];
@@ -179,7 +179,7 @@ static void idx_headers(void **state)
 
 /* --- values -------------------------------------------------------------------------------------- */
 
-static void extremes_are_exact(void **state)
+TEST(extremes_are_exact)
 {
     static const struct {
         leat_array_type type;
@@ -219,17 +219,4 @@ static void extremes_are_exact(void **state)
     leat_array_floats(LEAT_ARRAY_F64, 1, f8 + 1, 1, &one); /* rounds to the nearest */
     memcpy(&bits, &one, sizeof bits);
     assert_int_equal(bits, 0x3f800000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_python_literal_is_read),
-        cmocka_unit_test(other_headers_are_refused),
-        cmocka_unit_test(a_zero_byte_ends_no_word),
-        cmocka_unit_test(a_cut_header_is_refused),
-        cmocka_unit_test(idx_headers),
-        cmocka_unit_test(extremes_are_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

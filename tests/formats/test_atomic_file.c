@@ -202,7 +202,7 @@ static int fail_each_call(const char *path, int error)
     }
 }
 
-static void whole_file_or_old_file(void **state)
+TEST(whole_file_or_old_file)
 {
     /* random and create, or neither; 4 writes, sync, close, rename, folder twice; a copy's own */
     static const int least[N_KINDS] = { 8, 9, 9, 12 };
@@ -215,7 +215,7 @@ static void whole_file_or_old_file(void **state)
     unlink(path);
 }
 
-static void odd_writes_lose_nothing(void **state)
+TEST(odd_writes_lose_nothing)
 {
     const char *path = in_folder("odd");
     leat_format_error err;
@@ -232,7 +232,7 @@ static void odd_writes_lose_nothing(void **state)
     assert_int_equal(count_in_folder(), 0);
 }
 
-static void a_replaced_file_keeps_its_mode(void **state)
+TEST(a_replaced_file_keeps_its_mode)
 {
     const char *path = in_folder("mode");
     leat_format_error err;
@@ -248,7 +248,7 @@ static void a_replaced_file_keeps_its_mode(void **state)
     kind = NAMELESS;
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     const char *path = in_folder("file");
     leat_format_error err;
@@ -270,7 +270,7 @@ static void memory_runs_out(void **state)
     unlink(path);
 }
 
-static void names_that_cannot_be_written(void **state)
+TEST(names_that_cannot_be_written)
 {
     leat_atomic_file *file;
     leat_format_error err;
@@ -296,7 +296,7 @@ static bool has_nameless(void)
     return fd >= 0;
 }
 
-static void given_up_leaves_nothing(void **state)
+TEST(given_up_leaves_nothing)
 {
     leat_atomic_file *file;
     for (kind = 0; kind < N_KINDS; kind++) {
@@ -312,7 +312,7 @@ static void given_up_leaves_nothing(void **state)
 }
 
 /* The temporary name fits wherever the final one does, however the file comes to it. */
-static void long_names_are_written_in_every_way(void **state)
+TEST(long_names_are_written_in_every_way)
 {
     leat_atomic_file *file;
     leat_format_error err;
@@ -335,7 +335,7 @@ static void long_names_are_written_in_every_way(void **state)
 }
 
 /* An error counts what was written, not what was to be. */
-static void only_written_bytes_are_counted(void **state)
+TEST(only_written_bytes_are_counted)
 {
     leat_atomic_file *file;
     leat_format_error err;
@@ -357,7 +357,7 @@ static void only_written_bytes_are_counted(void **state)
     assert_int_equal(count_in_folder(), 0);
 }
 
-static void mode_is_the_umask_s(void **state)
+TEST(mode_is_the_umask_s)
 {
     struct stat st;
     for (kind = 0; kind < N_KINDS; kind++) {
@@ -372,7 +372,7 @@ static void mode_is_the_umask_s(void **state)
 }
 
 /* The file that a link names is replaced, or made. */
-static void a_link_stays_a_link(void **state)
+TEST(a_link_stays_a_link)
 {
     struct stat st;
     char link[256];
@@ -393,7 +393,7 @@ static void a_link_stays_a_link(void **state)
     assert_int_equal(count_in_folder(), 0);
 }
 
-static void bare_name_goes_to_the_working_folder(void **state)
+TEST(bare_name_goes_to_the_working_folder)
 {
     char before[4096];
     assert_non_null(getcwd(before, sizeof before));
@@ -404,20 +404,4 @@ static void bare_name_goes_to_the_working_folder(void **state)
     unlink(in_folder("bare"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_file_or_old_file),
-        cmocka_unit_test(odd_writes_lose_nothing),
-        cmocka_unit_test(a_replaced_file_keeps_its_mode),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(names_that_cannot_be_written),
-        cmocka_unit_test(given_up_leaves_nothing),
-        cmocka_unit_test(long_names_are_written_in_every_way),
-        cmocka_unit_test(only_written_bytes_are_counted),
-        cmocka_unit_test(mode_is_the_umask_s),
-        cmocka_unit_test(a_link_stays_a_link),
-        cmocka_unit_test(bare_name_goes_to_the_working_folder),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+SUITE_FIXTURE(setup, teardown)

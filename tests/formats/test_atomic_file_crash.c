@@ -93,12 +93,12 @@ static int on_a_full_disk(void)
     return fails_cleanly(in_folder("file"), ENOSPC);
 }
 
-static void file_size_limit(void **state)
+TEST(file_size_limit)
 {
     assert_int_equal(child_result(over_the_size_limit), 0);
 }
 
-static void full_disk(void **state)
+TEST(full_disk)
 {
     const int result = child_result(on_a_full_disk);
     if (result == SMALL_DISK_REFUSED)
@@ -116,7 +116,7 @@ static int dies_writing(void)
     return 2;
 }
 
-static void killed_writer_leaves_nothing(void **state)
+TEST(killed_writer_leaves_nothing)
 {
     if (!has_nameless())
         skip();
@@ -134,7 +134,7 @@ static bool holds_new(const char *path)
 }
 
 /* A process that writes the file again and again is killed at any moment. */
-static void killed_writer(void **state)
+TEST(killed_writer)
 {
     const char *path = in_folder("file");
     for (int round = 0; round < 40; round++) {
@@ -153,12 +153,4 @@ static void killed_writer(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_size_limit), cmocka_unit_test(full_disk),
-        cmocka_unit_test(killed_writer_leaves_nothing),
-        cmocka_unit_test(killed_writer), /* last: may leave temporary files */
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+SUITE_FIXTURE(setup, teardown)

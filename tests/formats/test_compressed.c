@@ -56,7 +56,7 @@ static uint64_t digest_with(char files, const char *stages, const char *engine)
     return digest;
 }
 
-static void batches_are_those_of_plain_files(void **state)
+TEST(batches_are_those_of_plain_files)
 {
     static const char *const stages[] = { "", "{shuffle: {window: 512}},", "shuffle,",
                                           "{filter: {feature: id, min: 2000, max: 7000}}, shuffle,",
@@ -72,7 +72,7 @@ static void batches_are_those_of_plain_files(void **state)
 }
 
 /* As parts of other sources, which ask for their records in their own ways. */
-static void parts_of_other_sources(void **state)
+TEST(parts_of_other_sources)
 {
     static const char *const names[] = { "concat", "interleave", "zip" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -100,7 +100,7 @@ static void parts_of_other_sources(void **state)
     }
 }
 
-static void ranks_and_resuming(void **state)
+TEST(ranks_and_resuming)
 {
     static const char engine[] = "{threads: 2, digest: true, ranks: 2, rank: 1}";
     const leat_loader_options from = { .first_batch = 70 };
@@ -116,7 +116,7 @@ static void ranks_and_resuming(void **state)
     assert_true(digests[0] == digests[1]);
 }
 
-static void a_note_says_what_it_costs(void **state)
+TEST(a_note_says_what_it_costs)
 {
     leat_plan *plan = plan_with('g', "", "{}");
     assert_non_null(strstr(leat_plan_note(plan, 0), "GZIP-compressed"));
@@ -129,7 +129,7 @@ static void a_note_says_what_it_costs(void **state)
 }
 
 /* The memory of points, places and chunks is in the plan. */
-static void memory_is_planned(void **state)
+TEST(memory_is_planned)
 {
     leat_tfrecord_shard shard;
     leat_open_files files = { 0 }; /* all stay open */
@@ -176,7 +176,7 @@ static void *read_ranges(void *arg)
     return NULL;
 }
 
-static void many_threads_few_chunks(void **state)
+TEST(many_threads_few_chunks)
 {
     static const char *const names[] = { "0.tfrecord", "1.tfrecord" };
     enum { THREADS = 6, CHUNK = 100003 };
@@ -231,7 +231,7 @@ static void expect_error(const char *name, const char *part)
         fail_msg("\"%s\" does not say \"%s\"", err.message, part);
 }
 
-static void damage_is_said_at_open(void **state)
+TEST(damage_is_said_at_open)
 {
     size_t size;
     uint8_t *const bytes = read_whole(in_folder("g0.tfrecord"), &size);
@@ -246,7 +246,7 @@ static void damage_is_said_at_open(void **state)
 }
 
 /* A file that is written to while it is in use is an error that says so, not wrong records. */
-static void a_file_that_changes(void **state)
+TEST(a_file_that_changes)
 {
     size_t size;
     leat_error err;
@@ -269,17 +269,4 @@ static void a_file_that_changes(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_those_of_plain_files),
-        cmocka_unit_test(parts_of_other_sources),
-        cmocka_unit_test(ranks_and_resuming),
-        cmocka_unit_test(a_note_says_what_it_costs),
-        cmocka_unit_test(memory_is_planned),
-        cmocka_unit_test(many_threads_few_chunks),
-        cmocka_unit_test(damage_is_said_at_open),
-        cmocka_unit_test(a_file_that_changes),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

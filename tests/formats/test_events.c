@@ -59,7 +59,7 @@ static int write_golden(leat_event_writer *writer, leat_format_error *err)
     return rc;
 }
 
-static void same_bytes_as_tensorboard(void **state)
+TEST(same_bytes_as_tensorboard)
 {
     size_t size, expected_size;
     leat_format_error err;
@@ -113,7 +113,7 @@ static leat_event_reader *open_reader(const char *path)
     return reader;
 }
 
-static void reads_what_it_writes(void **state)
+TEST(reads_what_it_writes)
 {
     leat_summary_value event;
     leat_event_reader *reader = open_reader(golden);
@@ -136,7 +136,7 @@ static void reads_what_it_writes(void **state)
 }
 
 /* Messages that are neither scalar, image nor start are passed over, wherever they stand. */
-static void reads_what_others_write(void **state)
+TEST(reads_what_others_write)
 {
     leat_summary_value event;
     leat_event_reader *reader = open_reader(SOURCE_DIR "/tests/golden/events_other.tfevents");
@@ -149,7 +149,7 @@ static void reads_what_others_write(void **state)
 }
 
 /* Writers that begin in one second have files of their own, whose names are in order. */
-static void names_are_new(void **state)
+TEST(names_are_new)
 {
     leat_summary_value event;
     leat_event_writer *a = open_writer(1), *b = open_writer(2);
@@ -165,7 +165,7 @@ static void names_are_new(void **state)
 }
 
 /* A file of n bytes of the golden one gives the events that are whole in it, then END or BAD. */
-static void cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
     size_t size;
     leat_format_error err;
@@ -194,7 +194,7 @@ static void cut_at_every_byte(void **state)
     free(bytes);
 }
 
-static void other_files_are_refused(void **state)
+TEST(other_files_are_refused)
 {
     leat_event_reader *reader;
     leat_format_error err;
@@ -211,7 +211,7 @@ static void other_files_are_refused(void **state)
 }
 
 /* What was flushed before SIGKILL is all there, whatever came after the flush. */
-static void killed_after_a_flush(void **state)
+TEST(killed_after_a_flush)
 {
     int status;
     leat_summary_value event;
@@ -236,7 +236,7 @@ static void killed_after_a_flush(void **state)
 }
 
 /* A full disk: the file keeps what was flushed before, whole, and every later call says so. */
-static void full_disk_keeps_whole_records(void **state)
+TEST(full_disk_keeps_whole_records)
 {
     leat_summary_value event;
     leat_format_error err = { 0 };
@@ -264,7 +264,7 @@ static void full_disk_keeps_whole_records(void **state)
 }
 
 /* More than the buffer holds is written without a flush being asked for. */
-static void memory_is_bounded(void **state)
+TEST(memory_is_bounded)
 {
     static uint8_t image[700000];
     struct stat file;
@@ -277,7 +277,7 @@ static void memory_is_bounded(void **state)
     leat_event_writer_close(&writer);
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     leat_format_error err;
     leat_summary_value event;
@@ -304,19 +304,4 @@ static void memory_runs_out(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bytes_as_tensorboard),
-        cmocka_unit_test(reads_what_it_writes),
-        cmocka_unit_test(reads_what_others_write),
-        cmocka_unit_test(names_are_new),
-        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(killed_after_a_flush),
-        cmocka_unit_test(full_disk_keeps_whole_records),
-        cmocka_unit_test(memory_is_bounded),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -169,7 +169,7 @@ static void make_random_example(wire *example)
     free(features);
 }
 
-static void random_messages(void **state)
+TEST(random_messages)
 {
     wire *example = malloc(sizeof *example);
     for (int i = 0; i < 10000; i++) {
@@ -181,7 +181,7 @@ static void random_messages(void **state)
     free(example);
 }
 
-static void random_messages_cut_and_flipped(void **state)
+TEST(random_messages_cut_and_flipped)
 {
     wire *example = malloc(sizeof *example);
     for (int i = 0; i < 150; i++) {
@@ -303,7 +303,7 @@ static const odd odds[] = {
         -1, 0, "does not fit"),
 };
 
-static void odd_messages(void **state)
+TEST(odd_messages)
 {
     const leat_feature_key key = { "a", 1 };
     for (size_t i = 0; i < sizeof odds / sizeof *odds; i++) {
@@ -322,7 +322,7 @@ static void odd_messages(void **state)
     }
 }
 
-static void values_in_order(void **state)
+TEST(values_in_order)
 {
     static const char bytes[] = "\x0a\x0f\x0a\x0d\x0a\x01"
                                 "a\x12\x08\x1a\x06\x0a\x02\x08\x09\x08\x07";
@@ -338,7 +338,7 @@ static void values_in_order(void **state)
     assert_int_equal(values[2], 7);
 }
 
-static void wrong_kind_says_which(void **state)
+TEST(wrong_kind_says_which)
 {
     const leat_feature bytes = { .kind = LEAT_FEATURE_BYTES }, none = { 0 };
     leat_format_error err;
@@ -352,7 +352,7 @@ static void wrong_kind_says_which(void **state)
 /* Messages that are built alike are found by layout, and only those. */
 
 /* Messages that are built alike are found by layout; most single bytes that change are in values. */
-static void layouts_find_what_the_scan_finds(void **state)
+TEST(layouts_find_what_the_scan_finds)
 {
     wire *example = malloc(sizeof *example);
     size_t n_same = 0;
@@ -365,7 +365,7 @@ static void layouts_find_what_the_scan_finds(void **state)
 }
 
 /* Values may differ, also in what nobody asked for; sizes and names may not. */
-static void a_layout_is_for_messages_of_one_kind(void **state)
+TEST(a_layout_is_for_messages_of_one_kind)
 {
     const leat_feature_key keys[] = { { "x", 1 }, { "id", 2 } };
     const float x[] = { 1, 2, 3 }, y[] = { -1, 7, 5e9f };
@@ -400,18 +400,4 @@ static void a_layout_is_for_messages_of_one_kind(void **state)
         assert_int_equal(id, cases[i].id);
     }
     leat_example_builder_close(&builder);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_messages),
-        cmocka_unit_test(random_messages_cut_and_flipped),
-        cmocka_unit_test(odd_messages),
-        cmocka_unit_test(values_in_order),
-        cmocka_unit_test(wrong_kind_says_which),
-        cmocka_unit_test(layouts_find_what_the_scan_finds),
-        cmocka_unit_test(a_layout_is_for_messages_of_one_kind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

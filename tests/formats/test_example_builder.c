@@ -22,7 +22,7 @@ static int build(leat_example_builder *builder, const uint8_t **out, size_t *siz
     return rc < 0 ? rc : leat_example_builder_pack(builder, out, size, err);
 }
 
-static void built_is_what_was_added(void **state)
+TEST(built_is_what_was_added)
 {
     leat_example_builder *builder = leat_example_builder_open();
     const uint8_t *bytes, *first;
@@ -57,7 +57,7 @@ static void built_is_what_was_added(void **state)
     leat_example_builder_close(&builder);
 }
 
-static void builder_refuses(void **state)
+TEST(builder_refuses)
 {
     leat_example_builder *builder = leat_example_builder_open();
     leat_format_error err;
@@ -84,7 +84,7 @@ static int build_once(void)
     return rc;
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     int rc;
     long n;
@@ -92,14 +92,4 @@ static void memory_runs_out(void **state)
         assert_int_equal(rc, LEAT_FORMAT_NOMEM);
     assert_int_equal(rc, LEAT_FORMAT_OK);
     assert_int_equal(n, 1 + 7 * 3 + 1 + 1); /* builder, features, three texts, the message */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(built_is_what_was_added),
-        cmocka_unit_test(builder_refuses),
-        cmocka_unit_test(memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void make(uint8_t *segment, int is_big, uint32_t orientation, uint32_t ty
     }
 }
 
-static void every_orientation(void **state)
+TEST(every_orientation)
 {
     uint8_t segment[SIZE];
     for (int is_big = 0; is_big < 2; is_big++)
@@ -42,7 +42,7 @@ static void every_orientation(void **state)
 }
 
 /* Each length in memory of its own, so that a checker of addresses sees what is read too much. */
-static void truncated_anywhere(void **state)
+TEST(truncated_anywhere)
 {
     uint8_t segment[SIZE];
     make(segment, 0, 6, 3, 1);
@@ -55,7 +55,7 @@ static void truncated_anywhere(void **state)
     }
 }
 
-static void what_is_no_orientation(void **state)
+TEST(what_is_no_orientation)
 {
     uint8_t segment[SIZE];
     make(segment, 0, 6, 4, 1); /* a long */
@@ -75,14 +75,4 @@ static void what_is_no_orientation(void **state)
     segment[6] = 'M';
     assert_int_equal(leat_exif_orientation(segment, SIZE), 0);
     assert_int_equal(leat_exif_orientation((const uint8_t *)"http://ns.adobe.com/xap/1.0/", 29), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_orientation),
-        cmocka_unit_test(truncated_anywhere),
-        cmocka_unit_test(what_is_no_orientation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

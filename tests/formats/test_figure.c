@@ -17,7 +17,7 @@ static void check_rows(const struct row *rows, leat_figure (*figure)(double))
         assert_string_equal(figure(rows->value).text, rows->text);
 }
 
-static void bytes_have_three_digits_and_a_unit(void **state)
+TEST(bytes_have_three_digits_and_a_unit)
 {
     static const struct row rows[] = {
         { 0, "0 B" },          { 7, "7 B" },           { 999, "999 B" },
@@ -30,7 +30,7 @@ static void bytes_have_three_digits_and_a_unit(void **state)
     check_rows(rows, leat_figure_bytes);
 }
 
-static void times_rates_and_shares(void **state)
+TEST(times_rates_and_shares)
 {
     static const struct row ms[] = { { 0, "0" },        { 0.0012345, "0.0012" }, { 0.5, "0.500" },
                                      { 2.844, "2.84" }, { 118.4, "118" },        { 0, NULL } };
@@ -47,7 +47,7 @@ static void times_rates_and_shares(void **state)
     check_rows(scaled, leat_figure_scaled);
 }
 
-static void thousands_have_commas(void **state)
+TEST(thousands_have_commas)
 {
     assert_string_equal(leat_figure_count(0).text, "0");
     assert_string_equal(leat_figure_count(999).text, "999");
@@ -57,7 +57,7 @@ static void thousands_have_commas(void **state)
     assert_string_equal(leat_figure_group("12345e6").text, "12345e6");
 }
 
-static void the_page_has_a_dash_for_what_is_unknown(void **state)
+TEST(the_page_has_a_dash_for_what_is_unknown)
 {
     static const struct row numbers[] = {
         { 0.0123, "0.012" },  { 4.163, "4.16" },    { 98.14, "98.1" },    { 10464.4, "10,464" },
@@ -78,15 +78,4 @@ static void the_page_has_a_dash_for_what_is_unknown(void **state)
     assert_string_equal(leat_figure_unit((double)NAN, "ms").text, "–");
     assert_string_equal(leat_figure_range(1.5, 10464).text, "1.50–10,464");
     assert_string_equal(leat_figure_range(1, (double)INFINITY).text, "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_have_three_digits_and_a_unit),
-        cmocka_unit_test(times_rates_and_shares),
-        cmocka_unit_test(thousands_have_commas),
-        cmocka_unit_test(the_page_has_a_dash_for_what_is_unknown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,7 +143,7 @@ static const row rows[] = {
     { "l.csv", "\r\n\n", "l.csv: lists no file", { O } },
 };
 
-static void lists_give_what_is_in_them(void **state)
+TEST(lists_give_what_is_in_them)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_string_equal(
@@ -153,7 +153,7 @@ static void lists_give_what_is_in_them(void **state)
         strstr(read_list("l.csv", "x.jpg,a\ny\0.jpg,b\n", 17, &plain), "l.csv:2: a NUL byte"));
 }
 
-static void patterns_without_one_meaning_are_refused(void **state)
+TEST(patterns_without_one_meaning_are_refused)
 {
     static const struct {
         const char *pattern, *part;
@@ -178,7 +178,7 @@ static void patterns_without_one_meaning_are_refused(void **state)
 }
 
 /* A million rows: the second half repeats the first. */
-static void long_lists_take_bounded_time(void **state)
+TEST(long_lists_take_bounded_time)
 {
     enum { ROWS = 1000000 };
     char *text = NULL;
@@ -201,11 +201,6 @@ static void long_lists_take_bounded_time(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_give_what_is_in_them),
-        cmocka_unit_test(patterns_without_one_meaning_are_refused),
-        cmocka_unit_test(long_lists_take_bounded_time),
-    };
     setlocale(LC_CTYPE, "C.UTF-8"); /* as Python does */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

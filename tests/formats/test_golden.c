@@ -207,7 +207,7 @@ static void same_file(const char *a, const char *b)
     free(b_bytes);
 }
 
-static void tensorflow_s_files(void **state)
+TEST(tensorflow_s_files)
 {
     json_t *book = json_load_file(GOLDEN "golden.json", 0, NULL), *records;
     const char *name;
@@ -231,10 +231,4 @@ static void tensorflow_s_files(void **state)
     json_decref(book);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensorflow_s_files),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -83,7 +83,7 @@ static void open_right(unsigned flags, uint64_t n_records, int built, int mapped
     leat_index_close(&index);
 }
 
-static void built_once_then_mapped(void **state)
+TEST(built_once_then_mapped)
 {
     static const uint64_t counts[] = { 0, 1, 2, 1023, 1024, 1025, 2048, N_RECORDS };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -98,7 +98,7 @@ static void built_once_then_mapped(void **state)
     }
 }
 
-static void stale_is_rebuilt(void **state)
+TEST(stale_is_rebuilt)
 {
     leat_index index;
     leat_format_error err;
@@ -124,7 +124,7 @@ static void stale_is_rebuilt(void **state)
     open_right(0, 11, 0, 1);
 }
 
-static void cut_index(void **state)
+TEST(cut_index)
 {
     leat_index index;
     leat_format_error err;
@@ -147,7 +147,7 @@ static void cut_index(void **state)
     free(whole);
 }
 
-static void flipped_index(void **state)
+TEST(flipped_index)
 {
     leat_index index;
     leat_format_error err;
@@ -181,7 +181,7 @@ static void flipped_index(void **state)
 }
 
 /* An index whose checksums are right but whose offsets are not: still nothing outside the data. */
-static void lying_index(void **state)
+TEST(lying_index)
 {
     leat_index index;
     uint64_t offset, size;
@@ -208,7 +208,7 @@ static void lying_index(void **state)
     free(bytes);
 }
 
-static void damaged_data(void **state)
+TEST(damaged_data)
 {
     leat_index index;
     leat_format_error err;
@@ -231,7 +231,7 @@ static void damaged_data(void **state)
     assert_int_equal(leat_index_open(test_folder, 0, &index, &err), LEAT_FORMAT_IO);
 }
 
-static void side_name_is_taken(void **state)
+TEST(side_name_is_taken)
 {
     leat_index index;
     write_data(20);
@@ -257,7 +257,7 @@ static int build_as_nobody(void)
     return access(side_path(), F_OK) == 0;
 }
 
-static void read_only_folder(void **state)
+TEST(read_only_folder)
 {
     int status;
     write_data(20);
@@ -280,7 +280,7 @@ static int open_anew(unsigned flags, leat_index *index)
     return leat_index_open(data_path(), flags, index, NULL);
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     leat_index index;
     int rc, n_in_memory = 0;
@@ -316,7 +316,7 @@ static void *look_all_up(void *argument)
     return (void *)(uintptr_t)sum;
 }
 
-static void many_threads_look_up(void **state)
+TEST(many_threads_look_up)
 {
     write_data(N_RECORDS);
     for (int round = 0; round < 50; round++) {
@@ -346,7 +346,7 @@ static long resident_pages(void)
 
 /* Of 10^8 records with nothing but zeros for offsets: opening looks at none of them, looking one up
  * finds it out. Both files are sparse. */
-static void opening_does_not_depend_on_records(void **state)
+TEST(opening_does_not_depend_on_records)
 {
     const uint64_t n = 100000000;
     uint8_t header[HEADER_BYTES] = { 0 }, last[8];
@@ -383,20 +383,4 @@ static void opening_does_not_depend_on_records(void **state)
     leat_index_close(&index);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(built_once_then_mapped),
-        cmocka_unit_test(stale_is_rebuilt),
-        cmocka_unit_test(cut_index),
-        cmocka_unit_test(flipped_index),
-        cmocka_unit_test(lying_index),
-        cmocka_unit_test(damaged_data),
-        cmocka_unit_test(side_name_is_taken),
-        cmocka_unit_test(read_only_folder),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(many_threads_look_up),
-        cmocka_unit_test(opening_does_not_depend_on_records),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

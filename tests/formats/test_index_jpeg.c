@@ -57,7 +57,7 @@ static int make_data(void **state)
                  "END\n");
 }
 
-static void made_once(void **state)
+TEST(made_once)
 {
     expect(1, "$L index --jpeg --check *d", "the index of its JPEG files");
     expect(
@@ -81,7 +81,7 @@ static void made_once(void **state)
     expect(0, "$L inspect *d --json", "\"seekable\": 4");
 }
 
-static void used_and_found_out(void **state)
+TEST(used_and_found_out)
 {
     char digest[64];
     const char *at;
@@ -107,7 +107,7 @@ static void used_and_found_out(void **state)
 }
 
 /* Why a picture has no table. */
-static void reasons_are_told(void **state)
+TEST(reasons_are_told)
 {
     expect(0,
            "$L synth small --n 12 --size 16 -q && $L convert images small -o small -q && "
@@ -118,10 +118,4 @@ static void reasons_are_told(void **state)
     expect(0, "rm -r small*", "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(made_once),
-                                        cmocka_unit_test(used_and_found_out),
-                                        cmocka_unit_test(reasons_are_told) };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

@@ -67,7 +67,7 @@ static int inflate_all(const char *path, const char *kind, size_t piece, const u
     return rc;
 }
 
-static void golden_files(void **state)
+TEST(golden_files)
 {
     const char *path = in_folder("golden");
     for (size_t g = 0; g < N_GOLDEN; g++) {
@@ -92,7 +92,7 @@ static void golden_files(void **state)
 }
 
 /* Members whose ends lie everywhere between the reads of the file. */
-static void many_members(void **state)
+TEST(many_members)
 {
     enum { SIZE = 700000 };
     const char *path = in_folder("members");
@@ -116,7 +116,7 @@ static void many_members(void **state)
 
 /* --- records, through the reader and through the index ------------------------------------------ */
 
-static void records_of_compressed_files(void **state)
+TEST(records_of_compressed_files)
 {
     const char *path = in_folder("records"), *plain_path = in_folder("plain");
     for (size_t g = 0; g < N_GOLDEN; g++)
@@ -175,7 +175,7 @@ static void check_chunks(const leat_inflate_index *index, int fd, const uint8_t 
     free(chunk);
 }
 
-static void every_chunk_from_its_point(void **state)
+TEST(every_chunk_from_its_point)
 {
     static const size_t chunks[] = { 1000, 32768, 65536, 100000, 1 << 20 };
     const char *path = in_folder("chunks");
@@ -275,7 +275,7 @@ static void expect_found(const char *path, const uint8_t *plain, size_t plain_si
     close(fd);
 }
 
-static void cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
     static const char *const cases[] = { "kinds.gzip", "kinds.zlib", "kinds.stored",
                                          "images.gzip" };
@@ -291,7 +291,7 @@ static void cut_at_every_byte(void **state)
     }
 }
 
-static void flip_every_bit(void **state)
+TEST(flip_every_bit)
 {
     static const char *const cases[] = { "kinds.gzip", "kinds.zlib", "kinds.stored" };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -311,7 +311,7 @@ static void flip_every_bit(void **state)
     }
 }
 
-static void what_lies_behind_the_end(void **state)
+TEST(what_lies_behind_the_end)
 {
     static const char *const cases[] = { "kinds.gzip", "kinds.zlib" };
     for (size_t i = 0; i < 2; i++) {
@@ -333,7 +333,7 @@ static void what_lies_behind_the_end(void **state)
 }
 
 /* A length that is right by its CRC, and far beyond what is there, takes no memory. */
-static void a_length_beyond_the_end(void **state)
+TEST(a_length_beyond_the_end)
 {
     uint8_t plain[4096] = { 0 };
     size_t size;
@@ -352,17 +352,4 @@ static void a_length_beyond_the_end(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_files),
-        cmocka_unit_test(many_members),
-        cmocka_unit_test(records_of_compressed_files),
-        cmocka_unit_test(every_chunk_from_its_point),
-        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(flip_every_bit),
-        cmocka_unit_test(what_lies_behind_the_end),
-        cmocka_unit_test(a_length_beyond_the_end),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

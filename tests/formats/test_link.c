@@ -41,7 +41,7 @@ static void expect_refused(const char *name, const char *part)
     assert_non_null(strstr(err.text, part));
 }
 
-static void own_links_are_followed_to_their_end(void **state)
+TEST(own_links_are_followed_to_their_end)
 {
     char before[4096];
     put_text("file", "x");
@@ -64,14 +64,14 @@ static void own_links_are_followed_to_their_end(void **state)
     assert_int_equal(chdir(before), 0);
 }
 
-static void a_circle_ends(void **state)
+TEST(a_circle_ends)
 {
     make_link("a", "b", false);
     make_link("b", "a", false);
     expect_refused("a", strerror(ELOOP));
 }
 
-static void links_of_others_are_refused(void **state)
+TEST(links_of_others_are_refused)
 {
     leat_atomic_file *file;
     leat_format_error err;
@@ -108,7 +108,7 @@ static void links_of_others_are_refused(void **state)
 }
 
 /* One that is planted between open and commit is replaced, not followed. */
-static void a_late_link_is_not_followed(void **state)
+TEST(a_late_link_is_not_followed)
 {
     leat_atomic_file *file;
     struct stat status;
@@ -124,13 +124,4 @@ static void a_late_link_is_not_followed(void **state)
     assert_int_equal(status.st_size, 4);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(own_links_are_followed_to_their_end),
-        cmocka_unit_test(a_circle_ends),
-        cmocka_unit_test(links_of_others_are_refused),
-        cmocka_unit_test(a_late_link_is_not_followed),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -39,11 +39,10 @@ static void expect_same(const leat_manifest *m)
     assert_true(m->bytes == bytes && m->records == records);
 }
 
-static void same_after_reading(void **state)
+TEST(same_after_reading)
 {
     leat_format_error err;
     leat_manifest m;
-    (void)state;
     assert_int_equal(leat_manifest_write(file_path(), shards, N_SHARDS, &err), LEAT_FORMAT_OK);
     assert_int_equal(leat_manifest_read(file_path(), &m, &err), LEAT_FORMAT_OK);
     expect_same(&m);
@@ -59,7 +58,7 @@ static void same_after_reading(void **state)
 }
 
 /* Written by other programs. */
-static void other_ways_to_write_it(void **state)
+TEST(other_ways_to_write_it)
 {
     static const char *const texts[] = {
         "{\"shards\":[{\"records\":2,\"bytes\":40,\"file\":\"a\"}],\"leat_manifest\":1}",
@@ -69,7 +68,6 @@ static void other_ways_to_write_it(void **state)
     };
     leat_format_error err;
     leat_manifest m;
-    (void)state;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         uint8_t *const text = copy_of(texts[i], strlen(texts[i]));
         if (leat_manifest_parse((char *)text, strlen(texts[i]), "m", &m, &err) < 0)
@@ -84,7 +82,7 @@ static void other_ways_to_write_it(void **state)
 
 #define ONE "{\"leat_manifest\":1,\"shards\":[{\"file\":\"a\",\"bytes\":40,\"records\":2"
 
-static void wrong_texts(void **state)
+TEST(wrong_texts)
 {
     static const struct {
         const char *text, *says;
@@ -121,7 +119,6 @@ static void wrong_texts(void **state)
           "\"records\":0},{\"file\":\"b\",\"bytes\":1,\"records\":0}]}",
           "2^63" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_format_error err = { 0 };
         leat_manifest m;
@@ -134,12 +131,11 @@ static void wrong_texts(void **state)
     }
 }
 
-static void cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
     leat_format_error err;
     leat_manifest m;
     size_t size;
-    (void)state;
     assert_int_equal(leat_manifest_write(file_path(), shards, N_SHARDS, &err), LEAT_FORMAT_OK);
     uint8_t *const whole = read_whole(file_path(), &size);
     for (size_t n = 0; n + 1 < size; n++) { /* without the last line break it is whole */
@@ -152,12 +148,11 @@ static void cut_at_every_byte(void **state)
     free(whole);
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     leat_format_error err = { 0 };
     leat_manifest m;
     int rc, n_failed = 0;
-    (void)state;
     assert_int_equal(leat_manifest_write(file_path(), shards, N_SHARDS, &err), LEAT_FORMAT_OK);
     for (long n = 0;
          failing_malloc_at(n), rc = leat_manifest_read(file_path(), &m, &err), failing_malloc_hit();
@@ -170,7 +165,7 @@ static void memory_runs_out(void **state)
     leat_manifest_close(&m);
 }
 
-static void names_and_paths(void **state)
+TEST(names_and_paths)
 {
     static const char *const is[] = { "manifest.json", "a/manifest.json", "a-manifest.json",
                                       "a.manifest.json" };
@@ -179,7 +174,6 @@ static void names_and_paths(void **state)
                                             { "manifest.json", "c/d", "c/d" },
                                             { "/manifest.json", "c", "/c" },
                                             { "a/manifest.json", "/c", "/c" } };
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         assert_true(leat_manifest_is(is[i]));
         assert_false(leat_manifest_is(is_not[i]));
@@ -189,12 +183,4 @@ static void names_and_paths(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_after_reading), cmocka_unit_test(other_ways_to_write_it),
-        cmocka_unit_test(wrong_texts),        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(memory_runs_out),    cmocka_unit_test(names_and_paths),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -85,7 +85,7 @@ static int write_golden(leat_format_error *err)
     return rc;
 }
 
-static void same_bytes_as_onnx(void **state)
+TEST(same_bytes_as_onnx)
 {
     size_t size, expected_size;
     leat_format_error err;
@@ -101,7 +101,7 @@ static void same_bytes_as_onnx(void **state)
 }
 
 /* More nodes and tensors than any first guess of their number. The same model is written twice. */
-static void many_of_all(void **state)
+TEST(many_of_all)
 {
     size_t first, second;
     leat_format_error err;
@@ -128,7 +128,7 @@ static void many_of_all(void **state)
     leat_onnx_close(&m);
 }
 
-static void what_cannot_be(void **state)
+TEST(what_cannot_be)
 {
     leat_format_error err;
     unlink(file_path());
@@ -148,7 +148,7 @@ static void what_cannot_be(void **state)
     assert_int_not_equal(access(file_path(), F_OK), 0);
 }
 
-static void a_full_disk_leaves_no_file(void **state)
+TEST(a_full_disk_leaves_no_file)
 {
     static float large[1 << 19];
     leat_format_error err;
@@ -168,7 +168,7 @@ static void a_full_disk_leaves_no_file(void **state)
     leat_onnx_close(&m);
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     leat_format_error err;
     for (long n = 0;; n++) {
@@ -185,13 +185,10 @@ static void memory_runs_out(void **state)
     }
 }
 
+SUITE_FIXTURE(make_folder, remove_folder)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bytes_as_onnx), cmocka_unit_test(many_of_all),
-        cmocka_unit_test(what_cannot_be),     cmocka_unit_test(a_full_disk_leaves_no_file),
-        cmocka_unit_test(memory_runs_out),
-    };
     fill_weights();
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return unit_run();
 }

@@ -21,7 +21,7 @@ static const char *found_by(const char *pattern)
     return names;
 }
 
-static void what_exists_is_taken_literally(void **state)
+TEST(what_exists_is_taken_literally)
 {
     static const struct {
         const char *pattern, *found;
@@ -57,7 +57,7 @@ static void what_exists_is_taken_literally(void **state)
 }
 
 /* A set in a folder with brackets, under a PREFIX with brackets and a star. */
-static void sets_under_such_names_are_read(void **state)
+TEST_WITH(sets_under_such_names_are_read, NULL, clean)
 {
     expect_success(shell("$L convert images test-images -o 'x [2024]/a[1]*' --shards 2 -q && "
                          "$L convert images test-images -o 'x [2024]/a1' --shards 3 -q"));
@@ -90,11 +90,4 @@ static void sets_under_such_names_are_read(void **state)
                    "another number of shards");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_exists_is_taken_literally),
-        cmocka_unit_test_teardown(sets_under_such_names_are_read, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -80,7 +80,7 @@ static struct result walk(const char *path, unsigned flags)
     return w;
 }
 
-static void a_flipped_bit_costs_one_record(void **state)
+TEST(a_flipped_bit_costs_one_record)
 {
     const char *path = in_folder("flip");
     for (size_t byte = 0; byte < begins[N]; byte++) {
@@ -108,7 +108,7 @@ static void a_flipped_bit_costs_one_record(void **state)
     }
 }
 
-static void a_cut_tail_costs_the_tail(void **state)
+TEST(a_cut_tail_costs_the_tail)
 {
     const char *path = in_folder("cut");
     for (size_t n = 0; n < begins[N]; n++) {
@@ -125,7 +125,7 @@ static void a_cut_tail_costs_the_tail(void **state)
 }
 
 /* A writer that was killed, and another that went on behind what it had written. */
-static void records_appended_to_a_cut_one(void **state)
+TEST(records_appended_to_a_cut_one)
 {
     const char *path = in_folder("appended");
     uint8_t bytes[sizeof file * 2];
@@ -169,7 +169,7 @@ static int places(const char *path, unsigned flags, uint64_t *offsets, int *n_so
 /* Bytes that are missing in the data of a record: the next one begins before its end. The places are the same where
  * only lengths are read. Where as many bytes are missing as the next records have, it ends where another one begins, and
  * these are lost. */
-static void missing_bytes_cost_one_record(void **state)
+TEST(missing_bytes_cost_one_record)
 {
     const char *path = in_folder("missing");
     uint8_t bytes[sizeof file];
@@ -198,7 +198,7 @@ static void missing_bytes_cost_one_record(void **state)
 }
 
 /* Damage of many windows of the search, of zeros and of noise, with a sound record on its edges. */
-static void long_damage(void **state)
+TEST(long_damage)
 {
     enum { LONG = 3 << 20 };
     const char *path = in_folder("long");
@@ -225,7 +225,7 @@ static void long_damage(void **state)
 
 /* Each length is right by its CRC and reaches far, and no data are. Reading all of them would take
  * 20,000 times the file; what is not searched is lost, and the reader ends. */
-static void a_file_of_false_lengths_ends(void **state)
+TEST(a_file_of_false_lengths_ends)
 {
     enum { FALSE = 20000, TAIL = 1 << 16 };
     const char *path = in_folder("false");
@@ -245,7 +245,7 @@ static void a_file_of_false_lengths_ends(void **state)
     free(bytes);
 }
 
-static void a_file_that_shrinks_ends(void **state)
+TEST(a_file_that_shrinks_ends)
 {
     const char *path = in_folder("shrinks");
     leat_tfrecord_reader *reader;
@@ -298,7 +298,7 @@ static void check_index(const char *path, size_t size, int hit, uint64_t n_recor
     leat_index_close(&index);
 }
 
-static void the_index_of_a_damaged_file(void **state)
+TEST(the_index_of_a_damaged_file)
 {
     const char *path = in_folder("data"), *side = in_folder("data.idx");
     leat_index index;
@@ -327,17 +327,4 @@ static void the_index_of_a_damaged_file(void **state)
     assert_non_null(strstr(err.text, "length CRC"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flipped_bit_costs_one_record),
-        cmocka_unit_test(a_cut_tail_costs_the_tail),
-        cmocka_unit_test(records_appended_to_a_cut_one),
-        cmocka_unit_test(missing_bytes_cost_one_record),
-        cmocka_unit_test(long_damage),
-        cmocka_unit_test(a_file_of_false_lengths_ends),
-        cmocka_unit_test(a_file_that_shrinks_ends),
-        cmocka_unit_test(the_index_of_a_damaged_file),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_folder);
-}
+SUITE_FIXTURE(make_file, remove_folder)

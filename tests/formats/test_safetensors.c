@@ -52,7 +52,7 @@ static int write_tensors(leat_format_error *err)
     return leat_safetensors_write(file_path(), tensors, N_TENSORS, notes, 2, err);
 }
 
-static void same_after_reading(void **state)
+TEST(same_after_reading)
 {
     leat_safetensor tensors[N_TENSORS];
     leat_safetensors *file;
@@ -83,7 +83,7 @@ static void same_after_reading(void **state)
     leat_safetensors_close(&file);
 }
 
-static void equal_tensors_make_equal_files(void **state)
+TEST(equal_tensors_make_equal_files)
 {
     leat_safetensor tensors[N_TENSORS];
     size_t size, again_size;
@@ -105,7 +105,7 @@ static void equal_tensors_make_equal_files(void **state)
     free(again);
 }
 
-static void no_tensors(void **state)
+TEST(no_tensors)
 {
     leat_safetensors *file;
     assert_int_equal(leat_safetensors_write(file_path(), NULL, 0, NULL, 0, NULL), LEAT_FORMAT_OK);
@@ -115,7 +115,7 @@ static void no_tensors(void **state)
     leat_safetensors_close(&file);
 }
 
-static void cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
     leat_safetensors *file;
     leat_format_error err;
@@ -181,7 +181,7 @@ static const struct {
     { "{} x", "safetensors header" },
 };
 
-static void headers_are_checked(void **state)
+TEST(headers_are_checked)
 {
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         leat_safetensors *file;
@@ -199,7 +199,7 @@ static void headers_are_checked(void **state)
     }
 }
 
-static void header_of_impossible_size(void **state)
+TEST(header_of_impossible_size)
 {
     static const uint64_t sizes[] = { 3, LEAT_SAFETENSORS_MAX_HEADER + 1, UINT64_MAX - 4 };
     for (int i = 0; i < 3; i++) {
@@ -214,7 +214,7 @@ static void header_of_impossible_size(void **state)
 
 /* --- writing -----------------------------------------------------------------------------------*/
 
-static void writer_refuses(void **state)
+TEST(writer_refuses)
 {
     const leat_safetensor good = { "a", LEAT_SAFETENSORS_F32, 1, { 2 }, noise, 0 };
     leat_safetensor wrong[9];
@@ -254,7 +254,7 @@ static void writer_refuses(void **state)
 
 /* qsort of the C library asks for memory and does without when there is none, so that not every
  * failure must end in an error; what is then written must be right. */
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     leat_safetensors *file;
     leat_format_error err = { 0 };
@@ -286,13 +286,4 @@ static void memory_runs_out(void **state)
     unlink(file_path());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writer_refuses),      cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(same_after_reading),  cmocka_unit_test(equal_tensors_make_equal_files),
-        cmocka_unit_test(no_tensors),          cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(headers_are_checked), cmocka_unit_test(header_of_impossible_size),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

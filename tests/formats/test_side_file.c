@@ -6,7 +6,7 @@
 
 #include "formats/side_file.h"
 
-static void by_name_and_what_lies_beside(void **state)
+TEST(by_name_and_what_lies_beside)
 {
     static const struct {
         const char *name;
@@ -36,13 +36,12 @@ static void by_name_and_what_lies_beside(void **state)
     assert_int_equal(leat_side_file_is(""), 0);
 }
 
-static void very_many_at_once(void **state)
+TEST(very_many_at_once)
 {
     enum { SMALL = 100, LARGE = 20000, N_SMALL = 70000, N_LARGE = 16390 };
     static leat_side_file files[N_SMALL];
     static char text[LARGE + 1];
     leat_format_error err;
-    (void)state;
     for (int is_large = 0; is_large < 2; is_large++) {
         const int bytes = is_large ? LARGE : SMALL, n = is_large ? N_LARGE : N_SMALL;
         memset(text, 'a' + is_large, sizeof text);
@@ -64,11 +63,4 @@ static void very_many_at_once(void **state)
     leat_side_file_close(&files[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(by_name_and_what_lies_beside),
-        cmocka_unit_test(very_many_at_once),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -6,10 +6,9 @@
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"
 
-static void known_checksums(void **state)
+TEST(known_checksums)
 {
     uint8_t bytes[32];
-    (void)state;
     assert_int_equal(leat_tfrecord_crc32c("", 0), 0);
     assert_int_equal(leat_tfrecord_crc32c("123456789", 9), 0xe3069283u);
     memset(bytes, 0, sizeof bytes); /* these from RFC 3720, B.4 */
@@ -35,9 +34,8 @@ static uint8_t *framed_record(size_t size)
     return framed;
 }
 
-static void check_takes_what_is_whole(void **state)
+TEST(check_takes_what_is_whole)
 {
-    (void)state;
     for (size_t size = 0; size < 300; size++) {
         const uint8_t *payload;
         size_t payload_size;
@@ -63,11 +61,10 @@ static void expect_bad(const uint8_t *bytes, size_t size, const char *what)
     free(copy);
 }
 
-static void check_finds_all_damage(void **state)
+TEST(check_finds_all_damage)
 {
     enum { SIZE = 40 };
     uint8_t longer[SIZE + 17] = { 0 };
-    (void)state;
     uint8_t *framed = framed_record(SIZE);
     for (size_t n = 0; n < SIZE + 16; n++)
         expect_bad(framed, n, "truncated");
@@ -117,10 +114,9 @@ static int write_file(const char *path, leat_format_error *err)
     return rc;
 }
 
-static void round_trip(void **state)
+TEST(round_trip)
 {
     const char *path = in_folder("round");
-    (void)state;
     assert_int_equal(write_file(path, NULL), LEAT_FORMAT_OK);
     for (unsigned flags = 0; flags < 2; flags++) {
         leat_tfrecord_reader *reader;
@@ -199,11 +195,10 @@ static void expect_at(const leat_format_error *err, uint64_t record, const char 
         fail_msg("\"%s\" does not say \"%s\"", err->text, place);
 }
 
-static void cut_at_every_byte(void **state)
+TEST(cut_at_every_byte)
 {
     const char *path = in_folder("cut");
     size_t size;
-    (void)state;
     uint8_t *file = small_file(&size);
     assert_int_equal(size, 63);
     for (size_t n = 0; n <= size; n++) {
@@ -225,11 +220,10 @@ static void cut_at_every_byte(void **state)
     unlink(path);
 }
 
-static void flip_every_bit(void **state)
+TEST(flip_every_bit)
 {
     const char *path = in_folder("flip");
     size_t size;
-    (void)state;
     uint8_t *file = small_file(&size);
     for (size_t bit = 0; bit < 8 * size; bit++) {
         const uint64_t record = record_at(bit / 8);
@@ -256,7 +250,7 @@ static void flip_every_bit(void **state)
 }
 
 /* What gzip and zlib write before the first bytes of a record, and what only looks a little like it. */
-static void a_compressed_file_is_known(void **state)
+TEST(a_compressed_file_is_known)
 {
     static const struct {
         uint8_t bytes[12];
@@ -271,7 +265,6 @@ static void a_compressed_file_is_known(void **state)
         { { 0x78, 0x9d, 0xbd, 0x95, 0x4d, 0x6f, 0xe2, 0x30, 1, 2, 3, 4 }, NULL },
     };
     uint8_t plain[12];
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *const kind = leat_tfrecord_compression(cases[i].bytes, 12);
         assert_int_equal(!kind, !cases[i].kind);
@@ -284,11 +277,10 @@ static void a_compressed_file_is_known(void **state)
     assert_null(leat_tfrecord_compression(plain, 12));
 }
 
-static void things_that_are_no_file(void **state)
+TEST(things_that_are_no_file)
 {
     leat_tfrecord_reader *reader;
     leat_format_error err;
-    (void)state;
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
     const char *const paths[] = { in_folder("missing"), test_folder, in_folder("pipe"),
                                   "/dev/null" };
@@ -300,14 +292,13 @@ static void things_that_are_no_file(void **state)
     unlink(in_folder("pipe"));
 }
 
-static void file_that_shrinks(void **state)
+TEST(file_that_shrinks)
 {
     const char *path = in_folder("shrinks");
     leat_tfrecord_reader *reader;
     leat_format_error err;
     const uint8_t *payload;
     size_t size;
-    (void)state;
     assert_int_equal(write_file(path, NULL), LEAT_FORMAT_OK);
     assert_int_equal(leat_tfrecord_reader_open(&reader, path, 0, NULL), LEAT_FORMAT_OK);
     assert_int_equal(leat_tfrecord_reader_next(reader, &payload, &size, NULL), LEAT_FORMAT_OK);
@@ -321,14 +312,13 @@ static void file_that_shrinks(void **state)
     unlink(path);
 }
 
-static void memory_runs_out(void **state)
+TEST(memory_runs_out)
 {
     const char *path = in_folder("memory");
     leat_format_error err;
     uint64_t n_good;
     int rc;
     long n;
-    (void)state;
     for (n = 0; failing_malloc_at(n), rc = write_file(path, &err), failing_malloc_hit(); n++) {
         assert_true(rc == LEAT_FORMAT_NOMEM || strstr(err.text, "written, but"));
         assert_int_equal(count_in_folder(), rc == LEAT_FORMAT_IO);
@@ -343,11 +333,10 @@ static void memory_runs_out(void **state)
     unlink(path);
 }
 
-static void writer_that_gives_up(void **state)
+TEST(writer_that_gives_up)
 {
     leat_tfrecord_writer *writer;
     leat_format_error err;
-    (void)state;
     assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("none/x"), &err), LEAT_FORMAT_IO);
     assert_null(writer);
     assert_int_equal(leat_tfrecord_writer_open(&writer, in_folder("given-up"), &err),
@@ -366,14 +355,13 @@ static void writer_that_gives_up(void **state)
 
 /* Four records at once are judged as each alone: of all sizes around the limit, equal and not, and with damage at every
  * byte of each of them. */
-static void together_is_one_by_one(void **state)
+TEST(together_is_one_by_one)
 {
     static const size_t groups[][LEAT_TFRECORD_TOGETHER] = {
         { 0, 0, 0, 0 },       { 1, 2, 3, 4 },        { 418, 418, 418, 418 },
         { 417, 425, 8, 400 }, { 64, 7, 1000, 333 },  { 1008, 1008, 1008, 0 },
         { 1009, 20, 20, 20 }, { 5000, 9, 16, 1008 },
     };
-    (void)state;
     for (size_t c = 0; c < sizeof groups / sizeof *groups; c++) {
         uint8_t *framed[LEAT_TFRECORD_TOGETHER];
         size_t whole[LEAT_TFRECORD_TOGETHER];
@@ -402,21 +390,4 @@ static void together_is_one_by_one(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_checksums),
-        cmocka_unit_test(check_takes_what_is_whole),
-        cmocka_unit_test(check_finds_all_damage),
-        cmocka_unit_test(together_is_one_by_one),
-        cmocka_unit_test(round_trip),
-        cmocka_unit_test(cut_at_every_byte),
-        cmocka_unit_test(flip_every_bit),
-        cmocka_unit_test(a_compressed_file_is_known),
-        cmocka_unit_test(things_that_are_no_file),
-        cmocka_unit_test(file_that_shrinks),
-        cmocka_unit_test(memory_runs_out),
-        cmocka_unit_test(writer_that_gives_up),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

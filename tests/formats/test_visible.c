@@ -25,7 +25,7 @@ static const struct {
     { "\\x1b", "\\x1b" },
 };
 
-static void controls_are_shown_and_letters_stay(void **state)
+TEST(controls_are_shown_and_letters_stay)
 {
     char text[100], cut[100];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -44,7 +44,7 @@ static void controls_are_shown_and_letters_stay(void **state)
     assert_string_equal(text, "a\\x00b");
 }
 
-static void messages_show_controls(void **state)
+TEST(messages_show_controls)
 {
     leat_error err;
     char many[3000], wanted[100];
@@ -142,7 +142,7 @@ static void check_forms(const char *name, const char *scalar)
     leat_config_close(&config);
 }
 
-static void yaml_reads_back(void **state)
+TEST(yaml_reads_back)
 {
     char scalar[100], cut[4];
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -159,7 +159,7 @@ static void yaml_reads_back(void **state)
 }
 
 /* Other readers of YAML must read a name as a text. */
-static void names_are_texts(void **state)
+TEST(names_are_texts)
 {
     static const char *const typed[] = { "yes", "No",   "TRUE", "null",  "~",         "1.5",
                                          "-7",  "0x10", ".inf", "12:30", "2024-01-01" };
@@ -174,15 +174,4 @@ static void names_are_texts(void **state)
     assert_string_equal(text, "true");
     leat_yaml_text("caf\xe9", LEAT_YAML_NAME, text, sizeof text);
     assert_string_equal(text, "\"caf\xef\xbf\xbd\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(controls_are_shown_and_letters_stay),
-        cmocka_unit_test(messages_show_controls),
-        cmocka_unit_test(yaml_reads_back),
-        cmocka_unit_test(names_are_texts),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

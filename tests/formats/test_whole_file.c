@@ -31,7 +31,7 @@ static void expect(const char *path, int code, const char *words)
         fail_msg("'%s', not '%s'", why.text, words);
 }
 
-static void files_of_all_sizes(void **state)
+TEST(files_of_all_sizes)
 {
     static const size_t sizes[] = { 0,     1,     16382,    16383, 16384,   16385,
                                     32767, 32768, MOST - 1, MOST,  MOST + 1 };
@@ -60,7 +60,7 @@ static void files_of_all_sizes(void **state)
     }
 }
 
-static void what_is_no_text(void **state)
+TEST(what_is_no_text)
 {
     expect("/dev/zero", LEAT_FORMAT_BAD, "larger than 100000 bytes");
     expect(test_folder, LEAT_FORMAT_IO, strerror(EISDIR));
@@ -68,7 +68,7 @@ static void what_is_no_text(void **state)
     expect("/proc/self/mem", LEAT_FORMAT_IO, strerror(EIO));
 }
 
-static void a_failed_allocation_is_not_the_end(void **state)
+TEST(a_failed_allocation_is_not_the_end)
 {
     static char bytes[40000];
     char *text;
@@ -111,7 +111,7 @@ static void *close_late(void *end)
 }
 
 /* A pipe whose writer comes late and writes late, one whose writer ends late or has ended, one without. */
-static void pipes(void **state)
+TEST(pipes)
 {
     char path[100], *text;
     size_t n;
@@ -142,13 +142,4 @@ static void pipes(void **state)
     expect(in_folder("pipe"), LEAT_FORMAT_IO, "no program writes to this pipe");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_all_sizes),
-        cmocka_unit_test(what_is_no_text),
-        cmocka_unit_test(a_failed_allocation_is_not_the_end),
-        cmocka_unit_test(pipes),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

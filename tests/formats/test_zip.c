@@ -43,7 +43,7 @@ static void check_first(const char *path, size_t n_members, const char *name, co
     close(fd);
 }
 
-static void members_are_found_and_read(void **state)
+TEST(members_are_found_and_read)
 {
     check_first(GOLDEN "stored.npz", 4, "x.npy", "\x93NUMPY", 6);
     check_first(GOLDEN "deflated.npz", 4, "x.npy", "\x93NUMPY", 6);
@@ -73,7 +73,7 @@ static int read_all(const char *path, leat_format_error *err)
 static const char *const files[] = { GOLDEN "stored.npz", GOLDEN "deflated.npz", SEEDS "zip64",
                                      SEEDS "comment" };
 
-static void cut_archives_are_refused(void **state)
+TEST(cut_archives_are_refused)
 {
     leat_format_error err;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
@@ -89,7 +89,7 @@ static void cut_archives_are_refused(void **state)
 }
 
 /* A changed byte is found, or was in a field that is not used (a date, a version). */
-static void changed_bytes_of_members_are_found(void **state)
+TEST(changed_bytes_of_members_are_found)
 {
     leat_format_error err;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
@@ -108,7 +108,7 @@ static void changed_bytes_of_members_are_found(void **state)
     }
 }
 
-static void what_cannot_be_read_is_told(void **state)
+TEST(what_cannot_be_read_is_told)
 {
     static const struct {
         size_t at; /* in the entry of the directory */
@@ -134,7 +134,7 @@ static void what_cannot_be_read_is_told(void **state)
 }
 
 /* A directory that gives a deflated member more bytes than its deflated bytes can become. */
-static void a_size_that_cannot_be_is_refused(void **state)
+TEST(a_size_that_cannot_be_is_refused)
 {
     leat_format_error err;
     size_t size;
@@ -148,14 +148,4 @@ static void a_size_that_cannot_be_is_refused(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_are_found_and_read),
-        cmocka_unit_test(cut_archives_are_refused),
-        cmocka_unit_test(changed_bytes_of_members_are_found),
-        cmocka_unit_test(what_cannot_be_read_is_told),
-        cmocka_unit_test(a_size_that_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

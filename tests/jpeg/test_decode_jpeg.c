@@ -68,7 +68,7 @@ static const op_jpeg_how ways[] = {
 };
 #define N_WAYS (sizeof ways / sizeof *ways)
 
-static void equals_libjpeg(void **state)
+TEST(equals_libjpeg)
 {
     static const int64_t sizes[][2] = { { 1, 1 }, { 8, 8 }, { 17, 33 }, { 64, 50 }, { 100, 259 } };
     for (size_t i = 0; i < N_WAYS; i++)
@@ -83,7 +83,7 @@ static void equals_libjpeg(void **state)
         }
 }
 
-static void gray_is_read_as_asked(void **state)
+TEST(gray_is_read_as_asked)
 {
     leat_view image = op_drawing(31, 45, 1);
     for (int progressive = 0; progressive < 2; progressive++) {
@@ -97,7 +97,7 @@ static void gray_is_read_as_asked(void **state)
 }
 
 /* libjpeg writes an Adobe marker with CMYK, so 255 means no ink. */
-static void cmyk_becomes_rgb(void **state)
+TEST(cmyk_becomes_rgb)
 {
     static const J_COLOR_SPACE stored[] = { JCS_CMYK, JCS_YCCK };
     leat_view image = op_drawing(20, 30, 4);
@@ -123,7 +123,7 @@ static void cmyk_becomes_rgb(void **state)
 }
 
 /* Every prefix is an error by default; leniently an error or pixels of the announced size. */
-static void truncated_anywhere(void **state)
+TEST(truncated_anywhere)
 {
     leat_view image = op_drawing(20, 27, 3);
     for (int progressive = 0; progressive < 2; progressive++) {
@@ -146,7 +146,7 @@ static void truncated_anywhere(void **state)
 }
 
 /* Any flipped byte: an error, or pixels, never a crash; and no trace in the next image. */
-static void damaged_anywhere(void **state)
+TEST(damaged_anywhere)
 {
     leat_view image = op_drawing(20, 27, 3);
     leat_view good = op_jpeg(image, (op_jpeg_how){ 0 });
@@ -220,7 +220,7 @@ static void expect(leat_view bytes, leat_view good, const char *message)
     free(bytes.data);
 }
 
-static void warnings_that_cost_no_pixel(void **state)
+TEST(warnings_that_cost_no_pixel)
 {
     leat_view image = op_drawing(40, 40, 3);
     leat_view good = op_jpeg(image, (op_jpeg_how){ .restart = 2 });
@@ -243,7 +243,7 @@ static void warnings_that_cost_no_pixel(void **state)
 }
 
 /* A stream without tables must not be decoded with those of the image before. */
-static void tables_do_not_leak(void **state)
+TEST(tables_do_not_leak)
 {
     leat_view image = op_drawing(16, 16, 1);
     leat_view good = op_jpeg(image, (op_jpeg_how){ 0 });
@@ -264,7 +264,7 @@ static void tables_do_not_leak(void **state)
     free(image.data);
 }
 
-static void limits_and_wrong_bytes(void **state)
+TEST(limits_and_wrong_bytes)
 {
     void *small = op_options(op(), "max_pixels", "99", NULL);
     leat_view image = op_drawing(10, 10, 3);
@@ -286,7 +286,7 @@ static void limits_and_wrong_bytes(void **state)
     free(image.data);
 }
 
-static void too_little_scratch(void **state)
+TEST(too_little_scratch)
 {
     leat_scratch *usual = op_scratch;
     leat_view image = op_drawing(200, 200, 3);
@@ -300,7 +300,7 @@ static void too_little_scratch(void **state)
     free(image.data);
 }
 
-static void allocates_nothing_once_warm(void **state)
+TEST(allocates_nothing_once_warm)
 {
 #ifdef COUNTING_MALLOC
     static uint8_t pixels[256 * 256 * 3];
@@ -352,14 +352,4 @@ static int teardown(void **state)
     return op_test_teardown(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_libjpeg),     cmocka_unit_test(gray_is_read_as_asked),
-        cmocka_unit_test(cmyk_becomes_rgb),   cmocka_unit_test(truncated_anywhere),
-        cmocka_unit_test(damaged_anywhere),   cmocka_unit_test(warnings_that_cost_no_pixel),
-        cmocka_unit_test(tables_do_not_leak), cmocka_unit_test(limits_and_wrong_bytes),
-        cmocka_unit_test(too_little_scratch), cmocka_unit_test(allocates_nothing_once_warm),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+SUITE_FIXTURE(setup, teardown)

@@ -65,7 +65,7 @@ static void check_drawn(reference_picture p, unsigned seed)
     free(data);
 }
 
-static void every_small_size(void **state)
+TEST(every_small_size)
 {
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 1; width <= 35; width++)
@@ -75,7 +75,7 @@ static void every_small_size(void **state)
                             s + (unsigned)width);
 }
 
-static void every_kind(void **state)
+TEST(every_kind)
 {
     static const int qualities[] = { 1, 30, 75, 95, 100 }, restarts[] = { 0, 1, 2, 4, 7, 8, 50 };
     for (unsigned s = 0; s < N_SAMPLINGS * 2; s++)
@@ -89,7 +89,7 @@ static void every_kind(void **state)
                     s + q + r);
 }
 
-static void every_width_of_vectors(void **state)
+TEST(every_width_of_vectors)
 {
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 36; width < 300; width += 7)
@@ -99,7 +99,7 @@ static void every_width_of_vectors(void **state)
 }
 
 /* Codes that no look-up finds, also where blocks are skipped and their memory is not cleared. */
-static void long_codes(void **state)
+TEST(long_codes)
 {
     for (int quality = 1; quality <= 61; quality += 12) {
         reference_picture p = { REFERENCE_OF(150, 130, 3, 1 + quality % 2, 1, quality),
@@ -133,7 +133,7 @@ static int is_photo(const uint8_t *data, size_t size)
 }
 
 /* It is refused before any byte of it is read: its end need not be in memory. */
-static void a_scan_beyond_4_gib_is_not_skimmed(void **state)
+TEST(a_scan_beyond_4_gib_is_not_skimmed)
 {
     const reference_picture p = {
         .width = 16, .height = 16, .channels = 3, .h = 1, .v = 1, .quality = 80
@@ -156,7 +156,7 @@ static void a_scan_beyond_4_gib_is_not_skimmed(void **state)
     free(data);
 }
 
-static void photos(void **state)
+TEST(photos)
 {
     const char *folder = getenv("LEAT_TEST_PHOTOS");
     char path[4096];
@@ -190,15 +190,4 @@ static void photos(void **state)
     print_message("%d photos, %d files of other kinds\n", n_photos, n_others);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_small_size),
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(every_width_of_vectors),
-        cmocka_unit_test(long_codes),
-        cmocka_unit_test(a_scan_beyond_4_gib_is_not_skimmed),
-        cmocka_unit_test(photos),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

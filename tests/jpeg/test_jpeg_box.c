@@ -7,7 +7,7 @@
 #include "ops/image/resample.h"
 #include "ops/image/taps.h"
 
-static void boxes(void **state)
+TEST(boxes)
 {
     static const int restarts[] = { 0, 1, 3, 4, 8, 16, 100 }, widths[] = { 200, 333, 128, 40, 3 };
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
@@ -24,7 +24,7 @@ static void boxes(void **state)
             }
 }
 
-static void boxes_outside(void **state)
+TEST(boxes_outside)
 {
     const leat_image_box wrong[] = {
         { -1, 0, 5, 5 },       { 0, -1, 5, 5 }, { 0, 0, 0, 5 },
@@ -45,7 +45,7 @@ static void boxes_outside(void **state)
     free(data);
 }
 
-static void indexed(void **state)
+TEST(indexed)
 {
     static const uint32_t intervals[] = { 1, 3, 8, 16, 17, 40, 100000 };
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
@@ -65,7 +65,7 @@ static void indexed(void **state)
 }
 
 /* Any change of an index is found out when the whole is read. */
-static void wrong_index(void **state)
+TEST(wrong_index)
 {
     uint8_t *data, *other;
     size_t n;
@@ -158,7 +158,7 @@ static void check_resized(const uint8_t *data, size_t size, const leat_image_box
     free(floats);
 }
 
-static void resized(void **state)
+TEST(resized)
 {
     unsigned seed = 5;
     for (int i = 0; i < 200; i++) {
@@ -191,11 +191,4 @@ static void resized(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(boxes),       cmocka_unit_test(boxes_outside), cmocka_unit_test(indexed),
-        cmocka_unit_test(wrong_index), cmocka_unit_test(resized),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

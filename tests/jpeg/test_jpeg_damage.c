@@ -18,7 +18,7 @@ static int assert_honest(const uint8_t *data, size_t size)
     return !rc;
 }
 
-static void unusual_files_are_refused(void **state)
+TEST(unusual_files_are_refused)
 {
     const reference_picture plain = {
         .width = 40, .height = 30, .channels = 3, .h = 1, .v = 1, .quality = 80
@@ -51,7 +51,7 @@ static void assert_no_index(const uint8_t *data, size_t size)
         assert_int_equal(leat_jpeg_make_marks(&jpeg, 1, marks, scratch, NULL), LEAT_E_UNSUPPORTED);
 }
 
-static void truncated_anywhere(void **state)
+TEST(truncated_anywhere)
 {
     for (int restart = 0; restart < 3; restart++) {
         uint8_t *data;
@@ -67,7 +67,7 @@ static void truncated_anywhere(void **state)
     }
 }
 
-static void changed_anywhere(void **state)
+TEST(changed_anywhere)
 {
     static const uint8_t changes[] = { 0x01, 0x08, 0x80, 0xff, 0x11 };
     int n_ok = 0, n_refused = 0;
@@ -100,7 +100,7 @@ static void insert(const uint8_t *data, size_t size, size_t at, const char *byte
     free(copy);
 }
 
-static void odd_but_real(void **state)
+TEST(odd_but_real)
 {
     uint8_t *data;
     const size_t size = small_file(2, 2, 2, &data);
@@ -122,7 +122,7 @@ static void odd_but_real(void **state)
     free(data);
 }
 
-static void little_memory(void **state)
+TEST(little_memory)
 {
     const reference_picture p = {
         .width = 37, .height = 21, .channels = 3, .h = 2, .v = 2, .quality = 60, .is_optimized = 1
@@ -133,14 +133,4 @@ static void little_memory(void **state)
     free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unusual_files_are_refused),
-        cmocka_unit_test(truncated_anywhere),
-        cmocka_unit_test(changed_anywhere),
-        cmocka_unit_test(odd_but_real),
-        cmocka_unit_test(little_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

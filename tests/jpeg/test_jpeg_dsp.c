@@ -25,7 +25,7 @@ static void draw_blocks(int16_t *blocks, int n, int kind, uint32_t *state)
     }
 }
 
-static void same_idct(void **state)
+TEST(same_idct)
 {
     enum { N = 12, STRIDE = 8 * N + 64 };
     int16_t blocks[N * 64], quant[64];
@@ -47,7 +47,7 @@ static void same_idct(void **state)
 }
 
 /* All pairs of chroma, each with lumas that clamp and that do not. */
-static void same_colours(void **state)
+TEST(same_colours)
 {
     enum { N = 256 };
     uint8_t y[N + 64], cb[N + 64], cr[N + 64], expected[3 * N + 64], got[3 * N + 64];
@@ -69,7 +69,7 @@ static void same_colours(void **state)
         }
 }
 
-static void same_upsampling(void **state)
+TEST(same_upsampling)
 {
     enum { N = 150 };
     uint8_t near[N], far[N], expected[2 * N], got[2 * N];
@@ -95,7 +95,7 @@ static void same_upsampling(void **state)
     }
 }
 
-static void same_unstuffing(void **state)
+TEST(same_unstuffing)
 {
     uint8_t src[300], expected[340], got[340];
     uint32_t seed = 5;
@@ -142,7 +142,7 @@ static void draw_table(uint8_t spec[16 + 256], uint32_t *state)
     }
 }
 
-static void same_joins(void **state)
+TEST(same_joins)
 {
     static leat_jpeg_table expected, got, expected_skip, got_skip;
     uint8_t spec[16 + 256];
@@ -160,7 +160,7 @@ static void same_joins(void **state)
     }
 }
 
-static void bad_tables(void **state)
+TEST(bad_tables)
 {
     static leat_jpeg_table table;
     uint8_t spec[16 + 256] = { 2, 0 }; /* both codes of one bit: one is of ones only */
@@ -177,14 +177,4 @@ static void bad_tables(void **state)
     assert_int_equal(leat_jpeg_table_build(&table, spec, 0, &leat_jpeg_dsp_c), 0);
     memset(spec, 0, sizeof spec); /* no code at all is a table */
     assert_int_equal(leat_jpeg_table_build(&table, spec, 0, &leat_jpeg_dsp_c), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_idct),       cmocka_unit_test(same_colours),
-        cmocka_unit_test(same_upsampling), cmocka_unit_test(same_unstuffing),
-        cmocka_unit_test(same_joins),      cmocka_unit_test(bad_tables),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static uint64_t difference(const uint8_t *data, size_t size, const reference_pic
 }
 
 /* Luma is the same everywhere, and so is chroma of full size; other chroma is close. */
-static void all_sizes(void **state)
+TEST(all_sizes)
 {
     unsigned seed = 3;
     uint64_t differences = 0, values = 0;
@@ -98,7 +98,7 @@ static void all_sizes(void **state)
 }
 
 /* Large files are read with larger tables; noise of high quality has long codes and full blocks. */
-static void large_files(void **state)
+TEST(large_files)
 {
     for (unsigned i = 0; i < 4; i++) {
         const uint8_t *s = samplings[i % N_SAMPLINGS];
@@ -113,7 +113,7 @@ static void large_files(void **state)
     }
 }
 
-static void cut_files(void **state)
+TEST(cut_files)
 {
     uint8_t *data;
     const size_t size = small_file(2, 2, 0, &data);
@@ -137,7 +137,7 @@ static void *options_of(const leat_op *op, const char *scale, const char *exact)
 }
 
 /* Halves and quarters are libjpeg-turbo's. */
-static void the_op_scales(void **state)
+TEST(the_op_scales)
 {
     static const char *const scales[] = { "1", "2", "4", "8" };
     const reference_picture p = {
@@ -164,7 +164,7 @@ static void the_op_scales(void **state)
 }
 
 /* The op decodes with the source's index, and without it if it is another file's. */
-static void the_op_uses_an_index(void **state)
+TEST(the_op_uses_an_index)
 {
     enum { EVERY = 4 };
     const reference_picture p = {
@@ -201,7 +201,7 @@ static void the_op_uses_an_index(void **state)
     free(data);
 }
 
-static void a_scale_is_not_exact(void **state)
+TEST(a_scale_is_not_exact)
 {
     const leat_op *op = leat_op_find("decode_jpeg");
     const leat_shape in = { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } };
@@ -213,15 +213,4 @@ static void a_scale_is_not_exact(void **state)
     free(options);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_sizes),
-        cmocka_unit_test(large_files),
-        cmocka_unit_test(cut_files),
-        cmocka_unit_test(the_op_scales),
-        cmocka_unit_test(the_op_uses_an_index),
-        cmocka_unit_test(a_scale_is_not_exact),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

@@ -67,7 +67,7 @@ static int count_refused(const leat_jpeg_index *index)
     return n_refused;
 }
 
-static void what_was_added(void **state)
+TEST(what_was_added)
 {
     leat_jpeg_index index;
     leat_format_error err;
@@ -98,7 +98,7 @@ static void what_was_added(void **state)
     leat_jpeg_index_close(&index);
 }
 
-static void of_another_file(void **state)
+TEST(of_another_file)
 {
     leat_jpeg_index index;
     leat_format_error err;
@@ -134,7 +134,7 @@ static void of_another_file(void **state)
     assert_int_equal(rmdir(side_path()), 0);
 }
 
-static void cut_anywhere(void **state)
+TEST(cut_anywhere)
 {
     leat_jpeg_index index;
     leat_format_error err;
@@ -156,7 +156,7 @@ static void cut_anywhere(void **state)
 }
 
 /* A flipped bit costs its record, or the whole; what is given out is right. */
-static void flipped_anywhere(void **state)
+TEST(flipped_anywhere)
 {
     leat_jpeg_index index;
     size_t size;
@@ -182,7 +182,7 @@ static void flipped_anywhere(void **state)
 }
 
 /* Right checksums around wrong places: nothing outside the tables is given out. */
-static void lying(void **state)
+TEST(lying)
 {
     static const struct {
         uint64_t at;
@@ -212,7 +212,7 @@ static void lying(void **state)
     free(bytes);
 }
 
-static void without_memory(void **state)
+TEST(without_memory)
 {
     leat_jpeg_index index;
     int rc;
@@ -232,12 +232,4 @@ static void without_memory(void **state)
     leat_jpeg_index_close(&index);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_added), cmocka_unit_test(of_another_file),
-        cmocka_unit_test(cut_anywhere),   cmocka_unit_test(flipped_anywhere),
-        cmocka_unit_test(lying),          cmocka_unit_test(without_memory),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

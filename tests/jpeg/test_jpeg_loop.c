@@ -38,7 +38,7 @@ static int answers(const char *variable, const char *name, const char *why)
     return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-static void the_variable_decides(void **state)
+TEST(the_variable_decides)
 {
     if (leat_cpu_best() < LEAT_CPU_AVX2)
         skip();
@@ -46,7 +46,7 @@ static void the_variable_decides(void **state)
     assert_true(answers("shifts", "shifts", "set by LEAT_JPEG_LOOP"));
 }
 
-static void else_it_is_measured(void **state)
+TEST(else_it_is_measured)
 {
     if (leat_cpu_best() < LEAT_CPU_AVX2)
         skip();
@@ -54,7 +54,7 @@ static void else_it_is_measured(void **state)
     assert_true(answers("", NULL, "measured: "));
 }
 
-static void plain_c_has_its_own(void **state)
+TEST(plain_c_has_its_own)
 {
     char why[8] = "before";
     leat_cpu_use(LEAT_CPU_C);
@@ -64,7 +64,7 @@ static void plain_c_has_its_own(void **state)
     leat_cpu_use(leat_cpu_best());
 }
 
-static void the_tables_of_tests_are_all_there_are(void **state)
+TEST(the_tables_of_tests_are_all_there_are)
 {
     assert_int_equal(LEAT_JPEG_N_DSP, /* C, each level with each loop, and one without pairs */
                      1 + (LEAT_N_CPU_LEVELS - 1) * LEAT_JPEG_N_LOOPS + 1);
@@ -76,7 +76,7 @@ static void the_tables_of_tests_are_all_there_are(void **state)
 /* The usual Huffman tables are those that libjpeg-turbo writes, are found in its files, and are what
  * building them again gives. */
 
-static void libjpeg_writes_them(void **state)
+TEST(libjpeg_writes_them)
 {
     const reference_picture p = {
         .width = 40, .height = 30, .channels = 3, .h = 2, .v = 2, .quality = 80
@@ -98,7 +98,7 @@ static void libjpeg_writes_them(void **state)
     free(data);
 }
 
-static void they_are_what_building_gives(void **state)
+TEST(they_are_what_building_gives)
 {
     static leat_jpeg_table built, skip;
     for (int level = 0; level < N_LEVELS; level++) {
@@ -121,7 +121,7 @@ static void they_are_what_building_gives(void **state)
 }
 
 /* A table that differs in any byte is another one; the last symbol ends an allocation, so that reads beyond show. */
-static void others_are_not_found(void **state)
+TEST(others_are_not_found)
 {
     for (int i = 0; i < LEAT_JPEG_N_USUAL; i++)
         for (size_t at = 0; at < sizeof *leat_jpeg_usual_ac; at++) {
@@ -140,18 +140,4 @@ static void others_are_not_found(void **state)
             assert_null(leat_jpeg_usual_find(LEAT_JPEG_DC, spec));
             free(spec);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_variable_decides),
-        cmocka_unit_test(else_it_is_measured),
-        cmocka_unit_test(plain_c_has_its_own),
-        cmocka_unit_test(the_tables_of_tests_are_all_there_are),
-        cmocka_unit_test(libjpeg_writes_them),
-        cmocka_unit_test(they_are_what_building_gives),
-        cmocka_unit_test(others_are_not_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

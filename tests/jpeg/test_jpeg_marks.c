@@ -31,7 +31,7 @@ static leat_jpeg picture_of(int32_t n_mcus)
     return (leat_jpeg){ .n_components = 3, .mcus_x = n_mcus, .mcus_y = 1 };
 }
 
-static void all_numbers(void **state)
+TEST(all_numbers)
 {
     static const uint32_t most[] = { 0, 1, 255, 65536, 0xffffffff };
     static const int16_t lows[] = { 0, -1, -32768, 100 }, highs[] = { 0, 1, 32767, 100 };
@@ -53,7 +53,7 @@ static void all_numbers(void **state)
             }
 }
 
-static void of_pictures(void **state)
+TEST(of_pictures)
 {
     static const uint32_t intervals[] = { 1, 3, 8, 40 };
     for (int s = 0; s < 4; s++)
@@ -92,7 +92,7 @@ static size_t table_of(const reference_picture *p, size_t cut, uint32_t every)
     return n;
 }
 
-static void for_which_files(void **state)
+TEST(for_which_files)
 {
     reference_picture p = {
         .width = 200, .height = 100, .channels = 3, .h = 2, .v = 2, .quality = 80
@@ -116,7 +116,7 @@ static void for_which_files(void **state)
 }
 
 /* Every bit of a table wrong, one after the other: decoded or refused. */
-static void damaged_tables(void **state)
+TEST(damaged_tables)
 {
     const reference_picture p = {
         .width = 90, .height = 61, .channels = 3, .h = 2, .v = 1, .quality = 70
@@ -152,13 +152,4 @@ static void damaged_tables(void **state)
     free(pixels);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_numbers),
-        cmocka_unit_test(of_pictures),
-        cmocka_unit_test(for_which_files),
-        cmocka_unit_test(damaged_tables),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

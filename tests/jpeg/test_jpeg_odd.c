@@ -360,7 +360,7 @@ static void assert_documented(const char *page, const jpeg_odd *odd)
         fail_msg("docs/jpeg.md lacks the row%s", row);
 }
 
-static void each_as_documented(void **state)
+TEST(each_as_documented)
 {
     size_t size = 0;
     uint8_t *bytes = read_whole(SOURCE_DIR "/docs/jpeg.md", &size);
@@ -398,7 +398,7 @@ static void check_pixels(const jpeg_odd *odd, const jpeg_odd_file *f, const void
     free(r.out.data);
 }
 
-static void pixels_of_libjpeg_turbo(void **state)
+TEST(pixels_of_libjpeg_turbo)
 {
     for (int i = 0; i < n_jpeg_odds; i++) {
         const jpeg_odd_file f = jpeg_odd_make(&jpeg_odds[i]);
@@ -440,7 +440,7 @@ static leat_image_box draw_box(const leat_jpeg *jpeg)
 
 /* Parts: of a good file all, with its pixels. What marks a file as odd (no end, markers that are not as
  * they should be) is noticed from any part of it; wrong bits are, or are decoded as libjpeg-turbo does. */
-static void parts(void **state)
+TEST(parts)
 {
     enum { N_BOXES = 60 };
     for (int i = 0; i < n_jpeg_odds; i++) {
@@ -464,7 +464,7 @@ static void parts(void **state)
 }
 
 /* Any byte of a scan changed, seen from parts of the picture: refused, or libjpeg-turbo's pixels. */
-static void damage_beside_a_box(void **state)
+TEST(damage_beside_a_box)
 {
     static const uint8_t changes[] = { 0x01, 0x10, 0x80, 0xff };
     int n_ok = 0, n_refused = 0;
@@ -494,13 +494,4 @@ static void damage_beside_a_box(void **state)
     assert_true(n_ok > 1000 && n_refused > 1000); /* both ways were gone */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_as_documented),
-        cmocka_unit_test(pixels_of_libjpeg_turbo),
-        cmocka_unit_test(parts),
-        cmocka_unit_test(damage_beside_a_box),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

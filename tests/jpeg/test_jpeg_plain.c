@@ -19,7 +19,7 @@ static bool is_plain(leat_view image, op_jpeg_how how, bool extended)
     return found;
 }
 
-static void plain_ones(void **state)
+TEST(plain_ones)
 {
     leat_view color = op_drawing(40, 50, 3), gray = op_drawing(40, 50, 1);
     for (int h = 1; h <= 2; h++)
@@ -32,7 +32,7 @@ static void plain_ones(void **state)
     free(gray.data);
 }
 
-static void others(void **state)
+TEST(others)
 {
     leat_view color = op_drawing(40, 50, 3), inks = op_drawing(40, 50, 4);
     assert_false(is_plain(color, (op_jpeg_how){ .progressive = 1 }, false));
@@ -47,7 +47,7 @@ static void others(void **state)
 }
 
 /* Cut anywhere, in memory of just that size; and any byte of the header changed. */
-static void beginnings_and_damage(void **state)
+TEST(beginnings_and_damage)
 {
     leat_view image = op_drawing(16, 24, 3);
     leat_view file = op_jpeg(image, (op_jpeg_how){ .restart = 1 });
@@ -71,14 +71,4 @@ static void beginnings_and_damage(void **state)
     assert_true(leat_jpeg_is_plain(bytes, n));
     free(image.data);
     free(file.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_ones),
-        cmocka_unit_test(others),
-        cmocka_unit_test(beginnings_and_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

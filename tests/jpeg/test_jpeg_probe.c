@@ -24,7 +24,7 @@ static const struct {
       "not one frame of 8 bits with 1 or 3 components" },
 };
 
-static void every_kind(void **state)
+TEST(every_kind)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         reference_picture picture = kinds[i].picture;
@@ -45,7 +45,7 @@ static void every_kind(void **state)
     }
 }
 
-static void truncated_anywhere(void **state)
+TEST(truncated_anywhere)
 {
     const reference_picture picture = {
         .width = 9, .height = 9, .channels = 3, .h = 2, .v = 2, .quality = 60, .restart = 1
@@ -68,13 +68,4 @@ static void truncated_anywhere(void **state)
     assert_in_range(n_bad, 100, (int)size - 100);
     assert_in_range(n_own, 10, (int)size - n_bad);
     free(bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind),
-        cmocka_unit_test(truncated_anywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

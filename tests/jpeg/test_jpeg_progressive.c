@@ -79,7 +79,7 @@ static void check_drawn(const reference_picture *p, unsigned seed, int n_boxes)
 
 /* --- good files -------------------------------------------------------------------------------------- */
 
-static void every_small_size(void **state)
+TEST(every_small_size)
 {
     for (unsigned s = 0; s < N_SAMPLINGS; s++)
         for (int width = 1; width <= 35; width += width < 18 ? 1 : 5)
@@ -90,7 +90,7 @@ static void every_small_size(void **state)
             }
 }
 
-static void every_script_restart_and_quality(void **state)
+TEST(every_script_restart_and_quality)
 {
     static const int restarts[] = { 0, 1, 7, 40, 65535 }, qualities[] = { 5, 50, 100 };
     for (unsigned i = 0; i < 5 * 3 * 4 * 4; i += 2) {
@@ -101,7 +101,7 @@ static void every_script_restart_and_quality(void **state)
     }
 }
 
-static void gray(void **state)
+TEST(gray)
 {
     for (int restart = 0; restart < 12; restart += 3) {
         const reference_picture p = { REFERENCE_OF(83, 61, 1, 1 + restart / 3 % 2, 1 + restart / 6,
@@ -112,7 +112,7 @@ static void gray(void **state)
 }
 
 /* 35,000 blocks whose bands are empty: longer than the longest run of blocks. */
-static void long_runs(void **state)
+TEST(long_runs)
 {
     const reference_picture p = { REFERENCE_OF(1600, 1400, 1, 1, 1, 1), .is_progressive = 1 };
     check_drawn(&p, 0, 1);
@@ -130,7 +130,7 @@ static void assert_refused(const reference_picture *p, const char *why)
     free(data);
 }
 
-static void too_many_scans(void **state)
+TEST(too_many_scans)
 {
     enum { PER_BIT = 3 * 63 };
     static jpeg_scan_info script[1 + 3 * PER_BIT];
@@ -142,7 +142,7 @@ static void too_many_scans(void **state)
     assert_refused(&p, "jpeg: too many scans");
 }
 
-static void inexact_files(void **state)
+TEST(inexact_files)
 {
     reference_picture p = picture_of(40, 30, 3, 0);
     p.script = smoothed;
@@ -180,7 +180,7 @@ static int assert_honest(const uint8_t *data, size_t size, unsigned seed)
     return !rc;
 }
 
-static void truncated_anywhere(void **state)
+TEST(truncated_anywhere)
 {
     for (unsigned i = 0; i < 3; i++) {
         reference_picture p = picture_of(29, 17, i + 1, i);
@@ -197,7 +197,7 @@ static void truncated_anywhere(void **state)
     }
 }
 
-static void changed_anywhere(void **state)
+TEST(changed_anywhere)
 {
     static const uint8_t changes[] = { 0x01, 0x18, 0xff };
     int n_ok = 0, n_refused = 0;
@@ -220,7 +220,7 @@ static void changed_anywhere(void **state)
     assert_true(n_ok > 300 && n_refused > 300); /* both ways were gone */
 }
 
-static void little_memory(void **state)
+TEST(little_memory)
 {
     const reference_picture p = picture_of(200, 150, 3, 0);
     uint8_t *data;
@@ -229,18 +229,4 @@ static void little_memory(void **state)
     free(data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_small_size),
-        cmocka_unit_test(every_script_restart_and_quality),
-        cmocka_unit_test(gray),
-        cmocka_unit_test(long_runs),
-        cmocka_unit_test(too_many_scans),
-        cmocka_unit_test(inexact_files),
-        cmocka_unit_test(truncated_anywhere),
-        cmocka_unit_test(changed_anywhere),
-        cmocka_unit_test(little_memory),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

@@ -90,7 +90,7 @@ static void check_mix(mix_fn *mix, size_t n, int32_t n_taps, int32_t bits, int32
     free(got);
 }
 
-static void vertical_passes_agree(void **state)
+TEST(vertical_passes_agree)
 {
     uint64_t seed = 1;
     for (int level = 1; level <= leat_cpu_best(); level++) {
@@ -170,7 +170,7 @@ static leat_affine draw_affine(int32_t n_channels, uint64_t *seed)
 }
 
 /* Every width of the box and of the result, in turns. */
-static void rows_agree(void **state)
+TEST(rows_agree)
 {
     uint64_t seed = 2;
     for (int32_t i = 1; i <= 420; i++) {
@@ -187,7 +187,7 @@ static void rows_agree(void **state)
 }
 
 /* From much larger to much smaller, near the sizes where an axis has one tap more or one bit more. */
-static void scales_agree(void **state)
+TEST(scales_agree)
 {
     enum { SIDE = 64 }; /* rows are whole cache lines */
     uint64_t seed = 3;
@@ -207,7 +207,7 @@ static void scales_agree(void **state)
 }
 
 /* A normalisation may have more channels than a picture: its pattern then starts anew in each row. */
-static void affines_agree(void **state)
+TEST(affines_agree)
 {
     uint64_t seed = 4;
     for (int32_t n = 1; n <= LEAT_AFFINE_MAX; n++) {
@@ -220,13 +220,4 @@ static void affines_agree(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vertical_passes_agree),
-        cmocka_unit_test(rows_agree),
-        cmocka_unit_test(scales_agree),
-        cmocka_unit_test(affines_agree),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

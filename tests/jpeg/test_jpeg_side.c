@@ -151,7 +151,7 @@ static outcome run_with(const char *mode, bool fuse, int threads)
     return got;
 }
 
-static void same_batches(void **state)
+TEST(same_batches)
 {
     write_data(0, 85);
     unlink(side_path());
@@ -188,7 +188,7 @@ static void expect_same(uint64_t digest, uint64_t used, uint64_t refused, const 
         assert_string_equal(got.note, "");
 }
 
-static void of_other_bytes(void **state)
+TEST(of_other_bytes)
 {
     size_t size;
     write_data(0, 85);
@@ -212,7 +212,7 @@ static void of_other_bytes(void **state)
 
 /* Right identities, wrong tables: nobody knows before decoding, so each stretch that is read finds
  * out by itself. */
-static void lying_tables(void **state)
+TEST(lying_tables)
 {
     write_data(0, 85);
     const uint64_t digest = run_with("off", true, 0).digest;
@@ -225,7 +225,7 @@ static void lying_tables(void **state)
     }
 }
 
-static void flipped_anywhere(void **state)
+TEST(flipped_anywhere)
 {
     size_t size;
     int n_noted = 0, n_refused = 0;
@@ -247,7 +247,7 @@ static void flipped_anywhere(void **state)
     free(side);
 }
 
-static void required(void **state)
+TEST(required)
 {
     leat_plan *plan;
     leat_error err;
@@ -287,12 +287,4 @@ static int tear_down(void **state)
     return remove_folder(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_batches), cmocka_unit_test(of_other_bytes),
-        cmocka_unit_test(lying_tables), cmocka_unit_test(flipped_anywhere),
-        cmocka_unit_test(required),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+SUITE_FIXTURE(set_up, tear_down)

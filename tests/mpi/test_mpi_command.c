@@ -21,9 +21,8 @@
     "env ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT " "
 
 /* Six steps of 36 rows and one of 24 make an epoch; the short step has rows for all ranks but not evenly. */
-static void a_run_goes_on_with_other_ranks(void **state)
+TEST(a_run_goes_on_with_other_ranks)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell("timeout 60 $L" CONFIG "--save one.st >log"));
     expect_success(shell("timeout 60 mpirun -n 4 $L" CONFIG MPI "--steps 4 --checkpoint c >log"));
@@ -35,9 +34,8 @@ static void a_run_goes_on_with_other_ranks(void **state)
     expect_success(shell("cmp one.st x.st; rm -r c log"));
 }
 
-static void what_is_unlike_is_named(void **state)
+TEST(what_is_unlike_is_named)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(shell("timeout 60 mpirun -n 2 $L" CONFIG), 2);
     expect_in(err, "this is one of 2 processes that mpirun or srun started");
@@ -95,10 +93,9 @@ static int signal_rank(const char *name, int rank, const char *more, double *ms)
     return code;
 }
 
-static void a_signal_to_any_rank_saves_and_ends_all(void **state)
+TEST(a_signal_to_any_rank_saves_and_ends_all)
 {
     double ms;
-    (void)state;
     make_pipeline();
     assert_int_equal(signal_rank("USR1", 2, "", &ms), 85);
     expect_in(err, "leat train: stopped in epoch ");
@@ -108,10 +105,9 @@ static void a_signal_to_any_rank_saves_and_ends_all(void **state)
     expect_success(shell("rm -r c pid.* log"));
 }
 
-static void a_rank_that_is_gone_or_late_ends_all(void **state)
+TEST(a_rank_that_is_gone_or_late_ends_all)
 {
     double ms;
-    (void)state;
     make_pipeline();
     assert_int_equal(signal_rank("KILL", 1, "", &ms), 137);
     /* The newest checkpoint of a run that is as long as it came. */
@@ -132,9 +128,8 @@ static void a_rank_that_is_gone_or_late_ends_all(void **state)
 }
 
 /* Rank 0 alone writes, so it alone sees the full disk; a rank alone reads the damaged record. */
-static void an_error_of_one_ends_all(void **state)
+TEST(an_error_of_one_ends_all)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(shell("timeout 60 mpirun -n 3 $L" CONFIG MPI "--save /dev/full >log"), 1);
     expect_in(err, "/dev/full");
@@ -174,11 +169,10 @@ static char *verdict_of(json_t **file, const json_t **row)
     return text;
 }
 
-static void a_slow_rank_is_named(void **state)
+TEST(a_slow_rank_is_named)
 {
     json_t *file;
     const json_t *row;
-    (void)state;
     make_pipeline();
     expect_success(shell("timeout 100 mpirun -n 1 $L" CONFIG MPI EACH_SLEEPS ": -n 1 " SLOW
                          "$L" CONFIG MPI EACH_SLEEPS ": -n 1 $L" CONFIG MPI EACH_SLEEPS));
@@ -199,9 +193,8 @@ static void a_slow_rank_is_named(void **state)
     expect_success(shell("rm -r c log pid.* r.json"));
 }
 
-static void without_a_slow_rank_none_is_named(void **state)
+TEST(without_a_slow_rank_none_is_named)
 {
-    (void)state;
     make_pipeline();
     for (int i = 0;; i++) { /* other programs can make one late for so short a time */
         json_t *file;
@@ -220,10 +213,9 @@ static void without_a_slow_rank_none_is_named(void **state)
 /* --- what one rank alone knows ----------------------------------------------------------------- */
 
 /* Each large piece of memory in turn: the others do not wait until the deadline for a rank that has none. */
-static void a_rank_without_memory_ends_all(void **state)
+TEST(a_rank_without_memory_ends_all)
 {
     int n = 1, code;
-    (void)state;
 #ifdef SANITIZED /* its own calloc() does not fail */
     skip();
 #endif
@@ -241,9 +233,8 @@ static void a_rank_without_memory_ends_all(void **state)
 }
 
 /* Rank 1 is stopped; rank 0 says so, and takes four seconds more to write its trace, after the picture of --log. */
-static void after_a_deadline_the_rank_that_reports_writes(void **state)
+TEST(after_a_deadline_the_rank_that_reports_writes)
 {
-    (void)state;
     make_pipeline();
     assert_int_equal(
         shell("(for i in $(seq 600); do grep -q '\"step\"' d/log.jsonl 2>/dev/null && break; sleep "
@@ -256,21 +247,12 @@ static void after_a_deadline_the_rank_that_reports_writes(void **state)
     expect_success(shell("test -s t.json; c=$?; rm -rf d t.json log pid.*; exit $c"));
 }
 
+TEST_FIXTURE(NULL, clean)
+
+SUITE_FIXTURE(make_images, command_remove_folder)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_run_goes_on_with_other_ranks, clean),
-        cmocka_unit_test_teardown(what_is_unlike_is_named, clean),
-        cmocka_unit_test_teardown(a_signal_to_any_rank_saves_and_ends_all, clean),
-        cmocka_unit_test_teardown(a_rank_that_is_gone_or_late_ends_all, clean),
-        cmocka_unit_test_teardown(an_error_of_one_ends_all, clean),
-        cmocka_unit_test_teardown(a_rank_without_memory_ends_all, clean),
-        cmocka_unit_test_teardown(after_a_deadline_the_rank_that_reports_writes, clean),
-        cmocka_unit_test_teardown(a_slow_rank_is_named, clean),
-        cmocka_unit_test_teardown(without_a_slow_rank_none_is_named, clean),
-    };
     mpi_fixture_init();
-    return mpi_fixture_missing()
-               ? 77
-               : cmocka_run_group_tests(tests, make_images, command_remove_folder);
+    return mpi_fixture_missing() ? 77 : unit_run();
 }

@@ -9,7 +9,7 @@
 
 /* --- crops ----------------------------------------------------------------------------------- */
 
-static void crop_with_pad(void **state)
+TEST(crop_with_pad)
 {
     enum { SIDE = 6, PAD = 4, SIZE = 5 };
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
@@ -44,7 +44,7 @@ static void crop_with_pad(void **state)
 }
 
 /* Padding with a mode equals the op pad before a crop without padding, at every place and CPU level. */
-static void crop_with_mode_is_pad_and_crop(void **state)
+TEST(crop_with_mode_is_pad_and_crop)
 {
     static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
     enum { HEIGHT = 7, WIDTH = 6, PAD = 5, TALL = 4, BROAD = 3, N = 2500 };
@@ -77,7 +77,7 @@ static void crop_with_mode_is_pad_and_crop(void **state)
     leat_cpu_use(leat_cpu_best());
 }
 
-static void crop_too_large_is_refused(void **state)
+TEST(crop_too_large_is_refused)
 {
     const leat_shape in = { LEAT_U8, 3, { 32, 30, 3 } };
     void *options = op_options(leat_op_find("random_crop"), "size", "[36, 40]", "pad", "4", NULL);
@@ -100,7 +100,7 @@ static void crop_too_large_is_refused(void **state)
                       in, "random_crop: 30 pixels are more than uint8[32, 30, 3] has to mirror");
 }
 
-static void center_crop_is_the_middle(void **state)
+TEST(center_crop_is_the_middle)
 {
     leat_view in = op_noise(LEAT_U8, 9, 8, 2, 1);
     void *options = op_options_of("center_crop", "size", "[4, 6]");
@@ -114,7 +114,7 @@ static void center_crop_is_the_middle(void **state)
 
 /* --- flips ----------------------------------------------------------------------------------- */
 
-static void flip_mirrors_and_twice_is_identity(void **state)
+TEST(flip_mirrors_and_twice_is_identity)
 {
     static const char *const axes[] = { "horizontal", "vertical" };
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
@@ -144,7 +144,7 @@ static void flip_mirrors_and_twice_is_identity(void **state)
             }
 }
 
-static void flip_has_its_probability(void **state)
+TEST(flip_has_its_probability)
 {
     const leat_op *op = leat_op_find("random_flip");
     const leat_shape in = { LEAT_U8, 3, { 2, 2, 3 } };
@@ -165,7 +165,7 @@ static void flip_has_its_probability(void **state)
 }
 
 /* `alternate`: the side of epoch 0 has probability p; then a record changes its side in every epoch. */
-static void flip_alternates(void **state)
+TEST(flip_alternates)
 {
     static const uint64_t epochs[] = { 0, 1, 2, 3, 7, 0xffff, 0x10000, 0x10001 };
     const leat_op *op = leat_op_find("random_flip");
@@ -193,7 +193,7 @@ static void flip_alternates(void **state)
 
 /* --- brightness and contrast --------------------------------------------------------------------- */
 
-static void brightness_adds_one_number(void **state)
+TEST(brightness_adds_one_number)
 {
     void *options = op_options_of("random_brightness", "max_delta", "0.6");
     double least = 0, most = 0;
@@ -222,7 +222,7 @@ static void brightness_adds_one_number(void **state)
     free(options);
 }
 
-static void contrast_keeps_the_mean(void **state)
+TEST(contrast_keeps_the_mean)
 {
     void *options = op_options(leat_op_find("random_contrast"), "lower", "0.2", "upper", "3", NULL);
     for (uint64_t seed = 0; seed < 300; seed++) {
@@ -267,18 +267,4 @@ static void contrast_keeps_the_mean(void **state)
                       "random_contrast: lower (1.5) is above upper (1.2)");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crop_with_pad),
-        cmocka_unit_test(crop_with_mode_is_pad_and_crop),
-        cmocka_unit_test(crop_too_large_is_refused),
-        cmocka_unit_test(center_crop_is_the_middle),
-        cmocka_unit_test(flip_mirrors_and_twice_is_identity),
-        cmocka_unit_test(flip_has_its_probability),
-        cmocka_unit_test(flip_alternates),
-        cmocka_unit_test(brightness_adds_one_number),
-        cmocka_unit_test(contrast_keeps_the_mean),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -189,7 +189,7 @@ static double check_batch(leat_batch *batch, const int *records, bool cut)
     return share < 0 ? 1 : share;
 }
 
-static void pairs_are_mixed_by_one_share(void **state)
+TEST(pairs_are_mixed_by_one_share)
 {
     static int records[2 * BATCHES + 2][64];
     for (int way = 0; way < 8; way++) {
@@ -221,7 +221,7 @@ static void pairs_are_mixed_by_one_share(void **state)
 }
 
 /* Who is whose partner is another draw in every batch and epoch. */
-static void partners_change(void **state)
+TEST(partners_change)
 {
     const setup s = { .ops = "[mixup: 1]", .threads = 1, .of_floats = true, .size = 8 };
     leat_plan *plan = plan_of(&s);
@@ -242,7 +242,7 @@ static void partners_change(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void two_ops_one_after_the_other(void **state)
+TEST(two_ops_one_after_the_other)
 {
     const setup s = { .ops = "[{mixup: {alpha: 1, p: 0.5}}, {cutmix: {alpha: 1, p: 0.5}}]",
                       .threads = 2,
@@ -285,7 +285,7 @@ static uint64_t digest_on(const leat_plan *plan, const char *device_name, int64_
     return digest;
 }
 
-static void any_way_of_running_mixes_the_same(void **state)
+TEST(any_way_of_running_mixes_the_same)
 {
     static const char *const ops[] = { "[mixup: 0.2]", "[cutmix]", "[mixup: 1, cutmix: 1]" };
     for (int o = 0; o < 3; o++)
@@ -311,7 +311,7 @@ static void any_way_of_running_mixes_the_same(void **state)
 }
 
 /* The digest is of what is handed out, not of what was there before mixing. */
-static void the_digest_is_of_the_mixed_rows(void **state)
+TEST(the_digest_is_of_the_mixed_rows)
 {
     const setup s = { .ops = "[mixup]", .threads = 3, .prefetch = 1, .size = 33 };
     leat_plan *plan = plan_of(&s);
@@ -332,7 +332,7 @@ static void the_digest_is_of_the_mixed_rows(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void an_error_is_not_mixed_away(void **state)
+TEST(an_error_is_not_mixed_away)
 {
     for (int threads = 0; threads <= 4; threads += 2) {
         const setup s = { .ops = "[mixup]", .threads = threads, .prefetch = 2, .masks = true };
@@ -350,7 +350,7 @@ static void an_error_is_not_mixed_away(void **state)
 }
 
 #ifdef COUNTING_MALLOC
-static void mixing_allocates_nothing(void **state)
+TEST(mixing_allocates_nothing)
 {
     for (int masks = 0; masks < 2; masks++) {
         const setup s = {
@@ -362,7 +362,7 @@ static void mixing_allocates_nothing(void **state)
 }
 #endif
 
-static void closing_at_any_moment(void **state)
+TEST(closing_at_any_moment)
 {
     for (int i = 0; i < 60; i++) {
         const setup s = { .ops = "[mixup, cutmix]",
@@ -383,7 +383,7 @@ static void closing_at_any_moment(void **state)
 
 /* --- what is refused ---------------------------------------------------------------------------------- */
 
-static void wrong_maps_are_refused(void **state)
+TEST(wrong_maps_are_refused)
 {
     static const struct {
         const char *before, *after, *engine, *message;
@@ -434,20 +434,4 @@ static void wrong_maps_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_are_mixed_by_one_share),
-        cmocka_unit_test(partners_change),
-        cmocka_unit_test(two_ops_one_after_the_other),
-        cmocka_unit_test(any_way_of_running_mixes_the_same),
-        cmocka_unit_test(the_digest_is_of_the_mixed_rows),
-        cmocka_unit_test(an_error_is_not_mixed_away),
-#ifdef COUNTING_MALLOC
-        cmocka_unit_test(mixing_allocates_nothing),
-#endif
-        cmocka_unit_test(closing_at_any_moment),
-        cmocka_unit_test(wrong_maps_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_data, NULL);
-}
+SUITE_FIXTURE(make_data, NULL)

@@ -23,7 +23,7 @@ static int is_close(double a, double b, double within)
     return fabs(a - b) <= within;
 }
 
-static void grayscale_is_luma(void **state)
+TEST(grayscale_is_luma)
 {
     for (int out_channels = 1; out_channels <= 3; out_channels += 2) {
         void *options = op_options_of("grayscale", "channels", out_channels == 1 ? "1" : "3");
@@ -51,7 +51,7 @@ static void grayscale_is_luma(void **state)
                       "grayscale: p is below 1, so channels must be as in uint8[2, 2, 3], not 1");
 }
 
-static void grayscale_has_its_probability(void **state)
+TEST(grayscale_has_its_probability)
 {
     void *options = op_options(leat_op_find("grayscale"), "channels", "3", "p", "0.2", NULL);
     leat_view in = op_noise(LEAT_U8, 2, 2, 3, 3);
@@ -70,7 +70,7 @@ static void grayscale_has_its_probability(void **state)
     free(options);
 }
 
-static void saturation_is_distance_to_gray(void **state)
+TEST(saturation_is_distance_to_gray)
 {
     void *options = op_options(leat_op_find("random_saturation"), "lower", "0", "upper", "3", NULL);
     double least = 9, most = 0;
@@ -120,7 +120,7 @@ static void turned(const uint8_t *rgb, double turn, double out[3])
     }
 }
 
-static void hue_turns_the_hexcone(void **state)
+TEST(hue_turns_the_hexcone)
 {
     void *options = op_options_of("random_hue", "max_delta", "0.5");
     double least = 1, most = 0;
@@ -152,7 +152,7 @@ static void hue_turns_the_hexcone(void **state)
 }
 
 /* Each sixth of a turn moves pure colours on: red, yellow, green, cyan, blue, magenta. */
-static void hue_of_pure_colors(void **state)
+TEST(hue_of_pure_colors)
 {
     static const uint8_t wheel[6][3] = { { 255, 0, 0 },   { 255, 255, 0 }, { 0, 255, 0 },
                                          { 0, 255, 255 }, { 0, 0, 255 },   { 255, 0, 255 } };
@@ -207,7 +207,7 @@ static void change(double *image, int64_t channels, int kind, double amount)
     }
 }
 
-static void jitter_is_its_parts_in_order(void **state)
+TEST(jitter_is_its_parts_in_order)
 {
     void *options = op_options(leat_op_find("color_jitter"), "brightness", "0.4", "contrast",
                                "[0.5, 1.5]", "saturation", "2", "hue", "0.1", NULL);
@@ -247,7 +247,7 @@ static void jitter_is_its_parts_in_order(void **state)
     free(options);
 }
 
-static void jitter_of_nothing_is_nothing(void **state)
+TEST(jitter_of_nothing_is_nothing)
 {
     void *options = op_options(leat_op_find("color_jitter"), NULL);
     leat_view in = op_noise(LEAT_U8, HEIGHT, WIDTH, 3, 1);
@@ -270,16 +270,4 @@ static void jitter_of_nothing_is_nothing(void **state)
                       "float32[1, 1, 3]");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grayscale_is_luma),
-        cmocka_unit_test(grayscale_has_its_probability),
-        cmocka_unit_test(saturation_is_distance_to_gray),
-        cmocka_unit_test(hue_turns_the_hexcone),
-        cmocka_unit_test(hue_of_pure_colors),
-        cmocka_unit_test(jitter_is_its_parts_in_order),
-        cmocka_unit_test(jitter_of_nothing_is_nothing),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

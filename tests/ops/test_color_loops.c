@@ -85,7 +85,7 @@ static void noise(uint8_t *to, size_t n, uint64_t *seed)
         to[i] = (uint8_t)(op_next(seed) >> 40);
 }
 
-static void all_colors(void **state)
+TEST(all_colors)
 {
     uint8_t *from = room(SLICE * 3), *want = room(SLICE * 3), *got = room(SLICE * 3);
     uint64_t seed = 1;
@@ -162,7 +162,7 @@ static void check_size(const leat_color_loops *other, size_t n_px, size_t shift,
     free(got);
 }
 
-static void all_sizes(void **state)
+TEST(all_sizes)
 {
     uint64_t seed = 2;
     noise(tables.of[0], sizeof tables, &seed);
@@ -172,7 +172,7 @@ static void all_sizes(void **state)
 }
 
 /* White only: the largest sums. */
-static void white_does_not_overflow(void **state)
+TEST(white_does_not_overflow)
 {
     enum { N_PX = 1 << 21 };
     uint8_t *white = room(N_PX * 3);
@@ -185,7 +185,7 @@ static void white_does_not_overflow(void **state)
 }
 
 /* Contrast by 32 bits is contrast by 64 bits. */
-static void affine_is_contrast(void **state)
+TEST(affine_is_contrast)
 {
     uint64_t seed = 3;
     for (int i = 0; i < 1000; i++) {
@@ -203,7 +203,7 @@ static void affine_is_contrast(void **state)
     }
 }
 
-static void sharpen_all_sizes(void **state)
+TEST(sharpen_all_sizes)
 {
     uint64_t seed = 4;
     for (int level = 1; level <= leat_cpu_best(); level++)
@@ -229,21 +229,8 @@ static void sharpen_all_sizes(void **state)
 }
 
 /* The vectors' division of sums by 13. */
-static void thirteenths_are_exact(void **state)
+TEST(thirteenths_are_exact)
 {
     for (uint32_t sum = 0; sum <= 13 * 255 + 6; sum++)
         assert_int_equal(sum * 5042 >> 16, sum / 13);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_colors),
-        cmocka_unit_test(all_sizes),
-        cmocka_unit_test(white_does_not_overflow),
-        cmocka_unit_test(affine_is_contrast),
-        cmocka_unit_test(sharpen_all_sizes),
-        cmocka_unit_test(thirteenths_are_exact),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

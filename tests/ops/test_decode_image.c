@@ -45,7 +45,7 @@ static void expect_in_all_channels(const char *name, leat_view bytes, leat_view 
         expect_in_all_channels("decode_image", bytes, image, as_stored);
 }
 
-static void bmp_pixels(void **state)
+TEST(bmp_pixels)
 {
     for (int64_t channels = 1; channels <= 4; channels += channels == 1 ? 2 : 1)
         for (int from_above = 0; from_above < 2; from_above++) {
@@ -57,7 +57,7 @@ static void bmp_pixels(void **state)
         }
 }
 
-static void pnm_pixels(void **state)
+TEST(pnm_pixels)
 {
     static const uint32_t maxvals[] = { 255, 65535, 510, 1000 };
     for (int64_t channels = 1; channels <= 3; channels += 2)
@@ -77,7 +77,7 @@ static void pnm_pixels(void **state)
     free(bytes.data);
 }
 
-static void webp_pixels(void **state)
+TEST(webp_pixels)
 {
     for (int64_t channels = 3; channels <= 4; channels++) {
         leat_view image = op_noise(LEAT_U8, H, W, channels, 3);
@@ -129,7 +129,7 @@ static leat_view kind_bytes(int kind, leat_view image)
     }
 }
 
-static void equals_the_op_of_its_kind(void **state)
+TEST(equals_the_op_of_its_kind)
 {
     static const char *const channels[] = { "0", "1", "3" };
     for (int kind = 0; kind < N_KINDS; kind++)
@@ -152,7 +152,7 @@ static void equals_the_op_of_its_kind(void **state)
 }
 
 /* Every prefix is an error that names the kind; every changed byte an error or an image. */
-static void cut_and_damaged_anywhere(void **state)
+TEST(cut_and_damaged_anywhere)
 {
     void *options = op_options(leat_op_find("decode_image"), "max_pixels", "1000000", NULL);
     for (int kind = 0; kind < N_KINDS; kind++) {
@@ -193,7 +193,7 @@ static void expect_error(const char *name, const void *bytes, size_t n, const ch
     free(options);
 }
 
-static void errors_say_what(void **state)
+TEST(errors_say_what)
 {
     expect_error("decode_image", "GIF89a", 6,
                  "decode_image: none of JPEG, PNG, WebP, BMP, PGM and PPM: 6 bytes that start with "
@@ -223,7 +223,7 @@ static void errors_say_what(void **state)
     free(image.data);
 }
 
-static void too_little_scratch(void **state)
+TEST(too_little_scratch)
 {
     leat_scratch *usual = op_scratch;
     leat_view image = op_drawing(H, W, 3), bytes = op_webp(image, 0);
@@ -246,7 +246,7 @@ static void too_little_scratch(void **state)
 
 /* With the ops that often follow, a JPEG is decoded by parts: to the same bits. Other kinds are not
  * for that way. */
-static void runs_in_one_go_with_a_crop(void **state)
+TEST(runs_in_one_go_with_a_crop)
 {
     static const char *const names[4] = { "decode_image", "random_resized_crop", "random_flip",
                                           "normalize" };
@@ -286,17 +286,4 @@ static void runs_in_one_go_with_a_crop(void **state)
     free(image.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bmp_pixels),
-        cmocka_unit_test(pnm_pixels),
-        cmocka_unit_test(webp_pixels),
-        cmocka_unit_test(equals_the_op_of_its_kind),
-        cmocka_unit_test(cut_and_damaged_anywhere),
-        cmocka_unit_test(errors_say_what),
-        cmocka_unit_test(runs_in_one_go_with_a_crop),
-        cmocka_unit_test(too_little_scratch),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -109,7 +109,7 @@ static uint8_t expected_value(const png_kind *kind, const uint8_t rgba[4], int64
     return channels == 2 && c == 1 ? rgba[3] : rgba[c];
 }
 
-static void every_kind_to_all_channels(void **state)
+TEST(every_kind_to_all_channels)
 {
     static const char *const channels[] = { "0", "1", "3", "4" };
     for (size_t k = 0; k < N_KINDS; k++)
@@ -151,7 +151,7 @@ static leat_view sample_png(size_t k, size_t height, size_t width)
 }
 
 /* Only the checksum of the end mark is not missed. */
-static void truncated_anywhere(void **state)
+TEST(truncated_anywhere)
 {
     void *options = op_options(op(), NULL);
     for (size_t k = 0; k < N_KINDS; k++) {
@@ -169,7 +169,7 @@ static void truncated_anywhere(void **state)
 }
 
 /* PNG has checksums: a flipped bit is an error, wherever it is. */
-static void flipped_anywhere(void **state)
+TEST(flipped_anywhere)
 {
     void *options = op_options(op(), "max_pixels", "100000", NULL);
     leat_view bytes = sample_png(7, 9, 11);
@@ -185,7 +185,7 @@ static void flipped_anywhere(void **state)
     free(options);
 }
 
-static void limits_and_wrong_bytes(void **state)
+TEST(limits_and_wrong_bytes)
 {
     void *options = op_options(op(), "max_pixels", "98", NULL);
     leat_view bytes = sample_png(7, 9, 11);
@@ -201,7 +201,7 @@ static void limits_and_wrong_bytes(void **state)
     free(options);
 }
 
-static void too_little_scratch(void **state)
+TEST(too_little_scratch)
 {
     leat_scratch *usual = op_scratch;
     void *options = op_options(op(), NULL);
@@ -221,7 +221,7 @@ static void too_little_scratch(void **state)
     free(options);
 }
 
-static void allocates_nothing(void **state)
+TEST(allocates_nothing)
 {
 #ifdef COUNTING_MALLOC
     static uint8_t pixels[64 * 64 * 4];
@@ -250,12 +250,4 @@ static void allocates_nothing(void **state)
 #endif
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_to_all_channels), cmocka_unit_test(truncated_anywhere),
-        cmocka_unit_test(flipped_anywhere),           cmocka_unit_test(limits_and_wrong_bytes),
-        cmocka_unit_test(too_little_scratch),         cmocka_unit_test(allocates_nothing),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -228,7 +228,7 @@ static check_fn *const checks[] = {
 _Static_assert(sizeof checks / sizeof *checks == sizeof(leat_dsp_table) / sizeof(void (*)(void)),
                "each loop has a check");
 
-static void levels_agree(void **state)
+TEST(levels_agree)
 {
     for (int level = 0; level <= leat_cpu_best(); level++)
         for (size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
@@ -238,7 +238,7 @@ static void levels_agree(void **state)
         }
 }
 
-static void level_can_be_chosen(void **state)
+TEST(level_can_be_chosen)
 {
     const int before = leat_cpu_level();
     assert_in_range(before, 0, leat_cpu_best());
@@ -274,7 +274,7 @@ static void check_weights(const leat_dsp_axis *axis)
     }
 }
 
-static void weights_sum_to_one(void **state)
+TEST(weights_sum_to_one)
 {
     for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
         for (int64_t n_in = 1; n_in < 3000; n_in += n_in / 7 + 1)
@@ -306,7 +306,7 @@ static void check_steps(const leat_taps *taps, int32_t bits)
     }
 }
 
-static void weights_are_steps_of_a_sum(void **state)
+TEST(weights_are_steps_of_a_sum)
 {
     for (int32_t filter = LEAT_BILINEAR; filter <= LEAT_LANCZOS; filter++)
         for (int64_t n_in = 1; n_in < 1200; n_in += n_in / 9 + 1)
@@ -317,13 +317,4 @@ static void weights_are_steps_of_a_sum(void **state)
                 }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_agree),
-        cmocka_unit_test(level_can_be_chosen),
-        cmocka_unit_test(weights_sum_to_one),
-        cmocka_unit_test(weights_are_steps_of_a_sum),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -71,7 +71,7 @@ static uint64_t digest_of(const char *part, const char *ops, bool fuse, int thre
     return digest;
 }
 
-static void one_go_equals_one_by_one(void **state)
+TEST(one_go_equals_one_by_one)
 {
     static const struct {
         const char *ops;
@@ -142,7 +142,7 @@ static void one_go_equals_one_by_one(void **state)
 }
 
 /* The size is the smallest that is not smaller than the result. */
-static void scale_follows_resize(void **state)
+TEST(scale_follows_resize)
 {
     static const struct {
         const char *ops, *ops_with_scale;
@@ -172,7 +172,7 @@ static void scale_follows_resize(void **state)
 
 /* What lies beside a crop is not looked at, on no level: which files are damaged does not depend on the
  * machine. */
-static void damage_is_the_same_on_every_level(void **state)
+TEST(damage_is_the_same_on_every_level)
 {
     static const char *const chains[] = {
         "[decode_jpeg, {random_resized_crop: 24}]",
@@ -197,10 +197,4 @@ static void damage_is_the_same_on_every_level(void **state)
     leat_cpu_use(leat_cpu_best());
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(one_go_equals_one_by_one),
-                                        cmocka_unit_test(scale_follows_resize),
-                                        cmocka_unit_test(damage_is_the_same_on_every_level) };
-    return cmocka_run_group_tests(tests, make_images, remove_folder);
-}
+SUITE_FIXTURE(make_images, remove_folder)

@@ -39,7 +39,7 @@ static void run_seed(const char *name)
     LLVMFuzzerTestOneInput(bytes, n);
 }
 
-static void each_seed_reaches_its_op(void **state)
+TEST(each_seed_reaches_its_op)
 {
     bool has_seed[64] = { false };
     DIR *const folder = opendir(SEEDS);
@@ -61,12 +61,4 @@ static void each_seed_reaches_its_op(void **state)
     for (size_t i = 0; leat_ops()[i]; i++)
         if (!has_seed[i])
             fail_msg("there is no seed of op %s", leat_ops()[i]->name);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_seed_reaches_its_op),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

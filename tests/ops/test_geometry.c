@@ -12,7 +12,7 @@ static const double pi = 3.14159265358979323846;
 /* --- rotation -------------------------------------------------------------------------------- */
 
 /* The image rotated once by plain index arithmetic, counter-clockwise. */
-static void quarter_turns_are_exact(void **state)
+TEST(quarter_turns_are_exact)
 {
     enum { SIDE = 7 };
     static const char *const modes[] = { "nearest", "bilinear" };
@@ -60,7 +60,7 @@ static double mixed_at(leat_view in, double y, double x, int64_t c, const double
                fy;
 }
 
-static void rotation_about_the_centre(void **state)
+TEST(rotation_about_the_centre)
 {
     static const char *const fills[] = { "77", "[1, 200]", "[9, 99, 255]", "[0, 1, 2, 3]" };
     for (uint64_t seed = 0; seed < 200; seed++) {
@@ -98,7 +98,7 @@ static void rotation_about_the_centre(void **state)
     }
 }
 
-static void rotation_draws_its_range(void **state)
+TEST(rotation_draws_its_range)
 {
     const leat_op *op = leat_op_find("random_rotation");
     const leat_shape in = { LEAT_U8, 3, { 2, 2, 3 } };
@@ -129,7 +129,7 @@ static void rotation_draws_its_range(void **state)
                       "for uint8[2, 2, 3]");
 }
 
-static void warps_shift_and_shear(void **state)
+TEST(warps_shift_and_shear)
 {
     enum { H = 6, W = 9 };
     static const uint8_t fill[4] = { 7, 7, 7, 7 };
@@ -164,7 +164,7 @@ static void warps_shift_and_shear(void **state)
 
 /* --- erasing --------------------------------------------------------------------------------- */
 
-static void erasing_fills_a_box(void **state)
+TEST(erasing_fills_a_box)
 {
     enum { H = 20, W = 30 };
     void *options[2] = {
@@ -220,7 +220,7 @@ static void erasing_fills_a_box(void **state)
 }
 
 /* A box that cannot be smaller than the image: none. */
-static void erasing_spares_what_is_too_small(void **state)
+TEST(erasing_spares_what_is_too_small)
 {
     void *options = op_options_of("random_erasing", "p", "1");
     leat_view in = op_noise(LEAT_U8, 1, 40, 3, 1);
@@ -235,7 +235,7 @@ static void erasing_spares_what_is_too_small(void **state)
 
 /* --- padding --------------------------------------------------------------------------------- */
 
-static void pad_puts_around(void **state)
+TEST(pad_puts_around)
 {
     static const struct {
         const char *mode, *row; /* of a b c d with 3 before and 2 after */
@@ -264,7 +264,7 @@ static void pad_puts_around(void **state)
 }
 
 /* random_crop pads with zeros too: cutting the middle out again gives the image. */
-static void pad_and_crop_is_identity(void **state)
+TEST(pad_and_crop_is_identity)
 {
     static const char *const modes[] = { "constant", "edge", "reflect", "symmetric" };
     for (int64_t i = 0; i < 4; i++) {
@@ -290,17 +290,4 @@ static void pad_and_crop_is_identity(void **state)
                       "pad: pixels is 1, 2 or 4 numbers, got 3");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quarter_turns_are_exact),
-        cmocka_unit_test(rotation_about_the_centre),
-        cmocka_unit_test(rotation_draws_its_range),
-        cmocka_unit_test(warps_shift_and_shear),
-        cmocka_unit_test(erasing_fills_a_box),
-        cmocka_unit_test(erasing_spares_what_is_too_small),
-        cmocka_unit_test(pad_puts_around),
-        cmocka_unit_test(pad_and_crop_is_identity),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

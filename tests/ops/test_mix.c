@@ -21,7 +21,7 @@ static void *mix_options(const leat_batch_op *op, const char *alpha, const char 
 }
 
 /* Mean 1/2, variance 1 / (4 (2 alpha + 1)), symmetric, within 5 standard errors. */
-static void beta_has_its_moments(void **state)
+TEST(beta_has_its_moments)
 {
     static const double alphas[] = { 0.001, 0.05, 0.2, 0.5, 1, 2, 8, 1000 };
     enum { N = 20000 };
@@ -44,7 +44,7 @@ static void beta_has_its_moments(void **state)
 }
 
 /* Beta(1, 1) is uniform: no bin of ten is far from a tenth. */
-static void beta_of_one_is_uniform(void **state)
+TEST(beta_of_one_is_uniform)
 {
     int bins[10] = { 0 };
     for (uint64_t k = 0; k < 20000; k++) {
@@ -56,7 +56,7 @@ static void beta_of_one_is_uniform(void **state)
         assert_in_range(bins[i], 1800, 2200);
 }
 
-static void mixing_is_the_formula_both_ways(void **state)
+TEST(mixing_is_the_formula_both_ways)
 {
     for (uint32_t own = 0; own <= 256; own++) {
         uint8_t a[256], b[256];
@@ -87,7 +87,7 @@ static void mixing_is_the_formula_both_ways(void **state)
     }
 }
 
-static void mixup_says_what_it_does(void **state)
+TEST(mixup_says_what_it_does)
 {
     const leat_batch_op *const op = &leat_batch_op_mixup;
     void *const o = mix_options(op, "0.4", "1");
@@ -113,7 +113,7 @@ static void mixup_says_what_it_does(void **state)
 }
 
 /* The box is torchvision's; what is outside stays, what is inside is the other's. */
-static void cutmix_exchanges_a_box(void **state)
+TEST(cutmix_exchanges_a_box)
 {
     const leat_batch_op *const op = &leat_batch_op_cutmix;
     void *const o = mix_options(op, "1", "1");
@@ -153,7 +153,7 @@ static void cutmix_exchanges_a_box(void **state)
     free(o);
 }
 
-static void p_is_a_probability(void **state)
+TEST(p_is_a_probability)
 {
     const leat_shape in = { LEAT_U8, 3, { H, W, 3 } };
     for (size_t i = 0; leat_batch_op_at(i); i++) {
@@ -175,7 +175,7 @@ static void p_is_a_probability(void **state)
     }
 }
 
-static void what_they_refuse(void **state)
+TEST(what_they_refuse)
 {
     leat_error err;
     const leat_shape labels = { LEAT_I64, 3, { 2, 2, 1 } }, flat = { LEAT_F32, 1, { 9 } };
@@ -189,16 +189,4 @@ static void what_they_refuse(void **state)
     free(o);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(beta_has_its_moments),
-        cmocka_unit_test(beta_of_one_is_uniform),
-        cmocka_unit_test(mixing_is_the_formula_both_ways),
-        cmocka_unit_test(mixup_says_what_it_does),
-        cmocka_unit_test(cutmix_exchanges_a_box),
-        cmocka_unit_test(p_is_a_probability),
-        cmocka_unit_test(what_they_refuse),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -55,7 +55,7 @@ static uint64_t hash_of(const char *op, const void *options)
     return digest;
 }
 
-static void bytes_are_constants(void **state)
+TEST(bytes_are_constants)
 {
     int n_wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -75,8 +75,4 @@ static void bytes_are_constants(void **state)
     assert_int_equal(n_wrong, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(bytes_are_constants) };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -277,7 +277,7 @@ static int check_once(const void *options, const leat_view *in, uint64_t *seed)
     return result != NULL;
 }
 
-static void every_op_keeps_its_promises(void **state)
+TEST(every_op_keeps_its_promises)
 {
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         uint64_t seed = 11;
@@ -299,7 +299,7 @@ static void every_op_keeps_its_promises(void **state)
     }
 }
 
-static void every_op_is_described(void **state)
+TEST(every_op_is_described)
 {
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         current = *op;
@@ -317,7 +317,7 @@ static void every_op_is_described(void **state)
 }
 
 /* Initial values are valid, and what init sets is what set reads from their text. */
-static void initial_values_are_valid(void **state)
+TEST(initial_values_are_valid)
 {
     for (const leat_op *const *op = leat_ops(); *op; op++) {
         current = *op;
@@ -336,12 +336,4 @@ static void initial_values_are_valid(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_keeps_its_promises),
-        cmocka_unit_test(every_op_is_described),
-        cmocka_unit_test(initial_values_are_valid),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

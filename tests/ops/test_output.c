@@ -11,7 +11,7 @@
 
 /* --- numbers of 16 bits ------------------------------------------------------------------------ */
 
-static void known_numbers(void **state)
+TEST(known_numbers)
 {
     static const struct {
         float x;
@@ -50,7 +50,7 @@ static void known_numbers(void **state)
 
 /* Every number of 16 bits survives float32. Between two neighbours the nearer one is taken, halfway the
  * even one. */
-static void each_number_and_its_neighbour(void **state)
+TEST(each_number_and_its_neighbour)
 {
     for (uint32_t i = 0; i < 0x8000; i++) {
         const uint16_t a = (uint16_t)i, b = (uint16_t)(i + 1);
@@ -73,7 +73,7 @@ static void each_number_and_its_neighbour(void **state)
     }
 }
 
-static void cast_to_every_type(void **state)
+TEST(cast_to_every_type)
 {
     static const char *const names[] = {
         "uint8", "int32", "int64", "float32", "float16", "bfloat16"
@@ -131,7 +131,7 @@ static void check_format(leat_view in, const leat_view *plain, const char *mean,
     free(options);
 }
 
-static void normalize_writes_every_format(void **state)
+TEST(normalize_writes_every_format)
 {
     static const char *const dtypes[] = { "float32", "float16", "bfloat16" };
     static const char *const means[] = { "0.4", "[0.1, 0.5]", "[0.4, 0.5, 0.6]",
@@ -163,7 +163,7 @@ static void normalize_writes_every_format(void **state)
 
 /* --- layout ------------------------------------------------------------------------------------ */
 
-static void layout_there_and_back(void **state)
+TEST(layout_there_and_back)
 {
     void *there = op_options_of("layout", "to", "channels_first");
     void *back = op_options_of("layout", "to", "channels_last");
@@ -215,12 +215,4 @@ static void layout_there_and_back(void **state)
         "layout: the channels of float32[3, 32, 20] are first already: leave `layout` out");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_numbers),         cmocka_unit_test(each_number_and_its_neighbour),
-        cmocka_unit_test(cast_to_every_type),    cmocka_unit_test(normalize_writes_every_format),
-        cmocka_unit_test(layout_there_and_back),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -28,7 +28,7 @@ static op_result parse(const char *const *options, const char *line, size_t n)
     return r;
 }
 
-static void lines_become_numbers(void **state)
+TEST(lines_become_numbers)
 {
     static const struct {
         const char *options[9];
@@ -69,7 +69,7 @@ static void lines_become_numbers(void **state)
     }
 }
 
-static void whole_numbers_are_exact(void **state)
+TEST(whole_numbers_are_exact)
 {
     static const char *const options[] = { "columns", "4",  "dtype", "int64", "fill",
                                            "-7",      "na", "[x]",   NULL };
@@ -82,7 +82,7 @@ static void whole_numbers_are_exact(void **state)
     free(r.out.data);
 }
 
-static void bad_lines_are_named(void **state)
+TEST(bad_lines_are_named)
 {
     static const struct {
         const char *options[7];
@@ -131,7 +131,7 @@ static void bad_lines_are_named(void **state)
     }
 }
 
-static void a_zero_byte_ends_no_field(void **state)
+TEST(a_zero_byte_ends_no_field)
 {
     static const char *const options[] = { "columns", "1", "na", "[NA]", "fill", "0", NULL };
     static const char lines[][8] = { "2\0junk", "\"2\0\"", "2,\0", "NA\0", "\0" };
@@ -145,7 +145,7 @@ static void a_zero_byte_ends_no_field(void **state)
 }
 
 /* Any prefix of a line, from memory that ends right there, is a result or an error. */
-static void nothing_is_read_past_the_end(void **state)
+TEST(nothing_is_read_past_the_end)
 {
     static const char *const options[] = { "columns", "2", "fill", "0", NULL };
     static const char line[] = "\"1\"\"2\",\"\",3.5e-2,\"x\"\r\n";
@@ -156,7 +156,7 @@ static void nothing_is_read_past_the_end(void **state)
     }
 }
 
-static void options_are_checked(void **state)
+TEST(options_are_checked)
 {
     const leat_shape bytes = { LEAT_U8, 1, { LEAT_UNKNOWN_DIM } };
     op_expect_refusal("parse_csv", given((const char *[]){ "columns", "1", NULL }),
@@ -178,7 +178,7 @@ static void options_are_checked(void **state)
 }
 
 /* A decimal comma in the program's locale changes nothing. */
-static void the_locale_does_not_matter(void **state)
+TEST(the_locale_does_not_matter)
 {
     static const char *const options[] = { "columns", "2", NULL };
     if (!setlocale(LC_NUMERIC, "de_DE.UTF-8"))
@@ -190,13 +190,4 @@ static void the_locale_does_not_matter(void **state)
     free(r.out.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_become_numbers),         cmocka_unit_test(whole_numbers_are_exact),
-        cmocka_unit_test(a_zero_byte_ends_no_field),    cmocka_unit_test(bad_lines_are_named),
-        cmocka_unit_test(nothing_is_read_past_the_end), cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(the_locale_does_not_matter),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -94,7 +94,7 @@ static void check_filters(size_t height, size_t width, size_t pixel, uint64_t *s
     free(got);
 }
 
-static void filters_agree(void **state)
+TEST(filters_agree)
 {
     uint64_t seed = 1;
     for (size_t width = 1; width < 40; width++)
@@ -124,7 +124,7 @@ static void check_file(uint32_t height, uint32_t width, size_t pixel, int filter
     free(bytes.data);
 }
 
-static void common_files(void **state)
+TEST(common_files)
 {
     static const uint32_t sizes[][2] = { { 1, 1 }, { 1, 7 }, { 9, 1 }, { 21, 33 }, { 250, 300 } };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -136,7 +136,7 @@ static void common_files(void **state)
         }
 }
 
-static void odd_files(void **state)
+TEST(odd_files)
 {
     static const struct {
         struct spng_ihdr how;
@@ -160,7 +160,7 @@ static void odd_files(void **state)
     }
 }
 
-static void damaged_files(void **state)
+TEST(damaged_files)
 {
     uint8_t *pixels, got[9 * 11 * 3];
     leat_view bytes = encode_rgb(9, 11, &pixels);
@@ -234,7 +234,7 @@ static leat_view rebuild(const leat_view *png, const char *before, const char *a
     return op_bytes(to, at);
 }
 
-static void other_chunks(void **state)
+TEST(other_chunks)
 {
     static const struct {
         const char *before, *after;
@@ -269,7 +269,7 @@ static void other_chunks(void **state)
     free(bytes.data);
 }
 
-static void wrong_adler(void **state)
+TEST(wrong_adler)
 {
     uint8_t *pixels, got[9 * 11 * 3];
     leat_view bytes = encode_rgb(9, 11, &pixels);
@@ -280,12 +280,4 @@ static void wrong_adler(void **state)
     free(file.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(filters_agree), cmocka_unit_test(common_files),
-        cmocka_unit_test(odd_files),     cmocka_unit_test(damaged_files),
-        cmocka_unit_test(other_chunks),  cmocka_unit_test(wrong_adler),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

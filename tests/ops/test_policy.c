@@ -30,7 +30,7 @@ static leat_augment_plan plan_of(const char *op, const void *options, const leat
 }
 
 /* The published ranges at level 9 of 31, 100 columns and 200 rows. */
-static void rand_augment_has_its_magnitudes(void **state)
+TEST(rand_augment_has_its_magnitudes)
 {
     const leat_shape in = { LEAT_U8, 3, { 200, 100, 3 } };
     void *options = op_options_of("rand_augment", "ops", "5");
@@ -79,7 +79,7 @@ static void rand_augment_has_its_magnitudes(void **state)
                       "uint8[200, 100, 3]");
 }
 
-static void trivial_augment_reaches_both_ends(void **state)
+TEST(trivial_augment_reaches_both_ends)
 {
     const leat_shape in = { LEAT_U8, 3, { 200, 100, 3 } };
     void *options = op_options(leat_op_find("trivial_augment"), NULL);
@@ -208,7 +208,7 @@ static double expected_at(leat_view in, const leat_augment_step *s, int y, int x
     }
 }
 
-static void each_operation_does_its_formula(void **state)
+TEST(each_operation_does_its_formula)
 {
     static const leat_augment_step steps[] = {
         { LEAT_AUGMENT_IDENTITY, 0, 0 },       { LEAT_AUGMENT_TRANSLATE_X, 5, 0 },
@@ -244,7 +244,7 @@ static void each_operation_does_its_formula(void **state)
             }
 }
 
-static void colors_spare_alpha(void **state)
+TEST(colors_spare_alpha)
 {
     static const leat_augment_step colors[] = {
         { LEAT_AUGMENT_EQUALIZE, 0, 0 },     { LEAT_AUGMENT_AUTO_CONTRAST, 0, 0 },
@@ -264,7 +264,7 @@ static void colors_spare_alpha(void **state)
         }
 }
 
-static void steps_are_done_in_order(void **state)
+TEST(steps_are_done_in_order)
 {
     static const leat_augment_step steps[LEAT_AUGMENT_STEPS] = {
         { LEAT_AUGMENT_TRANSLATE_X, 3, 0 },  { LEAT_AUGMENT_SOLARIZE, 100, 0 },
@@ -285,14 +285,4 @@ static void steps_are_done_in_order(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rand_augment_has_its_magnitudes),
-        cmocka_unit_test(trivial_augment_reaches_both_ends),
-        cmocka_unit_test(each_operation_does_its_formula),
-        cmocka_unit_test(colors_spare_alpha),
-        cmocka_unit_test(steps_are_done_in_order),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

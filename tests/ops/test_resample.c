@@ -102,7 +102,7 @@ static const int64_t sizes[][4] = {
     { 64, 64, 32, 32 }, { 129, 65, 128, 64 },
 };
 
-static void within_one_level_of_double(void **state)
+TEST(within_one_level_of_double)
 {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int64_t k = 0; k < 4 * N_FILTERS; k++) {
@@ -120,7 +120,7 @@ static void within_one_level_of_double(void **state)
         }
 }
 
-static void float_images_too(void **state)
+TEST(float_images_too)
 {
     for (size_t i = 0; i < N_FILTERS * sizeof sizes / sizeof *sizes; i++) {
         const int64_t *const size = sizes[i / N_FILTERS];
@@ -134,7 +134,7 @@ static void float_images_too(void **state)
     }
 }
 
-static void same_size_is_identity(void **state)
+TEST(same_size_is_identity)
 {
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_F32 };
     for (int64_t n = 1; n < 70; n += 3)
@@ -147,7 +147,7 @@ static void same_size_is_identity(void **state)
         }
 }
 
-static void one_colour_stays(void **state)
+TEST(one_colour_stays)
 {
     for (int value = 0; value <= 255; value += 15) {
         leat_view in = op_image(LEAT_U8, 83, 61, 3);
@@ -219,7 +219,7 @@ static void check_axis(int64_t n_in, int64_t n_out, leat_dtype dtype, int32_t fi
 }
 
 /* An axis has the very weights of taps.h: all small sizes, the usual ones, and the extremes. */
-static void axes_are_those_of_taps(void **state)
+TEST(axes_are_those_of_taps)
 {
     static const int64_t most[][2] = { { 700, 300 }, { 9000, 20 }, { 20, 3000 }, { 65535, 9 } };
     uint64_t seed = 8;
@@ -235,7 +235,7 @@ static void axes_are_those_of_taps(void **state)
         }
 }
 
-static void keep_aspect_follows(void **state)
+TEST(keep_aspect_follows)
 {
     static const int64_t cases[][4] = {
         { 100, 200, 32, 64 }, { 200, 100, 64, 32 }, { 375, 500, 32, 42 }, { 10, 10, 32, 32 }
@@ -258,7 +258,7 @@ static void keep_aspect_follows(void **state)
     free(options);
 }
 
-static void crop_pixels_are_resized_box(void **state)
+TEST(crop_pixels_are_resized_box)
 {
     const leat_op *op = leat_op_find("random_resized_crop");
     leat_view in = op_noise(LEAT_U8, 50, 70, 3, 1);
@@ -292,7 +292,7 @@ static box draw_box(const leat_op *op, const void *options, const leat_shape *in
 
 /* Where no try fails (the image is much larger than the box), area and log ratio are uniform: mean,
  * variance and quarters as they should be, and places centred. */
-static void boxes_are_uniform(void **state)
+TEST(boxes_are_uniform)
 {
     enum { N = 20000 };
     const leat_op *op = leat_op_find("random_resized_crop");
@@ -326,7 +326,7 @@ static void boxes_are_uniform(void **state)
 }
 
 /* In a picture so narrow that no try can fit: the largest box of an allowed ratio, in the middle. */
-static void narrow_pictures_fall_back(void **state)
+TEST(narrow_pictures_fall_back)
 {
     const leat_op *op = leat_op_find("random_resized_crop");
     void *options = op_options(op, "size", "8", "scale", "[1, 1]", NULL);
@@ -348,7 +348,7 @@ static void narrow_pictures_fall_back(void **state)
     free(options);
 }
 
-static void wrong_ranges_are_refused(void **state)
+TEST(wrong_ranges_are_refused)
 {
     static const char *const wrong[][2] = { { "scale", "0.5" },
                                             { "scale", "[0.5, 0.1]" },
@@ -367,7 +367,7 @@ static void wrong_ranges_are_refused(void **state)
     }
 }
 
-static void too_little_scratch(void **state)
+TEST(too_little_scratch)
 {
     leat_scratch *usual = op_scratch;
     leat_view in = op_noise(LEAT_U8, 40, 4000, 3, 0);
@@ -383,15 +383,4 @@ static void too_little_scratch(void **state)
     free(in.data);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(within_one_level_of_double),  cmocka_unit_test(float_images_too),
-        cmocka_unit_test(same_size_is_identity),       cmocka_unit_test(one_colour_stays),
-        cmocka_unit_test(axes_are_those_of_taps),      cmocka_unit_test(keep_aspect_follows),
-        cmocka_unit_test(crop_pixels_are_resized_box), cmocka_unit_test(boxes_are_uniform),
-        cmocka_unit_test(narrow_pictures_fall_back),   cmocka_unit_test(wrong_ranges_are_refused),
-        cmocka_unit_test(too_little_scratch),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

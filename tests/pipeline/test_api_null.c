@@ -21,7 +21,7 @@ static leat_plan *make_plan(void)
 
 /* --- values --------------------------------------------------------------------------------------- */
 
-static void values(void **state)
+TEST(values)
 {
     const leat_shape shape = leat_shape_make(LEAT_F32, 3, NULL);
     leat_shape wrong = shape;
@@ -54,7 +54,7 @@ static void values(void **state)
     assert_int_equal(leat_meter_warm(NULL, 5), 5);
 }
 
-static void lists(void **state)
+TEST(lists)
 {
     const leat_option *const table = leat_engine_kind(0)->options;
     int64_t options[64];
@@ -86,7 +86,7 @@ static void lists(void **state)
 
 /* --- what is opened ------------------------------------------------------------------------------- */
 
-static void configs_and_devices(void **state)
+TEST(configs_and_devices)
 {
     leat_config *config, *copy;
     leat_device *device = NULL;
@@ -122,7 +122,7 @@ static void configs_and_devices(void **state)
     leat_device_close(NULL);
 }
 
-static void builders(void **state)
+TEST(builders)
 {
     leat_builder *b = NULL;
     leat_plan *plan;
@@ -153,7 +153,7 @@ static void builders(void **state)
     }
 }
 
-static void plans(void **state)
+TEST(plans)
 {
     static leat_budget budget;
     leat_plan *plan = make_plan(), *none = NULL;
@@ -193,7 +193,7 @@ static void plans(void **state)
 
 /* --- loaders and batches -------------------------------------------------------------------------- */
 
-static void loaders(void **state)
+TEST(loaders)
 {
     static leat_loader_stats_info stats;
     leat_plan *plan = make_plan();
@@ -243,7 +243,7 @@ static void loaders(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void batches(void **state)
+TEST(batches)
 {
     leat_device *device;
     leat_error err;
@@ -279,7 +279,7 @@ static void batches(void **state)
 
 /* --- customers ------------------------------------------------------------------------------------ */
 
-static void trainers(void **state)
+TEST(trainers)
 {
     static leat_compare_result result;
     leat_trainer *trainer = NULL;
@@ -340,7 +340,7 @@ static void trainers(void **state)
     REFUSED(leat_jpeg_make_table(NULL, 0, 0, NULL, &table, &n, &err));
 }
 
-static void verdicts(void **state)
+TEST(verdicts)
 {
     char text[LEAT_VERDICT_LABEL] = "x";
     for (size_t i = 0; i < sizeof far_off / sizeof *far_off; i++) {
@@ -360,7 +360,7 @@ static void verdicts(void **state)
     assert_null(leat_verdict_sentence(NULL, NULL, 0));
 }
 
-static void studies(void **state)
+TEST(studies)
 {
     static leat_doctor_result doctor;
     static leat_tune_result tune;
@@ -404,7 +404,7 @@ static void studies(void **state)
     REFUSED(leat_config_edit(NULL, "a: 1", "x", text, sizeof text, &length, &err));
 }
 
-static void trained_models(void **state)
+TEST(trained_models)
 {
     leat_loader_state at = { 0 };
     leat_checkpoint_found found;
@@ -490,7 +490,7 @@ static int count_missing(const char *header, const char *here)
     return n_missing;
 }
 
-static void no_function_is_left_out(void **state)
+TEST(no_function_is_left_out)
 {
     static const char folder[] = SOURCE_DIR "/include/leat";
     char *const here = read_text(SOURCE_DIR "/tests/pipeline/test_api_null.c");
@@ -509,17 +509,4 @@ static void no_function_is_left_out(void **state)
     free(here);
     assert_true(n_headers > 10);
     assert_int_equal(n_missing, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values),   cmocka_unit_test(lists),
-        cmocka_unit_test(builders), cmocka_unit_test(configs_and_devices),
-        cmocka_unit_test(plans),    cmocka_unit_test(loaders),
-        cmocka_unit_test(batches),  cmocka_unit_test(trained_models),
-        cmocka_unit_test(trainers), cmocka_unit_test(verdicts),
-        cmocka_unit_test(studies),  cmocka_unit_test(no_function_is_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -494,7 +494,7 @@ static void say_who_hangs(int signal)
     _exit(3);
 }
 
-static void every_legal_walk_gives_the_plain_batches(void **state)
+TEST(every_legal_walk_gives_the_plain_batches)
 {
     const uint64_t n_walks = number_from("LEAT_TEST_WALKS", N_DEFAULT);
     const int64_t until =
@@ -518,10 +518,4 @@ static void every_legal_walk_gives_the_plain_batches(void **state)
     assert_true(n_taken > n_run);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_legal_walk_gives_the_plain_batches),
-    };
-    return cmocka_run_group_tests(tests, random_plan_setup, random_plan_teardown);
-}
+SUITE_FIXTURE(random_plan_setup, random_plan_teardown)

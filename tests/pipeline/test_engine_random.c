@@ -185,7 +185,12 @@ static bool run_plan(uint64_t seed, uint64_t n, tally *seen)
     return true;
 }
 
-static void any_way_of_running_gives_the_same_batches(void **state)
+TEST(every_kind_has_an_example)
+{
+    random_check_tables();
+}
+
+TEST(any_way_of_running_gives_the_same_batches)
 {
     static tally seen;
     const uint64_t n_plans = number_from("LEAT_TEST_PLANS", N_DEFAULT);
@@ -212,11 +217,4 @@ static void any_way_of_running_gives_the_same_batches(void **state)
         nothing_is_left_out(&seen);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_check_tables),
-        cmocka_unit_test(any_way_of_running_gives_the_same_batches),
-    };
-    return cmocka_run_group_tests(tests, random_plan_setup, random_plan_teardown);
-}
+SUITE_FIXTURE(random_plan_setup, random_plan_teardown)

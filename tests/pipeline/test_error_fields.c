@@ -25,7 +25,7 @@ static void expect(const leat_error *err, const char *file, int line, int column
 
 #define HEAD "source:\n  tfrecord: {files: '%s', features: {x: {}}}\npipeline:\n"
 
-static void a_config_error_has_its_place(void **state)
+TEST(a_config_error_has_its_place)
 {
     static const struct {
         const char *text; /* after HEAD, which has three lines */
@@ -53,7 +53,7 @@ static void a_config_error_has_its_place(void **state)
     }
 }
 
-static void a_value_that_is_set_has_a_path(void **state)
+TEST(a_value_that_is_set_has_a_path)
 {
     leat_config *config;
     leat_plan *plan;
@@ -71,7 +71,7 @@ static void a_value_that_is_set_has_a_path(void **state)
 
 /* --- data --------------------------------------------------------------------------------------- */
 
-static void a_data_error_has_its_record(void **state)
+TEST(a_data_error_has_its_record)
 {
     static const char *const ops[] = { "[{fail_at: 21}]", "[{cast: float32}, {fail_at: 21}]" };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
@@ -101,7 +101,7 @@ static void a_data_error_has_its_record(void **state)
         }
 }
 
-static void other_errors_have_no_place(void **state)
+TEST(other_errors_have_no_place)
 {
     leat_loader *loader = NULL;
     leat_error err;
@@ -110,7 +110,7 @@ static void other_errors_have_no_place(void **state)
     expect(&err, "", 0, 0, "", -1, "");
 }
 
-static void a_copy_says_the_same(void **state)
+TEST(a_copy_says_the_same)
 {
     leat_error a, b;
     memset(&b, 'x', sizeof b);
@@ -125,14 +125,4 @@ static void a_copy_says_the_same(void **state)
     expect(&b, "", 0, 0, "", 7, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_config_error_has_its_place),
-        cmocka_unit_test(a_value_that_is_set_has_a_path),
-        cmocka_unit_test(a_data_error_has_its_record),
-        cmocka_unit_test(other_errors_have_no_place),
-        cmocka_unit_test(a_copy_says_the_same),
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

@@ -40,7 +40,7 @@ static leat_plan *plan_of(const uint8_t *images, const int64_t *labels, const ch
     return plan_of_builder(b);
 }
 
-static void a_run_is_a_constant(void **state)
+TEST(a_run_is_a_constant)
 {
     static const struct {
         const char *map;
@@ -79,7 +79,7 @@ static void a_run_is_a_constant(void **state)
 }
 
 /* A shuffled run of four epochs: each record is mirrored in exactly every second one. */
-static void an_alternating_flip_takes_turns(void **state)
+TEST(an_alternating_flip_takes_turns)
 {
     enum { EPOCHS = 4 };
     uint8_t *images = calloc(N_IMAGES, SIZE * SIZE * 3);
@@ -111,11 +111,4 @@ static void an_alternating_flip_takes_turns(void **state)
         close_loader_and_plan(&loader, &plan);
     }
     free(images);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_run_is_a_constant),
-                                        cmocka_unit_test(an_alternating_flip_takes_turns) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

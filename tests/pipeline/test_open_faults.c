@@ -81,7 +81,7 @@ static int go(const char *source, const char *engine, const char *device_name, c
     return rc;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread}", "{threads: 2}" };
     static const char *const devices[] = { "cpu", "sim" };
@@ -114,8 +114,4 @@ static void every_allocation_may_fail(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_allocation_may_fail) };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

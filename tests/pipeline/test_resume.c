@@ -223,7 +223,7 @@ static bool check_pair(size_t n, const struct random_stage *a, const struct rand
     return check_plan(&plan, (int)n);
 }
 
-static void any_pair_of_stages_resumes_anywhere(void **state)
+TEST(any_pair_of_stages_resumes_anywhere)
 {
     uint64_t drawn = 0, opened = 0, of_stage[N_STAGE_EXAMPLES] = { 0 };
     for (size_t a = 0; a < N_STAGE_EXAMPLES; a++)
@@ -248,10 +248,4 @@ static void any_pair_of_stages_resumes_anywhere(void **state)
             fail_msg("no plan with stage '%s' was run", stage_examples[i].name);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_pair_of_stages_resumes_anywhere),
-    };
-    return cmocka_run_group_tests(tests, random_plan_setup, random_plan_teardown);
-}
+SUITE_FIXTURE(random_plan_setup, random_plan_teardown)

@@ -43,7 +43,7 @@ static int run(struct notes *notes, int32_t n_cells, int32_t n_rounds, int32_t *
     return rc;
 }
 
-static void odd_rounds_go_backwards(void **state)
+TEST(odd_rounds_go_backwards)
 {
     struct notes notes = { .text = "" };
     int32_t n_done;
@@ -55,7 +55,7 @@ static void odd_rounds_go_backwards(void **state)
     assert_string_equal(notes.text, "");
 }
 
-static void enough_ends_after_a_whole_round(void **state)
+TEST(enough_ends_after_a_whole_round)
 {
     struct notes notes = { .enough_at = 2 };
     int32_t n_done;
@@ -64,7 +64,7 @@ static void enough_ends_after_a_whole_round(void **state)
     assert_int_equal(n_done, 2);
 }
 
-static void a_round_that_is_cut_does_not_count(void **state)
+TEST(a_round_that_is_cut_does_not_count)
 {
     struct notes notes = { .stop_round = 1, .stop_cell = 1, .code = LEAT_E_END };
     int32_t n_done;
@@ -73,22 +73,11 @@ static void a_round_that_is_cut_does_not_count(void **state)
     assert_int_equal(n_done, 1);
 }
 
-static void an_error_ends_all(void **state)
+TEST(an_error_ends_all)
 {
     struct notes notes = { .stop_round = 0, .stop_cell = 1, .code = LEAT_E_IO };
     int32_t n_done;
     assert_int_equal(run(&notes, 3, 5, &n_done), LEAT_E_IO);
     assert_string_equal(notes.text, "0a 0b");
     assert_int_equal(n_done, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_rounds_go_backwards),
-        cmocka_unit_test(enough_ends_after_a_whole_round),
-        cmocka_unit_test(a_round_that_is_cut_does_not_count),
-        cmocka_unit_test(an_error_ends_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,7 +74,7 @@ static void close_arm(leat_arm *arm)
     leat_arm_close(arm);
 }
 
-static void a_failed_run_says_why(void **state)
+TEST(a_failed_run_says_why)
 {
     leat_arm arm;
     static leat_compare_arm out;
@@ -90,7 +90,7 @@ static void a_failed_run_says_why(void **state)
     close_arm(&arm);
 }
 
-static void a_lost_device_is_an_error(void **state)
+TEST(a_lost_device_is_an_error)
 {
     leat_arm arm;
     static leat_compare_arm out;
@@ -105,11 +105,4 @@ static void a_lost_device_is_an_error(void **state)
     close_arm(&arm);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lost_device_is_an_error),
-        cmocka_unit_test(a_failed_run_says_why), /* the last one, as it spoils the file */
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -31,7 +31,7 @@ static void open_cached_job(leat_arm *arm, leat_compare_arm *out)
     check(leat_arm_open(arm, &err), &err);
 }
 
-static void a_cache_is_filled_for_some_time_only(void **state)
+TEST(a_cache_is_filled_for_some_time_only)
 {
     leat_compare_arm out;
     leat_arm arm;
@@ -47,7 +47,7 @@ static void a_cache_is_filled_for_some_time_only(void **state)
 }
 
 /* Even where only the loader runs, as its cache is filled beside that of the job. */
-static void a_trial_has_a_cache_of_its_own(void **state)
+TEST(a_trial_has_a_cache_of_its_own)
 {
     leat_compare_arm out;
     leat_arm arm;
@@ -83,7 +83,7 @@ static int open_trial(const leat_arm *job, const char *set, bool step_only, doub
 }
 
 /* Both caches of a comparison must be about as full; the step alone needs none. */
-static void a_trial_has_a_cache_as_full_as_the_job(void **state)
+TEST(a_trial_has_a_cache_as_full_as_the_job)
 {
     leat_compare_arm out;
     leat_arm arm;
@@ -104,7 +104,7 @@ static void a_trial_has_a_cache_as_full_as_the_job(void **state)
 }
 
 /* A cache on a device bears its name. Filling it would be in vain. */
-static void a_cache_on_a_device_is_not_filled(void **state)
+TEST(a_cache_on_a_device_is_not_filled)
 {
     leat_compare_arm out;
     leat_arm arm;
@@ -120,13 +120,4 @@ static void a_cache_on_a_device_is_not_filled(void **state)
     leat_arm_close(&arm);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cache_is_filled_for_some_time_only),
-        cmocka_unit_test(a_trial_has_a_cache_of_its_own),
-        cmocka_unit_test(a_trial_has_a_cache_as_full_as_the_job),
-        cmocka_unit_test(a_cache_on_a_device_is_not_filled),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

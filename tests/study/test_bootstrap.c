@@ -17,7 +17,7 @@ static double mean(const void *arg, const size_t *rounds, size_t n)
     return sum / (double)n;
 }
 
-static void equal_rounds_leave_no_doubt(void **state)
+TEST(equal_rounds_leave_no_doubt)
 {
     const double values[] = { 3, 3, 3, 3, 3, 3 };
     for (size_t n = 1; n <= 6; n++) {
@@ -26,7 +26,7 @@ static void equal_rounds_leave_no_doubt(void **state)
     }
 }
 
-static void every_call_gives_the_same(void **state)
+TEST(every_call_gives_the_same)
 {
     const double values[] = { 1, 2, 3, 4, 5, 6 };
     const leat_estimate a = leat_bootstrap_estimate(mean, values, 6);
@@ -35,7 +35,7 @@ static void every_call_gives_the_same(void **state)
     assert_true(a.low > 1 && a.low < 3.5 && a.high > 3.5 && a.high < 6);
 }
 
-static void an_estimate_is_of_all_rounds(void **state)
+TEST(an_estimate_is_of_all_rounds)
 {
     const double values[] = { 6, 1, 4, 2 };
     const leat_estimate all = leat_bootstrap_estimate(mean, values, 4);
@@ -48,7 +48,7 @@ static void an_estimate_is_of_all_rounds(void **state)
 }
 
 /* For the mean of many normal values the interval is known: ± 1.96 sd / sqrt(n). */
-static void many_rounds_give_the_normal_interval(void **state)
+TEST(many_rounds_give_the_normal_interval)
 {
     enum { N = LEAT_BOOTSTRAP_MAX };
     static double values[N];
@@ -67,7 +67,7 @@ static void many_rounds_give_the_normal_interval(void **state)
 
 /* Of experiments with 6 rounds each, most intervals hold the true value (a percentile bootstrap of
  * so few comes to about 87 %). */
-static void most_intervals_hold_the_truth(void **state)
+TEST(most_intervals_hold_the_truth)
 {
     int n_held = 0;
     leat_rng rng = leat_rng_make(4, 0, 0, 0);
@@ -83,7 +83,7 @@ static void most_intervals_hold_the_truth(void **state)
 
 /* Medians of odd, even and empty sets, in any order, and of values near the ends of int64_t. */
 
-static void medians(void **state)
+TEST(medians)
 {
     static const struct {
         size_t n;
@@ -111,23 +111,9 @@ static void medians(void **state)
 }
 
 /* Differences of such values do not fit in an int64_t. */
-static void far_values_are_ordered(void **state)
+TEST(far_values_are_ordered)
 {
     int64_t values[] = { INT64_MAX, 0, INT64_MIN };
     leat_median_sort(values, 3);
     assert_true(values[0] == INT64_MIN && values[1] == 0 && values[2] == INT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_rounds_leave_no_doubt),
-        cmocka_unit_test(every_call_gives_the_same),
-        cmocka_unit_test(an_estimate_is_of_all_rounds),
-        cmocka_unit_test(many_rounds_give_the_normal_interval),
-        cmocka_unit_test(most_intervals_hold_the_truth),
-        cmocka_unit_test(medians),
-        cmocka_unit_test(far_values_are_ordered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

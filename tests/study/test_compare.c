@@ -44,7 +44,7 @@ static void assert_close(double value, double expected)
 
 #define PREFETCH "pipeline.prefetch.batches"
 
-static void figures_are_those_of_the_steps(void **state)
+TEST(figures_are_those_of_the_steps)
 {
     world.input_ns = 60 * US;
     world.copy_ns = 40 * US;
@@ -77,7 +77,7 @@ static void figures_are_those_of_the_steps(void **state)
     assert_int_equal(world.first_batch, 0);
 }
 
-static void arms_take_turns_there_and_back(void **state)
+TEST(arms_take_turns_there_and_back)
 {
     static const int64_t expected[] = { 0, 1, 2, /* warm-up */
                                         0, 1, 2, 2, 1, 0, 0, 1, 2 };
@@ -94,7 +94,7 @@ static void arms_take_turns_there_and_back(void **state)
     }
 }
 
-static void steps_fill_a_run_of_about_a_third_of_a_second(void **state)
+TEST(steps_fill_a_run_of_about_a_third_of_a_second)
 {
     static const struct {
         int64_t compute_ns;
@@ -119,7 +119,7 @@ static void steps_fill_a_run_of_about_a_third_of_a_second(void **state)
     assert_int_equal(world.steps_in[1], 33 + 7);
 }
 
-static void warm_up_is_no_part_of_the_result(void **state)
+TEST(warm_up_is_no_part_of_the_result)
 {
     world.slow_first = 40;
     world.slow_in_run = 5;
@@ -130,7 +130,7 @@ static void warm_up_is_no_part_of_the_result(void **state)
     assert_close(result.arms[0].meter.samples_per_s, 32 / 100e-6);
 }
 
-static void warm_up_ends_though_steps_never_stay(void **state)
+TEST(warm_up_ends_though_steps_never_stay)
 {
     world.never_steady = true;
     world.compute_ns = 10 * US;
@@ -139,7 +139,7 @@ static void warm_up_ends_though_steps_never_stay(void **state)
     assert_int_equal(result.warmup_steps, 400);
 }
 
-static void launches_and_copies_are_those_of_all_rounds(void **state)
+TEST(launches_and_copies_are_those_of_all_rounds)
 {
     must_compare(PREFETCH "=1,2", &(leat_compare_options){ .rounds = 3 });
     for (int i = 0; i < 2; i++) {
@@ -152,7 +152,7 @@ static void launches_and_copies_are_those_of_all_rounds(void **state)
     }
 }
 
-static void drift_is_no_difference(void **state)
+TEST(drift_is_no_difference)
 {
     world.drift_ns = 20 * US;
     must_compare(PREFETCH "=1,2", NULL);
@@ -161,7 +161,7 @@ static void drift_is_no_difference(void **state)
 }
 
 /* Noise that hides a small difference takes all rounds; asked for, they are always run. */
-static void rounds_end_when_arms_are_settled(void **state)
+TEST(rounds_end_when_arms_are_settled)
 {
     must_compare(NULL, NULL);
     assert_int_equal(result.rounds, 5);
@@ -174,7 +174,7 @@ static void rounds_end_when_arms_are_settled(void **state)
     assert_int_equal(result.rounds, 8);
 }
 
-static void devices_can_be_named_and_varied(void **state)
+TEST(devices_can_be_named_and_varied)
 {
     const leat_compare_options options = { .rounds = 1, .steps = 20, .device = "sim" };
     must_compare(NULL, &options);
@@ -189,7 +189,7 @@ static void devices_can_be_named_and_varied(void **state)
     assert_non_null(strstr(result.summary, "simulated"));
 }
 
-static void several_things_vary_at_once(void **state)
+TEST(several_things_vary_at_once)
 {
     const char *const vary[] = { "train.device=cpu,sim", PREFETCH "=0,3" };
     const leat_compare_options options = { .rounds = 1, .steps = 20 };
@@ -203,7 +203,7 @@ static void several_things_vary_at_once(void **state)
 }
 
 /* The loader alone takes input and copy, the step alone its compute, whatever overlaps in the arm. */
-static void loader_and_step_are_measured_alone(void **state)
+TEST(loader_and_step_are_measured_alone)
 {
     world.input_ns = 350 * US;
     world.copy_ns = 50 * US;
@@ -235,7 +235,7 @@ static void note_progress(void *user, int done, int total)
     seen[1] = total;
 }
 
-static void progress_counts_runs(void **state)
+TEST(progress_counts_runs)
 {
     int seen[2] = { 0, 0 };
     const leat_compare_options options = {
@@ -246,7 +246,7 @@ static void progress_counts_runs(void **state)
     assert_int_equal(seen[1], seen[0]);
 }
 
-static void whatever_fails_is_told_and_closed(void **state)
+TEST(whatever_fails_is_told_and_closed)
 {
     const leat_compare_options options = { .rounds = 2, .steps = 3 };
     int rc = LEAT_OK, at = 0;
@@ -265,7 +265,7 @@ static void whatever_fails_is_told_and_closed(void **state)
     assert_true(at > 20);
 }
 
-static void memory_may_run_out_anywhere(void **state)
+TEST(memory_may_run_out_anywhere)
 {
     const leat_compare_options options = { .rounds = 2, .steps = 3 };
     leat_config *config = make_config();
@@ -287,7 +287,7 @@ static void memory_may_run_out_anywhere(void **state)
     leat_config_close(&config);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *vary;
@@ -324,7 +324,7 @@ static void what_cannot_be_is_refused(void **state)
     leat_config_close(&config);
 }
 
-static void odd_parts_are_noticed(void **state)
+TEST(odd_parts_are_noticed)
 {
     leat_error err = { 0 };
     world.lose_a_time = true;
@@ -339,7 +339,7 @@ static void odd_parts_are_noticed(void **state)
 }
 
 /* Trainers of all arms, and the largest of their loaders. */
-static void arms_must_fit_in_memory_together(void **state)
+TEST(arms_must_fit_in_memory_together)
 {
     leat_error err = { 0 };
     world.trainer_bytes = 40000000;
@@ -362,7 +362,7 @@ static void arms_must_fit_in_memory_together(void **state)
 }
 
 /* Every arm fills a cache of its own, which stays while the others run. One that takes what is free becomes smaller. */
-static void caches_of_all_arms_must_fit(void **state)
+TEST(caches_of_all_arms_must_fit)
 {
     leat_error err = { 0 };
     world.trainer_bytes = 40000000;
@@ -382,7 +382,7 @@ static void caches_of_all_arms_must_fit(void **state)
 }
 
 /* Trainers on a device need no memory of the host, but caches do: the limit is then the host's. */
-static void caches_beside_a_device_must_fit(void **state)
+TEST(caches_beside_a_device_must_fit)
 {
     leat_error err = { 0 };
     world.memory_reason = "engine.memory";
@@ -394,28 +394,4 @@ static void caches_beside_a_device_must_fit(void **state)
     assert_non_null(strstr(err.message, "trainers 0 B (1 at a time)"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(figures_are_those_of_the_steps, setup_world),
-        cmocka_unit_test_setup(arms_take_turns_there_and_back, setup_world),
-        cmocka_unit_test_setup(steps_fill_a_run_of_about_a_third_of_a_second, setup_world),
-        cmocka_unit_test_setup(warm_up_is_no_part_of_the_result, setup_world),
-        cmocka_unit_test_setup(warm_up_ends_though_steps_never_stay, setup_world),
-        cmocka_unit_test_setup(launches_and_copies_are_those_of_all_rounds, setup_world),
-        cmocka_unit_test_setup(drift_is_no_difference, setup_world),
-        cmocka_unit_test_setup(rounds_end_when_arms_are_settled, setup_world),
-        cmocka_unit_test_setup(devices_can_be_named_and_varied, setup_world),
-        cmocka_unit_test_setup(several_things_vary_at_once, setup_world),
-        cmocka_unit_test_setup(loader_and_step_are_measured_alone, setup_world),
-        cmocka_unit_test_setup(progress_counts_runs, setup_world),
-        cmocka_unit_test_setup(whatever_fails_is_told_and_closed, setup_world),
-        cmocka_unit_test_setup(memory_may_run_out_anywhere, setup_world),
-        cmocka_unit_test_setup(what_cannot_be_is_refused, setup_world),
-        cmocka_unit_test_setup(odd_parts_are_noticed, setup_world),
-        cmocka_unit_test_setup(arms_must_fit_in_memory_together, setup_world),
-        cmocka_unit_test_setup(caches_of_all_arms_must_fit, setup_world),
-        cmocka_unit_test_setup(caches_beside_a_device_must_fit, setup_world),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_FIXTURE(setup_world, NULL)

@@ -69,7 +69,7 @@ static void assert_verdict(leat_compare_arm *arm, double taken, const char *verd
     assert_true(strlen(arm->sentence) < sizeof arm->sentence - 1); /* not cut */
 }
 
-static void slack_decides(void **state)
+TEST(slack_decides)
 {
     static const struct {
         double rate, loader, step, noise;
@@ -102,7 +102,7 @@ static void slack_decides(void **state)
 }
 
 /* It was "other" or "transfer-bound", by whatever filled the gaps, where all cores fed the device. */
-static void who_filled_a_gap_proves_nothing(void **state)
+TEST(who_filled_a_gap_proves_nothing)
 {
     for (int share = 0; share <= 90; share += 10) {
         leat_compare_arm arm = arm_of(34000, 34500, 400000, 0.05);
@@ -118,7 +118,7 @@ static void who_filled_a_gap_proves_nothing(void **state)
     }
 }
 
-static void nothing_is_launched_on_the_cpu(void **state)
+TEST(nothing_is_launched_on_the_cpu)
 {
     static const struct {
         double rate, loader, step;
@@ -143,7 +143,7 @@ static void nothing_is_launched_on_the_cpu(void **state)
         }
 }
 
-static void a_transfer_needs_copies_that_take_the_time(void **state)
+TEST(a_transfer_needs_copies_that_take_the_time)
 {
     leat_compare_arm arm = arm_of(98, 100, 1000, 0.01);
     arm.copying = 0.95; /* the loader does little else */
@@ -165,7 +165,7 @@ static void a_transfer_needs_copies_that_take_the_time(void **state)
     assert_verdict(&arm, 0.5, "environment", "50 % of the CPUs");
 }
 
-static void the_rest_of_a_step_is_named(void **state)
+TEST(the_rest_of_a_step_is_named)
 {
     leat_compare_arm arm = arm_of(98, 1000, 100, 0.01);
     arm.step_busy = 0.6;
@@ -180,7 +180,7 @@ static void the_rest_of_a_step_is_named(void **state)
     assert_verdict(&arm, 0, "inconclusive", "");
 }
 
-static void without_prefetch_both_count(void **state)
+TEST(without_prefetch_both_count)
 {
     leat_compare_arm arm = arm_of(50, 100, 100, 0.01);
     arm.overlaps = 0;
@@ -219,7 +219,7 @@ static void set_speedup(leat_compare_arm *arm, double low, double value, double 
     arm->speedup_high = high;
 }
 
-static void the_summary_names_the_fastest_arm(void **state)
+TEST(the_summary_names_the_fastest_arm)
 {
     leat_compare_result *result = result_of(6, 3);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
@@ -248,7 +248,7 @@ static void the_summary_names_the_fastest_arm(void **state)
 }
 
 /* The winner is the one whose interval stands clear of the others. */
-static void arms_that_may_be_as_fast_are_named(void **state)
+TEST(arms_that_may_be_as_fast_are_named)
 {
     leat_compare_result *result = result_of(6, 4);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
@@ -267,7 +267,7 @@ static void arms_that_may_be_as_fast_are_named(void **state)
     free(result);
 }
 
-static void idle_is_said_to_change_only_where_it_does(void **state)
+TEST(idle_is_said_to_change_only_where_it_does)
 {
     leat_compare_result *result = result_of(6, 2);
     set_speedup(&result->arms[1], 1.5, 1.6, 1.7);
@@ -285,7 +285,7 @@ static void idle_is_said_to_change_only_where_it_does(void **state)
     free(result);
 }
 
-static void nothing_is_claimed_without_evidence(void **state)
+TEST(nothing_is_claimed_without_evidence)
 {
     leat_compare_result *result = result_of(6, 3);
     set_speedup(&result->arms[1], 0.98, 1.01, 1.03);
@@ -304,7 +304,7 @@ static void nothing_is_claimed_without_evidence(void **state)
     free(result);
 }
 
-static void one_arm_speaks_for_itself(void **state)
+TEST(one_arm_speaks_for_itself)
 {
     leat_compare_result *result = result_of(1, 1);
     leat_compare_words_all(result);
@@ -312,7 +312,7 @@ static void one_arm_speaks_for_itself(void **state)
     free(result);
 }
 
-static void long_names_leave_room_for_the_rest(void **state)
+TEST(long_names_leave_room_for_the_rest)
 {
     leat_compare_result *result = result_of(6, 2);
     for (int i = 0; i < 2; i++)
@@ -322,23 +322,4 @@ static void long_names_leave_room_for_the_rest(void **state)
     leat_compare_words_all(result);
     assert_has(result->summary, "device idle falls from 41 % to 2.0 % (simulated)");
     free(result);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slack_decides),
-        cmocka_unit_test(who_filled_a_gap_proves_nothing),
-        cmocka_unit_test(nothing_is_launched_on_the_cpu),
-        cmocka_unit_test(a_transfer_needs_copies_that_take_the_time),
-        cmocka_unit_test(the_rest_of_a_step_is_named),
-        cmocka_unit_test(without_prefetch_both_count),
-        cmocka_unit_test(the_summary_names_the_fastest_arm),
-        cmocka_unit_test(arms_that_may_be_as_fast_are_named),
-        cmocka_unit_test(idle_is_said_to_change_only_where_it_does),
-        cmocka_unit_test(nothing_is_claimed_without_evidence),
-        cmocka_unit_test(one_arm_speaks_for_itself),
-        cmocka_unit_test(long_names_leave_room_for_the_rest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static leat_crossover_result result;
 #define FEW  "sim:{kernel_min_ns: 300000, launch_ns: 0}"
 #define SLOW "sim:{peak_flops: 1e9, memory_bytes_per_s: 1e18, launch_ns: 0, kernel_min_ns: 0}"
 
-static void a_planted_crossing_is_found(void **state)
+TEST(a_planted_crossing_is_found)
 {
     leat_config *config =
         make_config("shuffle, {batch: {size: 16, drop_remainder: true}}, prefetch");
@@ -51,7 +51,7 @@ static void a_planted_crossing_is_found(void **state)
     leat_config_close(&config);
 }
 
-static void a_device_may_be_faster_everywhere(void **state)
+TEST(a_device_may_be_faster_everywhere)
 {
     leat_config *config = make_config("{batch: 4}");
     const char *const devices[2] = { FEW, "sim:{kernel_min_ns: 900000, launch_ns: 0}" };
@@ -68,7 +68,7 @@ static void a_device_may_be_faster_everywhere(void **state)
     leat_config_close(&config);
 }
 
-static void the_cpu_counts_no_launches(void **state)
+TEST(the_cpu_counts_no_launches)
 {
     leat_config *config = make_config("{batch: 2}");
     const char *const devices[2] = { "cpu", "sim" };
@@ -82,7 +82,7 @@ static void the_cpu_counts_no_launches(void **state)
     leat_config_close(&config);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *devices[2];
@@ -114,13 +114,4 @@ static void what_cannot_be_is_refused(void **state)
     leat_config_close(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_planted_crossing_is_found),
-        cmocka_unit_test(a_device_may_be_faster_everywhere),
-        cmocka_unit_test(the_cpu_counts_no_launches),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

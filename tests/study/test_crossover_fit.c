@@ -26,7 +26,7 @@ static void conclude(const double line[2][2], double noise, uint64_t seed,
     leat_crossover_conclude(&times, out);
 }
 
-static void the_formula_holds(void **state)
+TEST(the_formula_holds)
 {
     static const double cases[][2][2] = {
         { { 0.02, 0.01 }, { 0.5, 0.001 } }, /* 53.3 */
@@ -52,7 +52,7 @@ static void the_formula_holds(void **state)
 }
 
 /* Five percent of noise: the interval has the true place in most draws of the noise. */
-static void intervals_hold_the_truth(void **state)
+TEST(intervals_hold_the_truth)
 {
     static const double line[2][2] = { { 0.02, 0.01 }, { 0.5, 0.001 } };
     int inside = 0;
@@ -70,7 +70,7 @@ static void intervals_hold_the_truth(void **state)
 }
 
 /* A step that is flat up to batch 64: the line is that around the crossing. */
-static void a_bend_does_not_move_the_crossing(void **state)
+TEST(a_bend_does_not_move_the_crossing)
 {
     double ms[2][SIZES][ROUNDS];
     leat_crossover_result out = { .crosses = 0 };
@@ -85,7 +85,7 @@ static void a_bend_does_not_move_the_crossing(void **state)
     assert_true(fabs(out.crossover.value - 10) < 1);
 }
 
-static void one_size_far_off_changes_little(void **state)
+TEST(one_size_far_off_changes_little)
 {
     for (size_t bad = 0; bad < SIZES; bad++) {
         double ms[2][SIZES][ROUNDS];
@@ -104,7 +104,7 @@ static void one_size_far_off_changes_little(void **state)
     }
 }
 
-static void one_device_may_always_be_faster(void **state)
+TEST(one_device_may_always_be_faster)
 {
     static const double parallel[2][2] = { { 0.5, 0.01 }, { 1, 0.01 } };
     static const double apart[2][2] = { { 1, 0.1 }, { 0.5, 0.01 } };
@@ -126,7 +126,7 @@ static void one_device_may_always_be_faster(void **state)
     assert_int_equal(out.faster_below, -1);
 }
 
-static void one_size_makes_no_line(void **state)
+TEST(one_size_makes_no_line)
 {
     const double ms[] = { 1, 1, 1, 2, 2, 2 };
     const leat_crossover_times times = { sizes, 1, 3, ms };
@@ -138,7 +138,7 @@ static void one_size_makes_no_line(void **state)
     assert_true(out.devices[1].points[0].step_ms.value == 2);
 }
 
-static void steps_pay_for_what_was_paid_once(void **state)
+TEST(steps_pay_for_what_was_paid_once)
 {
     const double one_time[] = { 100, 1100 }, ms[] = { 5, 1 };
     assert_true(leat_crossover_steps_to_pay(one_time, ms, 1) == 250);
@@ -147,18 +147,4 @@ static void steps_pay_for_what_was_paid_once(void **state)
     assert_true(leat_crossover_steps_to_pay((double[]){ 0, 9 }, ms, 1) == 3);
     assert_true(isnan(leat_crossover_steps_to_pay(one_time, ms, -1)));
     assert_true(isnan(leat_crossover_steps_to_pay(one_time, ms, 0))); /* it is not faster */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_formula_holds),
-        cmocka_unit_test(intervals_hold_the_truth),
-        cmocka_unit_test(a_bend_does_not_move_the_crossing),
-        cmocka_unit_test(one_size_far_off_changes_little),
-        cmocka_unit_test(one_device_may_always_be_faster),
-        cmocka_unit_test(one_size_makes_no_line),
-        cmocka_unit_test(steps_pay_for_what_was_paid_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void assert_verdict(const leat_facts *f, leat_verdict_kind kind, const ch
 
 /* --- input ------------------------------------------------------------------------------------- */
 
-static void the_slowest_stage_names_the_input(void **state)
+TEST(the_slowest_stage_names_the_input)
 {
     leat_facts f = facts_of(10.1, 10, 2);
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "", LEAT_SEVERITY_HIGH);
@@ -36,7 +36,7 @@ static void the_slowest_stage_names_the_input(void **state)
     assert_verdict(&f, LEAT_VERDICT_INPUT_BOUND, "augment: serial", LEAT_SEVERITY_HIGH);
 }
 
-static void waiting_is_not_working(void **state)
+TEST(waiting_is_not_working)
 {
     leat_facts f = facts_of(10.1, 10, 2);
     f.loader_cores = 0.2;
@@ -62,7 +62,7 @@ static void waiting_is_not_working(void **state)
 }
 
 /* Where the workers' time is known in parts, nothing is guessed from cores and neighbours. */
-static void what_workers_wait_for_is_the_cause(void **state)
+TEST(what_workers_wait_for_is_the_cause)
 {
     static const struct {
         double work[LEAT_N_WORKS]; /* compute, core, storage, stage, order, hand-over */
@@ -89,7 +89,7 @@ static void what_workers_wait_for_is_the_cause(void **state)
         }
 }
 
-static void severity_is_what_could_be_saved(void **state)
+TEST(severity_is_what_could_be_saved)
 {
     const struct {
         double run, loader, step;
@@ -103,7 +103,7 @@ static void severity_is_what_could_be_saved(void **state)
     }
 }
 
-static void uneven_batches_are_input(void **state)
+TEST(uneven_batches_are_input)
 {
     leat_facts f = facts_of(10, 5, 8);
     f.meter.input_wait = 0.2;
@@ -112,7 +112,7 @@ static void uneven_batches_are_input(void **state)
     assert_verdict(&f, LEAT_VERDICT_INCONCLUSIVE, "", LEAT_SEVERITY_NONE);
 }
 
-static void without_prefetch_times_add_up(void **state)
+TEST(without_prefetch_times_add_up)
 {
     leat_facts f = facts_of(10, 5, 5);
     f.overlaps = false;
@@ -125,7 +125,7 @@ static void without_prefetch_times_add_up(void **state)
     assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
 }
 
-static void a_few_steps_prove_nothing(void **state)
+TEST(a_few_steps_prove_nothing)
 {
     leat_facts f = facts_of(10.1, 10, 2);
     f.one_time_ns = 1e12; /* nor that the job is too short */
@@ -142,7 +142,7 @@ static void a_few_steps_prove_nothing(void **state)
 
 /* --- placement --------------------------------------------------------------------------------- */
 
-static void layers_elsewhere_have_a_name_of_their_own(void **state)
+TEST(layers_elsewhere_have_a_name_of_their_own)
 {
     leat_facts f = facts_of(10, 2, 9.9); /* of 9.9 ms: 7 elsewhere, 2 work, 0.9 launches */
     f.placement_ns = 7e6;
@@ -177,7 +177,7 @@ static void layers_elsewhere_have_a_name_of_their_own(void **state)
 
 /* --- copies ------------------------------------------------------------------------------------ */
 
-static void copies_bind_in_several_ways(void **state)
+TEST(copies_bind_in_several_ways)
 {
     leat_facts f = facts_of(10.1, 10, 2);
     f.copying = 0.95;
@@ -205,7 +205,7 @@ static void copies_bind_in_several_ways(void **state)
 
 /* --- the step ---------------------------------------------------------------------------------- */
 
-static void the_step_is_divided(void **state)
+TEST(the_step_is_divided)
 {
     leat_facts f = facts_of(10, 2, 10);
     assert_verdict(&f, LEAT_VERDICT_COMPUTE_BOUND, "", LEAT_SEVERITY_NONE);
@@ -229,7 +229,7 @@ static void the_step_is_divided(void **state)
 }
 
 /* us per batch of an MLP with batch 10 on an H200 with 16 cores, CUDA 13.0, driver 580. */
-static void calls_of_the_host_take_turns(void **state)
+TEST(calls_of_the_host_take_turns)
 {
     static const struct {
         double run, loader, step, step_busy, busy, wait, step_free;
@@ -269,7 +269,7 @@ static void calls_of_the_host_take_turns(void **state)
 
 /* --- shared cores ------------------------------------------------------------------------------ */
 
-static void cores_are_a_part_like_others(void **state)
+TEST(cores_are_a_part_like_others)
 {
     leat_facts f = facts_of(10, 5, 7);
     f.on_host = true;
@@ -323,7 +323,7 @@ static void cores_are_a_part_like_others(void **state)
 }
 
 /* A stage without ops has a name of its own. */
-static void reading_is_no_augmenting(void **state)
+TEST(reading_is_no_augmenting)
 {
     leat_facts f = facts_of(10.1, 10, 2);
     f.loader_cores = 3.9;
@@ -338,7 +338,7 @@ static void reading_is_no_augmenting(void **state)
 
 /* --- the host ---------------------------------------------------------------------------------- */
 
-static void what_is_not_certain_is_not_claimed(void **state)
+TEST(what_is_not_certain_is_not_claimed)
 {
     leat_facts f = facts_of(10, 8, 9);
     f.loader_of_step = within(9. / 8, 0.4);
@@ -356,7 +356,7 @@ static void what_is_not_certain_is_not_claimed(void **state)
 }
 
 /* Workers that compute are slow because others have their cores; with all cores the loader would keep up. */
-static void neighbours_are_not_the_input(void **state)
+TEST(neighbours_are_not_the_input)
 {
     leat_facts f = facts_of(20, 20, 10);
     set_stage(&f, 0, "image: decode_jpeg", 2000, 1200);
@@ -379,7 +379,7 @@ static void neighbours_are_not_the_input(void **state)
 }
 
 /* A neighbour is no verdict where the answer is plain without it. */
-static void a_plain_answer_holds_beside_neighbours(void **state)
+TEST(a_plain_answer_holds_beside_neighbours)
 {
     /* Slow storage: rounds differ, but the waits alone are longer than the step. */
     leat_facts f = facts_of(20, 19, 10);
@@ -414,7 +414,7 @@ static void a_plain_answer_holds_beside_neighbours(void **state)
 }
 
 /* Events around a step see no gaps inside: what the parts say holds, and launching counts as computing. */
-static void without_records_of_kernels_verdicts_are_coarse(void **state)
+TEST(without_records_of_kernels_verdicts_are_coarse)
 {
     for (int coarse = 0; coarse < 2; coarse++) {
         leat_facts f = facts_of(10, 2, 10);
@@ -434,7 +434,7 @@ static void without_records_of_kernels_verdicts_are_coarse(void **state)
     }
 }
 
-static void short_jobs_are_mostly_one_time_cost(void **state)
+TEST(short_jobs_are_mostly_one_time_cost)
 {
     leat_facts f = facts_of(10, 2, 10);
     f.one_time_ns = 0.99e9;
@@ -447,7 +447,7 @@ static void short_jobs_are_mostly_one_time_cost(void **state)
     assert_int_equal(d.verdict.also, LEAT_VERDICT_COMPUTE_BOUND);
 }
 
-static void two_parts_as_slow_are_both_named(void **state)
+TEST(two_parts_as_slow_are_both_named)
 {
     const struct {
         double run, loader, step;
@@ -489,9 +489,8 @@ static void assert_ranks(const double (*shares)[4], int32_t n, leat_verdict_kind
 }
 
 /* Rows: shares of input, waiting for other ranks, communication; late. */
-static void a_late_rank_is_told_from_communication(void **state)
+TEST(a_late_rank_is_told_from_communication)
 {
-    (void)state;
     assert_ranks((const double[][4]){ { 0, .05, .02, .05 }, { 0, .05, .02, .04 } }, 2,
                  LEAT_VERDICT_NONE, "", "waited 2 % of the time for sums");
     assert_ranks((const double[][4]){ { 0, .4, .02, .03 }, { .5, .03, .02, .4 } }, 2,
@@ -518,31 +517,4 @@ static void a_late_rank_is_told_from_communication(void **state)
     assert_ranks((const double[][4]){ { 0, .35, .3, 0 }, { 0, 0, .3, .35 } }, 2,
                  LEAT_VERDICT_STRAGGLER, "rank 1", "");
     assert_ranks((const double[][4]){ { 0, 0, .5, 0 } }, 1, LEAT_VERDICT_NONE, "", "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_slowest_stage_names_the_input),
-        cmocka_unit_test(waiting_is_not_working),
-        cmocka_unit_test(what_workers_wait_for_is_the_cause),
-        cmocka_unit_test(severity_is_what_could_be_saved),
-        cmocka_unit_test(uneven_batches_are_input),
-        cmocka_unit_test(without_prefetch_times_add_up),
-        cmocka_unit_test(copies_bind_in_several_ways),
-        cmocka_unit_test(the_step_is_divided),
-        cmocka_unit_test(calls_of_the_host_take_turns),
-        cmocka_unit_test(cores_are_a_part_like_others),
-        cmocka_unit_test(what_is_not_certain_is_not_claimed),
-        cmocka_unit_test(neighbours_are_not_the_input),
-        cmocka_unit_test(a_plain_answer_holds_beside_neighbours),
-        cmocka_unit_test(without_records_of_kernels_verdicts_are_coarse),
-        cmocka_unit_test(short_jobs_are_mostly_one_time_cost),
-        cmocka_unit_test(two_parts_as_slow_are_both_named),
-        cmocka_unit_test(layers_elsewhere_have_a_name_of_their_own),
-        cmocka_unit_test(a_few_steps_prove_nothing),
-        cmocka_unit_test(reading_is_no_augmenting),
-        cmocka_unit_test(a_late_rank_is_told_from_communication),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,9 +144,8 @@ static void expect(leat_verdict_kind kind, const char *label)
                  leat_verdict_about(kind)->name, label ? label : "any", r.sentence);
 }
 
-static void sleeping_input_wants_more_workers(void **state)
+TEST(sleeping_input_wants_more_workers)
 {
-    (void)state;
     const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
     const leat_doctor_options options = { .rounds = 2, .steps = 12, .verify = 1 };
     examine(&job, &options);
@@ -164,9 +163,8 @@ static void sleeping_input_wants_more_workers(void **state)
 }
 
 /* A step takes 4 ms and more, so the default rounds and all changes take longer than a second. */
-static void the_time_is_limited(void **state)
+TEST(the_time_is_limited)
 {
-    (void)state;
     const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
     const leat_doctor_options options = { .seconds = 1 };
     examine(&job, &options);
@@ -178,9 +176,8 @@ static void the_time_is_limited(void **state)
 }
 
 /* Filling a cache takes 4.8 s: that of the config is not counted, those of variants are, and they are cut short. */
-static void caches_of_variants_take_their_part_of_the_time(void **state)
+TEST(caches_of_variants_take_their_part_of_the_time)
 {
-    (void)state;
     const struct job job = { "sim:h200", "sleep: 150", "{batches: 2}", "" };
     const leat_doctor_options options = { .seconds = 3, .rounds = 2 };
     cache = ", cache";
@@ -192,9 +189,8 @@ static void caches_of_variants_take_their_part_of_the_time(void **state)
         fail_msg("%.1f s, %.1f of them for the cache of the config", r.seconds, fill);
 }
 
-static void a_slow_step_needs_no_change_of_the_input(void **state)
+TEST(a_slow_step_needs_no_change_of_the_input)
 {
-    (void)state;
     const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "normalize: {}",
                              "{batches: 2}", "" };
     const leat_doctor_options options = { .rounds = 2, .steps = 12 };
@@ -207,9 +203,8 @@ static void a_slow_step_needs_no_change_of_the_input(void **state)
     assert_true(r.measured_step_ms >= 2.9); /* three kernels and more */
 }
 
-static void launches_and_waits_are_told_apart(void **state)
+TEST(launches_and_waits_are_told_apart)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12, .no_trials = 1 };
     const struct job launches = { "sim:{kernel_min_ns: 50000, launch_ns: 1000000}", "normalize: {}",
                                   "{batches: 2}", "" };
@@ -222,9 +217,8 @@ static void launches_and_waits_are_told_apart(void **state)
     expect(LEAT_VERDICT_SYNC_BOUND, "");
 }
 
-static void slow_copies_are_transfers(void **state)
+TEST(slow_copies_are_transfers)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12 };
     const struct job job = { "sim:{copy_latency_ns: 4000000, kernel_min_ns: 1000, launch_ns: 1000}",
                              "normalize: {}", "{batches: 2}", "" };
@@ -233,9 +227,8 @@ static void slow_copies_are_transfers(void **state)
     assert_true(capacity(LEAT_PART_COPY)->step_ms >= 3.9);
 }
 
-static void without_prefetch_nothing_overlaps(void **state)
+TEST(without_prefetch_nothing_overlaps)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12 };
     const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "sleep: 1",
                              "{batches: 0}", "" };
@@ -247,9 +240,8 @@ static void without_prefetch_nothing_overlaps(void **state)
 }
 
 /* A list of stages without `prefetch` gets one. */
-static void a_missing_prefetch_is_inserted(void **state)
+TEST(a_missing_prefetch_is_inserted)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 6, .verify = 1 };
     const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "sleep: 1", NULL,
                              "" };
@@ -270,9 +262,8 @@ static void a_missing_prefetch_is_inserted(void **state)
         assert_true(s->is_verified && s->verified_step_ms >= 2.9);
 }
 
-static void the_cpu_is_a_device_like_others(void **state)
+TEST(the_cpu_is_a_device_like_others)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12 };
     const struct job job = { "cpu", "sleep: 1", "{batches: 2}", "threads: 1" };
     examine(&job, &options);
@@ -282,10 +273,9 @@ static void the_cpu_is_a_device_like_others(void **state)
 }
 
 /* A program of the caller takes the batches. The config has no `train`, or one that is not read. */
-static void a_given_step_is_a_device_of_its_own(void **state)
+TEST(a_given_step_is_a_device_of_its_own)
 {
     leat_error err;
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         const double ms = i < 2 ? 60 : 4;
         const leat_doctor_options options = { .rounds = 3, .step_ms = ms };
@@ -313,7 +303,7 @@ static void a_given_step_is_a_device_of_its_own(void **state)
 }
 
 /* Two programs per CPU compute. With `anyway` changes are tried beside them. */
-static void a_machine_that_is_never_quiet_gets_advice(void **state)
+TEST(a_machine_that_is_never_quiet_gets_advice)
 {
     enum { MOST = 256 };
     pid_t others[MOST];
@@ -321,7 +311,6 @@ static void a_machine_that_is_never_quiet_gets_advice(void **state)
     const struct job job = { "sim:{kernel_min_ns: 2000000, launch_ns: 1000}", "sleep: 1", "2", "" };
     leat_doctor_options options = { .rounds = 4, .steps = 12 };
     leat_usage now;
-    (void)state;
     leat_usage_now(&now);
     const int n = 2 * now.n_cpus < MOST ? 2 * now.n_cpus : MOST;
     for (int i = 0; i < n; i++) {
@@ -348,9 +337,8 @@ static void a_machine_that_is_never_quiet_gets_advice(void **state)
 
 /* The step takes 4 ms of any size, and the loader 0.05 ms a sample and more: from 32 or 128 samples on it is the limit, and
  * four times as many gain less. That size is named. */
-static void larger_batches_end_at_the_knee(void **state)
+TEST(larger_batches_end_at_the_knee)
 {
-    (void)state;
     enum { MANY = 10000 };
     const leat_doctor_options options = { .rounds = 2, .seconds = 60 };
     leat_error err;
@@ -381,9 +369,8 @@ static void count_progress(void *user, int done, int total, const char *what)
     seen[1] = total;
 }
 
-static void progress_and_refusals(void **state)
+TEST(progress_and_refusals)
 {
-    (void)state;
     const struct job job = { "sim:h200", "normalize: {}", "{batches: 2}", "" };
     int seen[2] = { 0, 0 };
     leat_doctor_options options = { .rounds = 1, .steps = 5, .progress = count_progress };
@@ -403,9 +390,8 @@ static void progress_and_refusals(void **state)
 }
 
 /* What fills a cache is no part of later epochs: the slow op does not run any more. */
-static void a_cache_is_filled_first(void **state)
+TEST(a_cache_is_filled_first)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 12, .no_trials = 1 };
     const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
     cache = ", cache";
@@ -420,9 +406,8 @@ static void a_cache_is_filled_first(void **state)
 }
 
 /* The name of a device, without its options and what introduces them. */
-static void placed_layers_are_named(void **state)
+TEST(placed_layers_are_named)
 {
-    (void)state;
     static const struct {
         const char *device, *placed;
     } cases[] = {
@@ -451,9 +436,8 @@ static void placed_layers_are_named(void **state)
 }
 
 /* One step of each part proves nothing, whatever it took. */
-static void one_step_is_inconclusive(void **state)
+TEST(one_step_is_inconclusive)
 {
-    (void)state;
     const leat_doctor_options options = { .rounds = 1, .steps = 1, .no_trials = 1 };
     const struct job job = { "sim:h200", "sleep: 1", "{batches: 2}", "" };
     examine(&job, &options);
@@ -464,9 +448,8 @@ static void one_step_is_inconclusive(void **state)
 }
 
 /* Without its step a job needs less CPU time, so that this cannot be what comes next on the CPU. */
-static void what_comes_next_is_without_the_limit(void **state)
+TEST(what_comes_next_is_without_the_limit)
 {
-    (void)state;
     const leat_diagnosis d = { .verdict = { .kind = LEAT_VERDICT_COMPUTE_BOUND } };
     leat_facts f = { .rows = 1, .run = { 100, 100, 100 }, .step = { 100, 100, 100 } };
     f.overlaps = f.on_host = true;
@@ -485,9 +468,8 @@ static void what_comes_next_is_without_the_limit(void **state)
 }
 
 /* What comes second is a sentence, too, and does not deny the verdict. */
-static void a_second_verdict_is_a_sentence(void **state)
+TEST(a_second_verdict_is_a_sentence)
 {
-    (void)state;
     static const struct {
         leat_verdict_kind kind, also;
         const char *text;
@@ -515,9 +497,8 @@ static void a_second_verdict_is_a_sentence(void **state)
 }
 
 /* Noise may be longer than what was added: a share of it that cannot be is not reported. */
-static void a_probe_is_a_share_or_not_known(void **state)
+TEST(a_probe_is_a_share_or_not_known)
 {
-    (void)state;
     static const struct {
         double plain[4], more[4], slope;
     } cases[] = {
@@ -538,9 +519,8 @@ static void a_probe_is_a_share_or_not_known(void **state)
     }
 }
 
-static void a_guess_names_the_largest_share(void **state)
+TEST(a_guess_names_the_largest_share)
 {
-    (void)state;
     char text[256];
     const struct {
         leat_meter meter;
@@ -563,29 +543,4 @@ static void a_guess_names_the_largest_share(void **state)
                    cases[i].part));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleeping_input_wants_more_workers),
-        cmocka_unit_test(the_time_is_limited),
-        cmocka_unit_test(caches_of_variants_take_their_part_of_the_time),
-        cmocka_unit_test(a_slow_step_needs_no_change_of_the_input),
-        cmocka_unit_test(launches_and_waits_are_told_apart),
-        cmocka_unit_test(slow_copies_are_transfers),
-        cmocka_unit_test(without_prefetch_nothing_overlaps),
-        cmocka_unit_test(a_missing_prefetch_is_inserted),
-        cmocka_unit_test(the_cpu_is_a_device_like_others),
-        cmocka_unit_test(a_given_step_is_a_device_of_its_own),
-        cmocka_unit_test(a_machine_that_is_never_quiet_gets_advice),
-        cmocka_unit_test(larger_batches_end_at_the_knee),
-        cmocka_unit_test(progress_and_refusals),
-        cmocka_unit_test(a_cache_is_filled_first),
-        cmocka_unit_test(placed_layers_are_named),
-        cmocka_unit_test(one_step_is_inconclusive),
-        cmocka_unit_test(what_comes_next_is_without_the_limit),
-        cmocka_unit_test(a_second_verdict_is_a_sentence),
-        cmocka_unit_test(a_probe_is_a_share_or_not_known),
-        cmocka_unit_test(a_guess_names_the_largest_share),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

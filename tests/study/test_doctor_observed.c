@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_doctor_observed.c: verdicts of loops that are not leat's, from made-up runs; CPU time of descendants. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "fixtures/unit.h"
 #include "leat/observe.h"
 #include "study/other_processes.h"
 
@@ -57,9 +50,8 @@ static leat_observed observe(const struct loop *l, leat_observed_round rounds[RO
     return (leat_observed){ l->on_host, l->overlaps, l->workers, ROUNDS, rounds };
 }
 
-static void a_loop_has_its_verdict(void **state)
+TEST(a_loop_has_its_verdict)
 {
-    (void)state;
     static leat_doctor_result r;
     leat_observed_round rounds[ROUNDS];
     leat_error err;
@@ -122,9 +114,8 @@ static void a_loop_has_its_verdict(void **state)
     }
 }
 
-static void more_workers_are_predicted(void **state)
+TEST(more_workers_are_predicted)
 {
-    (void)state;
     leat_observed_round rounds[ROUNDS];
     const struct {
         struct loop loop;
@@ -148,9 +139,8 @@ static void more_workers_are_predicted(void **state)
     assert_true(leat_usage_others(NULL, NULL) == 0);
 }
 
-static void empty_runs_are_refused(void **state)
+TEST(empty_runs_are_refused)
 {
-    (void)state;
     static leat_doctor_result r;
     leat_observed_round rounds[ROUNDS];
     leat_error err;
@@ -172,9 +162,8 @@ static void burn(double ms)
 }
 
 /* A child, and a child of a child, count while they live and after they were waited for. */
-static void descendants_count(void **state)
+TEST(descendants_count)
 {
-    (void)state;
     int ready[2], go[2];
     char byte;
     leat_usage before, living, after;
@@ -202,15 +191,4 @@ static void descendants_count(void **state)
     assert_true(after.own_ns >= living.own_ns - (int64_t)(20 * MS)); /* ticks */
     assert_true(after.at_ns > living.at_ns && after.n_cpus >= 1);
     assert_true(leat_other_processes_descendants_ns("/nowhere") == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loop_has_its_verdict),
-        cmocka_unit_test(more_workers_are_predicted),
-        cmocka_unit_test(empty_runs_are_refused),
-        cmocka_unit_test(descendants_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 /* --- forecasts and shares ---------------------------------------------------------------------- */
 
-static void the_slowest_part_is_the_forecast(void **state)
+TEST(the_slowest_part_is_the_forecast)
 {
     leat_facts f = facts_of(10, 4, 3);
     assert_true(fabs(leat_forecast_of(&f).predicted - 4e6) < 1);
@@ -20,7 +20,7 @@ static void the_slowest_part_is_the_forecast(void **state)
     assert_true(fabs(leat_forecast_of(&f).predicted - 7e6) < 1);
 }
 
-static void on_shared_cores_both_are_slower(void **state)
+TEST(on_shared_cores_both_are_slower)
 {
     leat_facts f =
         facts_of(10, 2, 6); /* the workers want 4 cores for 2 ms, the step 2 cores for 6 ms */
@@ -40,7 +40,7 @@ static void on_shared_cores_both_are_slower(void **state)
 }
 
 /* Two cores: the times that a step and a batch take beside each other do not depend on which one is slower. */
-static void a_worker_too_many_takes_turns_with_the_trainer(void **state)
+TEST(a_worker_too_many_takes_turns_with_the_trainer)
 {
     leat_facts f = facts_of(10, 3, 6);
     f.on_host = true;
@@ -65,7 +65,7 @@ static void a_worker_too_many_takes_turns_with_the_trainer(void **state)
 }
 
 /* Each 12th batch takes 18 ms, the others 0.5: 1.96 ms on average, and a step 2 ms. */
-static void slow_samples_hold_up_batches(void **state)
+TEST(slow_samples_hold_up_batches)
 {
     static int64_t gaps[240];
     for (int i = 0; i < 240; i++)
@@ -96,7 +96,7 @@ static void slow_samples_hold_up_batches(void **state)
 
 /* --- advice ------------------------------------------------------------------------------------ */
 
-static void advice_follows_from_the_parts(void **state)
+TEST(advice_follows_from_the_parts)
 {
     static leat_doctor_result out;
     leat_diagnosis d;
@@ -154,7 +154,7 @@ static double sum(const double *shares)
     return all;
 }
 
-static void shares_sum_to_one_whatever_is_known(void **state)
+TEST(shares_sum_to_one_whatever_is_known)
 {
     srand(1);
     for (int i = 0; i < 20000; i++) {
@@ -187,7 +187,7 @@ static void shares_sum_to_one_whatever_is_known(void **state)
     }
 }
 
-static void idle_time_gets_the_name_of_its_cause(void **state)
+TEST(idle_time_gets_the_name_of_its_cause)
 {
     double s[LEAT_N_SHARES];
     leat_facts f = facts_of(10, 2, 10); /* of 10 ms: 5 waits, 2 launches, 3 work */
@@ -237,18 +237,4 @@ static void idle_time_gets_the_name_of_its_cause(void **state)
     leat_forecast_shares(&f, s);
     assert_true(fabs(s[LEAT_SHARE_BUSY] - 0.5) < 1e-9);
     assert_true(fabs(s[LEAT_SHARE_OTHER_HOST] - 0.5) < 1e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_slowest_part_is_the_forecast),
-        cmocka_unit_test(on_shared_cores_both_are_slower),
-        cmocka_unit_test(a_worker_too_many_takes_turns_with_the_trainer),
-        cmocka_unit_test(slow_samples_hold_up_batches),
-        cmocka_unit_test(advice_follows_from_the_parts),
-        cmocka_unit_test(shares_sum_to_one_whatever_is_known),
-        cmocka_unit_test(idle_time_gets_the_name_of_its_cause),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

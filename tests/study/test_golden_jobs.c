@@ -194,10 +194,9 @@ static void print_run(const golden_job *job)
 
 /* --- the test ---------------------------------------------------------------------------------- */
 
-static void verdicts_name_what_was_planted(void **state)
+TEST(verdicts_name_what_was_planted)
 {
     char label[LEAT_VERDICT_LABEL];
-    (void)state;
     const leat_doctor_options options = { .rounds = 2, .steps = 20, .no_trials = 1 };
     for (int i = 0; i < golden_n_jobs; i++) {
         const golden_job *job = &golden_jobs[i];
@@ -220,9 +219,8 @@ static void verdicts_name_what_was_planted(void **state)
 }
 
 /* A device that needs 3 ms per kernel to start is slower than any CPU for small batches. */
-static void a_cpu_may_be_the_faster_device(void **state)
+TEST(a_cpu_may_be_the_faster_device)
 {
-    (void)state;
     const golden_job job = { .device = "cpu" };
     leat_config *config = make_config(&job, 1);
     static leat_crossover_result found;
@@ -278,16 +276,14 @@ static int count_all(int seeds, const char *part)
     return n_wrong > 0;
 }
 
+SUITE_FIXTURE(make_file, remove_file)
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdicts_name_what_was_planted),
-        cmocka_unit_test(a_cpu_may_be_the_faster_device),
-    };
     if (golden_two_cpus() < 2)
         return 0; /* with one CPU nothing is idle or shared */
     if (argc < 2)
-        return cmocka_run_group_tests(tests, make_file, remove_file);
+        return unit_run();
     if (make_file(NULL) < 0)
         return 1;
     const int rc = count_all(atoi(argv[1]), argc > 2 ? argv[2] : NULL);

@@ -27,7 +27,7 @@ static leat_meter account(const leat_step_times *steps, size_t first, size_t n)
 
 /* --- constructed cases ----------------------------------------------------------------------- */
 
-static void input_bound(void **state)
+TEST(input_bound)
 {
     /* 100 ns per step, of which 30 compute; the batch is ready just when the step begins. */
     leat_step_times steps[11];
@@ -50,7 +50,7 @@ static void input_bound(void **state)
     assert_int_equal(meter.step_p95_ns, 100);
 }
 
-static void each_part_of_a_gap_has_its_name(void **state)
+TEST(each_part_of_a_gap_has_its_name)
 {
     /* The gap 100 … 200: asked at 110, ready at 140, copy 150 … 170, launched at 200; of the 50 ns
      * after that 35 are busy. */
@@ -93,7 +93,7 @@ static void each_part_of_a_gap_has_its_name(void **state)
     assert_near(meter.other, 115. / 150);
 }
 
-static void overlapping_steps_are_counted_once(void **state)
+TEST(overlapping_steps_are_counted_once)
 {
     const leat_step_times steps[] = {
         { .compute_start_ns = 0, .compute_end_ns = 100, .busy_ns = 100 },
@@ -106,7 +106,7 @@ static void overlapping_steps_are_counted_once(void **state)
     assert_near(meter.busy, 1);
 }
 
-static void bad_windows_are_refused(void **state)
+TEST(bad_windows_are_refused)
 {
     leat_step_times steps[3] = { { 0 }, { 0 }, { 0 } };
     leat_meter meter;
@@ -120,7 +120,7 @@ static void bad_windows_are_refused(void **state)
     assert_int_equal(leat_meter_account(steps, 1, 3, &meter), LEAT_OK);
 }
 
-static void percentiles_are_of_steps_as_they_are(void **state)
+TEST(percentiles_are_of_steps_as_they_are)
 {
     leat_step_times steps[101] = { { 0 } };
     int64_t end_ns = 0;
@@ -180,7 +180,7 @@ static void draw(const leat_step_times *steps, size_t first, double *share)
         share[i] /= (double)(to - from);
 }
 
-static void random_steps_agree_with_a_timeline(void **state)
+TEST(random_steps_agree_with_a_timeline)
 {
     leat_rng rng = leat_rng_make(5, 0, 0, 0);
     for (int round = 0; round < 3000; round++) {
@@ -231,7 +231,7 @@ static int64_t slower_and_slower(size_t i)
     return 100 + 10 * (int64_t)i;
 }
 
-static void warm_up_ends_when_step_times_stay(void **state)
+TEST(warm_up_ends_when_step_times_stay)
 {
     leat_step_times steps[200];
     steps_of(steps, 200, always_100);
@@ -251,7 +251,7 @@ static void warm_up_ends_when_step_times_stay(void **state)
 }
 
 /* The step before the window counts for nothing; launches are a mean, their time a median. */
-static void launches_and_copies_are_counted(void **state)
+TEST(launches_and_copies_are_counted)
 {
     leat_step_times steps[5];
     for (int i = 0; i < 5; i++)
@@ -265,19 +265,4 @@ static void launches_and_copies_are_counted(void **state)
     assert_near(meter.kernels, 10);
     assert_int_equal(meter.launch_p50_ns, 3);
     assert_near(meter.copied_bytes_per_s, 200 / 400e-9);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launches_and_copies_are_counted),
-        cmocka_unit_test(input_bound),
-        cmocka_unit_test(each_part_of_a_gap_has_its_name),
-        cmocka_unit_test(overlapping_steps_are_counted_once),
-        cmocka_unit_test(bad_windows_are_refused),
-        cmocka_unit_test(percentiles_are_of_steps_as_they_are),
-        cmocka_unit_test(random_steps_agree_with_a_timeline),
-        cmocka_unit_test(warm_up_ends_when_step_times_stay),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 enum { MS = 1000000 };
 
-static void others_are_what_is_busy_and_not_ours(void **state)
+TEST(others_are_what_is_busy_and_not_ours)
 {
     const leat_other_processes from = { .n_cpus = 2, .busy_ns = 500 * MS, .all_ns = 9000LL * MS };
     leat_other_processes to = from;
@@ -22,7 +22,7 @@ static void others_are_what_is_busy_and_not_ours(void **state)
     assert_true(leat_other_processes_taken(&from, &from) == 0);
 }
 
-static void only_our_cpus_count(void **state)
+TEST(only_our_cpus_count)
 {
     char root[] = "/tmp/leat-neighbours-XXXXXX", path[64];
     leat_other_processes look;
@@ -48,13 +48,4 @@ static void only_our_cpus_count(void **state)
     snprintf(path, sizeof path, "%s/proc", root);
     rmdir(path);
     rmdir(root);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_are_what_is_busy_and_not_ours),
-        cmocka_unit_test(only_our_cpus_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

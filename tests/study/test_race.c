@@ -20,7 +20,7 @@ static size_t run(leat_race *race, const double *rates, size_t n, double noise, 
     return leat_race_winner(race);
 }
 
-static void the_fastest_wins_soon(void **state)
+TEST(the_fastest_wins_soon)
 {
     leat_race race;
     const double rates[] = { 100, 50, 300, 200, 100, 280 };
@@ -37,7 +37,7 @@ static void the_fastest_wins_soon(void **state)
 }
 
 /* Equal arms: the present settings stay, in nearly all races. */
-static void noise_seldom_wins(void **state)
+TEST(noise_seldom_wins)
 {
     leat_race race;
     const double rates[] = { 100, 100, 100, 100, 100 };
@@ -49,7 +49,7 @@ static void noise_seldom_wins(void **state)
     assert_in_range(n_won, 0, 8);
 }
 
-static void a_gain_below_two_percent_is_none(void **state)
+TEST(a_gain_below_two_percent_is_none)
 {
     leat_race race;
     assert_int_equal(run(&race, (double[]){ 100, 101.5 }, 2, 0, 0), 0);
@@ -57,7 +57,7 @@ static void a_gain_below_two_percent_is_none(void **state)
     assert_int_equal(race.n_rounds, 5); /* a small gain needs more rounds */
 }
 
-static void arm_0_is_never_out(void **state)
+TEST(arm_0_is_never_out)
 {
     leat_race race;
     assert_int_equal(run(&race, (double[]){ 1, 100, 99.9 }, 3, 0, 0), 1);
@@ -65,7 +65,7 @@ static void arm_0_is_never_out(void **state)
     assert_int_equal(race.done[0], 3);
 }
 
-static void too_few_rounds_decide_only_what_is_clear(void **state)
+TEST(too_few_rounds_decide_only_what_is_clear)
 {
     leat_race race = { .n_arms = 2, .n_rounds = 1, .done = { 1, 1 }, .rates = { { 1 }, { 9 } } };
     assert_int_equal(leat_race_winner(&race), 0);
@@ -78,16 +78,4 @@ static void too_few_rounds_decide_only_what_is_clear(void **state)
     race = (leat_race){ .n_arms = 1 };
     assert_int_equal(leat_race_winner(&race), 0);
     assert_true(leat_race_rate(&race, 0).value == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fastest_wins_soon),
-        cmocka_unit_test(noise_seldom_wins),
-        cmocka_unit_test(a_gain_below_two_percent_is_none),
-        cmocka_unit_test(arm_0_is_never_out),
-        cmocka_unit_test(too_few_rounds_decide_only_what_is_clear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

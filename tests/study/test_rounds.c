@@ -28,7 +28,7 @@ static void assert_near(double value, double expected)
         fail_msg("%.12g is not %.12g", value, expected);
 }
 
-static void shares_are_of_the_sum_of_times(void **state)
+TEST(shares_are_of_the_sum_of_times)
 {
     const leat_meter rounds[] = { round_of(1000, 0.9, 0.05, 100), round_of(3000, 0.5, 0.45, 60),
                                   round_of(2000, 0.6, 0.35, 70) };
@@ -56,7 +56,7 @@ static void shares_are_of_the_sum_of_times(void **state)
 
 /* The machine gets slower and slower, but one arm is always 5 % ahead: pairing by round sees it
  * where the arms' own intervals overlap by far. */
-static void pairs_see_through_drift(void **state)
+TEST(pairs_see_through_drift)
 {
     leat_meter slow[N], fast[N];
     leat_compare_arm arm = { .simulated = 0 }, base = { .simulated = 0 };
@@ -73,7 +73,7 @@ static void pairs_see_through_drift(void **state)
 }
 
 /* Two arms that are the same: "faster" or "slower" is claimed rarely. */
-static void noise_is_rarely_a_difference(void **state)
+TEST(noise_is_rarely_a_difference)
 {
     int n_claims = 0;
     leat_rng rng = leat_rng_make(8, 0, 0, 0);
@@ -91,7 +91,7 @@ static void noise_is_rarely_a_difference(void **state)
     assert_in_range(n_claims, 1, 200 * 20 / 100); /* about 12 % with 7 rounds */
 }
 
-static void arms_are_settled_when_clear_or_narrow(void **state)
+TEST(arms_are_settled_when_clear_or_narrow)
 {
     leat_meter base[N], twice[N], same[N], noisy[N];
     leat_rng rng = leat_rng_make(1, 2, 3, 4);
@@ -110,7 +110,7 @@ static void arms_are_settled_when_clear_or_narrow(void **state)
     assert_false(leat_rounds_settled(noisy, noisy, N));
 }
 
-static void times_on_other_devices_are_means_over_steps(void **state)
+TEST(times_on_other_devices_are_means_over_steps)
 {
     leat_meter rounds[] = { round_of(1000, 0.5, 0, 10), round_of(3000, 0.5, 0, 10) };
     leat_compare_arm arm = { .simulated = 0 };
@@ -127,16 +127,4 @@ static void times_on_other_devices_are_means_over_steps(void **state)
     assert_near(arm.meter.crossing_ns, 25);
     assert_near(arm.meter.elsewhere_ns, 250);
     assert_near(arm.placement_ns, 275);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_are_of_the_sum_of_times),
-        cmocka_unit_test(pairs_see_through_drift),
-        cmocka_unit_test(noise_is_rarely_a_difference),
-        cmocka_unit_test(arms_are_settled_when_clear_or_narrow),
-        cmocka_unit_test(times_on_other_devices_are_means_over_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "fixtures/unit.h"
 #include "study/suggest/stage_lines.h"
 
-static void lines_come_where_they_belong(void **state)
+TEST(lines_come_where_they_belong)
 {
     static const struct {
         const char *list, *lines;
@@ -41,12 +41,4 @@ static void lines_come_where_they_belong(void **state)
         assert_string_equal(text, cases[i].after ? cases[i].after : cases[i].list);
         leat_config_close(&config);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_come_where_they_belong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

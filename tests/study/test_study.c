@@ -43,7 +43,7 @@ static void compare(const char *device, const char *vary, const leat_compare_opt
     }
 }
 
-static void prefetch_takes_the_wait_for_input_away(void **state)
+TEST(prefetch_takes_the_wait_for_input_away)
 {
     const leat_compare_options options = { .rounds = 5, .steps = 20 };
     const leat_compare_arm *without = &result.arms[0], *with = &result.arms[1];
@@ -71,7 +71,7 @@ static void prefetch_takes_the_wait_for_input_away(void **state)
 
 /* Input that sleeps 4 ms per batch and more, however fast the machine is, and steps of some
  * microseconds: a busy machine can blur that, but not turn it into something else. */
-static void slow_input_is_never_called_something_else(void **state)
+TEST(slow_input_is_never_called_something_else)
 {
     const leat_compare_options options = { .rounds = 2, .steps = 20 };
     compare("sim:h200", "engine.threads=1,2", &options);
@@ -85,7 +85,7 @@ static void slow_input_is_never_called_something_else(void **state)
     }
 }
 
-static void the_cpu_can_be_compared_with_a_simulation(void **state)
+TEST(the_cpu_can_be_compared_with_a_simulation)
 {
     const leat_compare_options options = { .rounds = 2, .steps = 10 };
     compare("cpu", "train.device=cpu,sim:h200", &options);
@@ -101,7 +101,7 @@ static void the_cpu_can_be_compared_with_a_simulation(void **state)
     assert_non_null(strstr(result.summary, "(arms in part simulated)"));
 }
 
-static void errors_name_arm_and_place(void **state)
+TEST(errors_name_arm_and_place)
 {
     leat_config *config = make_config("cpu");
     const char *const vary[] = { "pipeline.batch.size=8,0" };
@@ -111,13 +111,4 @@ static void errors_name_arm_and_place(void **state)
     leat_config_close(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(prefetch_takes_the_wait_for_input_away),
-        cmocka_unit_test(slow_input_is_never_called_something_else),
-        cmocka_unit_test(the_cpu_can_be_compared_with_a_simulation),
-        cmocka_unit_test(errors_name_arm_and_place),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

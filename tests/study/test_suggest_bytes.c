@@ -50,7 +50,7 @@ static double loss_of(const suggest_job *job)
 #define DECODE "decode_image, {center_crop: [5, 6]}"
 #define MEANS  "{mean: [0.485, 0.456, 0.406], std: [0.229, 0.224, 0.225]}"
 
-static void what_is_taken_away(void **state)
+TEST(what_is_taken_away)
 {
     static const struct {
         const char *stages, *rest;
@@ -93,7 +93,6 @@ static void what_is_taken_away(void **state)
         { "{map: [" DECODE ", cast]}, {batch: 1}",
           "eval: {pipeline: [{map: [" DECODE ", cast, {scale: 1}]}, {batch: 1}]}\n", "" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
         leat_doctor_suggestion change = { .n_set = 0 };
@@ -122,13 +121,12 @@ static void what_is_taken_away(void **state)
 
 /* A bus over which a batch of floats takes 9.8 ms and one of bytes 2.5, and a step of 1 ms. Under load the loader may
  * be the limit, but bytes are never slower. */
-static void a_slow_bus_gains_what_is_predicted(void **state)
+TEST(a_slow_bus_gains_what_is_predicted)
 {
     static leat_doctor_result r;
     const leat_doctor_options options = { .rounds = 3, .steps = 30, .verify = 1, .anyway = 1 };
     char text[1024];
     leat_error err = { 0 };
-    (void)state;
     snprintf(
         text, sizeof text,
         "source: {images: '%s/pictures'}\nengine: {threads: 2}\n"
@@ -153,9 +151,4 @@ static void a_slow_bus_gains_what_is_predicted(void **state)
     suggest_job_close(&job);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_taken_away),
-                                        cmocka_unit_test(a_slow_bus_gains_what_is_predicted) };
-    return cmocka_run_group_tests(tests, prepare, remove_folder);
-}
+SUITE_FIXTURE(prepare, remove_folder)

@@ -50,9 +50,8 @@ static bool place_in(const char *stages, leat_suggest_place *out)
 }
 
 /* One that is there moves behind all that each epoch does again; and what is random, or on a GPU, stays behind it. */
-static void a_cache_moves_behind_what_is_the_same(void **state)
+TEST(a_cache_moves_behind_what_is_the_same)
 {
-    (void)state;
     static const struct {
         const char *stages, *where, *lines; /* NULL: it stays */
         int64_t bytes;
@@ -97,9 +96,8 @@ static void a_cache_moves_behind_what_is_the_same(void **state)
     unlink("x");
 }
 
-static void the_cache_stands_behind_the_decoder(void **state)
+TEST(the_cache_stands_behind_the_decoder)
 {
-    (void)state;
     static const struct {
         const char *stages, *where, *lines;
         int64_t bytes;
@@ -146,7 +144,7 @@ static void the_cache_stands_behind_the_decoder(void **state)
 }
 
 /* Of two tensors that are decoded, both are in the cache, unless the first has a random op. */
-static void the_cache_stands_behind_both_decoders(void **state)
+TEST(the_cache_stands_behind_both_decoders)
 {
     static const char left[] = "{map: {tensor: a, ops: [decode_pnm, {resize: [4, 4]}]}}, ";
     static const char right[] = "{map: {tensor: b, ops: [decode_pnm, {resize: [6, 6]}]}}, ";
@@ -155,7 +153,6 @@ static void the_cache_stands_behind_both_decoders(void **state)
     char source[512], stages[512];
     leat_suggest_place place;
     leat_format_error err;
-    (void)state;
     assert_true(make_path());
     record_writer to = open_records(path);
     for (int i = 0; i < N; i++) {
@@ -228,9 +225,8 @@ static const leat_doctor_suggestion *cache_of(const leat_doctor_result *r)
 }
 
 /* Without the sleep a batch is at least four times as fast, whatever else the machine does. */
-static void a_cache_is_tried(void **state)
+TEST(a_cache_is_tried)
 {
-    (void)state;
     static leat_doctor_result r, advice;
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
@@ -268,9 +264,8 @@ static void a_cache_is_tried(void **state)
 }
 
 /* What is measured less well, or explained less well, makes the range wider; nothing is faster than the step alone. */
-static void a_range_follows_from_what_is_known(void **state)
+TEST(a_range_follows_from_what_is_known)
 {
-    (void)state;
     static leat_doctor_result r[3];
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
@@ -298,9 +293,8 @@ static void a_range_follows_from_what_is_known(void **state)
 }
 
 /* Each change that applies is counted, also the reserve of batches where loader and step share the cores. */
-static void changes_without_time_are_counted(void **state)
+TEST(changes_without_time_are_counted)
 {
-    (void)state;
     static leat_doctor_result r;
     static leat_facts f;
     leat_compare_arm out = { .name = "" };
@@ -333,9 +327,8 @@ static void changes_without_time_are_counted(void **state)
 }
 
 /* Eight layers with devices of their own: none of their values is cut off. */
-static void changes_of_many_values_are_told_apart(void **state)
+TEST(changes_of_many_values_are_told_apart)
 {
-    (void)state;
     static leat_doctor_result r;
     leat_doctor_suggestion s = { .n_set = LEAT_DOCTOR_MAX_SET };
     memset(&r, 0, sizeof r);
@@ -348,9 +341,8 @@ static void changes_of_many_values_are_told_apart(void **state)
 }
 
 /* What a filter leaves out is never cached, whatever `repeat` adds. */
-static void only_samples_that_pass_are_counted(void **state)
+TEST(only_samples_that_pass_are_counted)
 {
-    (void)state;
     static const struct {
         const char *stages;
         uint64_t n;
@@ -371,9 +363,8 @@ static void only_samples_that_pass_are_counted(void **state)
     }
 }
 
-static void the_limit_of_memory_is_named(void **state)
+TEST(the_limit_of_memory_is_named)
 {
-    (void)state;
     const leat_facts f = facts_of(10, 10, 2);
     static leat_doctor_suggestion s;
     leat_suggest_place place = { .n_samples = 1000,
@@ -394,9 +385,8 @@ static void the_limit_of_memory_is_named(void **state)
 }
 
 /* Limits of the config's own are taken away, if that helps. */
-static void a_small_cache_gets_more_room(void **state)
+TEST(a_small_cache_gets_more_room)
 {
-    (void)state;
     static const struct {
         const char *cache, *set; /* NULL: it has all the room that it needs, or may have */
     } cases[] = {
@@ -444,27 +434,10 @@ static void a_small_cache_gets_more_room(void **state)
     }
 }
 
-static void a_second_cache_has_no_place(void **state)
+TEST(a_second_cache_has_no_place)
 {
-    (void)state;
     leat_suggest_place place;
     assert_false(place_in("[{map: [decode_pnm, {resize: [8, 8]}]}, cache, {batch: 1}]", &place));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cache_stands_behind_the_decoder),
-        cmocka_unit_test(the_cache_stands_behind_both_decoders),
-        cmocka_unit_test(a_cache_moves_behind_what_is_the_same),
-        cmocka_unit_test(a_cache_is_tried),
-        cmocka_unit_test(a_range_follows_from_what_is_known),
-        cmocka_unit_test(changes_without_time_are_counted),
-        cmocka_unit_test(changes_of_many_values_are_told_apart),
-        cmocka_unit_test(only_samples_that_pass_are_counted),
-        cmocka_unit_test(the_limit_of_memory_is_named),
-        cmocka_unit_test(a_small_cache_gets_more_room),
-        cmocka_unit_test(a_second_cache_has_no_place),
-    };
-    return cmocka_run_group_tests(tests, prepare, remove_folder);
-}
+SUITE_FIXTURE(prepare, remove_folder)

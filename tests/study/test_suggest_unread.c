@@ -17,7 +17,7 @@ static int prepare(void **state)
 #define MAP(tensor) "{map: {tensor: " tensor ", ops: [{scale: 2}]}}"
 #define ALL         "x: [a, b], label: c, more: d"
 
-static void what_is_left_out(void **state)
+TEST(what_is_left_out)
 {
     static const struct {
         const char *features, *stages, *train;
@@ -42,7 +42,6 @@ static void what_is_left_out(void **state)
         { "x: [a, b], label: c, more: d, most: [a, b, d]", "{batch: 1}", "{}",
           "source.csv.features.more- source.csv.features.most- ", 2 },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[1024];
         leat_doctor_suggestion change = { .n_set = 0 };
@@ -59,8 +58,4 @@ static void what_is_left_out(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(what_is_left_out) };
-    return cmocka_run_group_tests(tests, prepare, remove_folder);
-}
+SUITE_FIXTURE(prepare, remove_folder)

@@ -54,7 +54,7 @@ static void make_series(leat_series series[N_SERIES])
     }
 }
 
-static void medians_are_found_in_any_order(void **state)
+TEST(medians_are_found_in_any_order)
 {
     leat_series series[N_SERIES];
     static struct planted p;
@@ -77,7 +77,7 @@ static void medians_are_found_in_any_order(void **state)
 }
 
 /* Each repeat measures every point once, and no two of them in the same order. */
-static void every_repeat_has_an_order_of_its_own(void **state)
+TEST(every_repeat_has_an_order_of_its_own)
 {
     enum { CELLS = N_SERIES * N_POINTS };
     leat_series series[N_SERIES];
@@ -96,7 +96,7 @@ static void every_repeat_has_an_order_of_its_own(void **state)
     }
 }
 
-static void an_error_ends_the_sweep(void **state)
+TEST(an_error_ends_the_sweep)
 {
     leat_series series[N_SERIES];
     static struct planted p;
@@ -108,7 +108,7 @@ static void an_error_ends_the_sweep(void **state)
     assert_int_equal(p.n, 7);
 }
 
-static void wrong_arguments_are_refused(void **state)
+TEST(wrong_arguments_are_refused)
 {
     leat_series series[N_SERIES];
     struct planted p = { .fail_at = 0 };
@@ -145,7 +145,7 @@ static leat_crossing cross(const leat_series *a, const leat_series *b)
     return out;
 }
 
-static void power_laws_cross_where_they_do(void **state)
+TEST(power_laws_cross_where_they_do)
 {
     for (double x = 2; x < 9e5; x *= 1.7) { /* a fixed cost against a cost per element */
         const leat_series device = power_law(x, 0, 0.1), cpu = power_law(1, 1, 0.1);
@@ -160,7 +160,7 @@ static void power_laws_cross_where_they_do(void **state)
     }
 }
 
-static void curves_that_never_cross_say_which_is_below(void **state)
+TEST(curves_that_never_cross_say_which_is_below)
 {
     const leat_series low = power_law(1, 1, 0.1), high = power_law(3, 1, 0.1);
     const leat_crossing at = cross(&low, &high);
@@ -173,7 +173,7 @@ static void curves_that_never_cross_say_which_is_below(void **state)
 }
 
 /* The medians cross, but the intervals overlap up to the end: the crossing may lie beyond it. */
-static void noise_leaves_the_end_open(void **state)
+TEST(noise_leaves_the_end_open)
 {
     const leat_series device = power_law(9e5, 0, 0.3), cpu = power_law(1, 1, 0.3);
     const leat_crossing at = cross(&device, &cpu);
@@ -182,7 +182,7 @@ static void noise_leaves_the_end_open(void **state)
     assert_true(at.low > 0 && at.low < at.x);
 }
 
-static void only_common_points_count(void **state)
+TEST(only_common_points_count)
 {
     leat_series device = power_law(50, 0, 0), cpu = power_law(1, 1, 0);
     memmove(&device.points[0], &device.points[1], 6 * sizeof *device.points);
@@ -196,19 +196,4 @@ static void only_common_points_count(void **state)
     assert_int_equal(leat_crossing_find(&device, &cpu, &(leat_crossing){ 0 }, NULL),
                      LEAT_E_ARGUMENT);
     assert_int_equal(leat_crossing_find(NULL, &cpu, &(leat_crossing){ 0 }, NULL), LEAT_E_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(medians_are_found_in_any_order),
-        cmocka_unit_test(every_repeat_has_an_order_of_its_own),
-        cmocka_unit_test(an_error_ends_the_sweep),
-        cmocka_unit_test(wrong_arguments_are_refused),
-        cmocka_unit_test(power_laws_cross_where_they_do),
-        cmocka_unit_test(curves_that_never_cross_say_which_is_below),
-        cmocka_unit_test(noise_leaves_the_end_open),
-        cmocka_unit_test(only_common_points_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

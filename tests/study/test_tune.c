@@ -54,7 +54,7 @@ static bool has(const char *line)
 }
 
 /* One worker sleeps 8 ms per batch; many of them sleep at the same time. */
-static void sleeping_samples_get_more_threads(void **state)
+TEST(sleeping_samples_get_more_threads)
 {
     leat_config *config = make_config("1", "1", ", {prefetch: 2}");
     leat_error err;
@@ -72,7 +72,7 @@ static void sleeping_samples_get_more_threads(void **state)
 }
 
 /* Without prefetch, the input of 4 ms and the step of a millisecond come one after the other. */
-static void prefetch_is_found(void **state)
+TEST(prefetch_is_found)
 {
     leat_config *config = make_config("0.5", "1", ", {prefetch: 0}");
     tune(config, 20);
@@ -82,7 +82,7 @@ static void prefetch_is_found(void **state)
 }
 
 /* Nothing makes a step of some kernels of 2 ms shorter when the input takes nothing. */
-static void noise_is_no_gain(void **state)
+TEST(noise_is_no_gain)
 {
     leat_config *config = make_config("0", "2", ", {prefetch: 2}");
     check(leat_config_set(config, "train.device=sim:{kernel_min_ns: 2000000, launch_ns: 0}", NULL),
@@ -96,7 +96,7 @@ static void noise_is_no_gain(void **state)
 }
 
 /* The slow op runs once per sample and arm, and not in the steps that are measured. */
-static void a_cache_is_filled_before_a_race(void **state)
+TEST(a_cache_is_filled_before_a_race)
 {
     leat_config *config = record_file_config(
         "engine: {threads: 1}\n"
@@ -110,7 +110,7 @@ static void a_cache_is_filled_before_a_race(void **state)
 }
 
 /* What is set in a file must be a map. */
-static void a_bare_prefetch_gets_its_name(void **state)
+TEST(a_bare_prefetch_gets_its_name)
 {
     static const struct {
         const char *stage, *now;
@@ -135,7 +135,7 @@ static void a_bare_prefetch_gets_its_name(void **state)
     }
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     leat_config *config = make_config("1", "1", "");
     leat_error err = { 0 };
@@ -162,7 +162,7 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* Nothing is said of what was not tried. */
-static void without_time_nothing_is_tried(void **state)
+TEST(without_time_nothing_is_tried)
 {
     leat_config *config = make_config("0", "1", ", {prefetch: 2}");
     const leat_tune_options options = { .seconds = 1e-6 };
@@ -174,16 +174,4 @@ static void without_time_nothing_is_tried(void **state)
     leat_config_close(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleeping_samples_get_more_threads),
-        cmocka_unit_test(prefetch_is_found),
-        cmocka_unit_test(noise_is_no_gain),
-        cmocka_unit_test(a_cache_is_filled_before_a_race),
-        cmocka_unit_test(a_bare_prefetch_gets_its_name),
-        cmocka_unit_test(without_time_nothing_is_tried),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -57,7 +57,7 @@ static void tune_it(leat_tune_result *result)
     assert_true(n_runs > 0 && result->complete);
 }
 
-static void a_line_that_another_made_idle_is_dropped(void **state)
+TEST(a_line_that_another_made_idle_is_dropped)
 {
     static leat_tune_result result;
     reads_matter = true;
@@ -67,7 +67,7 @@ static void a_line_that_another_made_idle_is_dropped(void **state)
     assert_true(result.speedup.value == 1.5);
 }
 
-static void a_line_that_gains_stays(void **state)
+TEST(a_line_that_gains_stays)
 {
     static leat_tune_result result;
     reads_matter = false;
@@ -78,7 +78,7 @@ static void a_line_that_gains_stays(void **state)
 }
 
 /* Direct reads need io_uring; a reader that uses the page cache is another job. */
-static void direct_reads_keep_their_reader(void **state)
+TEST(direct_reads_keep_their_reader)
 {
     const size_t reader = LEAT_TUNE_OPTIONS - 1;
     const leat_tune_settings none = { 0 };
@@ -90,14 +90,4 @@ static void direct_reads_keep_their_reader(void **state)
     assert_int_equal(leat_config_set(config, "engine.io=direct", NULL), LEAT_OK);
     assert_int_equal(leat_tune_settings_others(&none, config, reader, 2, values), 0);
     leat_config_close(&config);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_line_that_another_made_idle_is_dropped),
-        cmocka_unit_test(a_line_that_gains_stays),
-        cmocka_unit_test(direct_reads_keep_their_reader),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

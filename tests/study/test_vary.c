@@ -19,7 +19,7 @@ static const char *joined(const char *text)
     return out;
 }
 
-static void commas_split_only_outside(void **state)
+TEST(commas_split_only_outside)
 {
     static const char *const cases[][2] = {
         { "a.b=0,2", "a.b|0|2" },
@@ -42,7 +42,7 @@ static void commas_split_only_outside(void **state)
         assert_string_equal(joined(cases[i][0]), cases[i][1]);
 }
 
-static void bad_texts_say_what_is_wrong(void **state)
+TEST(bad_texts_say_what_is_wrong)
 {
     static const char *const cases[][2] = {
         { "", "does not say what to vary" },
@@ -79,7 +79,7 @@ static char value_of(const leat_vary *varies, size_t n, size_t arm, size_t v)
     return *leat_vary_value(varies, n, arm, v).text;
 }
 
-static void arms_are_the_product(void **state)
+TEST(arms_are_the_product)
 {
     leat_vary varies[3];
     size_t n;
@@ -99,14 +99,4 @@ static void arms_are_the_product(void **state)
                 assert_int_equal(value_of(varies, 3, arm, 1), y);
                 assert_int_equal(value_of(varies, 3, arm, 2), z);
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commas_split_only_outside),
-        cmocka_unit_test(bad_texts_say_what_is_wrong),
-        cmocka_unit_test(arms_are_the_product),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "fixtures/unit.h"
 #include "leat/verdict.h"
 
-static void each_word_is_found_and_explained(void **state)
+TEST(each_word_is_found_and_explained)
 {
     for (leat_verdict_kind kind = LEAT_VERDICT_NONE + 1; kind < LEAT_N_VERDICTS; kind++) {
         const leat_verdict_row *const row = leat_verdict_about(kind);
@@ -22,7 +22,7 @@ static void each_word_is_found_and_explained(void **state)
         assert_int_equal(leat_verdict_find_severity(leat_verdict_severity(severity)), severity);
 }
 
-static void other_words_are_none(void **state)
+TEST(other_words_are_none)
 {
     static const char *const words[] = { "", "bound", "input-boun", "input-bounds", "Busy" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -33,7 +33,7 @@ static void other_words_are_none(void **state)
     }
 }
 
-static void a_label_says_where_and_why(void **state)
+TEST(a_label_says_where_and_why)
 {
     static const struct {
         const char *where;
@@ -55,7 +55,7 @@ static void a_label_says_where_and_why(void **state)
     }
 }
 
-static void the_host_is_blamed_for_idle_steps(void **state)
+TEST(the_host_is_blamed_for_idle_steps)
 {
     assert_true(leat_verdict_blames_host(LEAT_VERDICT_LAUNCH_BOUND));
     assert_true(leat_verdict_blames_host(LEAT_VERDICT_SYNC_BOUND));
@@ -66,7 +66,7 @@ static void the_host_is_blamed_for_idle_steps(void **state)
 }
 
 /* Of a verdict, of each cause, and of what is as slow: whole sentences that fit where they are kept. */
-static void sentences_are_whole(void **state)
+TEST(sentences_are_whole)
 {
     for (leat_verdict_kind kind = LEAT_VERDICT_NONE + 1; kind < LEAT_N_VERDICTS; kind++)
         for (leat_cause cause = LEAT_CAUSE_NONE; cause <= LEAT_CAUSE_TOO_FEW_STEPS; cause++)
@@ -77,16 +77,4 @@ static void sentences_are_whole(void **state)
                 assert_int_equal(text[strlen(text) - 1], '.');
                 assert_null(strstr(text, "  "));
             }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_word_is_found_and_explained),
-        cmocka_unit_test(other_words_are_none),
-        cmocka_unit_test(a_label_says_where_and_why),
-        cmocka_unit_test(the_host_is_blamed_for_idle_steps),
-        cmocka_unit_test(sentences_are_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

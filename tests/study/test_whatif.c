@@ -26,7 +26,7 @@ static leat_whatif_result result;
 
 /* One thread makes at most 500 samples per second, and sleeps nearly all the time: 2 and 4 threads can be
  * measured on any machine. The device takes 8 samples in at least 4 kernels of 0.1 ms. */
-static void threads_that_sleep_are_measured_beyond_the_cores(void **state)
+TEST(threads_that_sleep_are_measured_beyond_the_cores)
 {
     static const int32_t threads[] = { 1, 4, 100 };
     static const char *const devices[] = { "sim:{kernel_min_ns: 100000, launch_ns: 0}", "sim:t4" };
@@ -59,7 +59,7 @@ static void threads_that_sleep_are_measured_beyond_the_cores(void **state)
     leat_config_close(&config);
 }
 
-static void the_defaults_are_an_h200(void **state)
+TEST(the_defaults_are_an_h200)
 {
     leat_config *config = make_config("{scale: 2}");
     const leat_whatif_options options = { .rounds = 3 };
@@ -72,7 +72,7 @@ static void the_defaults_are_an_h200(void **state)
     leat_config_close(&config);
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static const char *const cpu[] = { "cpu" }, *const none[] = { "sim:no" };
     static const int32_t bad[] = { 2, 0 }, huge[] = { 1025 };
@@ -101,12 +101,4 @@ static void what_cannot_be_is_refused(void **state)
     leat_config_close(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_that_sleep_are_measured_beyond_the_cores),
-        cmocka_unit_test(the_defaults_are_an_h200),
-        cmocka_unit_test(what_cannot_be_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -14,7 +14,7 @@ static const leat_whatif_rates rates = {
     .per_core = 900,
 };
 
-static void measured_rates_stay_and_others_are_in_proportion(void **state)
+TEST(measured_rates_stay_and_others_are_in_proportion)
 {
     int32_t predicted;
     assert_true(leat_whatif_rate(&rates, 1, &predicted).value == 1000 && !predicted);
@@ -23,7 +23,7 @@ static void measured_rates_stay_and_others_are_in_proportion(void **state)
     assert_true(ten.value == 9000 && ten.low == 8500 && ten.high == 9500 && predicted);
 }
 
-static void rows_are_arithmetic(void **state)
+TEST(rows_are_arithmetic)
 {
     static const struct {
         int32_t threads;
@@ -56,7 +56,7 @@ static void rows_are_arithmetic(void **state)
 }
 
 /* Threads that wait for 9 ms of 10 need a tenth of a core each. */
-static void waiting_threads_share_cores(void **state)
+TEST(waiting_threads_share_cores)
 {
     const leat_whatif_rates waiting = { .n = 1,
                                         .threads = { 1 },
@@ -69,7 +69,7 @@ static void waiting_threads_share_cores(void **state)
     assert_int_equal(row.cores_needed, 5);
 }
 
-static void one_thread_is_not_many(void **state)
+TEST(one_thread_is_not_many)
 {
     static leat_whatif_result out = { .n_rows = 1, .cores = 2 };
     out.rows[0] = (leat_whatif_row){ .threads_needed = 1, .cores_needed = 1 };
@@ -79,15 +79,4 @@ static void one_thread_is_not_many(void **state)
     out.rows[0].threads_needed = 2;
     leat_whatif_say(&out);
     assert_string_equal(out.sentence, "2 threads on 1 of this machine's cores keep sim busy");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measured_rates_stay_and_others_are_in_proportion),
-        cmocka_unit_test(rows_are_arithmetic),
-        cmocka_unit_test(waiting_threads_share_cores),
-        cmocka_unit_test(one_thread_is_not_many),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * doctor_screen.c: doctor_screen.h. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "doctor_screen.h"
+#include "fixtures/unit.h"
 
 leat_doctor_result r;
 

@@ -39,7 +39,7 @@ static bench *open_quietly(const char *repeats, const char *only)
 
 /* Ratios are taken repeat by repeat: here each repeat is 10 times slower than the one before, for
  * both arms alike, and the ratio stays what it is. */
-static void ratios_are_paired(void **state)
+TEST(ratios_are_paired)
 {
     static const int64_t slow[] = { 7, 1000, 10000, 100000 }, fast[] = { 7, 500, 5000, 50000 };
     fixed_arm a = { 'a', 0, slow }, b = { 'b', 0, fast };
@@ -59,7 +59,7 @@ static void ratios_are_paired(void **state)
     assert_null(t);
 }
 
-static void only_keeps_the_baseline(void **state)
+TEST(only_keeps_the_baseline)
 {
     static const int64_t ns[] = { 1, 1, 1 };
     fixed_arm a = { 'a', 0, ns }, b = { 'b', 0, ns }, c = { 'c', 0, ns };
@@ -79,7 +79,7 @@ static void only_keeps_the_baseline(void **state)
     assert_int_equal(bench_close(&t), 0);
 }
 
-static void failures_make_the_exit_code(void **state)
+TEST(failures_make_the_exit_code)
 {
     static const int64_t late[] = { 1, 1, -1 };
     fixed_arm a = { 'a', 0, late };
@@ -95,7 +95,7 @@ static void failures_make_the_exit_code(void **state)
     assert_int_equal(bench_close(&t), 1);
 }
 
-static void wrong_options_end_the_program(void **state)
+TEST(wrong_options_end_the_program)
 {
     static char *const bad[][3] = { { "--repeats", "0" },   { "--repeats", "10001" },
                                     { "--repeats", "two" }, { "--repeats", NULL },
@@ -113,15 +113,4 @@ static void wrong_options_end_the_program(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ratios_are_paired),
-        cmocka_unit_test(only_keeps_the_baseline),
-        cmocka_unit_test(failures_make_the_exit_code),
-        cmocka_unit_test(wrong_options_end_the_program),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static int list_commands(char names[32][32])
     return n;
 }
 
-static void every_command_explains_itself(void **state)
+TEST(every_command_explains_itself)
 {
     char names[32][32];
     const int n = list_commands(names);
@@ -31,7 +31,7 @@ static void every_command_explains_itself(void **state)
     }
 }
 
-static void unknown_options_are_usage_errors(void **state)
+TEST(unknown_options_are_usage_errors)
 {
     char names[32][32];
     const int n = list_commands(names);
@@ -43,7 +43,7 @@ static void unknown_options_are_usage_errors(void **state)
     }
 }
 
-static void usage_errors_exit_2_and_help(void **state)
+TEST(usage_errors_exit_2_and_help)
 {
     static const struct {
         const char *line, *part;
@@ -81,7 +81,7 @@ static void usage_errors_exit_2_and_help(void **state)
         expect_failure(shell("$L %s", cases[i].line), 2, cases[i].part);
 }
 
-static void pages_are_made_from_the_tables(void **state)
+TEST(pages_are_made_from_the_tables)
 {
     char names[32][32];
     const int n = list_commands(names);
@@ -114,7 +114,7 @@ static void pages_are_made_from_the_tables(void **state)
                          "test ! -s warnings || ! command -v man"));
 }
 
-static void completion_is_bash_and_completes(void **state)
+TEST(completion_is_bash_and_completes)
 {
     expect_success(shell("$L help --completion >completion && bash -n completion"));
     expect_success(shell("bash -c '. ./completion; COMP_WORDS=(leat conv); COMP_CWORD=1; _leat; "
@@ -148,7 +148,7 @@ static void completion_is_bash_and_completes(void **state)
     }
 }
 
-static void lost_output_is_a_failure(void **state)
+TEST(lost_output_is_a_failure)
 {
     assert_int_equal(shell("$L ops >/dev/full"), 1);
     expect_in(err, "standard output");
@@ -158,7 +158,7 @@ static void lost_output_is_a_failure(void **state)
     expect_in(out, "leat ");
 }
 
-static void the_version_is_text_or_json(void **state)
+TEST(the_version_is_text_or_json)
 {
     expect_success(shell("$L --version"));
     assert_string_equal(out, "leat " LEAT_VERSION "\n");
@@ -173,7 +173,7 @@ static void the_version_is_text_or_json(void **state)
 }
 
 /* `--json DATA` would be a way to lose data: only what ends in .json is taken for its file. */
-static void json_does_not_eat_arguments(void **state)
+TEST_WITH(json_does_not_eat_arguments, NULL, clean)
 {
     expect_success(
         shell("$L convert images images -o x -q >&2 && cp x-00000-of-00001.tfrecord y && "
@@ -188,7 +188,7 @@ static void json_does_not_eat_arguments(void **state)
     json_decref(json);
 }
 
-static void devices_tell_what_is_simulated(void **state)
+TEST(devices_tell_what_is_simulated)
 {
     bool cpu = false, sim = false;
     expect_success(shell("$L devices --json"));
@@ -206,18 +206,4 @@ static void devices_tell_what_is_simulated(void **state)
     json_decref(json);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_command_explains_itself),
-        cmocka_unit_test(unknown_options_are_usage_errors),
-        cmocka_unit_test(usage_errors_exit_2_and_help),
-        cmocka_unit_test(pages_are_made_from_the_tables),
-        cmocka_unit_test(completion_is_bash_and_completes),
-        cmocka_unit_test(lost_output_is_a_failure),
-        cmocka_unit_test(the_version_is_text_or_json),
-        cmocka_unit_test_teardown(json_does_not_eat_arguments, clean),
-        cmocka_unit_test(devices_tell_what_is_simulated),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+SUITE_FIXTURE(make_images, command_remove_folder)

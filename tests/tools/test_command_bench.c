@@ -3,7 +3,7 @@
  * test_command_bench.c: `leat bench` and `leat plan`. */
 #include "fixtures/command_pipeline.h"
 
-static void digests_do_not_depend_on_how(void **state)
+TEST(digests_do_not_depend_on_how)
 {
     static const char *const ways[] = { "--threads 0",
                                         "--threads 3",
@@ -25,7 +25,7 @@ static void digests_do_not_depend_on_how(void **state)
     assert_string_not_equal(out, first);
 }
 
-static void a_plan_says_what_and_why(void **state)
+TEST(a_plan_says_what_and_why)
 {
     make_pipeline();
     expect_success(shell("$L plan x.yaml"));
@@ -59,7 +59,7 @@ static void a_plan_says_what_and_why(void **state)
     }
 }
 
-static void the_reader_in_use_is_explained(void **state)
+TEST(the_reader_in_use_is_explained)
 {
     make_pipeline();
     expect_success(shell("$L bench x.yaml -q --steps 3 --explain --set engine.reader=pread"));
@@ -70,7 +70,7 @@ static void the_reader_in_use_is_explained(void **state)
 }
 
 /* Opening the files of a folder ahead takes fewer of them at once. */
-static void few_open_files_are_enough(void **state)
+TEST(few_open_files_are_enough)
 {
     static const char *const limits[] = { "$(ulimit -n)", "64", "16" };
     char first[4096];
@@ -87,7 +87,7 @@ static void few_open_files_are_enough(void **state)
     }
 }
 
-static void warm_up_is_at_most_half(void **state)
+TEST(warm_up_is_at_most_half)
 {
     static const struct {
         const char *line;
@@ -120,7 +120,7 @@ static void warm_up_is_at_most_half(void **state)
     expect_success(shell("timeout 60 $L bench x.yaml --warmup 1000000000 -q"));
 }
 
-static void a_resumed_bench_sees_the_same_batches(void **state)
+TEST(a_resumed_bench_sees_the_same_batches)
 {
     make_pipeline();
     expect_success(shell("$L bench x.yaml --digest --epochs 2 -q --json"));
@@ -146,15 +146,5 @@ static void a_resumed_bench_sees_the_same_batches(void **state)
     expect_in(err, "the run has 15 batches");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(digests_do_not_depend_on_how, clean),
-        cmocka_unit_test_teardown(a_plan_says_what_and_why, clean),
-        cmocka_unit_test_teardown(the_reader_in_use_is_explained, clean),
-        cmocka_unit_test_teardown(few_open_files_are_enough, clean),
-        cmocka_unit_test_teardown(warm_up_is_at_most_half, clean),
-        cmocka_unit_test_teardown(a_resumed_bench_sees_the_same_batches, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -35,7 +35,7 @@ static void expect_straight(void)
 }
 
 /* Killed right before the n-th file gets its name: every checkpoint is one rename. */
-static void killed_at_any_checkpoint_it_goes_on(void **state)
+TEST(killed_at_any_checkpoint_it_goes_on)
 {
     train_straight();
     for (int n = 1; n <= 8; n += 1 + n / 4) {
@@ -53,7 +53,7 @@ static void killed_at_any_checkpoint_it_goes_on(void **state)
     }
 }
 
-static void a_cut_checkpoint_is_said_aloud(void **state)
+TEST(a_cut_checkpoint_is_said_aloud)
 {
     train_straight();
     expect_success(shell(TRAIN "--steps 13 --checkpoint c --set "
@@ -81,7 +81,7 @@ static void a_cut_checkpoint_is_said_aloud(void **state)
 }
 
 /* Only files are checkpoints: a link to nothing and a folder of such a name are not. */
-static void what_is_no_file_is_passed_over(void **state)
+TEST(what_is_no_file_is_passed_over)
 {
     train_straight();
     expect_success(shell("mkdir -p c/step-000000098.safetensors && ln -s nowhere "
@@ -93,7 +93,7 @@ static void what_is_no_file_is_passed_over(void **state)
 }
 
 /* The command that it prints goes on, and ends like the straight run. */
-static void a_stopped_run_goes_on(void **state)
+TEST(a_stopped_run_goes_on)
 {
     make_pipeline();
     expect_success(
@@ -114,7 +114,7 @@ static void a_stopped_run_goes_on(void **state)
 }
 
 /* With accumulation it stops between two updates. */
-static void accumulation_is_not_cut(void **state)
+TEST(accumulation_is_not_cut)
 {
     make_pipeline();
     expect_success(shell(TRAIN "--set train.accumulate=4 --save straight.st"));
@@ -128,7 +128,7 @@ static void accumulation_is_not_cut(void **state)
     expect_straight();
 }
 
-static void wrong_uses_are_explained(void **state)
+TEST(wrong_uses_are_explained)
 {
     make_pipeline();
     expect_failure(shell(TRAIN "--resume"), 2, "name the folder with --checkpoint DIR");
@@ -148,7 +148,7 @@ static void wrong_uses_are_explained(void **state)
 }
 
 /* A job that is started again until it succeeds comes to its end, with all that was asked for. */
-static void a_finished_run_succeeds(void **state)
+TEST(a_finished_run_succeeds)
 {
     train_straight();
     expect_success(shell(TRAIN "--checkpoint c"));
@@ -169,7 +169,7 @@ static void a_finished_run_succeeds(void **state)
 }
 
 /* Where all rows that are left of an epoch are masked there is no loss, which is not one that is not finite. */
-static void a_rest_that_is_masked_goes_on(void **state)
+TEST(a_rest_that_is_masked_goes_on)
 {
     static const char train[] = "$L train m.yaml -q --checkpoint %s --save %s --epochs 2 %s";
     expect_success(
@@ -191,7 +191,7 @@ static void a_rest_that_is_masked_goes_on(void **state)
     expect_success(shell(train, "c", "x.st", ""));
 }
 
-static void data_of_another_run_is_said(void **state)
+TEST(data_of_another_run_is_said)
 {
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c"));
@@ -203,7 +203,7 @@ static void data_of_another_run_is_said(void **state)
 }
 
 /* Every entry of `train` that changes weights: changed, added, taken away; the others are not told. */
-static void other_settings_are_told(void **state)
+TEST(other_settings_are_told)
 {
     static const char *const now[] = { "optimizer={adam: {learning_rate: 0.02}}",
                                        "epochs=3",
@@ -242,7 +242,7 @@ static void other_settings_are_told(void **state)
 }
 
 /* A second run waits for nobody: it says that the folder is held, and changes nothing. */
-static void one_run_holds_the_folder(void **state)
+TEST(one_run_holds_the_folder)
 {
     make_pipeline();
     assert_int_equal(shell("mkdir c; flock c $L train x.yaml -q --checkpoint c"), 1);
@@ -252,7 +252,7 @@ static void one_run_holds_the_folder(void **state)
 }
 
 /* Weights that cannot be saved after an epoch are saved after a later one. */
-static void a_full_disk_does_not_stop_saving(void **state)
+TEST(a_full_disk_does_not_stop_saving)
 {
     make_pipeline();
     assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; $L train x.yaml -q --save w.st --set "
@@ -264,7 +264,7 @@ static void a_full_disk_does_not_stop_saving(void **state)
 }
 
 /* A disk that is full in the middle of a run: said, and the run goes on; at its end it is an error. */
-static void a_full_disk_does_not_stop_the_run(void **state)
+TEST(a_full_disk_does_not_stop_the_run)
 {
     make_pipeline();
     assert_int_equal(shell("trap '' XFSZ; ulimit -f 16; " TRAIN "--checkpoint c"), 1);
@@ -273,22 +273,5 @@ static void a_full_disk_does_not_stop_the_run(void **state)
     expect_files("c", "*");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(killed_at_any_checkpoint_it_goes_on, remove_all),
-        cmocka_unit_test_teardown(a_cut_checkpoint_is_said_aloud, remove_all),
-        cmocka_unit_test_teardown(what_is_no_file_is_passed_over, remove_all),
-        cmocka_unit_test_teardown(a_stopped_run_goes_on, remove_all),
-        cmocka_unit_test_teardown(accumulation_is_not_cut, remove_all),
-        cmocka_unit_test_teardown(wrong_uses_are_explained, remove_all),
-        cmocka_unit_test_teardown(a_finished_run_succeeds, remove_all),
-        cmocka_unit_test_teardown(a_rest_that_is_masked_goes_on, remove_all),
-        cmocka_unit_test_teardown(data_of_another_run_is_said, remove_all),
-        cmocka_unit_test_teardown(other_settings_are_told, remove_all),
-        cmocka_unit_test_teardown(one_run_holds_the_folder, remove_all),
-        cmocka_unit_test_teardown(a_full_disk_does_not_stop_saving, remove_all),
-        cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, remove_all),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, remove_all)
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -5,7 +5,7 @@
 #include "formats/example.h"
 #include "formats/tfrecord.h"
 
-static void bytes_do_not_depend_on_threads(void **state)
+TEST(bytes_do_not_depend_on_threads)
 {
     static const char *const ways[] = { "",
                                         "--shuffle 5",
@@ -33,9 +33,8 @@ static void bytes_do_not_depend_on_threads(void **state)
 }
 
 /* Tasks are 32 files of a shard: more threads than tasks are not started, and not told. */
-static void threads_told_are_those_used(void **state)
+TEST(threads_told_are_those_used)
 {
-    (void)state;
     static const struct {
         const char *options;
         int threads;
@@ -55,7 +54,7 @@ static void threads_told_are_those_used(void **state)
 }
 
 /* What is not complete yet has a hidden name: a pattern must not find what a killed process left. */
-static void parts_are_hidden(void **state)
+TEST(parts_are_hidden)
 {
     expect_failure(shell("touch .y.part && $L convert images images -o y"), 1, ".y.part");
     expect_success(shell("rm .y.part && ls -A | grep -c y || true"));
@@ -71,7 +70,7 @@ static void assert_names(const json_t *list, const char *const *names, size_t n)
                             names[i]);
 }
 
-static void records_hold_the_files(void **state)
+TEST(records_hold_the_files)
 {
     static const char *const names[] = { "image/encoded",    "image/format", "image/class/label",
                                          "image/class/text", "image/height", "image/width",
@@ -118,7 +117,7 @@ static void records_hold_the_files(void **state)
 }
 
 /* Every record's image is the file it names, byte by byte. */
-static void images_pass_untouched(void **state)
+TEST(images_pass_untouched)
 {
     static uint8_t bytes[1 << 16];
     static const leat_feature_key keys[] = { { "image/encoded", 13 }, { "image/filename", 14 } };
@@ -146,7 +145,7 @@ static void images_pass_untouched(void **state)
     assert_int_equal(n, 240);
 }
 
-static void index_files_fit_until_data_change(void **state)
+TEST(index_files_fit_until_data_change)
 {
     expect_success(shell("$L convert images images -o x --shards 2 && $L index --check "
                          "'x-*.tfrecord' && touch -d 2001-01-01 x-00001-of-00002.tfrecord"));
@@ -169,7 +168,7 @@ static void index_files_fit_until_data_change(void **state)
     expect_failure(shell("$L index zzz"), 1, "zzz: No such file");
 }
 
-static void an_index_that_cannot_be_written_is_a_failure(void **state)
+TEST(an_index_that_cannot_be_written_is_a_failure)
 {
     expect_success(shell("$L convert images images -o x && rm x*.idx && $L index x-*.tfrecord"));
     expect_in(out, "240 records");
@@ -186,7 +185,7 @@ static void an_index_that_cannot_be_written_is_a_failure(void **state)
 }
 
 /* More shards than descriptors are no mistake; too few for one shard beside the program's own files are. */
-static void too_many_open_files_are_explained(void **state)
+TEST(too_many_open_files_are_explained)
 {
     static const char hint[] = "Too many open files; allow this process more of them (ulimit -n)";
     expect_success(shell("$L convert images images -o x --shards 20"));
@@ -196,7 +195,7 @@ static void too_many_open_files_are_explained(void **state)
     expect_failure(shell("ulimit -n 6; $L plan x.yaml"), 1, hint);
 }
 
-static void bad_folders_are_explained(void **state)
+TEST(bad_folders_are_explained)
 {
     static const struct {
         const char *setup, *part;
@@ -240,7 +239,7 @@ static void bad_folders_are_explained(void **state)
 }
 
 /* Of several bad files the first in order is the one named, whatever the threads. */
-static void the_first_bad_file_is_named(void **state)
+TEST(the_first_bad_file_is_named)
 {
     expect_success(shell("cp -r images bad; for f in cross/zz ring/00 triangle/00; do "
                          "printf '\\377\\330\\377\\340' >bad/$f; done"));
@@ -251,7 +250,7 @@ static void the_first_bad_file_is_named(void **state)
     }
 }
 
-static void what_is_no_image_is_left_out_and_named(void **state)
+TEST(what_is_no_image_is_left_out_and_named)
 {
     expect_success(shell("cp -r images bad; echo >bad/cross/zz; echo >bad/ring/00; echo >bad/top; "
                          "$L convert images bad -o x --shards 2 --json -q"));
@@ -270,7 +269,7 @@ static void what_is_no_image_is_left_out_and_named(void **state)
 }
 
 /* Links to nowhere, pipes that nobody writes, files that may not be read, links in a circle. */
-static void skip_bad_leaves_out_what_cannot_be_opened(void **state)
+TEST(skip_bad_leaves_out_what_cannot_be_opened)
 {
     expect_success(shell("cp -r test-images bad && cd bad && ln -s nowhere circle/link && "
                          "ln -s self circle/self && mkfifo ring/pipe pipe && ln -s nowhere top && "
@@ -300,7 +299,7 @@ static void skip_bad_leaves_out_what_cannot_be_opened(void **state)
 }
 
 /* A file that turns out to be none when it is opened; root may read everything, so it is a link. */
-static void empty_classes_are_said(void **state)
+TEST(empty_classes_are_said)
 {
     expect_success(
         shell("mkdir -p bad && cp -r test-images/circle bad/b && mkdir bad/a bad/c bad/d "
@@ -316,7 +315,7 @@ static void empty_classes_are_said(void **state)
 }
 
 /* A list of the files of a folder, in the order of the folder, gives the same bytes and the same batches. */
-static void lists_give_the_set_of_the_folder(void **state)
+TEST(lists_give_the_set_of_the_folder)
 {
     static const char *const lists[] = { "l.csv --root test-images",
                                          "c.tsv --file name --label kind --suffix .jpg",
@@ -354,7 +353,7 @@ static void lists_give_the_set_of_the_folder(void **state)
 }
 
 /* By content, every format that decode_image reads; and so does the source `images`. */
-static void the_source_takes_the_same_files(void **state)
+TEST(the_source_takes_the_same_files)
 {
     expect_success(shell(
         "mkdir -p bad/a bad/b && cp images/circle/*0.jpg bad/a && "
@@ -388,7 +387,7 @@ static void the_source_takes_the_same_files(void **state)
     }
 }
 
-static void recursive_takes_inner_folders(void **state)
+TEST(recursive_takes_inner_folders)
 {
     expect_success(
         shell("mkdir -p bad/a/in bad/b && cp images/circle/* bad/a/in && "
@@ -399,7 +398,7 @@ static void recursive_takes_inner_folders(void **state)
     json_decref(json);
 }
 
-static void unreadable_files_are_named(void **state)
+TEST(unreadable_files_are_named)
 {
     if (geteuid() == 0)
         skip(); /* root reads everything */
@@ -413,7 +412,7 @@ static void unreadable_files_are_named(void **state)
     assert_int_equal(count_files("x*"), 0);
 }
 
-static void sets_are_not_mixed(void **state)
+TEST(sets_are_not_mixed)
 {
     expect_success(shell("$L convert images images -o x --shards 2 && "
                          "$L convert images images -o x --shards 2"));
@@ -423,7 +422,7 @@ static void sets_are_not_mixed(void **state)
 }
 
 /* Two at once: one of them does it all, or both do, one after the other; never a mixed set. */
-static void a_prefix_has_one_writer(void **state)
+TEST(a_prefix_has_one_writer)
 {
     for (int i = 0; i < 5; i++) {
         expect_success(shell("rm -f x*; for s in images test-images; do "
@@ -452,7 +451,7 @@ static void a_prefix_has_one_writer(void **state)
     expect_success(shell("flock .x.part/lock $L convert images images -o xy -q && rm -r .x.part"));
 }
 
-static void full_disks_leave_nothing(void **state)
+TEST(full_disks_leave_nothing)
 {
     for (int threads = 1; threads <= 4; threads += 3) {
         /* Small limits of file size stand for a full disk: write() fails half-way. */
@@ -474,7 +473,7 @@ static void full_disks_leave_nothing(void **state)
 
 /* Whatever the moment it is stopped at: no file under a final name that is not complete, and after
  * a polite signal nothing at all. */
-static void stopping_leaves_no_half_file(void **state)
+TEST(stopping_leaves_no_half_file)
 {
     static const char *const signals[] = { "KILL", "INT", "TERM" };
     for (int i = 0; i < 18; i++) {
@@ -500,30 +499,5 @@ static void stopping_leaves_no_half_file(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(bytes_do_not_depend_on_threads, clean),
-        cmocka_unit_test_teardown(threads_told_are_those_used, clean),
-        cmocka_unit_test_teardown(parts_are_hidden, clean),
-        cmocka_unit_test_teardown(records_hold_the_files, clean),
-        cmocka_unit_test_teardown(images_pass_untouched, clean),
-        cmocka_unit_test_teardown(index_files_fit_until_data_change, clean),
-        cmocka_unit_test_teardown(an_index_that_cannot_be_written_is_a_failure, clean),
-        cmocka_unit_test_teardown(too_many_open_files_are_explained, clean),
-        cmocka_unit_test_teardown(bad_folders_are_explained, clean),
-        cmocka_unit_test_teardown(the_first_bad_file_is_named, clean),
-        cmocka_unit_test_teardown(lists_give_the_set_of_the_folder, clean),
-        cmocka_unit_test_teardown(what_is_no_image_is_left_out_and_named, clean),
-        cmocka_unit_test_teardown(skip_bad_leaves_out_what_cannot_be_opened, clean),
-        cmocka_unit_test_teardown(empty_classes_are_said, clean),
-        cmocka_unit_test_teardown(the_source_takes_the_same_files, clean),
-        cmocka_unit_test_teardown(recursive_takes_inner_folders, clean),
-        cmocka_unit_test_teardown(unreadable_files_are_named, clean),
-        cmocka_unit_test_teardown(sets_are_not_mixed, clean),
-        cmocka_unit_test_teardown(a_prefix_has_one_writer, clean),
-        cmocka_unit_test_teardown(full_disks_leave_nothing, clean),
-        cmocka_unit_test_teardown(stopping_leaves_no_half_file, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

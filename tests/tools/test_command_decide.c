@@ -65,7 +65,7 @@ static void expect_decisions(const json_t *json)
 }
 
 /* `leat eval`, predict and export take the best weights by their name. */
-static void the_best_weights_are_kept(void **state)
+TEST(the_best_weights_are_kept)
 {
     make_pipeline();
     expect_success(shell(TRAIN DECIDE "--checkpoint c --json s.json"));
@@ -96,7 +96,7 @@ static void the_best_weights_are_kept(void **state)
 }
 
 /* Stopped after every number of steps, also in the middle of an epoch: the same decisions, the same weights. */
-static void a_stopped_run_decides_the_same(void **state)
+TEST(a_stopped_run_decides_the_same)
 {
     make_pipeline();
     expect_success(shell(TRAIN DECIDE "--checkpoint s --save s.st --json s.json"));
@@ -118,7 +118,7 @@ static void a_stopped_run_decides_the_same(void **state)
 }
 
 /* Killed while a file gets its name, the best weights among them. */
-static void a_killed_run_decides_the_same(void **state)
+TEST(a_killed_run_decides_the_same)
 {
     make_pipeline();
     expect_success(shell(TRAIN DECIDE "--checkpoint s --save s.st"));
@@ -132,7 +132,7 @@ static void a_killed_run_decides_the_same(void **state)
 }
 
 /* A run that was saved before its evaluation was finished, here because nothing asked for one: it is made first. */
-static void a_missing_evaluation_is_made_first(void **state)
+TEST(a_missing_evaluation_is_made_first)
 {
     make_pipeline();
     expect_success(shell(TRAIN "--checkpoint c --steps 15"));
@@ -150,13 +150,5 @@ static void a_missing_evaluation_is_made_first(void **state)
     assert_null(strstr(out, "did not finish"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(the_best_weights_are_kept, remove_all),
-        cmocka_unit_test_teardown(a_stopped_run_decides_the_same, remove_all),
-        cmocka_unit_test_teardown(a_killed_run_decides_the_same, remove_all),
-        cmocka_unit_test_teardown(a_missing_evaluation_is_made_first, remove_all),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, remove_all)
+SUITE_FIXTURE(make_images, command_remove_folder)

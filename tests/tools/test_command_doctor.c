@@ -34,9 +34,8 @@ static int expect_narrow(void)
     return lines;
 }
 
-static void the_screen_fits(void **state)
+TEST(the_screen_fits)
 {
-    (void)state;
     static const char *const calls[] = { "", "--device sim", "--device sim:h200 --verify",
                                          "--device sim --set pipeline.prefetch.batches=0" };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -52,9 +51,8 @@ static void the_screen_fits(void **state)
 }
 
 /* Without the note a job of which half is bad would look like any other. */
-static void bad_records_are_told(void **state)
+TEST(bad_records_are_told)
 {
-    (void)state;
     expect_success(shell(
         "printf 'a,y\\n1,0\\nx,1\\n2,1\\nx,0\\n' >bad.csv && cat >bad.yaml <<E\n"
         "source: {csv: {files: bad.csv, features: {x: a, label: {columns: y, type: int64}}}}\n"
@@ -68,9 +66,8 @@ static void bad_records_are_told(void **state)
 }
 
 /* Names of devices may be long. */
-static void other_measurements_fit(void **state)
+TEST(other_measurements_fit)
 {
-    (void)state;
     static const char *const calls[] = {
         "doctor x.yaml --devices 'cpu,sim:h200 {host: eager}' --rounds 3 --steps 5",
         "compare x.yaml --vary 'train.device=sim:h200 {host: eager},sim' --rounds 1 --steps 5",
@@ -92,9 +89,8 @@ static json_t *doctor_json(const char *options)
     return parse_out();
 }
 
-static void json_has_what_a_report_needs(void **state)
+TEST(json_has_what_a_report_needs)
 {
-    (void)state;
     json_t *json = doctor_json("--device sim"), *one;
     const json_t *verdict = json_object_get(json, "verdict");
     static const char *const texts[] = { "class", "label", "severity", "also", "sentence" };
@@ -129,9 +125,8 @@ static void json_has_what_a_report_needs(void **state)
 }
 
 /* What to write is said of the file: a value of --set does not stand there. */
-static void what_to_write_is_of_the_file(void **state)
+TEST(what_to_write_is_of_the_file)
 {
-    (void)state;
     size_t i, n = 0;
     json_t *json =
                doctor_json("--device 'sim:{kernel_min_ns: 1000000, launch_ns: 1000}' "
@@ -159,9 +154,8 @@ static void what_to_write_is_of_the_file(void **state)
 /* Lines that take the place of a map are made of its ops, here of those of --set. They are shown where decoding limits
  * the job, if nobody else has the cores and the few samples that are timed show it; otherwise this test is skipped, and
  * test_doctor_change.c has it of a result made there. */
-static void lines_of_set_are_told(void **state)
+TEST(lines_of_set_are_told)
 {
-    (void)state;
     expect_success(shell("$L doctor x.yaml -q --quick --rounds 2 --steps 100 --device "
                          "'sim:{kernel_min_ns: 100, launch_ns: 1}' --set 'pipeline.map.ops=["
                          "decode_jpeg, {random_crop: {size: [16, 16], pad: 3}}, normalize]'"));
@@ -179,9 +173,8 @@ static void lines_of_set_are_told(void **state)
     }
 }
 
-static void exit_codes_name_the_verdict(void **state)
+TEST(exit_codes_name_the_verdict)
 {
-    (void)state;
     static const struct {
         const char *limit;
         bool holds;
@@ -211,21 +204,19 @@ static void exit_codes_name_the_verdict(void **state)
     expect_failure(shell("$L doctor x.yaml --quick --verify"), 2, "leave out one of them");
 }
 
-static void mistakes_are_told_before_anything_runs(void **state)
+TEST(mistakes_are_told_before_anything_runs)
 {
-    (void)state;
     expect_failure(shell("$L doctor x.yaml --device sim:nothing -q"), 1, "nothing");
     expect_failure(shell("$L doctor none.yaml -q"), 1, "none.yaml");
     expect_failure(shell("$L doctor x.yaml --json x.yaml/x.json -q"), 1, "x.yaml");
 }
 
 /* Floats on a slow bus: the doctor finds the `cast`, and without it the weights are the same, bit for bit. */
-static void bytes_train_to_the_same_weights(void **state)
+TEST(bytes_train_to_the_same_weights)
 {
     static const char *const floats =
         "--set 'pipeline.map.ops=[decode_jpeg, {center_crop: [16, 16]}, random_flip, cast]' "
         "--set 'eval.pipeline.map.ops=[decode_jpeg, {center_crop: [16, 16]}, cast]'";
-    (void)state;
     expect_success(shell("$L doctor x.yaml %s --device 'sim:{kernel_min_ns: 10000, launch_ns: 0, "
                          "copy_bytes_per_s: 1e7}' --rounds 3 --steps 10 -q --json | "
                          "grep -A8 '\"title\": \"Copy bytes'",
@@ -245,14 +236,13 @@ static void bytes_train_to_the_same_weights(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The trainer takes 615 to 641 MB (by processor), the loader up to 204 MB. Two trainers do not fit: that is found when the
  * second one opens, or when both are counted. */
-static void what_does_not_fit_in_memory_is_refused(void **state)
+TEST(what_does_not_fit_in_memory_is_refused)
 {
     static const char *const how =
         "--set engine.memory=400MB --set pipeline.prefetch.batches=4096 --set "
         "'train.model=[flatten, dense: 40000, dense: 10]' --set train.micro_shards=1 -q";
     static const char *const calls[] = { "doctor x.yaml", "tune x.yaml",
                                          "compare x.yaml --vary engine.threads=1" };
-    (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         expect_failure(shell("ulimit -d 800000; $L %s %s", calls[i], how), 1, "measuring needs 8");
         expect_in(err, "RLIMIT_DATA, less what is in use): trainers 6");
@@ -263,21 +253,4 @@ static void what_does_not_fit_in_memory_is_refused(void **state)
 }
 #endif
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_screen_fits),
-        cmocka_unit_test(bad_records_are_told),
-        cmocka_unit_test(other_measurements_fit),
-        cmocka_unit_test(json_has_what_a_report_needs),
-        cmocka_unit_test(what_to_write_is_of_the_file),
-        cmocka_unit_test(lines_of_set_are_told),
-        cmocka_unit_test(exit_codes_name_the_verdict),
-        cmocka_unit_test(mistakes_are_told_before_anything_runs),
-        cmocka_unit_test(bytes_train_to_the_same_weights),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test(what_does_not_fit_in_memory_is_refused),
-#endif
-    };
-    return cmocka_run_group_tests(tests, prepare, command_remove_folder);
-}
+SUITE_FIXTURE(prepare, command_remove_folder)

@@ -27,7 +27,7 @@ static void expect_share(const json_t *one, const char *key, int64_t part, int64
         assert_true(fabs(real(one, key) - (double)part / (double)whole) < 1e-8);
 }
 
-static void eval_is_what_training_reports(void **state)
+TEST_WITH(eval_is_what_training_reports, NULL, clean)
 {
     train();
     json_t *json = parse_out();
@@ -71,7 +71,7 @@ static void eval_is_what_training_reports(void **state)
 
 /* Every metric over classes: in the epochs of training, its log, its events, a plot and in eval, all the same. Two classes
  * of twelve have no sample. */
-static void metrics_over_classes_are_everywhere(void **state)
+TEST_WITH(metrics_over_classes_are_everywhere, NULL, clean)
 {
     static const char *const names[] = {
 #define NAME(name, text, field) text,
@@ -129,7 +129,7 @@ static void metrics_over_classes_are_everywhere(void **state)
     json_decref(simulated);
 }
 
-static void eval_prints_tables(void **state)
+TEST_WITH(eval_prints_tables, NULL, clean)
 {
     train();
     expect_success(shell("$L eval x.yaml --weights x.st -q"));
@@ -143,7 +143,7 @@ static void eval_prints_tables(void **state)
 }
 
 /* Every image alone and all together: the same guesses as eval counts. */
-static void predict_agrees_with_eval(void **state)
+TEST_WITH(predict_agrees_with_eval, NULL, clean)
 {
     train();
     expect_success(shell("$L eval x.yaml --weights x.st --json -q"));
@@ -184,7 +184,7 @@ static void predict_agrees_with_eval(void **state)
 }
 
 /* Messages name the file that was given, and nothing is left behind. */
-static void predict_names_bad_files(void **state)
+TEST_WITH(predict_names_bad_files, NULL, clean)
 {
     train();
     expect_success(shell("mkdir tmp; head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg; echo "
@@ -202,7 +202,7 @@ static void predict_names_bad_files(void **state)
 }
 
 /* The guesses of a record that was masked or replaced would be those of zeros, or of another one. */
-static void predict_does_not_guess_what_it_cannot_read(void **state)
+TEST_WITH(predict_does_not_guess_what_it_cannot_read, NULL, clean)
 {
     train();
     expect_success(shell("head -c 300 $(ls test-images/ring/* | head -1) >cut.jpg"));
@@ -216,7 +216,7 @@ static void predict_does_not_guess_what_it_cannot_read(void **state)
 }
 
 /* A name with a quote stands in a config. */
-static void predict_takes_any_temporary_folder(void **state)
+TEST_WITH(predict_takes_any_temporary_folder, NULL, clean)
 {
     train();
     expect_success(shell("mkdir \"it's\" && TMPDIR=\"$PWD/it's\" $L predict x.yaml --weights x.st "
@@ -224,7 +224,7 @@ static void predict_takes_any_temporary_folder(void **state)
 }
 
 /* A line y = 2 a - b + 1, from CSV to the predictions of its own lines. */
-static void numbers_are_predicted_from_lines(void **state)
+TEST_WITH(numbers_are_predicted_from_lines, NULL, clean)
 {
     expect_success(shell("awk 'BEGIN {print \"a,b,y\"; for (i = 0; i < 64; i++) {a = i %% 8 / 4 - "
                          "1; b = int(i / 8) / "
@@ -257,7 +257,7 @@ static void numbers_are_predicted_from_lines(void **state)
                          "--weights n.st --onnx n.onnx"));
 }
 
-static void names_are_those_of_a_csv_column(void **state)
+TEST_WITH(names_are_those_of_a_csv_column, NULL, clean)
 {
     expect_success(
         shell("awk 'BEGIN {print \"a,y\"; for (i = 0; i < 12; i++) print i \",\" (i < 6 ? "
@@ -273,8 +273,14 @@ static void names_are_those_of_a_csv_column(void **state)
     expect_in(out, "\n 1 high  ");
 }
 
+static int clean_two(void **state)
+{
+    shell("rm -rf two");
+    return clean(state);
+}
+
 /* One output of binary_cross_entropy names two classes. */
-static void yes_or_no_has_two_names(void **state)
+TEST_WITH(yes_or_no_has_two_names, NULL, clean_two)
 {
     train();
     const char *const how = "--set train.loss=binary_cross_entropy --set 'train.model=[flatten, "
@@ -307,14 +313,8 @@ static void yes_or_no_has_two_names(void **state)
     json_decref(json);
 }
 
-static int clean_two(void **state)
-{
-    shell("rm -rf two");
-    return clean(state);
-}
-
 /* Options of the run do not have to fit the batches of an evaluation. */
-static void what_concerns_the_run_is_left_out(void **state)
+TEST_WITH(what_concerns_the_run_is_left_out, NULL, clean)
 {
     static const char run[] = "--set train.accumulate=7 --set 'train.schedule={cosine: {warmup: 3, "
                               "unit: steps}}' --set 'train.average={ema: {every: 4}}' --set "
@@ -328,7 +328,7 @@ static void what_concerns_the_run_is_left_out(void **state)
 }
 
 /* An average that begins too late, or is too long, is that of the first weights. */
-static void averages_of_first_weights_are_told(void **state)
+TEST_WITH(averages_of_first_weights_are_told, NULL, clean)
 {
     make_pipeline(); /* 15 batches */
     expect_failure(
@@ -345,7 +345,7 @@ static void averages_of_first_weights_are_told(void **state)
 }
 
 /* What evaluations alone use is told where there is none. */
-static void options_without_an_evaluation_are_told(void **state)
+TEST_WITH(options_without_an_evaluation_are_told, NULL, clean)
 {
     static const char note[] = "note: there is no `eval` part";
     static const char *const with[] = { "metrics=[f1]", "views=mirror" };
@@ -367,7 +367,7 @@ static void options_without_an_evaluation_are_told(void **state)
 }
 
 /* So are settings that change nothing in this run, with their place. */
-static void settings_without_effect_are_told(void **state)
+TEST_WITH(settings_without_effect_are_told, NULL, clean)
 {
     static const struct {
         const char *set, *said; /* said NULL: nothing */
@@ -413,7 +413,7 @@ static void settings_without_effect_are_told(void **state)
 
 /* Labels are numbered by the classes of each source, so that of a class which is missing in one of them would be
  * another class. */
-static void sources_with_other_classes_are_refused(void **state)
+TEST_WITH(sources_with_other_classes_are_refused, NULL, clean)
 {
     static const char what[] = "eval: class 0 is 'crescent' there, but 'circle' in the source of "
                                "training";
@@ -438,7 +438,7 @@ static void sources_with_other_classes_are_refused(void **state)
                          "--set 'eval.source={images: few}' && rm images/list.csv"));
 }
 
-static void labels_are_as_many_as_classes(void **state)
+TEST_WITH(labels_are_as_many_as_classes, NULL, clean)
 {
     static const char *const commands[] = { "eval x.yaml",
                                             "predict x.yaml $(ls test-images/ring/* | head -n 1)" };
@@ -452,7 +452,7 @@ static void labels_are_as_many_as_classes(void **state)
     }
 }
 
-static void lists_of_classes_in_another_order_are_refused(void **state)
+TEST_WITH(lists_of_classes_in_another_order_are_refused, NULL, clean)
 {
     expect_success(shell(
         "printf 'a,y\\n1,cat\\n2,dog\\n3,cat\\n4,dog\\n' >k.csv; for c in 'cat, dog' 'dog, cat'; "
@@ -467,7 +467,7 @@ static void lists_of_classes_in_another_order_are_refused(void **state)
 }
 
 /* A folder whose classes are in the names of files has other folders. */
-static void names_are_those_of_a_pattern(void **state)
+TEST_WITH(names_are_those_of_a_pattern, NULL, clean)
 {
     static const char what[] = "source: {images: {path: mixed, class_from: '([a-z]+)-[0-9]+'}}";
     train();
@@ -485,27 +485,4 @@ static void names_are_those_of_a_pattern(void **state)
     assert_null(strstr(out, " a "));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(eval_is_what_training_reports, clean),
-        cmocka_unit_test_teardown(metrics_over_classes_are_everywhere, clean),
-        cmocka_unit_test_teardown(eval_prints_tables, clean),
-        cmocka_unit_test_teardown(predict_agrees_with_eval, clean),
-        cmocka_unit_test_teardown(predict_names_bad_files, clean),
-        cmocka_unit_test_teardown(predict_does_not_guess_what_it_cannot_read, clean),
-        cmocka_unit_test_teardown(predict_takes_any_temporary_folder, clean),
-        cmocka_unit_test_teardown(numbers_are_predicted_from_lines, clean),
-        cmocka_unit_test_teardown(names_are_those_of_a_csv_column, clean),
-        cmocka_unit_test_teardown(yes_or_no_has_two_names, clean_two),
-        cmocka_unit_test_teardown(what_concerns_the_run_is_left_out, clean),
-        cmocka_unit_test_teardown(averages_of_first_weights_are_told, clean),
-        cmocka_unit_test_teardown(options_without_an_evaluation_are_told, clean),
-        cmocka_unit_test_teardown(settings_without_effect_are_told, clean),
-        cmocka_unit_test_teardown(sources_with_other_classes_are_refused, clean),
-        cmocka_unit_test_teardown(lists_of_classes_in_another_order_are_refused, clean),
-        cmocka_unit_test_teardown(labels_are_as_many_as_classes, clean),
-        cmocka_unit_test_teardown(names_are_those_of_a_pattern, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -10,7 +10,7 @@ static json_t *list(void)
     return parse_out();
 }
 
-static void the_list_has_names_and_questions(void **state)
+TEST(the_list_has_names_and_questions)
 {
     json_t *json = list();
     const json_t *rows = json_object_get(json, "experiments");
@@ -84,7 +84,7 @@ static void check_json(const json_t *json, const char *name)
     }
 }
 
-static void each_runs_and_gives_json(void **state)
+TEST(each_runs_and_gives_json)
 {
     json_t *all = list();
     const json_t *rows = json_object_get(all, "experiments");
@@ -101,7 +101,7 @@ static void each_runs_and_gives_json(void **state)
     json_decref(all);
 }
 
-static void text_says_simulated_and_what_is_skipped(void **state)
+TEST(text_says_simulated_and_what_is_skipped)
 {
     expect_success(shell("$L experiment placement --quick --rounds 1 -q --results runs"));
     expect_in(out, "sim:h200");
@@ -113,7 +113,7 @@ static void text_says_simulated_and_what_is_skipped(void **state)
     expect_in(out, "\"findings\"");
 }
 
-static void mistakes_are_explained(void **state)
+TEST(mistakes_are_explained)
 {
     expect_failure(shell("$L experiment matmul-swep"), 2, "did you mean 'matmul-sweep'");
     expect_failure(shell("$L experiment placement --device sim:nothing"), 1,
@@ -123,13 +123,4 @@ static void mistakes_are_explained(void **state)
                    "/dev/null");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_list_has_names_and_questions),
-        cmocka_unit_test(each_runs_and_gives_json),
-        cmocka_unit_test(text_says_simulated_and_what_is_skipped),
-        cmocka_unit_test(mistakes_are_explained),
-    };
-    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
-}
+SUITE_FIXTURE(command_make_folder, command_remove_folder)

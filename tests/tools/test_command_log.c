@@ -54,7 +54,7 @@ static const char *event_file(const char *of, size_t n)
 }
 
 /* Means over the stretches between lines make the mean of the epoch, and what is not read at a step is null. */
-static void lines_add_up_to_epochs(void **state)
+TEST(lines_add_up_to_epochs)
 {
     lines log;
     int bad;
@@ -97,7 +97,7 @@ static void lines_add_up_to_epochs(void **state)
 }
 
 /* A step of another device must not be waited for: its loss stays unknown, its epoch's figures do not. */
-static void no_loss_of_other_devices(void **state)
+TEST(no_loss_of_other_devices)
 {
     lines log;
     int bad;
@@ -127,7 +127,7 @@ static double value_of(const char *path, const char *tag, int64_t step)
     return found;
 }
 
-static void events_have_the_same_numbers(void **state)
+TEST(events_have_the_same_numbers)
 {
     lines log;
     int bad, n_checked = 0;
@@ -155,7 +155,7 @@ static void events_have_the_same_numbers(void **state)
     free_log(&log);
 }
 
-static void the_first_batch_is_a_picture(void **state)
+TEST(the_first_batch_is_a_picture)
 {
     leat_event_reader *reader;
     leat_summary_value event;
@@ -179,7 +179,7 @@ static void the_first_batch_is_a_picture(void **state)
 
 /* A resumed run appends to the lines, after ending one that a killed process left half, and says from where
  * on it stands. */
-static void a_resumed_run_goes_on(void **state)
+TEST(a_resumed_run_goes_on)
 {
     lines log;
     int bad;
@@ -205,7 +205,7 @@ static void a_resumed_run_goes_on(void **state)
 }
 
 /* SIGKILL while lines are written as fast as they come: whole lines, at most the last is half; whole events. */
-static void a_killed_run_keeps_its_log(void **state)
+TEST(a_killed_run_keeps_its_log)
 {
     lines log;
     int bad;
@@ -226,7 +226,7 @@ static void a_killed_run_keeps_its_log(void **state)
 }
 
 /* A disk that is full ends the log, not the run; the exit code tells. */
-static void a_full_disk_does_not_stop_the_run(void **state)
+TEST(a_full_disk_does_not_stop_the_run)
 {
     make_pipeline();
     const int code = shell("ulimit -f 200; $L train x.yaml --epochs 60 --log xl --log-every 1 -q");
@@ -237,7 +237,7 @@ static void a_full_disk_does_not_stop_the_run(void **state)
     expect_in(out, "\n  60/60 ");
 }
 
-static void other_files_stay(void **state)
+TEST(other_files_stay)
 {
     make_pipeline();
     expect_success(shell("mkdir xl && echo precious >xl/log.jsonl && echo x >xfile"));
@@ -248,7 +248,7 @@ static void other_files_stay(void **state)
 }
 
 /* A new run would be mixed into the curves of the one before. */
-static void a_used_folder_is_refused(void **state)
+TEST(a_used_folder_is_refused)
 {
     static const char said[] = "--log: xl: the folder has the log of another run: name another "
                                "folder, or go on with that run (--resume)";
@@ -264,18 +264,5 @@ static void a_used_folder_is_refused(void **state)
     expect_success(shell("rm xl/events* && $L train x.yaml --log xl -q --steps 1"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(lines_add_up_to_epochs, clean),
-        cmocka_unit_test_teardown(no_loss_of_other_devices, clean),
-        cmocka_unit_test_teardown(events_have_the_same_numbers, clean),
-        cmocka_unit_test_teardown(the_first_batch_is_a_picture, clean),
-        cmocka_unit_test_teardown(a_resumed_run_goes_on, clean),
-        cmocka_unit_test_teardown(a_killed_run_keeps_its_log, clean),
-        cmocka_unit_test_teardown(a_full_disk_does_not_stop_the_run, clean),
-        cmocka_unit_test_teardown(other_files_stay, clean),
-        cmocka_unit_test_teardown(a_used_folder_is_refused, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

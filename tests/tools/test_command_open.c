@@ -42,7 +42,7 @@ static void write_text(const char *name, const char *text)
     fclose(file);
 }
 
-static void plan_finds_mistakes_of_train_and_eval(void **state)
+TEST(plan_finds_mistakes_of_train_and_eval)
 {
     static const struct {
         const char *change, *said;
@@ -68,7 +68,7 @@ static void plan_finds_mistakes_of_train_and_eval(void **state)
     expect_success(shell("$L plan x.yaml --section eval --set train.loss=softmax"));
 }
 
-static void raw_pixels_are_told(void **state)
+TEST(raw_pixels_are_told)
 {
     static const char note[] = "'image' reaches the model as uint8";
     static const char *const commands[] = { "plan x.yaml", "train x.yaml --steps 1 -q",
@@ -93,7 +93,7 @@ static void raw_pixels_are_told(void **state)
     }
 }
 
-static void labels_are_checked_at_open(void **state)
+TEST(labels_are_checked_at_open)
 {
     static const char said[] =
         "bad.csv, line 11 (record 9, byte 64): 'label' is 7, but the model has 4 "
@@ -118,7 +118,7 @@ static void labels_are_checked_at_open(void **state)
                    said);
 }
 
-static void a_summary_needs_no_data(void **state)
+TEST(a_summary_needs_no_data)
 {
     static const char *const wrong[] = { "32x32x", "x",     "",    "32x-1x3",
                                          "0x3",    "3 x 3", "1e3", "9999999x9999999x9999999" };
@@ -142,7 +142,7 @@ static void a_summary_needs_no_data(void **state)
 }
 
 /* From limits where nothing fits up to one where training works, a run ends by itself and says why. */
-static void short_address_space_is_told(void **state)
+TEST(short_address_space_is_told)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); /* a sanitizer reserves terabytes of address space for its shadow memory */
@@ -185,14 +185,4 @@ static int make_set(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plan_finds_mistakes_of_train_and_eval),
-        cmocka_unit_test(raw_pixels_are_told),
-        cmocka_unit_test(labels_are_checked_at_open),
-        cmocka_unit_test(a_summary_needs_no_data),
-        cmocka_unit_test(short_address_space_is_told),
-    };
-    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
-}
+SUITE_FIXTURE(make_set, command_remove_folder)

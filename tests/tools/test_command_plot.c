@@ -63,7 +63,7 @@ static void put_step(FILE *file, int step, double loss)
         step, 1000 + step * 6, step / 100.0, loss);
 }
 
-static void points_stand_where_they_must(void **state)
+TEST(points_stand_where_they_must)
 {
     static const double losses[] = { 1, 3, 2, 2.5, 1.5 };
     points curve;
@@ -89,7 +89,7 @@ static void points_stand_where_they_must(void **state)
 }
 
 /* A colour per run, a pattern per key, a panel per --y; keys that a run lacks have no curve there. */
-static void runs_and_keys(void **state)
+TEST(runs_and_keys)
 {
     FILE *file = open_log("xa");
     for (int i = 1; i < 9; i++)
@@ -120,7 +120,7 @@ static void runs_and_keys(void **state)
     expect_in(out, ">eval_loss</text>");
 }
 
-static void figures_as_json(void **state)
+TEST(figures_as_json)
 {
     FILE *file = open_log("xa");
     for (int i = 1; i < 9; i++)
@@ -141,7 +141,7 @@ static void figures_as_json(void **state)
 }
 
 /* A run that was stopped at step 60 and went on at 30 is one curve, whose points are those of the second. */
-static void a_resumed_run_is_one_curve(void **state)
+TEST(a_resumed_run_is_one_curve)
 {
     points curve;
     FILE *file = open_log("xa");
@@ -165,7 +165,7 @@ static void a_resumed_run_is_one_curve(void **state)
 }
 
 /* Many points become few, but one that stands out is still there. */
-static void no_spike_is_lost(void **state)
+TEST(no_spike_is_lost)
 {
     points curve;
     double top = 1e9;
@@ -184,7 +184,7 @@ static void no_spike_is_lost(void **state)
     assert_true(curve.y[0] - top > PLOT / 2);
 }
 
-static void same_from_event_files(void **state)
+TEST(same_from_event_files)
 {
     points lines, events;
     make_pipeline();
@@ -208,7 +208,7 @@ static void same_from_event_files(void **state)
     }
 }
 
-static void event_files_of_others(void **state)
+TEST(event_files_of_others)
 {
     expect_success(
         shell("$L plot %s/tests/golden/events_other.tfevents -o x.svg --y a,b --y c", SOURCE_DIR));
@@ -218,7 +218,7 @@ static void event_files_of_others(void **state)
     expect_in(err, "passed over 1 damaged place: x.tfevents: ");
 }
 
-static void mistakes_are_told(void **state)
+TEST(mistakes_are_told)
 {
     FILE *file = open_log("xa");
     put_step(file, 1, 2);
@@ -240,17 +240,5 @@ static void mistakes_are_told(void **state)
     expect_success(shell("grep precious x.txt"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(points_stand_where_they_must, clean),
-        cmocka_unit_test_teardown(runs_and_keys, clean),
-        cmocka_unit_test_teardown(figures_as_json, clean),
-        cmocka_unit_test_teardown(a_resumed_run_is_one_curve, clean),
-        cmocka_unit_test_teardown(no_spike_is_lost, clean),
-        cmocka_unit_test_teardown(same_from_event_files, clean),
-        cmocka_unit_test_teardown(event_files_of_others, clean),
-        cmocka_unit_test_teardown(mistakes_are_told, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -12,9 +12,8 @@
     "{filters: 4, stride: 2}, batch_norm, relu, dropout: 0.2, flatten, dense: 10]' --set "         \
     "train.optimizer=adam "
 
-static void the_files_are_those_of_one_process(void **state)
+TEST(the_files_are_those_of_one_process)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN "--save one.st --log log1"));
     for (int n = 2; n <= 6; n += 1 + n / 4) {
@@ -28,9 +27,8 @@ static void the_files_are_those_of_one_process(void **state)
     expect_success(shell("rm -rf log1 logn"));
 }
 
-static void a_run_goes_on_with_other_ranks(void **state)
+TEST(a_run_goes_on_with_other_ranks)
 {
-    (void)state;
     make_pipeline();
     expect_success(shell(TRAIN "--save one.st"));
     expect_success(shell(TRAIN "--ranks 3 --steps 13 --checkpoint c"));
@@ -40,9 +38,8 @@ static void a_run_goes_on_with_other_ranks(void **state)
     expect_success(shell("cmp one.st x.st; rm -rf c log"));
 }
 
-static void what_is_wrong_is_said_once(void **state)
+TEST(what_is_wrong_is_said_once)
 {
-    (void)state;
     make_pipeline();
     expect_failure(shell(TRAIN "--ranks 5"), 1, "take one of 1, 2, 3, 4, 6, 12 ranks");
     expect_failure(shell(TRAIN "--ranks 2 --device sim"), 1, "train on the CPU only");
@@ -51,9 +48,8 @@ static void what_is_wrong_is_said_once(void **state)
 }
 
 /* A run that began with another number of parts, which `auto` would not give, ends with its weights. */
-static void auto_goes_on_with_the_parts_of_the_run(void **state)
+TEST(auto_goes_on_with_the_parts_of_the_run)
 {
-    (void)state;
     static const char run[] = "timeout 60 $L train x.yaml -q --set 'train.model=[flatten, "
                               "dense: 10]' --set train.optimizer=adam --set pipeline.batch.size=64";
     make_pipeline();
@@ -65,9 +61,8 @@ static void auto_goes_on_with_the_parts_of_the_run(void **state)
 }
 
 /* Whichever rank reads it. */
-static void a_damaged_record_ends_all_with_its_name(void **state)
+TEST(a_damaged_record_ends_all_with_its_name)
 {
-    (void)state;
     make_pipeline();
     for (int at = 2000; at < 60000; at += 25000) {
         expect_success(shell("cp x-00001-of-00002.tfrecord whole; printf XXXX | dd bs=1 seek=%d "
@@ -96,9 +91,8 @@ static void write_values(const char *name, const char *about, const void *values
 }
 
 /* Rank 0 prints, and the rank that reads the value knows where it is. */
-static void a_value_that_is_not_finite_is_named(void **state)
+TEST(a_value_that_is_not_finite_is_named)
 {
-    (void)state;
     float x[96];
     int32_t y[96];
     for (int i = 0; i < 96; i++) {
@@ -121,9 +115,8 @@ static void a_value_that_is_not_finite_is_named(void **state)
 }
 
 /* Ranks that are killed or stopped leave nobody behind. */
-static void signals_end_all(void **state)
+TEST(signals_end_all)
 {
-    (void)state;
     make_pipeline();
     shell(TRAIN "--ranks 3 --epochs 100000 --checkpoint c >log & p=$!; "
                 "for i in $(seq 100); do ls c/step* >/dev/null 2>&1 && break; sleep 0.1; done; "
@@ -146,9 +139,8 @@ static void signals_end_all(void **state)
 }
 
 /* A stopped rank is named and killed; who reports it is the lowest that is not late. */
-static void a_late_rank_is_named(void **state)
+TEST(a_late_rank_is_named)
 {
-    (void)state;
     make_pipeline();
     for (int i = 0; i < 2; i++) {
         expect_failure(
@@ -164,9 +156,8 @@ static void a_late_rank_is_named(void **state)
 }
 
 /* Of one process, too. */
-static void sigusr1_saves_and_ends_with_its_own_code(void **state)
+TEST(sigusr1_saves_and_ends_with_its_own_code)
 {
-    (void)state;
     make_pipeline();
     for (int n = 1; n <= 2; n++) {
         assert_int_equal(
@@ -186,27 +177,12 @@ static void sigusr1_saves_and_ends_with_its_own_code(void **state)
 }
 
 /* Rank 0 alone sees it. */
-static void a_full_disk_ends_all(void **state)
+TEST(a_full_disk_ends_all)
 {
-    (void)state;
     make_pipeline();
     expect_failure(shell(TRAIN "--ranks 3 --epochs 1 --save /dev/full >log"), 1, "/dev/full");
     expect_success(shell("rm log"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(the_files_are_those_of_one_process, clean),
-        cmocka_unit_test_teardown(a_run_goes_on_with_other_ranks, clean),
-        cmocka_unit_test_teardown(what_is_wrong_is_said_once, clean),
-        cmocka_unit_test_teardown(auto_goes_on_with_the_parts_of_the_run, clean),
-        cmocka_unit_test_teardown(a_damaged_record_ends_all_with_its_name, clean),
-        cmocka_unit_test_teardown(a_value_that_is_not_finite_is_named, clean),
-        cmocka_unit_test_teardown(signals_end_all, clean),
-        cmocka_unit_test_teardown(a_late_rank_is_named, clean),
-        cmocka_unit_test_teardown(sigusr1_saves_and_ends_with_its_own_code, clean),
-        cmocka_unit_test_teardown(a_full_disk_ends_all, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

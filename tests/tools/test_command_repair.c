@@ -41,7 +41,7 @@ static int clean_copies(void **state)
     return shell("rm -f y*");
 }
 
-static void repair_writes_what_is_sound(void **state)
+TEST(repair_writes_what_is_sound)
 {
     int64_t at, last;
     const int64_t bytes = lengths_of(5, &at), tail = lengths_of(23, &last) - 7;
@@ -65,7 +65,7 @@ static void repair_writes_what_is_sound(void **state)
     expect_failure(shell("$L repair xd.tfrecord"), 2, "needs -o OUT");
 }
 
-static void repair_as_json(void **state)
+TEST(repair_as_json)
 {
     int64_t at;
     const int64_t bytes = lengths_of(5, &at);
@@ -79,7 +79,7 @@ static void repair_as_json(void **state)
     json_decref(json);
 }
 
-static void repair_of_what_is_sound_or_nothing(void **state)
+TEST(repair_of_what_is_sound_or_nothing)
 {
     expect_success(shell("$L repair x.tfrecord -o y.tfrecord && cmp x.tfrecord y.tfrecord"));
     expect_in(out, "in 0 places");
@@ -89,7 +89,7 @@ static void repair_of_what_is_sound_or_nothing(void **state)
     expect_failure(shell("$L repair missing -o y.tfrecord"), 1, "missing: No such file");
 }
 
-static void inspect_goes_past_damage(void **state)
+TEST(inspect_goes_past_damage)
 {
     assert_int_equal(shell("$L inspect xd.tfrecord"), 1);
     expect_in(out, "22 records");
@@ -105,7 +105,7 @@ static void inspect_goes_past_damage(void **state)
     expect_failure(shell("$L inspect xd.tfrecord --record 5"), 1, "record 5 at byte");
 }
 
-static void index_goes_past_damage(void **state)
+TEST(index_goes_past_damage)
 {
     expect_success(shell("rm -f xd.tfrecord.idx; $L index xd.tfrecord"));
     expect_in(out, "24 records");
@@ -113,7 +113,7 @@ static void index_goes_past_damage(void **state)
     expect_failure(shell("$L index --check xd.tfrecord"), 1, "2 places are damaged");
 }
 
-static void bench_says_what_is_lost(void **state)
+TEST(bench_says_what_is_lost)
 {
     expect_success(
         shell("cat >y.yaml <<EOF\n"
@@ -129,15 +129,5 @@ static void bench_says_what_is_lost(void **state)
     expect_in(err, "leat repair");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(repair_writes_what_is_sound, clean_copies),
-        cmocka_unit_test_setup(repair_as_json, clean_copies),
-        cmocka_unit_test_setup(repair_of_what_is_sound_or_nothing, clean_copies),
-        cmocka_unit_test_setup(inspect_goes_past_damage, clean_copies),
-        cmocka_unit_test_setup(index_goes_past_damage, clean_copies),
-        cmocka_unit_test_setup(bench_says_what_is_lost, clean_copies),
-    };
-    return cmocka_run_group_tests(tests, make_damaged, command_remove_folder);
-}
+TEST_FIXTURE(clean_copies, NULL)
+SUITE_FIXTURE(make_damaged, command_remove_folder)

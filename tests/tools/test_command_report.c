@@ -4,7 +4,7 @@
  * too large or of another version is said. */
 #include "fixtures/command_pipeline.h"
 
-static void what_commands_write_is_one_page(void **state)
+TEST(what_commands_write_is_one_page)
 {
     make_pipeline();
     expect_success(
@@ -28,7 +28,7 @@ static void what_commands_write_is_one_page(void **state)
               "xt.trace.json -o x.html && cmp x.html x1.html"));
 }
 
-static void figures_as_json(void **state)
+TEST(figures_as_json)
 {
     expect_success(
         shell("$L report %s/tests/fuzz/corpus/fuzz_report/doctor.json -o x.html --svg xs --json",
@@ -43,7 +43,7 @@ static void figures_as_json(void **state)
 }
 
 /* The name of a file stands in the page, whatever bytes it has. */
-static void names_are_text(void **state)
+TEST(names_are_text)
 {
     expect_success(shell("cp %s/tests/fuzz/corpus/fuzz_report/compare.json 'x<b>&\"\xff.json' && "
                          "$L report x*.json -o y.html && cat y.html",
@@ -52,7 +52,7 @@ static void names_are_text(void **state)
     expect_success(shell("rm y.html"));
 }
 
-static void mistakes_are_told(void **state)
+TEST(mistakes_are_told)
 {
     static const struct {
         const char *file, *says;
@@ -105,13 +105,5 @@ static void mistakes_are_told(void **state)
         "x.txt");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(what_commands_write_is_one_page, clean),
-        cmocka_unit_test_teardown(figures_as_json, clean),
-        cmocka_unit_test_teardown(names_are_text, clean),
-        cmocka_unit_test_teardown(mistakes_are_told, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -4,7 +4,7 @@
  * output files. */
 #include "fixtures/command_pipeline.h"
 
-static void configs_that_cannot_be_are_explained(void **state)
+TEST(configs_that_cannot_be_are_explained)
 {
     static const char *const commands[] = { "bench", "train", "compare", "inspect" };
     expect_success(shell("echo 'source: {tfrecord: none.tfrecord}' >y.yaml"));
@@ -16,7 +16,7 @@ static void configs_that_cannot_be_are_explained(void **state)
     }
 }
 
-static void slips_of_the_hand_are_understood(void **state)
+TEST(slips_of_the_hand_are_understood)
 {
     static const char *const commands[] = { "bench", "train", "compare", "plan" };
     make_pipeline();
@@ -30,7 +30,7 @@ static void slips_of_the_hand_are_understood(void **state)
                    "LEAT_CPU is 'AVX2'; it is c, avx2 or");
 }
 
-static void one_is_no_plural(void **state)
+TEST(one_is_no_plural)
 {
     make_pipeline();
     expect_success(shell("$L bench x.yaml -q --digest --set pipeline.batch.size=240"));
@@ -49,7 +49,7 @@ static void one_is_no_plural(void **state)
     expect_in(out, "1 image of 1 class, ");
 }
 
-static void stopping_is_said(void **state)
+TEST(stopping_is_said)
 {
     static const struct {
         const char *signal;
@@ -77,7 +77,7 @@ static void stopping_is_said(void **state)
     expect_in(out, "130");
 }
 
-static void bad_records_are_listed(void **state)
+TEST(bad_records_are_listed)
 {
     static const char *const commands[] = { "bench x.yaml --epochs 1", "train x.yaml --epochs 1" };
     make_pipeline();
@@ -110,7 +110,7 @@ static void bad_records_are_listed(void **state)
     }
 }
 
-static void outputs_are_checked_before_the_work(void **state)
+TEST(outputs_are_checked_before_the_work)
 {
     static const struct {
         const char *line;
@@ -140,7 +140,7 @@ static void outputs_are_checked_before_the_work(void **state)
 }
 
 /* A slip of the hand must not cost a file, and running again must not need a clean-up. */
-static void an_output_replaces_only_its_own_kind(void **state)
+TEST(an_output_replaces_only_its_own_kind)
 {
     static const char *const outputs[] = {
         "bench x.yaml --epochs 1 -q --errors %s",
@@ -171,16 +171,5 @@ static void an_output_replaces_only_its_own_kind(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(configs_that_cannot_be_are_explained, clean),
-        cmocka_unit_test_teardown(slips_of_the_hand_are_understood, clean),
-        cmocka_unit_test_teardown(one_is_no_plural, clean),
-        cmocka_unit_test_teardown(stopping_is_said, clean),
-        cmocka_unit_test_teardown(bad_records_are_listed, clean),
-        cmocka_unit_test_teardown(outputs_are_checked_before_the_work, clean),
-        cmocka_unit_test_teardown(an_output_replaces_only_its_own_kind, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

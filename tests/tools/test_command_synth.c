@@ -4,7 +4,7 @@
 #include "fixtures/command_fixture.h"
 #include "fixtures/engine_fixture.h"
 
-static void synth_is_a_function_of_the_seed(void **state)
+TEST(synth_is_a_function_of_the_seed)
 {
     expect_success(shell("$L synth x1 --n 40 --size 24 --threads 1 && "
                          "$L synth x4 --n 40 --size 24 --threads 4 && diff -r x1 x4"));
@@ -19,7 +19,7 @@ static void synth_is_a_function_of_the_seed(void **state)
     assert_int_equal(count_files(".x*"), 0);
 }
 
-static void synth_splits(void **state)
+TEST(synth_splits)
 {
     expect_success(shell("$L synth x --n 100 --size 8 --split 0.25 --classes 3 && "
                          "find x/test -type f | wc -l"));
@@ -28,7 +28,7 @@ static void synth_splits(void **state)
     assert_int_equal(atoi(out), 75);
 }
 
-static void synth_takes_nothing_over(void **state)
+TEST(synth_takes_nothing_over)
 {
     expect_failure(shell("mkdir x && touch x/mine && $L synth x"), 1, "exists already");
     expect_success(shell("ls x/mine && mkdir xempty && $L synth xempty --n 3 --size 8"));
@@ -68,7 +68,7 @@ static void first_pixels_are_the_same(const char *cifar, const char *png)
 }
 
 /* The files of CIFAR hold the same pixels as the PNG files of the same seed. */
-static void synth_writes_cifar_files(void **state)
+TEST(synth_writes_cifar_files)
 {
     expect_success(shell("$L synth x --n 50 --size 32 --split 0.2 --format cifar --threads 3 -q && "
                          "stat -c %%s x/train.bin x/test.bin"));
@@ -83,13 +83,5 @@ static void synth_writes_cifar_files(void **state)
     expect_failure(shell("$L synth xd --n 3 --format cifar"), 2, "needs --size 32");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(synth_is_a_function_of_the_seed, clean),
-        cmocka_unit_test_teardown(synth_splits, clean),
-        cmocka_unit_test_teardown(synth_takes_nothing_over, clean),
-        cmocka_unit_test_teardown(synth_writes_cifar_files, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

@@ -42,9 +42,8 @@ static int clean_files(void **state)
     return shell("rm -rf x* .x*");
 }
 
-static void each_file_becomes_one(void **state)
+TEST(each_file_becomes_one)
 {
-    (void)state;
     expect_success(shell("$L convert tfrecord a.gz b.z -o x/out"));
     expect_in(out, "50 records of 2 files");
     expect_success(shell("cmp a.tfrecord x/out-00000-of-00002.tfrecord && "
@@ -55,9 +54,8 @@ static void each_file_becomes_one(void **state)
 }
 
 /* The manifest that a conversion writes is the one that `leat index` writes; both stand for the files. */
-static void manifests(void **state)
+TEST(manifests)
 {
-    (void)state;
     expect_success(shell("$L convert tfrecord a.gz b.z -o x/out && "
                          "$L index 'x/out*' --manifest x/my.manifest.json && "
                          "cmp x/out-manifest.json x/my.manifest.json && "
@@ -88,9 +86,8 @@ static void manifests(void **state)
     assert_int_equal(atoi(out), 0);
 }
 
-static void shards_of_equal_numbers(void **state)
+TEST(shards_of_equal_numbers)
 {
-    (void)state;
     expect_success(shell("$L convert tfrecord a.gz b.tfrecord -o x --shards 3 --json -"));
     json_t *const json = parse_out();
     assert_int_equal(number(json, "records"), 50);
@@ -107,9 +104,8 @@ static void shards_of_equal_numbers(void **state)
     json_decref(index);
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
-    (void)state;
     expect_failure(shell("$L convert tfrecord a.gz -o x --shards 60"), 2,
                    "--shards 60: there are only");
     expect_failure(shell("$L convert tfrecord a.gz -o x --jpeg restart"), 2,
@@ -126,9 +122,8 @@ static void what_is_refused(void **state)
     assert_int_equal(count_files("*xout*"), 0);
 }
 
-static void other_commands(void **state)
+TEST(other_commands)
 {
-    (void)state;
     expect_success(shell("$L inspect a.tfrecord | tail -n +2 >xplain; "
                          "$L inspect a.gz | tail -n +2 | cmp - xplain"));
     expect_failure(shell("$L index a.gz"), 1, "`leat convert tfrecord a.gz -o PREFIX`");
@@ -142,9 +137,8 @@ static void other_commands(void **state)
 }
 
 /* Up to its damage a compressed file is read. */
-static void repair_of_a_cut_file(void **state)
+TEST(repair_of_a_cut_file)
 {
-    (void)state;
     expect_success(shell("head -c 6000 a.gz >x.gz; $L repair x.gz -o xout.tfrecord"));
     expect_in(out, "and the rest: GZIP: truncated");
     expect_success(shell("$L index --check xout.tfrecord && head -c $(stat -c %%s xout.tfrecord) "
@@ -153,9 +147,8 @@ static void repair_of_a_cut_file(void **state)
 }
 
 /* Indexes and names of classes: a pattern means the records, a full name means itself. */
-static void side_files_are_left_out_of_patterns(void **state)
+TEST(side_files_are_left_out_of_patterns)
 {
-    (void)state;
     expect_success(
         shell("$L convert images set -o x/p --shards 2 && $L index --jpeg x/*.tfrecord"));
     expect_success(shell("ls x | wc -l"));
@@ -183,16 +176,5 @@ static void side_files_are_left_out_of_patterns(void **state)
     expect_success(shell("cp x/p-00001-of-00002.tfrecord x/alone.idx && $L index 'x/alone*'"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_file_becomes_one, clean_files),
-        cmocka_unit_test_setup(manifests, clean_files),
-        cmocka_unit_test_setup(shards_of_equal_numbers, clean_files),
-        cmocka_unit_test_setup(what_is_refused, clean_files),
-        cmocka_unit_test_setup(other_commands, clean_files),
-        cmocka_unit_test_setup(repair_of_a_cut_file, clean_files),
-        cmocka_unit_test_setup(side_files_are_left_out_of_patterns, clean_files),
-    };
-    return cmocka_run_group_tests(tests, make_files, command_remove_folder);
-}
+TEST_FIXTURE(clean_files, NULL)
+SUITE_FIXTURE(make_files, command_remove_folder)

@@ -6,7 +6,7 @@
 #include "base/check.h" /* names the sanitizers */
 #include "fixtures/command_pipeline.h"
 
-static void training_reports_and_saves(void **state)
+TEST(training_reports_and_saves)
 {
     make_pipeline();
     expect_success(shell("$L train x.yaml --save x.safetensors -q --json"));
@@ -56,7 +56,7 @@ static void training_reports_and_saves(void **state)
 }
 
 /* On a device that runs apart: its launches, as it models them, and what was copied. */
-static void launches_and_copies_are_told(void **state)
+TEST(launches_and_copies_are_told)
 {
     make_pipeline();
     const char *const device = "--device 'sim:{launch_ns: 1000, kernel_min_ns: 100000}'";
@@ -77,7 +77,7 @@ static void launches_and_copies_are_told(void **state)
     expect_in(out, "(simulated)\n");
 }
 
-static void a_loss_that_is_not_finite_stops_the_run(void **state)
+TEST(a_loss_that_is_not_finite_stops_the_run)
 {
     make_pipeline();
     assert_int_equal(shell("$L train x.yaml --save x.st --json -q "
@@ -101,7 +101,7 @@ static void a_loss_that_is_not_finite_stops_the_run(void **state)
 }
 
 /* Weights are those of the last whole epoch, whatever ends the run. */
-static void a_stopped_run_keeps_its_weights(void **state)
+TEST(a_stopped_run_keeps_its_weights)
 {
     make_pipeline();
     expect_success(shell("$L train x.yaml --epochs 1000000 -q --save x.st & p=$!; "
@@ -114,7 +114,7 @@ static void a_stopped_run_keeps_its_weights(void **state)
 
 /* Where it stood, what was saved, and the command that goes on, which does; the epochs that ended are in
  * the file of --json. With names that a shell would take apart. */
-static void a_stopped_run_says_how_to_go_on(void **state)
+TEST(a_stopped_run_says_how_to_go_on)
 {
     static const char *const signals[][2] = { { "INT", "130" }, { "TERM", "143" } };
     make_pipeline();
@@ -155,7 +155,7 @@ static void a_stopped_run_says_how_to_go_on(void **state)
 
 /* With checkpoints a run stops between two updates only. Here an epoch is one update, so that a signal in the
  * epoch is found by its evaluation, which would take seconds. */
-static void a_signal_stops_an_evaluation(void **state)
+TEST(a_signal_stops_an_evaluation)
 {
     static const char how[] =
         "rm -rf x.st x.log keep x.json; env --default-signal=INT $L train x.yaml -q --save x.st "
@@ -187,7 +187,7 @@ static void a_signal_stops_an_evaluation(void **state)
     json_decref(json);
 }
 
-static void a_stopped_run_that_saves_nothing_says_so(void **state)
+TEST(a_stopped_run_that_saves_nothing_says_so)
 {
     make_pipeline();
     expect_success(
@@ -198,7 +198,7 @@ static void a_stopped_run_that_saves_nothing_says_so(void **state)
     assert_null(strstr(err, "to resume"));
 }
 
-static void a_summary_adds_up(void **state)
+TEST(a_summary_adds_up)
 {
     make_pipeline();
     expect_success(
@@ -228,7 +228,7 @@ static void a_summary_adds_up(void **state)
     expect_in(out, "in all");
 }
 
-static void a_summary_counts_what_is_frozen(void **state)
+TEST(a_summary_counts_what_is_frozen)
 {
     make_pipeline();
     const char *const how = "--set 'train.model=[conv2d: {filters: 4, padding: same}, batch_norm, "
@@ -251,7 +251,7 @@ static void a_summary_counts_what_is_frozen(void **state)
 }
 
 /* The table, the JSON, and runs that have other weights. */
-static void weights_that_fit_in_part_are_listed(void **state)
+TEST(weights_that_fit_in_part_are_listed)
 {
     const char *const model = "--set 'train.model=[flatten, dense: {name: a, units: 8}, relu, "
                               "dense: {name: %s, units: 10}]'";
@@ -298,7 +298,7 @@ static void weights_that_fit_in_part_are_listed(void **state)
 }
 
 /* A relu on a simulated device: its input and output cross, and both gradients. */
-static void layers_on_another_device_are_told(void **state)
+TEST(layers_on_another_device_are_told)
 {
     const char *const model =
         "--set 'train.model=[flatten, dense: 20, relu: {device: sim}, dense: 10]'";
@@ -342,7 +342,7 @@ static void layers_on_another_device_are_told(void **state)
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The model takes 615 MB, the loader up to 204 MB. */
-static void memory_of_model_and_loader_is_added(void **state)
+TEST(memory_of_model_and_loader_is_added)
 {
     static const char command[] =
         "ulimit -d %d; $L train x.yaml --summary --set engine.memory=400MB --set "
@@ -358,7 +358,7 @@ static void memory_of_model_and_loader_is_added(void **state)
 }
 #endif
 
-static void few_steps_are_not_measured(void **state)
+TEST(few_steps_are_not_measured)
 {
     static const char *const figures[] = { "samples_per_s", "step_p50_ms",  "step_p95_ms", "busy",
                                            "input_wait",    "exposed_copy", "other" };
@@ -383,7 +383,7 @@ static void few_steps_are_not_measured(void **state)
     assert_null(strstr(out, "too few"));
 }
 
-static void comparing_reports_every_arm(void **state)
+TEST(comparing_reports_every_arm)
 {
     make_pipeline();
     expect_success(shell("$L compare x.yaml --vary pipeline.prefetch.batches=0,2 --vary "
@@ -407,25 +407,5 @@ static void comparing_reports_every_arm(void **state)
     expect_failure(shell("$L compare x.yaml --vary nothing -q"), 2, "nothing");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_signal_stops_an_evaluation, clean),
-        cmocka_unit_test_teardown(training_reports_and_saves, clean),
-        cmocka_unit_test_teardown(launches_and_copies_are_told, clean),
-        cmocka_unit_test_teardown(a_loss_that_is_not_finite_stops_the_run, clean),
-        cmocka_unit_test_teardown(a_stopped_run_keeps_its_weights, clean),
-        cmocka_unit_test_teardown(a_stopped_run_says_how_to_go_on, clean),
-        cmocka_unit_test_teardown(a_stopped_run_that_saves_nothing_says_so, clean),
-        cmocka_unit_test_teardown(a_summary_adds_up, clean),
-        cmocka_unit_test_teardown(a_summary_counts_what_is_frozen, clean),
-        cmocka_unit_test_teardown(weights_that_fit_in_part_are_listed, clean),
-        cmocka_unit_test_teardown(layers_on_another_device_are_told, clean),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test_teardown(memory_of_model_and_loader_is_added, clean),
-#endif
-        cmocka_unit_test_teardown(few_steps_are_not_measured, clean),
-        cmocka_unit_test_teardown(comparing_reports_every_arm, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_images, command_remove_folder)

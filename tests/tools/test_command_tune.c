@@ -45,7 +45,7 @@ static void expect_one_line(void)
     expect_success(shell("cp job.yaml old.yaml"));
 }
 
-static void the_file_is_edited_in_place(void **state)
+TEST(the_file_is_edited_in_place)
 {
     expect_one_line();
     expect_success(shell("chmod 604 job.yaml && $L tune job.yaml -q --seconds 5 --write job.yaml"));
@@ -61,7 +61,7 @@ static void the_file_is_edited_in_place(void **state)
     expect_success(shell("! grep '^[<>]' d | grep -vE 'engine:|prefetch:|threads:'"));
 }
 
-static void a_patch_changes_it_likewise(void **state)
+TEST(a_patch_changes_it_likewise)
 {
     expect_one_line();
     expect_success(
@@ -72,7 +72,7 @@ static void a_patch_changes_it_likewise(void **state)
         expect_success(shell("patch -p0 < p && $L plan job.yaml && ! cmp job.yaml old.yaml"));
 }
 
-static void another_file_says_where_it_is_from(void **state)
+TEST(another_file_says_where_it_is_from)
 {
     expect_one_line();
     expect_success(
@@ -88,7 +88,7 @@ static void another_file_says_where_it_is_from(void **state)
 }
 
 /* Nothing is lost: the lines are printed, and the file is as it was. */
-static void a_file_that_changed_meanwhile_is_not_written(void **state)
+TEST(a_file_that_changed_meanwhile_is_not_written)
 {
     expect_one_line();
     assert_int_equal(
@@ -100,7 +100,7 @@ static void a_file_that_changed_meanwhile_is_not_written(void **state)
     expect_in(err, "job.yaml: changed while tune measured");
 }
 
-static void what_cannot_be_edited_is_printed(void **state)
+TEST(what_cannot_be_edited_is_printed)
 {
     expect_one_line();
     assert_int_equal(shell("$L tune job.yaml -q --seconds 5 --set "
@@ -112,14 +112,4 @@ static void what_cannot_be_edited_is_printed(void **state)
     expect_success(shell("cmp job.yaml old.yaml"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_file_is_edited_in_place),
-        cmocka_unit_test(a_patch_changes_it_likewise),
-        cmocka_unit_test(another_file_says_where_it_is_from),
-        cmocka_unit_test(a_file_that_changed_meanwhile_is_not_written),
-        cmocka_unit_test(what_cannot_be_edited_is_printed),
-    };
-    return cmocka_run_group_tests(tests, make_job, command_remove_folder);
-}
+SUITE_FIXTURE(make_job, command_remove_folder)

@@ -7,7 +7,7 @@
 
 /* --- normalize, cast ----------------------------------------------------------------------------- */
 
-static void normalize_is_the_formula(void **state)
+TEST(normalize_is_the_formula)
 {
     static const double mean[] = { 0.491, 0.482, 0.447 }, std[] = { 0.247, 0.243, 0.262 };
     void *options = op_options(leat_op_find("normalize"), "mean", "[0.491, 0.482, 0.447]", "std",
@@ -38,7 +38,7 @@ static void normalize_is_the_formula(void **state)
 }
 
 /* One value is for all, whatever the shape. */
-static void normalize_with_one_value(void **state)
+TEST(normalize_with_one_value)
 {
     void *options = op_options(leat_op_find("normalize"), NULL);
     leat_view in = op_noise(LEAT_U8, 1, 300, 1, 1);
@@ -72,7 +72,7 @@ static double cast_one(leat_dtype from, const void *value, const char *to)
     return result;
 }
 
-static void cast_keeps_or_saturates(void **state)
+TEST(cast_keeps_or_saturates)
 {
     static const struct {
         double from, u8, i32, i64;
@@ -115,7 +115,7 @@ static void cast_keeps_or_saturates(void **state)
 
 /* --- reshape, decode_raw ------------------------------------------------------------------------- */
 
-static void reshape_fits(void **state)
+TEST(reshape_fits)
 {
     static const struct {
         const char *shape;
@@ -155,7 +155,7 @@ static void reshape_fits(void **state)
                       "reshape: uint8[5, 5] does not hold 24 elements");
 }
 
-static void decode_raw_sees_bytes(void **state)
+TEST(decode_raw_sees_bytes)
 {
     const uint8_t bytes[] = { 1, 0, 0, 0, 0, 2, 0, 0, 0xff, 0xff, 0xff, 0xff };
     const leat_op *op = leat_op_find("decode_raw");
@@ -176,12 +176,4 @@ static void decode_raw_sees_bytes(void **state)
                       "decode_raw expects bytes (uint8[n]), got float32[8]");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normalize_is_the_formula), cmocka_unit_test(normalize_with_one_value),
-        cmocka_unit_test(cast_keeps_or_saturates),  cmocka_unit_test(reshape_fits),
-        cmocka_unit_test(decode_raw_sees_bytes),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -35,7 +35,7 @@ static void add_every_kind(void)
             }
 }
 
-static void pictures_stay_what_they_are(void **state)
+TEST(pictures_stay_what_they_are)
 {
     static const struct {
         const char *line;
@@ -72,7 +72,7 @@ static void pictures_stay_what_they_are(void **state)
 }
 
 /* CMYK without Adobe's marker is not inverted: the marker must not appear. */
-static void ink_keeps_its_meaning(void **state)
+TEST(ink_keeps_its_meaning)
 {
     for (int is_marked = 0; is_marked < 2; is_marked++) {
         bytes file = encode(
@@ -95,7 +95,7 @@ static void ink_keeps_its_meaning(void **state)
     free_records(records, 2);
 }
 
-static void bytes_do_not_depend_on_threads(void **state)
+TEST(bytes_do_not_depend_on_threads)
 {
     add_every_kind();
     expect_success(shell("$L convert images in -o x -q --jpeg restart --threads 1 --shuffle 3 && "
@@ -136,7 +136,7 @@ static bytes make_without(int marker)
     return file;
 }
 
-static void what_cannot_be_rewritten_passes(void **state)
+TEST(what_cannot_be_rewritten_passes)
 {
     static const uint8_t png[] = { 0x89, 'P', 'N', 'G', 13,  10, 26, 10,   0,    0,    0,
                                    13,   'I', 'H', 'D', 'R', 0,  0,  0,    1,    0,    0,
@@ -177,7 +177,7 @@ static void what_cannot_be_rewritten_passes(void **state)
 
 /* --- metadata ----------------------------------------------------------------------------------*/
 
-static void metadata_goes_or_stays(void **state)
+TEST(metadata_goes_or_stays)
 {
     static const uint8_t profile[] = "ICC_PROFILE\0\1\1 a profile", comment[] = "drawn";
     for (int is_rgb = 0; is_rgb < 2; is_rgb++) {
@@ -217,7 +217,7 @@ static void metadata_goes_or_stays(void **state)
 
 /* --- the command -------------------------------------------------------------------------------*/
 
-static void usage(void **state)
+TEST(usage)
 {
     static const char *const bad[] = {
         "restart=",   "restart=0",  "restart=65536", "restart=-4", "restart4",
@@ -236,7 +236,7 @@ static void usage(void **state)
     assert_non_null(strstr(out, ", 0 copied unchanged\n"));
 }
 
-static void inspect_counts_decoders(void **state)
+TEST(inspect_counts_decoders)
 {
     const reference_picture plain = { .width = 40, .height = 40, .channels = 3, .h = 2, .v = 2 };
     reference_picture other = plain;
@@ -269,7 +269,7 @@ static void inspect_counts_decoders(void **state)
 
 /* --- photos ------------------------------------------------------------------------------------*/
 
-static void photos(void **state)
+TEST(photos)
 {
     const char *from = getenv("LEAT_TEST_PHOTOS");
     char path[4096];
@@ -315,17 +315,5 @@ static void photos(void **state)
     free_records(records, n_files);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(pictures_stay_what_they_are, forget_files),
-        cmocka_unit_test_teardown(ink_keeps_its_meaning, forget_files),
-        cmocka_unit_test_teardown(bytes_do_not_depend_on_threads, forget_files),
-        cmocka_unit_test_teardown(what_cannot_be_rewritten_passes, forget_files),
-        cmocka_unit_test_teardown(metadata_goes_or_stays, forget_files),
-        cmocka_unit_test_teardown(usage, forget_files),
-        cmocka_unit_test_teardown(inspect_counts_decoders, forget_files),
-        cmocka_unit_test_teardown(photos, forget_files),
-    };
-    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
-}
+TEST_FIXTURE(NULL, forget_files)
+SUITE_FIXTURE(command_make_folder, command_remove_folder)

@@ -133,7 +133,7 @@ static int fail_each(const char *way, const char *calls, int error)
     return n_kept;
 }
 
-static void failed_calls_lose_nothing(void **state)
+TEST(failed_calls_lose_nothing)
 {
     static const char *const calls[] = { "rename", "unlink", "mkdir",  "rmdir",
                                          "fsync",  "open",   "linkat", "write" };
@@ -150,7 +150,7 @@ static void failed_calls_lose_nothing(void **state)
 }
 
 /* A folder has the name of a file, or a link: nothing is lost, and a link is replaced. */
-static void names_that_are_taken(void **state)
+TEST(names_that_are_taken)
 {
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         put_old_set(true);
@@ -173,7 +173,7 @@ static void names_that_are_taken(void **state)
 }
 
 /* A folder that somebody else made is not written in: it may hold links. */
-static void folders_of_others_are_refused(void **state)
+TEST(folders_of_others_are_refused)
 {
     put_old_set(true);
     expect_success(shell("mkdir trap; ln -s trap .x.part"));
@@ -191,19 +191,19 @@ static void folders_of_others_are_refused(void **state)
     expect_success(shell("rm -rf x* .x*"));
 }
 
-static void over_an_existing_set(void **state)
+TEST(over_an_existing_set)
 {
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++)
         no_mixed_set_is_read(ways[w], true);
 }
 
-static void where_there_was_none(void **state)
+TEST(where_there_was_none)
 {
     no_mixed_set_is_read(ways[0], false);
 }
 
 /* The set is another's: its own files are read. */
-static void a_marker_is_for_its_own_set(void **state)
+TEST(a_marker_is_for_its_own_set)
 {
     expect_success(shell(CONVERT " && touch x.incomplete x-0.incomplete", "test-images", "xy"));
     expect_success(shell("$L inspect 'xy-*.tfrecord' && cp xy-00000-of-00003.tfrecord x-other && "
@@ -225,15 +225,4 @@ static int make_sets(void **state)
         "images", "old", "test-images", "new");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(over_an_existing_set),
-        cmocka_unit_test(where_there_was_none),
-        cmocka_unit_test(failed_calls_lose_nothing),
-        cmocka_unit_test(names_that_are_taken),
-        cmocka_unit_test(folders_of_others_are_refused),
-        cmocka_unit_test(a_marker_is_for_its_own_set),
-    };
-    return cmocka_run_group_tests(tests, make_sets, command_remove_folder);
-}
+SUITE_FIXTURE(make_sets, command_remove_folder)

@@ -37,7 +37,7 @@ static void put_old_set(void)
 
 /* --- the files ----------------------------------------------------------------------------------- */
 
-static void the_files_are_those_of_one_process(void **state)
+TEST(the_files_are_those_of_one_process)
 {
     static const int numbers[] = { 1, 3, 8, 9 };
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
@@ -63,7 +63,7 @@ static void the_files_are_those_of_one_process(void **state)
     }
 }
 
-static void at_the_same_time(void **state)
+TEST(at_the_same_time)
 {
     put_old_set();
     expect_success(shell("for i in 1 2 3 4; do $L convert images images -o x " OPTIONS
@@ -72,7 +72,7 @@ static void at_the_same_time(void **state)
 }
 
 /* A list of numbers has no label map, and an old one goes. */
-static void without_classes(void **state)
+TEST(without_classes)
 {
     put_old_set();
     expect_success(
@@ -84,7 +84,7 @@ static void without_classes(void **state)
 
 /* --- what is refused ----------------------------------------------------------------------------- */
 
-static void parts_that_do_not_fit(void **state)
+TEST(parts_that_do_not_fit)
 {
     put_old_set();
     expect_success(shell("$L convert images images -o x " OPTIONS " --part 2/3"));
@@ -113,7 +113,7 @@ static void parts_that_do_not_fit(void **state)
     expect_success(shell("rm -r more"));
 }
 
-static void a_part_that_is_being_written(void **state)
+TEST(a_part_that_is_being_written)
 {
     put_old_set();
     expect_success(
@@ -128,7 +128,7 @@ static void a_part_that_is_being_written(void **state)
     expect_new_set();
 }
 
-static void words_that_are_no_part(void **state)
+TEST(words_that_are_no_part)
 {
     static const char *const words[] = { "0/3",          "4/3",  "3",     "1/0", "1/",   "/2",
                                          "1/2/3",        "-1/2", "1/513", "a/b", "1/2 ", "",
@@ -145,7 +145,7 @@ static void words_that_are_no_part(void **state)
 /* --- kills and failures --------------------------------------------------------------------------- */
 
 /* Wherever a part is killed, it is run again, and nothing else is lost. */
-static void a_part_is_killed(void **state)
+TEST(a_part_is_killed)
 {
     static const char part[] = "$L convert images images -o x " OPTIONS " --part 1/3";
     int code = -1, n_missing = 0;
@@ -196,7 +196,7 @@ static int finish_is_disturbed(int error)
     return n_refused;
 }
 
-static void finish_is_killed(void **state)
+TEST(finish_is_killed)
 {
     static const int errors[] = { 0, EIO };
     put_old_set();
@@ -218,17 +218,4 @@ static int make_sets(void **state)
                  "$L convert images images -o old --shards 9 --shuffle 1 -q");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_files_are_those_of_one_process),
-        cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(without_classes),
-        cmocka_unit_test(parts_that_do_not_fit),
-        cmocka_unit_test(a_part_that_is_being_written),
-        cmocka_unit_test(words_that_are_no_part),
-        cmocka_unit_test(a_part_is_killed),
-        cmocka_unit_test(finish_is_killed),
-    };
-    return cmocka_run_group_tests(tests, make_sets, command_remove_folder);
-}
+SUITE_FIXTURE(make_sets, command_remove_folder)

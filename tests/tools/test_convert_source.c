@@ -42,7 +42,7 @@ static void check_source(const char *source, const char *stages, const char *arg
     assert_int_equal(digest_of("back.yaml"), digest_of("direct.yaml"));
 }
 
-static void the_printed_config_reads_the_same(void **state)
+TEST(the_printed_config_reads_the_same)
 {
     check_source("npy: " GOLDEN "be_f8.npy", "", "npy " GOLDEN "be_f8.npy");
     check_source("npy: " GOLDEN "equal.npz", "", "npy " GOLDEN "equal.npz");
@@ -59,7 +59,7 @@ static void the_printed_config_reads_the_same(void **state)
                  "labels-idx1-ubyte}' --shuffle 4 --threads 3");
 }
 
-static void the_source_of_a_config_is_taken_alone(void **state)
+TEST(the_source_of_a_config_is_taken_alone)
 {
     expect_success(shell("cat >train.yaml <<'end'\nsource: {%s}\n"
                          "pipeline: [shuffle, {repeat: 3}, {batch: 2}, {prefetch: 1}]\nend",
@@ -68,7 +68,7 @@ static void the_source_of_a_config_is_taken_alone(void **state)
 }
 
 /* Names and a PREFIX that YAML or a pattern could take for something else. */
-static void odd_names_read_back(void **state)
+TEST(odd_names_read_back)
 {
     static const char *const names[] = { "a: b", "it's",   "say \"hi\"", "- dash", "yes",
                                          "# x",  "[x]",    "{x}",        "1.5",    "\xc3\xb6l",
@@ -101,7 +101,7 @@ static void odd_names_read_back(void **state)
     leat_plan_close(&plan);
 }
 
-static void errors_leave_nothing(void **state)
+TEST(errors_leave_nothing)
 {
     expect_failure(shell("$L convert cifar " GOLDEN "table.csv -o bad"), 1, "no multiple");
     expect_failure(shell("$L convert npy " GOLDEN "fortran.npy -o bad"), 1, "Fortran order");
@@ -119,7 +119,7 @@ static void errors_leave_nothing(void **state)
     assert_int_equal(count_files(".bad*"), 0);
 }
 
-static void json_says_what_was_written(void **state)
+TEST(json_says_what_was_written)
 {
     expect_success(shell("$L convert npy " GOLDEN "le_f4.npy -o j --shards 2 --json -"));
     json_t *json = parse_out();
@@ -129,14 +129,4 @@ static void json_says_what_was_written(void **state)
     json_decref(json);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_printed_config_reads_the_same),
-        cmocka_unit_test(the_source_of_a_config_is_taken_alone),
-        cmocka_unit_test(odd_names_read_back),
-        cmocka_unit_test(errors_leave_nothing),
-        cmocka_unit_test(json_says_what_was_written),
-    };
-    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
-}
+SUITE_FIXTURE(command_make_folder, command_remove_folder)

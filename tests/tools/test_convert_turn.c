@@ -90,7 +90,7 @@ static void add_turned(void)
     }
 }
 
-static void pictures_are_turned_upright(void **state)
+TEST(pictures_are_turned_upright)
 {
     int n_turned = 0, n_left = 0;
     add_turned();
@@ -114,7 +114,7 @@ static void pictures_are_turned_upright(void **state)
 }
 
 /* A viewer that reads Exif must not turn what is upright already. */
-static void kept_exif_says_what_is_stored(void **state)
+TEST(kept_exif_says_what_is_stored)
 {
     add_turned();
     expect_success(shell("$L convert images in -o x -q --jpeg restart --keep-metadata"));
@@ -129,11 +129,5 @@ static void kept_exif_says_what_is_stored(void **state)
     free_records(records, n_files);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(pictures_are_turned_upright, forget_files),
-        cmocka_unit_test_teardown(kept_exif_says_what_is_stored, forget_files),
-    };
-    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
-}
+TEST_FIXTURE(NULL, forget_files)
+SUITE_FIXTURE(command_make_folder, command_remove_folder)

@@ -233,14 +233,14 @@ static int run_blocks(const char *name)
     return n;
 }
 
-static void documents(void **state)
+TEST(documents)
 {
     assert_int_equal(run_blocks("README.md"), 1);
     assert_int_equal(run_blocks("docs/config.md"), 2);
     assert_int_equal(run_blocks("docs/first-steps.md"), 1);
 }
 
-static void examples(void **state)
+TEST(examples)
 {
     glob_t found;
     assert_int_equal(glob(SOURCE_DIR "/examples/*.yaml", 0, NULL, &found), 0);
@@ -252,11 +252,4 @@ static void examples(void **state)
     globfree(&found);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(documents),
-        cmocka_unit_test(examples),
-    };
-    return cmocka_run_group_tests(tests, make_images, remove_images);
-}
+SUITE_FIXTURE(make_images, remove_images)

@@ -2,22 +2,15 @@
  *
  * test_doctor_change.c: changes on the screen of `leat doctor`: what they gain, why they were not tried or
  * verified, and the line to write, which depends on the config. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <unistd.h>
 
 #include "doctor/setting.h"
 #include "doctor_screen.h"
+#include "fixtures/unit.h"
 
-static void a_change_says_why_it_was_not_tried(void **state)
+TEST(a_change_says_why_it_was_not_tried)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     leat_doctor_suggestion *s = &r.suggestions[r.n_suggestions++];
@@ -30,9 +23,8 @@ static void a_change_says_why_it_was_not_tried(void **state)
 }
 
 /* The rest of the result stands. */
-static void a_change_that_could_not_be_verified_is_told(void **state)
+TEST(a_change_that_could_not_be_verified_is_told)
 {
-    (void)state;
     leat_config *config = parse("engine: {threads: 2}\n");
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
@@ -54,9 +46,8 @@ static void a_change_that_could_not_be_verified_is_told(void **state)
 }
 
 /* Only lines that take the place of others, and only if --set changed the list they come from. */
-static void lines_of_set_are_told(void **state)
+TEST(lines_of_set_are_told)
 {
-    (void)state;
     leat_config *file = parse("pipeline: [{map: [decode_pnm]}, {batch: 2}]\n");
     leat_config *set = parse("pipeline: [{map: [decode_pnm, normalize]}, {batch: 2}]\n");
     for (int changed = 0; changed < 2; changed++) {
@@ -80,9 +71,8 @@ static void lines_of_set_are_told(void **state)
     leat_config_close(&set);
 }
 
-static void the_line_to_write_depends_on_the_config(void **state)
+TEST(the_line_to_write_depends_on_the_config)
 {
-    (void)state;
     static const struct {
         const char *set, *config, *write;
     } cases[] = {
@@ -122,9 +112,8 @@ static void the_line_to_write_depends_on_the_config(void **state)
     }
 }
 
-static void a_change_that_does_not_help_is_not_written(void **state)
+TEST(a_change_that_does_not_help_is_not_written)
 {
-    (void)state;
     leat_config *config = parse("engine: {threads: 2}");
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
@@ -170,9 +159,8 @@ static void a_change_that_does_not_help_is_not_written(void **state)
 }
 
 /* A step of a larger batch is another step. */
-static void a_change_of_the_batch_names_both(void **state)
+TEST(a_change_of_the_batch_names_both)
 {
-    (void)state;
     leat_config *config = parse("pipeline: [{batch: 8}]");
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
@@ -187,9 +175,8 @@ static void a_change_of_the_batch_names_both(void **state)
 }
 
 /* In a list in brackets a stage has no dash. */
-static void lines_are_written_as_the_list_is(void **state)
+TEST(lines_are_written_as_the_list_is)
 {
-    (void)state;
     static const struct {
         const char *file, *lines;
     } cases[] = {
@@ -217,18 +204,4 @@ static void lines_are_written_as_the_list_is(void **state)
         if (!strstr(text, cases[i].lines))
             fail_msg("%s", text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_change_says_why_it_was_not_tried),
-        cmocka_unit_test(a_change_that_could_not_be_verified_is_told),
-        cmocka_unit_test(lines_of_set_are_told),
-        cmocka_unit_test(the_line_to_write_depends_on_the_config),
-        cmocka_unit_test(a_change_that_does_not_help_is_not_written),
-        cmocka_unit_test(a_change_of_the_batch_names_both),
-        cmocka_unit_test(lines_are_written_as_the_list_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,11 @@
  *
  * test_doctor_screen.c: the whole screen of `leat doctor`, from results made here: it has 40 lines at most whatever
  * it says, and leaves out the right things. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
 #include <math.h>
 
 #include "doctor_screen.h"
+#include "fixtures/unit.h"
 
 /* Words up to the end of the field. */
 static void fill(char *text, size_t size)
@@ -51,9 +45,8 @@ static void longest_suggestion(leat_doctor_suggestion *s, int i, bool verified)
     s->cores_taken = 1000;
 }
 
-static void the_longest_result_fits(void **state)
+TEST(the_longest_result_fits)
 {
-    (void)state;
     static const struct {
         const char *name;
         size_t size; /* test_doctor.c holds their texts to it */
@@ -105,9 +98,8 @@ static void the_longest_result_fits(void **state)
 }
 
 /* With all rows of the tables that a job on a simulated device has, and other programs. */
-static void the_first_change_is_always_told(void **state)
+TEST(the_first_change_is_always_told)
 {
-    (void)state;
     static const leat_part parts[] = { LEAT_PART_LOADER, LEAT_PART_STAGE, LEAT_PART_COPY,
                                        LEAT_PART_STEP, LEAT_PART_SHARED };
     for (int verified = 0; verified < 2; verified++) {
@@ -153,9 +145,8 @@ static void the_first_change_is_always_told(void **state)
 }
 
 /* Both ends have the same three digits: that is no interval. */
-static void an_interval_has_two_ends(void **state)
+TEST(an_interval_has_two_ends)
 {
-    (void)state;
     set_step(10.4);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_non_null(strstr(screen_of("x.yaml", NULL), "certainty the mean is between"));
@@ -163,9 +154,8 @@ static void an_interval_has_two_ends(void **state)
     assert_null(strstr(screen_of("x.yaml", NULL), "certainty"));
 }
 
-static void two_limits_are_both_told(void **state)
+TEST(two_limits_are_both_told)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     r.verdict =
@@ -186,9 +176,8 @@ static void two_limits_are_both_told(void **state)
 }
 
 /* What does not fit in full has a line of its own, with what --set takes. */
-static void each_change_has_a_line(void **state)
+TEST(each_change_has_a_line)
 {
-    (void)state;
     leat_config *config = parse("engine: {threads: 2}\n");
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1 });
@@ -216,9 +205,8 @@ static void each_change_has_a_line(void **state)
 }
 
 /* A mean is said to be one, and one is not many. */
-static void batches_have_whole_sizes(void **state)
+TEST(batches_have_whole_sizes)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     r.batch_size = 32;
@@ -231,9 +219,8 @@ static void batches_have_whole_sizes(void **state)
     assert_non_null(strstr(screen_of("x.yaml", NULL), "for a step of 1 sample when"));
 }
 
-static void no_change_has_a_reason(void **state)
+TEST(no_change_has_a_reason)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_non_null(strstr(screen_of("x.yaml", NULL),
@@ -243,9 +230,8 @@ static void no_change_has_a_reason(void **state)
                            "what to change: no change was tried; leave out --quick\n"));
 }
 
-static void changes_left_out_are_told(void **state)
+TEST(changes_left_out_are_told)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_null(strstr(screen_of("x.yaml", NULL), "left out"));
@@ -262,9 +248,8 @@ static void changes_left_out_are_told(void **state)
                            "1 change tried, none gains 3 % or more\n  left out: 3 whose"));
 }
 
-static void a_cache_that_is_not_full_is_told(void **state)
+TEST(a_cache_that_is_not_full_is_told)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     assert_null(strstr(screen_of("x.yaml", NULL), "cache"));
@@ -273,9 +258,8 @@ static void a_cache_that_is_not_full_is_told(void **state)
         strstr(screen_of("x.yaml", NULL), "\nthe cache held 25 % of the samples when the "));
 }
 
-static void layers_elsewhere_are_named(void **state)
+TEST(layers_elsewhere_are_named)
 {
-    (void)state;
     leat_error err;
     leat_config *config;
     set_step(10);
@@ -309,9 +293,8 @@ static void layers_elsewhere_are_named(void **state)
 /* The figures on the screen of `leat doctor`: times and percentages add up, the limit is
  * marked, and what explains them stands below. */
 
-static void shares_are_divided_without_a_rest(void **state)
+TEST(shares_are_divided_without_a_rest)
 {
-    (void)state;
     srand(1);
     for (int i = 0; i < 2000; i++) {
         double shares[7], sum = 0;
@@ -332,9 +315,8 @@ static void shares_are_divided_without_a_rest(void **state)
 }
 
 /* Reads the table of shares back. */
-static void what_is_printed_adds_up(void **state)
+TEST(what_is_printed_adds_up)
 {
-    (void)state;
     static const double steps[] = { 0.01234, 0.2718, 1.001, 9.996, 16.37, 99.96, 118.2, 3421 };
     static const double shares[][LEAT_N_SHARES] = {
         { 0.302, 0.524, 0, 0, 0, 0, 0.174, 0 },
@@ -369,9 +351,8 @@ static void what_is_printed_adds_up(void **state)
 }
 
 /* The parts that the verdict blames are marked, also those of a second one, and of a job that is too short. */
-static void the_limit_is_marked(void **state)
+TEST(the_limit_is_marked)
 {
-    (void)state;
     static const struct {
         leat_verdict verdict;
         leat_part next;
@@ -412,9 +393,8 @@ static void the_limit_is_marked(void **state)
     }
 }
 
-static void times_have_three_digits(void **state)
+TEST(times_have_three_digits)
 {
-    (void)state;
     static const struct {
         double ms;
         const char *text;
@@ -429,9 +409,8 @@ static void times_have_three_digits(void **state)
 }
 
 /* The rule of the prediction, why the host is late, and what recording costs. */
-static void what_explains_is_printed(void **state)
+TEST(what_explains_is_printed)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 0.9, 0, 0, 0, 0, 0, 0.1, 0 });
     r.predicted_step_ms = 8;
@@ -452,9 +431,8 @@ static void what_explains_is_printed(void **state)
 }
 
 /* Where no part is the limit, none has the same one. */
-static void nothing_is_the_same_as_no_limit(void **state)
+TEST(nothing_is_the_same_as_no_limit)
 {
-    (void)state;
     set_step(10);
     set_shares((const double[LEAT_N_SHARES]){ 1 });
     r.verdict.kind = LEAT_VERDICT_INCONCLUSIVE;
@@ -465,27 +443,4 @@ static void nothing_is_the_same_as_no_limit(void **state)
     r.next_limit = LEAT_PART_STEP;
     r.next_limit_step_ms = 2;
     assert_non_null(strstr(screen_of("x.yaml", NULL), "<- same limit"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_longest_result_fits),
-        cmocka_unit_test(the_first_change_is_always_told),
-        cmocka_unit_test(an_interval_has_two_ends),
-        cmocka_unit_test(two_limits_are_both_told),
-        cmocka_unit_test(each_change_has_a_line),
-        cmocka_unit_test(batches_have_whole_sizes),
-        cmocka_unit_test(no_change_has_a_reason),
-        cmocka_unit_test(changes_left_out_are_told),
-        cmocka_unit_test(a_cache_that_is_not_full_is_told),
-        cmocka_unit_test(layers_elsewhere_are_named),
-        cmocka_unit_test(shares_are_divided_without_a_rest),
-        cmocka_unit_test(what_is_printed_adds_up),
-        cmocka_unit_test(the_limit_is_marked),
-        cmocka_unit_test(times_have_three_digits),
-        cmocka_unit_test(what_explains_is_printed),
-        cmocka_unit_test(nothing_is_the_same_as_no_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static void assert_file(const char *format, const char *name)
         fail_msg("%s is missing", path);
 }
 
-static void every_row_has_config_and_page(void **state)
+TEST(every_row_has_config_and_page)
 {
     size_t n = 0;
     for (; leat_experiment_at(n); n++) {
@@ -86,7 +86,7 @@ static bool has_arm(const struct arms *arms, const char *name, const char *devic
 }
 
 /* Each claim finds its arms on at least one kind of device, in both sizes of the experiment. */
-static void every_claim_is_about_arms_that_run(void **state)
+TEST(every_claim_is_about_arms_that_run)
 {
     static struct arms arms;
     for (size_t i = 0; leat_experiment_at(i); i++)
@@ -111,7 +111,7 @@ static void every_claim_is_about_arms_that_run(void **state)
 
 /* --- claims ---------------------------------------------------------------------------------------------- */
 
-static void an_interval_supports_contradicts_or_leaves_open(void **state)
+TEST(an_interval_supports_contradicts_or_leaves_open)
 {
     assert_int_equal(leat_experiment_holds(1.2, 1.4, 1.1, 0), 1);
     assert_int_equal(leat_experiment_holds(1.0, 1.4, 1.1, 0), -1);
@@ -125,7 +125,7 @@ static void an_interval_supports_contradicts_or_leaves_open(void **state)
 }
 
 /* A figure without noise leaves the other's interval; equal noise widens it by the square root of two. */
-static void ratios_have_intervals(void **state)
+TEST(ratios_have_intervals)
 {
     const leat_estimate sure = { 2, 2, 2 }, noisy = { 8, 4, 16 };
     const leat_estimate one = leat_experiment_ratio(noisy, sure),
@@ -155,7 +155,7 @@ static leat_compare_arm planted_arm(const char *name, double rate, double idle, 
 }
 
 /* Only arms decide: with the figures turned round every finding turns round, too. */
-static void findings_follow_the_arms(void **state)
+TEST(findings_follow_the_arms)
 {
     static const leat_experiment experiment = {
         .name = "planted",
@@ -183,16 +183,4 @@ static void findings_follow_the_arms(void **state)
         }
         free(run);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_has_config_and_page),
-        cmocka_unit_test(every_claim_is_about_arms_that_run),
-        cmocka_unit_test(an_interval_supports_contradicts_or_leaves_open),
-        cmocka_unit_test(ratios_have_intervals),
-        cmocka_unit_test(findings_follow_the_arms),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ static int make_set(void **state)
     return 0;
 }
 
-static void names_do_nothing_to_a_terminal(void **state)
+TEST(names_do_nothing_to_a_terminal)
 {
     static const struct {
         const char *command, *part;
@@ -77,7 +77,7 @@ static void names_do_nothing_to_a_terminal(void **state)
     json_decref(json);
 }
 
-static void classes_of_one_shard_have_names(void **state)
+TEST(classes_of_one_shard_have_names)
 {
     static const char *const sources[] = { "x-00000-of-00003.tfrecord",
                                            "[x-00001-of-00003.tfrecord]",
@@ -93,7 +93,7 @@ static void classes_of_one_shard_have_names(void **state)
     }
 }
 
-static void files_of_names(void **state)
+TEST(files_of_names)
 {
     static const char eval[] = "$L eval x.yaml --section train --weights x.st --labels ";
     expect_failure(shell("%s /dev/zero", eval), 1, "/dev/zero: larger than 16 MiB");
@@ -110,12 +110,4 @@ static void files_of_names(void **state)
     expect_in(out, "\nbee  ");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_do_nothing_to_a_terminal),
-        cmocka_unit_test(classes_of_one_shard_have_names),
-        cmocka_unit_test(files_of_names),
-    };
-    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
-}
+SUITE_FIXTURE(make_set, command_remove_folder)

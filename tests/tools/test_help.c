@@ -35,7 +35,7 @@ static void entry_of(const char *option, char *text, size_t size)
     snprintf(text, size, "%.*s", to ? (int)(to - from) : 0, from);
 }
 
-static void options_mean_one_thing(void **state)
+TEST(options_mean_one_thing)
 {
     static const char *const shared[] = { "threads", "quiet", "progress", "json", "steps" };
     expect_success(shell("$L help"));
@@ -63,7 +63,7 @@ static void options_mean_one_thing(void **state)
 }
 
 /* Every word of the lists of leat/verdict.h, which reports and JSON take their words from. */
-static void every_word_of_a_report_is_explained(void **state)
+TEST(every_word_of_a_report_is_explained)
 {
 #define WORD(id, word, ...) word,
     static const char *const words[] = {
@@ -136,7 +136,7 @@ static void check_example(const leat_kind *kind)
     leat_config_close(&config);
 }
 
-static void everything_has_an_example_that_can_be_read(void **state)
+TEST(everything_has_an_example_that_can_be_read)
 {
     static const leat_kind *(*const lists[])(
         size_t) = { leat_source_kind, leat_stage_kind,    leat_batch_op_kind, leat_engine_kind,
@@ -160,7 +160,7 @@ static void everything_has_an_example_that_can_be_read(void **state)
     leat_device_close(&device);
 }
 
-static void every_word_is_explained(void **state)
+TEST(every_word_is_explained)
 {
     static const char *const words[] = {
         "learning_rate", "source",         "pipeline",      "sim",
@@ -189,7 +189,7 @@ static void every_word_is_explained(void **state)
     expect_in(out, "leat convert --shuffle");
 }
 
-static void devices_show_what_is_simulated(void **state)
+TEST(devices_show_what_is_simulated)
 {
     expect_success(shell("$L devices"));
     expect_in(out, "launch 10 us");
@@ -197,14 +197,4 @@ static void devices_show_what_is_simulated(void **state)
         expect_in(out, row->name);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_mean_one_thing),
-        cmocka_unit_test(every_word_of_a_report_is_explained),
-        cmocka_unit_test(everything_has_an_example_that_can_be_read),
-        cmocka_unit_test(every_word_is_explained),
-        cmocka_unit_test(devices_show_what_is_simulated),
-    };
-    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
-}
+SUITE_FIXTURE(command_make_folder, command_remove_folder)

@@ -80,7 +80,7 @@ static void check_row(const char *list, const leat_kind *kind, const leat_option
             fail_msg("%s %s: %s", list, kind->name, err.message);
 }
 
-static void every_list_is_complete(void **state)
+TEST(every_list_is_complete)
 {
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         size_t n = 0;
@@ -104,17 +104,8 @@ static void every_list_is_complete(void **state)
 }
 
 /* A config names stages and ops in one breath: "did you mean" tells them apart by name alone. */
-static void no_stage_has_the_name_of_an_op(void **state)
+TEST(no_stage_has_the_name_of_an_op)
 {
     for (size_t i = 0; leat_stage_kind(i); i++)
         assert_null(leat_op_find(leat_stage_kind(i)->name));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_list_is_complete),
-        cmocka_unit_test(no_stage_has_the_name_of_an_op),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

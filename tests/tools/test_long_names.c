@@ -23,7 +23,7 @@ static const char *long_name(size_t bytes, const char *end)
     return name;
 }
 
-static void files_of_every_length(void **state)
+TEST(files_of_every_length)
 {
     leat_atomic_file *file;
     leat_format_error why;
@@ -48,7 +48,7 @@ static void files_of_every_length(void **state)
     }
 }
 
-static void convert_takes_every_prefix_that_fits(void **state)
+TEST(convert_takes_every_prefix_that_fits)
 {
     static const char end[] = "-00000-of-00001.tfrecord.idx";
     for (size_t n = SHORTEST; n <= LONGEST + 2; n += n < 250 ? 3 : 1) {
@@ -66,7 +66,7 @@ static void convert_takes_every_prefix_that_fits(void **state)
     }
 }
 
-static void index_takes_every_file_that_leaves_room(void **state)
+TEST(index_takes_every_file_that_leaves_room)
 {
     expect_success(
         shell("$L convert images few -o y -q && mv y-00000-of-00001.tfrecord y && rm y-*"));
@@ -92,7 +92,7 @@ static void index_takes_every_file_that_leaves_room(void **state)
     expect_success(shell("rm -f y*"));
 }
 
-static void synth_makes_folders_of_every_length(void **state)
+TEST(synth_makes_folders_of_every_length)
 {
     for (size_t n = SHORTEST; n <= LONGEST; n += n < 240 ? 3 : 1) {
         const char *const name = long_name(n, "");
@@ -104,7 +104,7 @@ static void synth_makes_folders_of_every_length(void **state)
 }
 
 /* Weights after each epoch, a report, and the file of a cache: all of them. */
-static void train_saves_under_every_name(void **state)
+TEST(train_saves_under_every_name)
 {
     for (size_t n = SHORTEST; n <= LONGEST + 1; n += n < 235 ? 20 : n < 253 ? 5 : 1) {
         const char *const name = long_name(n, ""), *const cache = long_name(n, "c");
@@ -133,14 +133,5 @@ static int make_few(void **state)
     return shell("$L synth few --n 2 --size 16 --classes 2 -q");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(files_of_every_length, clean),
-        cmocka_unit_test_teardown(convert_takes_every_prefix_that_fits, clean),
-        cmocka_unit_test_teardown(index_takes_every_file_that_leaves_room, clean),
-        cmocka_unit_test_teardown(synth_makes_folders_of_every_length, clean),
-        cmocka_unit_test_teardown(train_saves_under_every_name, clean),
-    };
-    return cmocka_run_group_tests(tests, make_few, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(make_few, command_remove_folder)

@@ -344,7 +344,7 @@ static void expect_words(int code, const char *const *words, const char *what)
             fail_msg("%s: \"%s\" is not in:\n%s", what, words[i], err);
 }
 
-static void mistakes_in_configs_are_told(void **state)
+TEST(mistakes_in_configs_are_told)
 {
     expect_success(shell("$L train ok.yaml --steps 1 --save fit.st"));
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
@@ -354,7 +354,7 @@ static void mistakes_in_configs_are_told(void **state)
     }
 }
 
-static void mistakes_on_command_lines_are_told(void **state)
+TEST(mistakes_on_command_lines_are_told)
 {
     expect_success(shell("cp ok.yaml c.yaml; mkdir -p bad/cat; echo words >bad/cat/note.jpg; "
                          ": >empty.jpg; ln -s nowhere gone.jpg"));
@@ -362,7 +362,7 @@ static void mistakes_on_command_lines_are_told(void **state)
         expect_words(shell("$L %s", lines[i].line), lines[i].words, lines[i].line);
 }
 
-static void an_empty_LEAT_CPU_is_none(void **state)
+TEST(an_empty_LEAT_CPU_is_none)
 {
     expect_success(shell("LEAT_CPU= $L plan ok.yaml"));
     assert_int_not_equal(shell("LEAT_CPU=sse $L plan ok.yaml"), 0);
@@ -373,7 +373,7 @@ static void an_empty_LEAT_CPU_is_none(void **state)
 }
 
 /* Two seeds that are one as doubles. */
-static void large_seeds_are_exact(void **state)
+TEST(large_seeds_are_exact)
 {
     char first[40];
     expect_success(shell("$L plan ok.yaml --set seed=9007199254740992 --json"));
@@ -388,7 +388,7 @@ static void large_seeds_are_exact(void **state)
         shell("$L bench ok.yaml --set pipeline.shuffle.seed=9223372036854775807 --steps 2 -q"));
 }
 
-static void a_loss_that_is_no_number_has_no_sign(void **state)
+TEST(a_loss_that_is_no_number_has_no_sign)
 {
     assert_int_equal(
         shell("$L train ok.yaml --set 'train.model=[flatten, {dense: 99}, {dense: 99}, "
@@ -415,14 +415,4 @@ static int make_set(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mistakes_in_configs_are_told),
-        cmocka_unit_test(mistakes_on_command_lines_are_told),
-        cmocka_unit_test(an_empty_LEAT_CPU_is_none),
-        cmocka_unit_test(large_seeds_are_exact),
-        cmocka_unit_test(a_loss_that_is_no_number_has_no_sign),
-    };
-    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
-}
+SUITE_FIXTURE(make_set, command_remove_folder)

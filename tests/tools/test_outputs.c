@@ -92,7 +92,7 @@ static void clear(const char *output)
     expect_success(shell("rm -rf %s drawn c .c.part fixed* data o.onnx p.svg r.html", output));
 }
 
-static void the_table_has_every_option(void **state)
+TEST(the_table_has_every_option)
 {
     char command[32], option[64];
     int used, n_found = 0;
@@ -114,7 +114,7 @@ static void the_table_has_every_option(void **state)
     assert_int_equal(n_found, N_ROWS);
 }
 
-static void missing_folders_are_made(void **state)
+TEST(missing_folders_are_made)
 {
     static char said[sizeof err];
     for (size_t i = 0; i < N_ROWS; i++) {
@@ -135,7 +135,7 @@ static void missing_folders_are_made(void **state)
     }
 }
 
-static void links_of_others_are_refused(void **state)
+TEST(links_of_others_are_refused)
 {
     if (geteuid() != 0) {
         print_message("skipped: only root can make a link of another user\n");
@@ -164,7 +164,7 @@ static void links_of_others_are_refused(void **state)
     expect_success(shell("test ! -s victim && ls f/*.npy"));
 }
 
-static void own_links_stay_links(void **state)
+TEST(own_links_stay_links)
 {
     for (size_t i = 0; i < N_ROWS; i++) {
         if (rows[i].flags & (FOLDER | FRESH | PREFIX | SLOW))
@@ -230,7 +230,7 @@ static int fail_each(size_t i, const char *calls)
     }
 }
 
-static void a_failed_call_keeps_the_old_file(void **state)
+TEST(a_failed_call_keeps_the_old_file)
 {
     static const char *const calls[] = { "write", "fsync", "rename", "close" };
     for (size_t i = 0; i < N_ROWS; i++)
@@ -246,7 +246,7 @@ static void a_failed_call_keeps_the_old_file(void **state)
 }
 
 /* It is said, and the next one is written, at the latest at the end of the run. */
-static void a_failed_call_costs_one_checkpoint(void **state)
+TEST(a_failed_call_costs_one_checkpoint)
 {
     static const char *const calls[] = { "write", "fsync", "rename", "close" };
     int n_told = 0;
@@ -271,15 +271,4 @@ static void a_failed_call_costs_one_checkpoint(void **state)
     assert_true(n_told >= 8);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_has_every_option),
-        cmocka_unit_test(missing_folders_are_made),
-        cmocka_unit_test(links_of_others_are_refused),
-        cmocka_unit_test(own_links_stay_links),
-        cmocka_unit_test(a_failed_call_keeps_the_old_file),
-        cmocka_unit_test(a_failed_call_costs_one_checkpoint),
-    };
-    return cmocka_run_group_tests(tests, make_job, command_remove_folder);
-}
+SUITE_FIXTURE(make_job, command_remove_folder)

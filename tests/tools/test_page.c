@@ -37,7 +37,7 @@ static void check_figures(const char *text)
     assert_int_equal(n, page.n_charts);
 }
 
-static void every_chart_has_marks_and_a_table(void **state)
+TEST(every_chart_has_marks_and_a_table)
 {
     static const int charts[N_SAMPLES] = { 4, 3, 1, 1, 1, 3, 1, 1, 2, 2 };
     for (int i = 0; i < N_SAMPLES; i++) {
@@ -66,11 +66,10 @@ static double luminance(const char *colour)
 }
 
 /* Each colour of text has the contrast of WCAG's level AA, 4.5, on the page and on its cards, by day and by night. */
-static void texts_can_be_read(void **state)
+TEST(texts_can_be_read)
 {
     static const char *const inks[] = { "ink", "soft", "link", "good", "warn", "bad", "open" };
     static const char *const grounds[] = { "page", "card" };
-    (void)state;
     char *const text = page_of_sample(samples[0]);
     const char *theme = text;
     for (int night = 0; night < 2; night++) {
@@ -94,7 +93,7 @@ static void texts_can_be_read(void **state)
     free(text);
 }
 
-static void a_page_needs_nothing_else(void **state)
+TEST(a_page_needs_nothing_else)
 {
     static const char *const never[] = { "http:", "https:",  "src=", "<link",  "@import",
                                          "url(",  "<script", "<img", "onload", "data:" };
@@ -112,7 +111,7 @@ static void a_page_needs_nothing_else(void **state)
     }
 }
 
-static void a_run_says_what_the_device_did(void **state)
+TEST(a_run_says_what_the_device_did)
 {
     char *const text = page_of_sample("train.json");
     page_expect(text, "GFLOP/s</dd>");
@@ -123,7 +122,7 @@ static void a_run_says_what_the_device_did(void **state)
 }
 
 /* All in one page: links lead to sections, and the doctor's verdict stands first. */
-static void many_inputs_are_one_page(void **state)
+TEST(many_inputs_are_one_page)
 {
     leat_input inputs[N_SAMPLES];
     leat_error err = { 0 };
@@ -151,7 +150,7 @@ static void many_inputs_are_one_page(void **state)
 
 /* --- any JSON --------------------------------------------------------------------------------------*/
 
-static void hostile_texts_are_text(void **state)
+TEST(hostile_texts_are_text)
 {
     char *const text = page_of_sample("hostile.json");
     assert_null(strstr(text, "<script"));
@@ -205,7 +204,7 @@ static void replace(json_t *json, int *left, json_t *with)
 }
 
 /* One value of a result is of another type, or absurd: there is a page, or an error that says something. */
-static void any_value_may_be_wrong(void **state)
+TEST(any_value_may_be_wrong)
 {
     static const char *const wrong[] = { "null", "\"<&\\u202e'\\\"\"", "-1e308", "1e-299", "[]",
                                          "{}",   "[[{}], 1, \"x\"]" };
@@ -240,7 +239,7 @@ static void any_value_may_be_wrong(void **state)
 }
 
 /* Lists of any length: charts show what there is room for. */
-static void long_lists_have_limits(void **state)
+TEST(long_lists_have_limits)
 {
     json_t *const json = page_parse("{\"leat\": \"0\", \"command\": \"compare\", \"arms\": []}"),
                   *arm;
@@ -286,7 +285,7 @@ static int boxes_of(int picture, const char *kind, box *boxes, int n_most)
     return n;
 }
 
-static void bars_of_a_waterfall_follow_each_other(void **state)
+TEST(bars_of_a_waterfall_follow_each_other)
 {
     static const char *const kinds[] = { "mark busy", "mark input_wait", "mark exposed_copy",
                                          "mark other_host" };
@@ -312,7 +311,7 @@ static void bars_of_a_waterfall_follow_each_other(void **state)
 }
 
 /* Steps of 3 ms every 4 ms, and workers between: the device is busy 75 % of the time. */
-static void spans_of_a_timeline_stand_at_their_times(void **state)
+TEST(spans_of_a_timeline_stand_at_their_times)
 {
     char bytes[20000];
     int n = snprintf(
@@ -351,7 +350,7 @@ static void spans_of_a_timeline_stand_at_their_times(void **state)
 }
 
 /* Both axes are logarithmic: the line of b* stands at its place between two batches, inside of its band. */
-static void a_crossover_stands_between_its_points(void **state)
+TEST(a_crossover_stands_between_its_points)
 {
     double wall;
     box band;
@@ -387,7 +386,7 @@ static void a_crossover_stands_between_its_points(void **state)
 }
 
 /* As `leat doctor --devices` writes it: below a key of its own. */
-static void a_crossover_of_the_doctor_is_one_too(void **state)
+TEST(a_crossover_of_the_doctor_is_one_too)
 {
     leat_input input;
     leat_error err = { 0 };
@@ -405,7 +404,7 @@ static void a_crossover_of_the_doctor_is_one_too(void **state)
     leat_input_close(&input);
 }
 
-static void a_step_is_compared_with_capacities(void **state)
+TEST(a_step_is_compared_with_capacities)
 {
     char *const text = page_of_sample("doctor.json");
     assert_true(page_count(page.pictures[1].text, "class=\"wall\"") == 2);
@@ -419,7 +418,7 @@ static void a_step_is_compared_with_capacities(void **state)
 }
 
 /* Values to set are lines for a shell: one each, in quotes where they need them. */
-static void values_to_set_can_be_pasted(void **state)
+TEST(values_to_set_can_be_pasted)
 {
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"arms\": [{\"name\": \"a=1\", \"busy\": 0.5, "
@@ -446,9 +445,8 @@ static void values_to_set_can_be_pasted(void **state)
 }
 
 /* As the command itself: a few rounds prove no difference. */
-static void the_page_warns_as_the_screen_does(void **state)
+TEST(the_page_warns_as_the_screen_does)
 {
-    (void)state;
     char *const text = page_of_json(
         "{\"leat\": \"0.1.0\", \"command\": \"doctor\", \"schema\": 1, \"config\": \"a.yaml\", "
         "\"device\": \"cpu\", \"simulated\": false, \"verdict\": {\"class\": \"warm-up\"}, "
@@ -469,7 +467,7 @@ static void the_page_warns_as_the_screen_does(void **state)
     free(text);
 }
 
-static void a_few_rounds_claim_no_gain(void **state)
+TEST(a_few_rounds_claim_no_gain)
 {
     char *text = page_of_json(
         "{\"leat\": \"0\", \"command\": \"compare\", \"rounds\": 3, \"arms\": [{\"name\": \"a=1\", "
@@ -481,28 +479,4 @@ static void a_few_rounds_claim_no_gain(void **state)
     free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_chart_has_marks_and_a_table),
-        cmocka_unit_test(texts_can_be_read),
-        cmocka_unit_test(a_page_needs_nothing_else),
-        cmocka_unit_test(a_run_says_what_the_device_did),
-        cmocka_unit_test(many_inputs_are_one_page),
-        cmocka_unit_test(hostile_texts_are_text),
-        cmocka_unit_test(any_value_may_be_wrong),
-        cmocka_unit_test(long_lists_have_limits),
-    };
-    const struct CMUnitTest more[] = {
-        cmocka_unit_test(bars_of_a_waterfall_follow_each_other),
-        cmocka_unit_test(spans_of_a_timeline_stand_at_their_times),
-        cmocka_unit_test(a_crossover_stands_between_its_points),
-        cmocka_unit_test(a_crossover_of_the_doctor_is_one_too),
-        cmocka_unit_test(a_step_is_compared_with_capacities),
-        cmocka_unit_test(values_to_set_can_be_pasted),
-        cmocka_unit_test(the_page_warns_as_the_screen_does),
-        cmocka_unit_test(a_few_rounds_claim_no_gain),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder) +
-           cmocka_run_group_tests(more, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -150,7 +150,7 @@ static void paste_one(bool brackets, const leat_doctor_suggestion *change)
     leat_config_close(&config);
 }
 
-static void pasted_lines_give_what_was_tried(void **state)
+TEST(pasted_lines_give_what_was_tried)
 {
     for (int i = 0; i < N_CHANGES; i++)
         for (int brackets = 0; brackets < 2; brackets++) {
@@ -166,10 +166,4 @@ static void pasted_lines_give_what_was_tried(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pasted_lines_give_what_was_tried),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -4,7 +4,7 @@
 #include "fixtures/own_folder.h"
 #include "print/patch.h"
 
-static void known_ones(void **state)
+TEST(known_ones)
 {
     static const struct {
         const char *before, *after, *patch;
@@ -49,7 +49,7 @@ static void draw(char *text, const char *like)
         text[n - 1] = 0;
 }
 
-static void patch_applies_it(void **state)
+TEST(patch_applies_it)
 {
     if (system("patch --version > /dev/null 2>&1") != 0)
         skip();
@@ -73,11 +73,4 @@ static void patch_applies_it(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_ones),
-        cmocka_unit_test(patch_applies_it),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -7,7 +7,7 @@
 #include "convert/shard_names.h"
 #include "formats/shard_set.h"
 
-static void names_of_any_number(void **state)
+TEST(names_of_any_number)
 {
     static const struct {
         int32_t shard, of;
@@ -19,7 +19,6 @@ static void names_of_any_number(void **state)
         { 99999, 100000, "a/x-099999-of-100000.tfrecord" },
         { 1234567, 9999999, "a/x-1234567-of-9999999.tfrecord" },
     };
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *const name = leat_shard_name("a/x", names[i].shard, names[i].of);
         assert_string_equal(name, names[i].name);
@@ -29,10 +28,9 @@ static void names_of_any_number(void **state)
     }
 }
 
-static void names_are_in_order(void **state)
+TEST(names_are_in_order)
 {
     static const int32_t numbers[] = { 11, 99999, 100000, 100001 };
-    (void)state;
     for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
         char *before = leat_shard_name("x", 0, numbers[k]);
         for (int32_t i = 1; i < numbers[k]; i++) {
@@ -45,7 +43,7 @@ static void names_are_in_order(void **state)
     }
 }
 
-static void names_that_are_in_no_set(void **state)
+TEST(names_that_are_in_no_set)
 {
     static const char *const names[] = { "",
                                          "x.tfrecord",
@@ -56,17 +54,15 @@ static void names_that_are_in_no_set(void **state)
                                          "x_00000-of-00001.tfrecord",
                                          "x-00000of-00001.tfrecord",
                                          "00000-of-00001.tfrecord" };
-    (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         assert_int_equal(leat_shard_set_prefix(names[i]), 0);
     assert_int_equal(leat_shard_set_prefix("x-000000-of-00000001.tfrecord"), 1);
 }
 
-static void another_size_is_refused(void **state)
+TEST(another_size_is_refused)
 {
     char prefix[200];
     leat_error err;
-    (void)state;
     snprintf(prefix, sizeof prefix, "%s", in_folder("x"));
     put_text("x-000007-of-100000.tfrecord", "");
     put_text("x-y-00007-of-00008.tfrecord", "");
@@ -77,13 +73,4 @@ static void another_size_is_refused(void **state)
     assert_int_equal(leat_shard_names_check(prefix, 100000, &err), LEAT_E_DATA);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_any_number),
-        cmocka_unit_test(names_are_in_order),
-        cmocka_unit_test(names_that_are_in_no_set),
-        cmocka_unit_test(another_size_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

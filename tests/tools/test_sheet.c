@@ -22,7 +22,7 @@ static const uint8_t *pixel(const leat_sheet *s, int number, int wide, int tall,
 }
 
 /* normalize is undone in each channel: black and white pixels come back, and values between. */
-static void normalize_is_undone(void **state)
+TEST(normalize_is_undone)
 {
     static const float mean[] = { 0.3f, 0.5f, -2 }, std[] = { 0.2f, 7, 0.01f };
     static float batch[10][64][64][3];
@@ -47,7 +47,7 @@ static void normalize_is_undone(void **state)
 }
 
 /* uint8 is shown as it is, grey as RGB, and small images are enlarged. */
-static void bytes_are_kept(void **state)
+TEST(bytes_are_kept)
 {
     uint8_t batch[3][16][8];
     leat_sheet sheet;
@@ -68,7 +68,7 @@ static void bytes_are_kept(void **state)
 }
 
 /* Sizes around the borders of zoom and thinning, and values that are none; a sanitizer watches. */
-static void any_size_and_value(void **state)
+TEST(any_size_and_value)
 {
     static const int64_t sides[] = { 1, 2, 63, 64, 65, 191, 192, 193, 384, 385 };
     const size_t n_sides = sizeof sides / sizeof *sides;
@@ -89,7 +89,7 @@ static void any_size_and_value(void **state)
     }
 }
 
-static void others_are_no_images(void **state)
+TEST(others_are_no_images)
 {
     uint8_t bytes[256] = { 0 };
     leat_sheet sheet;
@@ -103,15 +103,4 @@ static void others_are_no_images(void **state)
     }
     const leat_shape row = leat_shape_make(LEAT_F32, 1, (const int64_t[]){ 3 });
     assert_false(leat_sheet_fits(&row));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(normalize_is_undone),
-        cmocka_unit_test(bytes_are_kept),
-        cmocka_unit_test(any_size_and_value),
-        cmocka_unit_test(others_are_no_images),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

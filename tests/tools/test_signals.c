@@ -6,7 +6,7 @@
 #include "fixtures/unit.h"
 #include "signals.h"
 
-static void handlers_have_a_stack_of_their_own(void **state)
+TEST(handlers_have_a_stack_of_their_own)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
     void (*const ways[])(const char *) = { leat_signals_stop_at_once, leat_signals_stop_soon };
@@ -27,12 +27,4 @@ static void handlers_have_a_stack_of_their_own(void **state)
     assert_int_equal(leat_signals_caught(), 0);
     raise(SIGTERM);
     assert_int_equal(leat_signals_caught(), SIGTERM);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handlers_have_a_stack_of_their_own),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

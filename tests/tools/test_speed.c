@@ -35,7 +35,7 @@ static void print(double flops_per_s, double bytes_per_s)
     *to = 0;
 }
 
-static void no_share_is_above_its_ceiling(void **state)
+TEST(no_share_is_above_its_ceiling)
 {
     static const struct {
         double rate;
@@ -54,12 +54,4 @@ static void no_share_is_above_its_ceiling(void **state)
         if (!strstr(text, cases[i].bytes))
             fail_msg("%s", text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_share_is_above_its_ceiling),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

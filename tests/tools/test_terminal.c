@@ -71,7 +71,7 @@ static void three_fields(void *user, leat_progress_fields *fields)
 }
 
 /* At every width, in an order that makes it narrower and wider between two drawings. */
-static void progress_keeps_to_its_line(void **state)
+TEST(progress_keeps_to_its_line)
 {
     int master, slave;
     double loss = 2.302585;
@@ -140,7 +140,7 @@ static int run_in(screen *s, int then, const char *line)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
 }
 
-static void commands_keep_to_one_line(void **state)
+TEST_WITH(commands_keep_to_one_line, NULL, clean)
 {
     static const int widths[][2] = { { 30, 0 }, { 80, 40 }, { 40, 120 }, { 160, 0 } };
     make_pipeline();
@@ -160,7 +160,7 @@ static void commands_keep_to_one_line(void **state)
     }
 }
 
-static void colour_is_for_terminals(void **state)
+TEST_WITH(colour_is_for_terminals, NULL, clean)
 {
     static const struct {
         const char *line;
@@ -209,7 +209,7 @@ static void expect_80_columns(const char *what)
     }
 }
 
-static void reports_fit_80_columns(void **state)
+TEST_WITH(reports_fit_80_columns, NULL, clean)
 {
     static const char *const lines[] = {
         "help",
@@ -247,13 +247,4 @@ static void reports_fit_80_columns(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(progress_keeps_to_its_line),
-        cmocka_unit_test_teardown(commands_keep_to_one_line, clean),
-        cmocka_unit_test_teardown(colour_is_for_terminals, clean),
-        cmocka_unit_test_teardown(reports_fit_80_columns, clean),
-    };
-    return cmocka_run_group_tests(tests, make_images, command_remove_folder);
-}
+SUITE_FIXTURE(make_images, command_remove_folder)

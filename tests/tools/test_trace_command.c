@@ -50,7 +50,7 @@ static int count_events(const char *file, const char *name)
     return n;
 }
 
-static void bench_writes_a_trace(void **state)
+TEST(bench_writes_a_trace)
 {
     expect("$L bench x.yaml --epochs 3 -q --trace b.json --json=b.txt");
     assert_int_equal(count_events("b.json", "next"), 30);
@@ -64,7 +64,7 @@ static void bench_writes_a_trace(void **state)
 }
 
 /* What is there under the name stays, unless it is a trace. */
-static void a_trace_replaces_only_a_trace(void **state)
+TEST(a_trace_replaces_only_a_trace)
 {
     static const char *const kept[] = { "x.yaml", "x-00000-of-00001.tfrecord", "note.txt" };
     char line[300];
@@ -83,14 +83,14 @@ static void a_trace_replaces_only_a_trace(void **state)
     assert_int_equal(count_events("empty.json", "next"), 10);
 }
 
-static void no_trace_without_spans(void **state)
+TEST(no_trace_without_spans)
 {
     assert_int_equal(shell("$L bench x.yaml -q --trace none.json --set engine.spans=0"), 2);
     assert_non_null(strstr(err, "--trace: engine.spans is 0, so nothing would be recorded"));
     assert_int_not_equal(shell("test -e none.json"), 0);
 }
 
-static void train_writes_its_steps(void **state)
+TEST(train_writes_its_steps)
 {
     static const struct {
         const char *line;
@@ -110,7 +110,7 @@ static void train_writes_its_steps(void **state)
 }
 
 /* However many threads: what they keep of it is divided among them. */
-static void a_trace_is_bounded(void **state)
+TEST(a_trace_is_bounded)
 {
     long long most = 0;
     for (int threads = 0; threads <= 64; threads += 16) {
@@ -129,7 +129,7 @@ static void a_trace_is_bounded(void **state)
 }
 
 /* What led to the failure is what one wants to see. */
-static void a_failed_run_leaves_its_trace(void **state)
+TEST(a_failed_run_leaves_its_trace)
 {
     expect("rm -f t.json; cp x-*.tfrecord bad.tfrecord; "
            "printf junk | dd of=bad.tfrecord bs=1 seek=60000 conv=notrunc 2>/dev/null");
@@ -141,7 +141,7 @@ static void a_failed_run_leaves_its_trace(void **state)
     assert_true(count_events("t.json", "rows") > 0);
 }
 
-static void progress_where_it_is_wanted(void **state)
+TEST(progress_where_it_is_wanted)
 {
     static const struct {
         const char *line, *shown;
@@ -169,7 +169,7 @@ static void progress_where_it_is_wanted(void **state)
 }
 
 /* Of 10 batches: what stands behind `batch` may change their number and order. */
-static void epochs_end_where_they_end(void **state)
+TEST(epochs_end_where_they_end)
 {
     static const struct {
         const char *stage;
@@ -198,7 +198,7 @@ static void epochs_end_where_they_end(void **state)
     }
 }
 
-static void no_digest_of_an_epoch_that_failed(void **state)
+TEST(no_digest_of_an_epoch_that_failed)
 {
     expect("cp x-*.tfrecord bad.tfrecord; "
            "printf junk | dd of=bad.tfrecord bs=1 seek=60000 conv=notrunc 2>/dev/null");
@@ -208,18 +208,4 @@ static void no_digest_of_an_epoch_that_failed(void **state)
     assert_string_equal(out, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bench_writes_a_trace),
-        cmocka_unit_test(a_trace_replaces_only_a_trace),
-        cmocka_unit_test(no_trace_without_spans),
-        cmocka_unit_test(train_writes_its_steps),
-        cmocka_unit_test(a_trace_is_bounded),
-        cmocka_unit_test(a_failed_run_leaves_its_trace),
-        cmocka_unit_test(progress_where_it_is_wanted),
-        cmocka_unit_test(epochs_end_where_they_end),
-        cmocka_unit_test(no_digest_of_an_epoch_that_failed),
-    };
-    return cmocka_run_group_tests(tests, make_set, command_remove_folder);
-}
+SUITE_FIXTURE(make_set, command_remove_folder)

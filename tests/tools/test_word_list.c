@@ -4,7 +4,7 @@
 #include "fixtures/unit.h"
 #include "tools/word_list.h"
 
-static void words_are_split(void **state)
+TEST(words_are_split)
 {
     static const struct {
         const char *text, *words[4];
@@ -41,7 +41,7 @@ static void words_are_split(void **state)
     assert_int_equal(leat_word_list_init(&list, "x", many, NULL), LEAT_E_ARGUMENT);
 }
 
-static void numbers_are_checked(void **state)
+TEST(numbers_are_checked)
 {
     static const char *const bad[] = { "0", "1025",     "2,x", "2.5", "99999999999999999999",
                                        "",  "1,2,3,4,5" };
@@ -58,13 +58,4 @@ static void numbers_are_checked(void **state)
                          LEAT_E_ARGUMENT);
         assert_non_null(strstr(err.message, "--threads"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_split),
-        cmocka_unit_test(numbers_are_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,7 +106,7 @@ static double ema_warm(int n)
     return early < 0.4 ? early : 0.4;
 }
 
-static void ema_equals_the_definition(void **unused)
+TEST(ema_equals_the_definition)
 {
     check_ema("{ema: 0.8}", ema_plain);
     check_ema("{ema: {decay: 0.5, every: 3}}", ema_every);
@@ -146,7 +146,7 @@ static void check_lookahead(const char *options, int every, double decay, double
     fixture_close(&f);
 }
 
-static void lookahead_equals_the_definition(void **unused)
+TEST(lookahead_equals_the_definition)
 {
     check_lookahead("lookahead", 5, pow(0.95, 5), 3);
     check_lookahead("{lookahead: {every: 3, decay: 0.9, power: 1}}", 3, 0.9, 1);
@@ -178,7 +178,7 @@ static void check_late_start(int start, int accumulate)
 }
 
 /* A run that begins later, with saved weights, follows the rest of the schedule of the whole run. */
-static void lookahead_of_a_late_start_ends_with_the_run(void **unused)
+TEST(lookahead_of_a_late_start_ends_with_the_run)
 {
     for (int start = 0; start < STEPS; start++)
         for (int accumulate = 1; accumulate < 5; accumulate++)
@@ -249,7 +249,7 @@ static void check_lookahead_masked(int masked, int accumulate, int resume_after)
     fixture_close(&other);
 }
 
-static void lookahead_ends_with_the_run_whatever_is_masked(void **unused)
+TEST(lookahead_ends_with_the_run_whatever_is_masked)
 {
     for (int masked = 1; masked <= STEPS; masked++) {
         check_lookahead_masked(masked, 1, 0);
@@ -259,7 +259,7 @@ static void lookahead_ends_with_the_run_whatever_is_masked(void **unused)
     }
 }
 
-static void evaluation_and_files_use_the_ema(void **unused)
+TEST(evaluation_and_files_use_the_ema)
 {
     fixture f, g;
     size_t count;
@@ -290,7 +290,7 @@ static void evaluation_and_files_use_the_ema(void **unused)
     fixture_close(&g);
 }
 
-static void errors(void **unused)
+TEST(errors)
 {
     const leat_trainer_feed endless = feed_of(LEAT_F32, 1, (int64_t[]){ IN }, ROWS);
     fixture f;
@@ -306,17 +306,4 @@ static void errors(void **unused)
     snprintf(text, sizeof text, "train: {%s, average: {lookahead: {power: 0}}}", model);
     assert_int_equal(fixture_open(&f, text, &endless), LEAT_OK);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ema_equals_the_definition),
-        cmocka_unit_test(lookahead_equals_the_definition),
-        cmocka_unit_test(lookahead_of_a_late_start_ends_with_the_run),
-        cmocka_unit_test(lookahead_ends_with_the_run_whatever_is_masked),
-        cmocka_unit_test(evaluation_and_files_use_the_ema),
-        cmocka_unit_test(errors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static bool same_file(const char *a, const char *b)
 
 /* 28 runs are killed at random steps and resumed with other numbers of threads, with each optimiser and
  * with accumulation. */
-static void killed_and_resumed_is_the_straight_run(void **state)
+TEST(killed_and_resumed_is_the_straight_run)
 {
     static const run kinds[] = { { .threads = 2, .optimizer = "adam" },
                                  { .threads = 1, .optimizer = "{sgd: {momentum: 0.9}}" },
@@ -76,7 +76,7 @@ static void killed_and_resumed_is_the_straight_run(void **state)
     }
 }
 
-static void keeps_the_newest(void **state)
+TEST(keeps_the_newest)
 {
     run r = { .threads = 1, .every = 5, .keep = 3 };
     double loss;
@@ -106,7 +106,7 @@ static void keeps_the_newest(void **state)
 
 /* Cut at every 7th byte and near the ends of its parts: refused with the byte, and the one before is
  * used. Uses the checkpoints of keeps_the_newest. */
-static void a_cut_checkpoint_is_passed_over(void **state)
+TEST(a_cut_checkpoint_is_passed_over)
 {
     const run r = { .threads = 1 };
     size_t size;
@@ -142,7 +142,7 @@ static void a_cut_checkpoint_is_passed_over(void **state)
     close_session(&s);
 }
 
-static void no_whole_checkpoint_is_an_error(void **state)
+TEST(no_whole_checkpoint_is_an_error)
 {
     const run r = { .threads = 1 };
     session s;
@@ -157,7 +157,7 @@ static void no_whole_checkpoint_is_an_error(void **state)
     close_session(&s);
 }
 
-static void in_the_middle_of_an_update_it_waits(void **state)
+TEST(in_the_middle_of_an_update_it_waits)
 {
     const run r = { .threads = 1, .accumulate = 3 };
     leat_loader_state at;
@@ -181,14 +181,4 @@ static void in_the_middle_of_an_update_it_waits(void **state)
     close_session(&s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(killed_and_resumed_is_the_straight_run),
-        cmocka_unit_test(keeps_the_newest),
-        cmocka_unit_test(a_cut_checkpoint_is_passed_over),
-        cmocka_unit_test(no_whole_checkpoint_is_an_error),
-        cmocka_unit_test(in_the_middle_of_an_update_it_waits),
-    };
-    return cmocka_run_group_tests(tests, checkpoint_make_folder, remove_folder);
-}
+SUITE_FIXTURE(checkpoint_make_folder, remove_folder)

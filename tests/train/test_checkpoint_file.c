@@ -19,7 +19,7 @@ static int make_checkpoints(void **state)
     return 0;
 }
 
-static void another_model_is_refused_with_what_differs(void **state)
+TEST(another_model_is_refused_with_what_differs)
 {
     static const struct {
         const char *model, *optimizer, *said;
@@ -59,7 +59,7 @@ static void another_model_is_refused_with_what_differs(void **state)
 }
 
 /* Settings of a run may change; that is said. */
-static void changed_settings_are_told(void **state)
+TEST(changed_settings_are_told)
 {
     const run r = { .threads = 1, .accumulate = 2 };
     session s;
@@ -70,7 +70,7 @@ static void changed_settings_are_told(void **state)
 }
 
 /* Weights alone are no checkpoint; a checkpoint has weights. */
-static void a_checkpoint_is_also_a_file_of_weights(void **state)
+TEST(a_checkpoint_is_also_a_file_of_weights)
 {
     const run r = { .threads = 1 };
     session s, other;
@@ -101,7 +101,7 @@ static void a_checkpoint_is_also_a_file_of_weights(void **state)
 }
 
 /* A full disk, here a limit on the size of files: an error, and what was there before stays. */
-static void a_full_disk_keeps_the_checkpoint_before(void **state)
+TEST(a_full_disk_keeps_the_checkpoint_before)
 {
     int status;
     size_t size;
@@ -134,13 +134,4 @@ static void a_full_disk_keeps_the_checkpoint_before(void **state)
     free(after);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_model_is_refused_with_what_differs),
-        cmocka_unit_test(changed_settings_are_told),
-        cmocka_unit_test(a_checkpoint_is_also_a_file_of_weights),
-        cmocka_unit_test(a_full_disk_keeps_the_checkpoint_before),
-    };
-    return cmocka_run_group_tests(tests, make_checkpoints, remove_folder);
-}
+SUITE_FIXTURE(make_checkpoints, remove_folder)

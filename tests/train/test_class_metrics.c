@@ -107,7 +107,7 @@ static void add_rows(const golden *g, leat_class_metrics *m, const int *order, i
     assert_int_equal(leat_class_metrics_add(m, &rows, &err), LEAT_OK);
 }
 
-static void values_are_those_of_scikit_learn(void **state)
+TEST(values_are_those_of_scikit_learn)
 {
     for (int i = 0; i < N_CASES; i++) {
         const golden *const g = &cases[i];
@@ -137,7 +137,7 @@ static void values_are_those_of_scikit_learn(void **state)
 }
 
 /* An output that is not finite has no place among the others. */
-static void not_finite_has_no_auc(void **state)
+TEST(not_finite_has_no_auc)
 {
     const float outputs[] = { 1, 0, NAN, 0, 0, 1 };
     const int64_t labels[] = { 0, 1, 1 };
@@ -225,7 +225,7 @@ static void score_all(fixture *f, const leat_plan *plan, leat_score **score)
 
 /* Evaluations twice, for 1 to 5 threads and any batch: the same bits, which are those of a score. The loss is what it is
  * without metrics. */
-static void an_evaluation_has_the_bits_of_a_score(void **state)
+TEST(an_evaluation_has_the_bits_of_a_score)
 {
     static const char *const batches[] = { "90", "8", "1" };
     leat_plan *plan = open_plan("8");
@@ -270,7 +270,7 @@ static void an_evaluation_has_the_bits_of_a_score(void **state)
 }
 
 /* Only outputs that someone needs are kept. */
-static void auc_is_there_where_it_is_asked_for(void **state)
+TEST(auc_is_there_where_it_is_asked_for)
 {
     static const struct {
         const char *options;
@@ -308,7 +308,7 @@ static void auc_is_there_where_it_is_asked_for(void **state)
     leat_plan_close(&plan);
 }
 
-static void every_metric_decides(void **state)
+TEST(every_metric_decides)
 {
     for (int32_t i = 0; i < LEAT_N_METRICS; i++) {
         const leat_trainer_feed feed = { .input = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 }),
@@ -344,7 +344,7 @@ static void every_metric_decides(void **state)
     }
 }
 
-static void what_cannot_be_measured_is_refused(void **state)
+TEST(what_cannot_be_measured_is_refused)
 {
     static const struct {
         const char *text;
@@ -373,7 +373,7 @@ static void what_cannot_be_measured_is_refused(void **state)
 }
 
 /* The memory is counted before, and watched while rows come. */
-static void outputs_beyond_the_memory_are_refused(void **state)
+TEST(outputs_beyond_the_memory_are_refused)
 {
     const golden *const g = &cases[0];
     const leat_class_room little = { true, 30 * 49, "a test" }; /* 49 bytes a row of 5 outputs */
@@ -405,19 +405,10 @@ static void outputs_beyond_the_memory_are_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_those_of_scikit_learn),
-        cmocka_unit_test(not_finite_has_no_auc),
-        cmocka_unit_test(an_evaluation_has_the_bits_of_a_score),
-        cmocka_unit_test(auc_is_there_where_it_is_asked_for),
-        cmocka_unit_test(every_metric_decides),
-        cmocka_unit_test(what_cannot_be_measured_is_refused),
-        cmocka_unit_test(outputs_beyond_the_memory_are_refused),
-    };
     leat_rng rng = leat_rng_make(5, 0, 0, 0);
     for (int i = 0; i < RECORDS * INPUTS; i++)
         inputs[i] = leat_rng_range(&rng, -1, 1);
     for (int i = 0; i < RECORDS; i++)
         labels[i] = leat_rng_below(&rng, CLASSES);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

@@ -18,7 +18,7 @@ static void look(void *owner, int32_t thread)
     blocked[thread] = sigismember(&set, SIGTERM) && sigismember(&set, SIGINT);
 }
 
-static void members_block_signals(void **state)
+TEST(members_block_signals)
 {
     leat_cpu_team team;
     leat_error err;
@@ -29,12 +29,4 @@ static void members_block_signals(void **state)
     assert_int_equal(blocked[0], 0); /* the caller, as it was */
     for (int i = 1; i < THREADS; i++)
         assert_int_equal(blocked[i], 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(members_block_signals),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

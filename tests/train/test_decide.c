@@ -48,7 +48,7 @@ static void check_all(const char *text, const expected *list, size_t n)
     fixture_close(&f);
 }
 
-static void stop_counts_evaluations_that_are_not_better(void **state)
+TEST(stop_counts_evaluations_that_are_not_better)
 {
     static const expected list[] = {
         { 2.0, 0.1, 0, 0, 0, 1 }, { 1.0, 0.1, 0, 0, 0, 1 }, { 1.0, 0.1, 0, 0, 0, 1 },
@@ -58,7 +58,7 @@ static void stop_counts_evaluations_that_are_not_better(void **state)
 }
 
 /* 0.95 and 0.91 are not lower than 1 by more than 0.1; 0.89 is. */
-static void min_delta_is_what_it_must_improve_by(void **state)
+TEST(min_delta_is_what_it_must_improve_by)
 {
     static const expected list[] = {
         { 1.00, 0, 0, 0, 0, 1 }, { 0.95, 0, 0, 0, 0, 1 }, { 0.91, 0, 0, 0, 0, 1 },
@@ -69,7 +69,7 @@ static void min_delta_is_what_it_must_improve_by(void **state)
 }
 
 /* Not finite: never better, and never the best to compare with. */
-static void what_is_not_finite_is_never_better(void **state)
+TEST(what_is_not_finite_is_never_better)
 {
     static const expected list[] = {
         { NAN, NAN, 0, 0, 0, 1 },      { 1.0, 0.5, 1, 0, 0, 1 }, { INFINITY, INFINITY, 0, 0, 0, 1 },
@@ -82,7 +82,7 @@ static void what_is_not_finite_is_never_better(void **state)
 }
 
 /* Lowered after two that are not more accurate, then it waits for two again; never below min. */
-static void a_plateau_lowers_the_rate(void **state)
+TEST(a_plateau_lowers_the_rate)
 {
     static const expected list[] = {
         { 1, 0.5, 0, 0, 0, 1 },    { 1, 0.5, 0, 0, 0, 1 },    { 1, 0.4, 0, 0, 1, 0.5 },
@@ -95,13 +95,13 @@ static void a_plateau_lowers_the_rate(void **state)
               list, 10);
 }
 
-static void without_options_nothing_is_decided(void **state)
+TEST(without_options_nothing_is_decided)
 {
     static const expected list[] = { { 1, 0.5, 0, 0, 0, 1 }, { 2, 0.4, 0, 0, 0, 1 } };
     check_all(MODEL LOSS "}", list, 2);
 }
 
-static void what_cannot_be_decided_is_refused(void **state)
+TEST(what_cannot_be_decided_is_refused)
 {
     static const struct {
         const char *text;
@@ -135,7 +135,7 @@ static void what_cannot_be_decided_is_refused(void **state)
 }
 
 /* The state goes through its text; of another metric it begins anew; damaged text changes nothing but to a new state. */
-static void the_state_survives_as_text(void **state)
+TEST(the_state_survives_as_text)
 {
     static const char *const damaged[] = {
         "",
@@ -173,25 +173,10 @@ static void the_state_survives_as_text(void **state)
     }
 }
 
-static void null_is_said(void **state)
+TEST(null_is_said)
 {
     leat_train_decision out;
     leat_error err;
     assert_int_equal(leat_trainer_decide(NULL, &(leat_metrics){ 0 }, &out, &err), LEAT_E_ARGUMENT);
     assert_true(leat_trainer_rate(NULL) <= 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_counts_evaluations_that_are_not_better),
-        cmocka_unit_test(min_delta_is_what_it_must_improve_by),
-        cmocka_unit_test(what_is_not_finite_is_never_better),
-        cmocka_unit_test(a_plateau_lowers_the_rate),
-        cmocka_unit_test(without_options_nothing_is_decided),
-        cmocka_unit_test(what_cannot_be_decided_is_refused),
-        cmocka_unit_test(the_state_survives_as_text),
-        cmocka_unit_test(null_is_said),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,20 +2,13 @@
  *
  * test_exchange.c: what ranks waited for, with a planted reason: a rank that comes late, that waits for its input, or that is
  * stopped; a slow transport; none. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "base/clock.h"
+#include "fixtures/unit.h"
 #include "leat/doctor.h"
 #include "train/ranks/exchange.h"
 
@@ -107,19 +100,17 @@ static leat_verdict diagnosed(const plant *p, leat_ranks_time *out)
     return verdict;
 }
 
-static void none_is_slow(void **state)
+TEST(none_is_slow)
 {
     const plant p = { .steps = 100, .nap_ms = 4, .late = -1, .stopped = -1 };
     leat_ranks_time times[RANKS];
-    (void)state;
     for (int i = 0; diagnosed(&p, times).kind == LEAT_VERDICT_STRAGGLER; i++)
         assert_true(i < 3); /* other programs can make one late for so short a time */
 }
 
-static void a_late_rank_is_named(void **state)
+TEST(a_late_rank_is_named)
 {
     leat_ranks_time times[RANKS];
-    (void)state;
     for (int late = 0; late < RANKS; late++)
         for (int input = 0; input < 2; input++) {
             const plant p = {
@@ -134,33 +125,20 @@ static void a_late_rank_is_named(void **state)
 }
 
 /* While it waited for another one: then it has waited as long as the others, but not for bytes. */
-static void a_stopped_rank_is_late(void **state)
+TEST(a_stopped_rank_is_late)
 {
     const plant p = { .steps = 10, .late = 0, .late_ms = 100, .stopped = 1 };
     leat_ranks_time times[RANKS];
-    (void)state;
     diagnosed(&p, times);
     assert_true(times[1].late > 0.2 && times[0].late > 0.2);
     assert_true(times[2].late < 0.2 && times[0].exchange < 0.2);
 }
 
-static void slow_bytes_are_communication(void **state)
+TEST(slow_bytes_are_communication)
 {
     const plant p = { .steps = 30, .nap_ms = 2, .late = -1, .slow_ms = 6, .stopped = -1 };
     leat_ranks_time times[RANKS];
-    (void)state;
     assert_int_equal(diagnosed(&p, times).kind, LEAT_VERDICT_COMMUNICATION_BOUND);
     for (int r = 0; r < RANKS; r++)
         assert_true(times[r].exchange > 0.4);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(none_is_slow),
-        cmocka_unit_test(a_late_rank_is_named),
-        cmocka_unit_test(a_stopped_rank_is_late),
-        cmocka_unit_test(slow_bytes_are_communication),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

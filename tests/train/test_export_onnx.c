@@ -110,7 +110,7 @@ static void export_one(size_t i)
     fixture_close(&f);
 }
 
-static void every_model_is_written(void **state)
+TEST(every_model_is_written)
 {
     mkdir(BUILD_DIR "/tests", 0777);
     mkdir(OUT_DIR, 0777);
@@ -119,7 +119,7 @@ static void every_model_is_written(void **state)
 }
 
 /* A new layer or ready-made model has to be added above. */
-static void the_table_has_all(void **state)
+TEST(the_table_has_all)
 {
     for (size_t k = 0; leat_layer_kind(k) || leat_preset_kind(k); k++) {
         bool layer = !leat_layer_kind(k), preset = !leat_preset_kind(k);
@@ -134,7 +134,7 @@ static void the_table_has_all(void **state)
     }
 }
 
-static void failures_are_reported(void **state)
+TEST(failures_are_reported)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
     fixture f;
@@ -142,14 +142,4 @@ static void failures_are_reported(void **state)
     assert_int_equal(leat_trainer_export_onnx(f.trainer, "/no/such/file", &f.err), LEAT_E_IO);
     assert_int_equal(leat_trainer_export_onnx(NULL, "x", &f.err), LEAT_E_ARGUMENT);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_has_all),
-        cmocka_unit_test(every_model_is_written),
-        cmocka_unit_test(failures_are_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

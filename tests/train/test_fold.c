@@ -115,7 +115,7 @@ static void must_agree(fixture *f, fixture *apart, int m)
 }
 
 /* Also after weights, or running statistics alone, have changed. */
-static void outputs_are_those_of_both_layers(void **state)
+TEST(outputs_are_those_of_both_layers)
 {
     for (int m = 0; m < N_MODELS; m++) {
         fixture f, apart;
@@ -134,7 +134,7 @@ static void outputs_are_those_of_both_layers(void **state)
     }
 }
 
-static void an_evaluation_changes_no_training(void **state)
+TEST(an_evaluation_changes_no_training)
 {
     for (int m = 0; m < N_MODELS; m++) {
         fixture a, b;
@@ -152,7 +152,7 @@ static void an_evaluation_changes_no_training(void **state)
     }
 }
 
-static void what_can_be_folded_is(void **state)
+TEST(what_can_be_folded_is)
 {
     for (int m = 0; m < N_MODELS; m++) {
         fixture f;
@@ -177,13 +177,8 @@ static void what_can_be_folded_is(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_are_those_of_both_layers),
-        cmocka_unit_test(an_evaluation_changes_no_training),
-        cmocka_unit_test(what_can_be_folded_is),
-    };
     if (leat_dn_has_bf16())
-        return cmocka_run_group_tests(tests, NULL, NULL);
+        return unit_run();
     puts("this CPU has no bfloat16: nothing is folded");
     return 0;
 }

@@ -83,7 +83,7 @@ static void check(fixture *f, float **before, const char *how)
     free_all(f, now);
 }
 
-static void frozen_values_keep_their_bits(void **state)
+TEST(frozen_values_keep_their_bits)
 {
     static const char *const frozen[] = { "'a.*'",           "'b.*', a.conv",
                                           "'*bn'",           "'a.*', 'b.*', head",
@@ -117,7 +117,7 @@ static void frozen_values_keep_their_bits(void **state)
 }
 
 /* As PyTorch's clip_grad_norm_: of what has a gradient. The update of SGD at rate 1 is as long as the limit. */
-static void frozen_layers_are_in_no_norm(void **state)
+TEST(frozen_layers_are_in_no_norm)
 {
     fixture f;
     double squares = 0;
@@ -137,7 +137,7 @@ static void frozen_layers_are_in_no_norm(void **state)
 }
 
 /* A frozen batch_norm gives in training what it gives in evaluation. */
-static void it_computes_as_in_evaluation(void **state)
+TEST(it_computes_as_in_evaluation)
 {
     static const char *const how[] = { "", ", precision: bf16", ", micro_shards: 3" };
     const leat_trainer_feed of = feed();
@@ -171,7 +171,7 @@ static void it_computes_as_in_evaluation(void **state)
 }
 
 /* The optimizer has no state of what is frozen, so a checkpoint has none, and cannot give it later. */
-static void checkpoints_have_no_state_of_it(void **state)
+TEST(checkpoints_have_no_state_of_it)
 {
     static const char free_run[] = "optimizer: adam",
                       frozen_run[] = "frozen: ['a.*'], optimizer: adam";
@@ -217,7 +217,7 @@ static void checkpoints_have_no_state_of_it(void **state)
     fixture_close(&f);
 }
 
-static void it_is_counted(void **state)
+TEST(it_is_counted)
 {
     leat_layer_info layer;
     leat_train_memory memory, all;
@@ -242,14 +242,4 @@ static void it_is_counted(void **state)
     fixture_close(&full);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(frozen_values_keep_their_bits),
-        cmocka_unit_test(frozen_layers_are_in_no_norm),
-        cmocka_unit_test(it_computes_as_in_evaluation),
-        cmocka_unit_test(checkpoints_have_no_state_of_it),
-        cmocka_unit_test(it_is_counted),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -173,7 +173,7 @@ static double difference(const float *is, const float *wanted, size_t n)
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-static void outputs_and_gradients_are_pytorchs(void **unused)
+TEST(outputs_and_gradients_are_pytorchs)
 {
     for (int model = 0; model < N_MODELS; model++) {
         fixture f;
@@ -227,7 +227,7 @@ static void check_run(int model, const char *run, const char *config)
     fixture_close(&f);
 }
 
-static void two_hundred_updates_are_pytorchs(void **unused)
+TEST(two_hundred_updates_are_pytorchs)
 {
     static const char *const runs[] = { "sgd",
                                         "nesterov",
@@ -254,7 +254,7 @@ static void two_hundred_updates_are_pytorchs(void **unused)
         }
 }
 
-static void schedules_are_pytorchs(void **unused)
+TEST(schedules_are_pytorchs)
 {
     static const char *const texts[][2] = {
         { "one_cycle", "schedule: one_cycle" },
@@ -295,12 +295,4 @@ static int close_file(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outputs_and_gradients_are_pytorchs),
-        cmocka_unit_test(two_hundred_updates_are_pytorchs),
-        cmocka_unit_test(schedules_are_pytorchs),
-    };
-    return cmocka_run_group_tests(tests, open_file, close_file);
-}
+SUITE_FIXTURE(open_file, close_file)

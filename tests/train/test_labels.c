@@ -34,7 +34,7 @@ static leat_view vector(leat_dtype dtype, int64_t n, const int64_t *values)
     return view;
 }
 
-static void one_hot_rows(void **state)
+TEST(one_hot_rows)
 {
     static const leat_dtype dtypes[] = { LEAT_U8, LEAT_I32, LEAT_I64 };
     static const int64_t labels[] = { 3, 0, 4, 1 };
@@ -58,7 +58,7 @@ static void one_hot_rows(void **state)
         }
 }
 
-static void one_hot_of_a_scalar(void **state)
+TEST(one_hot_of_a_scalar)
 {
     int64_t label = 2;
     void *options = op_options_of("one_hot", "classes", "3");
@@ -85,7 +85,7 @@ static void one_hot_of_a_scalar(void **state)
                       "one_hot expects class numbers (integers), got float32[4]");
 }
 
-static void scale_multiplies_and_adds(void **state)
+TEST(scale_multiplies_and_adds)
 {
     static const int64_t values[] = { 0, 1, 77, 128, 200, 255, 254, 3, 9, 10, 11 };
     void *options = op_options(leat_op_find("scale"), "factor", "0.0078125", "offset", "-1", NULL);
@@ -105,12 +105,4 @@ static void scale_multiplies_and_adds(void **state)
     free(options);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_hot_rows),
-        cmocka_unit_test(one_hot_of_a_scalar),
-        cmocka_unit_test(scale_multiplies_and_adds),
-    };
-    return cmocka_run_group_tests(tests, op_test_setup, op_test_teardown);
-}
+SUITE_FIXTURE(op_test_setup, op_test_teardown)

@@ -375,7 +375,7 @@ static const model_case cases[] = {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-static void layers_equal_the_reference(void **state)
+TEST(layers_equal_the_reference)
 {
     static const int how[][2] = { { 1, 1 }, { 1, 2 }, { 2, 2 }, { 2, 3 }, { 3, 7 } };
     for (size_t k = 0; k < sizeof how / sizeof *how; k++)
@@ -387,7 +387,7 @@ static void layers_equal_the_reference(void **state)
 }
 
 /* What is frozen stays, and the gradients of the rest are those of the reference. */
-static void so_do_frozen_layers(void **state)
+TEST(so_do_frozen_layers)
 {
     static const char *const keys[] = { "bias",         "weight",         "scale",
                                         "shift",        "batch_norm.*",   "batch_norm.mean",
@@ -406,7 +406,7 @@ static void so_do_frozen_layers(void **state)
     }
 }
 
-static void every_layer_is_in_a_case_and_has_a_reference(void **state)
+TEST(every_layer_is_in_a_case_and_has_a_reference)
 {
     for (size_t k = 0; leat_layer_at(k); k++) {
         bool seen = false;
@@ -415,14 +415,4 @@ static void every_layer_is_in_a_case_and_has_a_reference(void **state)
         if (!seen || (!reference_for(leat_layer_at(k)) && !leat_layer_at(k)->merges))
             fail_msg("layer '%s' is not compared with a reference", leat_layer_at(k)->kind.name);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_layer_is_in_a_case_and_has_a_reference),
-        cmocka_unit_test(layers_equal_the_reference),
-        cmocka_unit_test(so_do_frozen_layers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 #include "fixtures/loss_fixture.h"
 
-static void softmax_is_right(void **state)
+TEST(softmax_is_right)
 {
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     for (int64_t n = 1; n <= LOSS_MOST; n++)
@@ -36,7 +36,7 @@ static void softmax_is_right(void **state)
         }
 }
 
-static void softmax_bears_large_logits(void **state)
+TEST(softmax_bears_large_logits)
 {
     const float logits[] = { 1e30f, -1e30f, 0, 300, -300, 0 };
     int64_t labels[] = { 0, 1 };
@@ -51,7 +51,7 @@ static void softmax_bears_large_logits(void **state)
         assert_true(isfinite(grad[i]));
 }
 
-static void labels_of_every_type_mean_the_same(void **state)
+TEST(labels_of_every_type_mean_the_same)
 {
     int64_t wide[] = { 2, 0, 1 };
     int32_t half[] = { 2, 0, 1 };
@@ -70,7 +70,7 @@ static void labels_of_every_type_mean_the_same(void **state)
     free(logits);
 }
 
-static void impossible_targets_are_named(void **state)
+TEST(impossible_targets_are_named)
 {
     leat_error err;
     const leat_shape logits = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
@@ -103,7 +103,7 @@ static void impossible_targets_are_named(void **state)
     }
 }
 
-static void weights_of_a_wrong_kind_are_named(void **state)
+TEST(weights_of_a_wrong_kind_are_named)
 {
     static const float rows[][3] = {
         { 0.5f, 0.25f, 0.25f }, { 0.5f, 0.5f, 0.5f }, { 2, -1, 0 }, { NAN, 1, 0 }, { 0, 0, 0 }
@@ -143,7 +143,7 @@ static void draw_weights(uint64_t seed, int64_t n, float *weights)
     }
 }
 
-static void class_weights_are_right(void **state)
+TEST(class_weights_are_right)
 {
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     for (int64_t n = 2; n <= LOSS_MOST; n++)
@@ -177,7 +177,7 @@ static void class_weights_are_right(void **state)
 }
 
 /* Label smoothing and class weights, for targets of both kinds, against the definition in long double. */
-static void smoothed_and_weighted_is_right(void **state)
+TEST(smoothed_and_weighted_is_right)
 {
     static const struct {
         const char *text;
@@ -233,7 +233,7 @@ static void smoothed_and_weighted_is_right(void **state)
         }
 }
 
-static void class_weights_of_a_wrong_kind_are_refused(void **state)
+TEST(class_weights_of_a_wrong_kind_are_refused)
 {
     static const char *const bad[] = { "[1, 2]",      "3",      "[1, 2, -1]",
                                        "[1, 2, [3]]", "{a: 1}", "[0, 0, 0]" };
@@ -250,7 +250,7 @@ static void class_weights_of_a_wrong_kind_are_refused(void **state)
     }
 }
 
-static void a_weight_of_one_is_the_class(void **state)
+TEST(a_weight_of_one_is_the_class)
 {
     const leat_loss *loss = &leat_loss_softmax_cross_entropy;
     float *logits = random_floats(4, LOSS_ROWS * LOSS_MOST), weights[LOSS_ROWS * LOSS_MOST] = { 0 };
@@ -273,7 +273,7 @@ static void a_weight_of_one_is_the_class(void **state)
 }
 
 /* With some rows that do not count, loss, hits and gradients are those of the others alone. */
-static void rows_that_do_not_count_weigh_nothing(void **state)
+TEST(rows_that_do_not_count_weigh_nothing)
 {
     static const uint8_t valid[LOSS_ROWS] = { 0, 1, 1, 0, 1, 0 };
     for (int which = 0; which < 3; which++) {
@@ -325,7 +325,7 @@ static void rows_that_do_not_count_weigh_nothing(void **state)
 /* Binary_cross_entropy and mean_squared_error against their definition in long double, and their
  * gradients against central differences. */
 
-static void binary_is_right(void **state)
+TEST(binary_is_right)
 {
     const leat_loss *loss = &leat_loss_binary_cross_entropy;
     for (int with_logits = 0; with_logits < 2; with_logits++)
@@ -355,7 +355,7 @@ static void binary_is_right(void **state)
         }
 }
 
-static void binary_bears_extremes(void **state)
+TEST(binary_bears_extremes)
 {
     for (int with_logits = 0; with_logits < 2; with_logits++) {
         void *options = loss_options_of(&leat_loss_binary_cross_entropy, "with_logits",
@@ -373,7 +373,7 @@ static void binary_bears_extremes(void **state)
     }
 }
 
-static void binary_smoothed_and_weighted_is_right(void **state)
+TEST(binary_smoothed_and_weighted_is_right)
 {
     const leat_loss *loss = &leat_loss_binary_cross_entropy;
     for (int with_logits = 0; with_logits < 2; with_logits++) {
@@ -403,7 +403,7 @@ static void binary_smoothed_and_weighted_is_right(void **state)
     }
 }
 
-static void squared_error_is_right(void **state)
+TEST(squared_error_is_right)
 {
     const leat_loss *loss = &leat_loss_mean_squared_error;
     for (int64_t n = 1; n <= LOSS_MOST; n++) {
@@ -424,7 +424,7 @@ static void squared_error_is_right(void **state)
 }
 
 /* The model's values and the targets must be as many; a target must be a number. */
-static void squared_error_refuses(void **state)
+TEST(squared_error_refuses)
 {
     const leat_loss *loss = &leat_loss_mean_squared_error;
     const leat_shape three = leat_shape_make(LEAT_F32, 1, (int64_t[]){ 3 });
@@ -440,26 +440,4 @@ static void squared_error_refuses(void **state)
     assert_non_null(strstr(err.message, "row 1"));
     rows.valid = valid;
     assert_int_equal(loss->check_targets(NULL, &three, &rows, &err), LEAT_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_is_right),
-        cmocka_unit_test(softmax_bears_large_logits),
-        cmocka_unit_test(class_weights_are_right),
-        cmocka_unit_test(smoothed_and_weighted_is_right),
-        cmocka_unit_test(class_weights_of_a_wrong_kind_are_refused),
-        cmocka_unit_test(a_weight_of_one_is_the_class),
-        cmocka_unit_test(weights_of_a_wrong_kind_are_named),
-        cmocka_unit_test(rows_that_do_not_count_weigh_nothing),
-        cmocka_unit_test(labels_of_every_type_mean_the_same),
-        cmocka_unit_test(impossible_targets_are_named),
-        cmocka_unit_test(binary_is_right),
-        cmocka_unit_test(binary_bears_extremes),
-        cmocka_unit_test(binary_smoothed_and_weighted_is_right),
-        cmocka_unit_test(squared_error_is_right),
-        cmocka_unit_test(squared_error_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -123,7 +123,7 @@ static int n_precisions(void)
     return leat_dn_has_bf16() ? 2 : 1;
 }
 
-static void no_layer_hides_an_input(void **state)
+TEST(no_layer_hides_an_input)
 {
     char model[300];
     uint64_t seed = 1;
@@ -139,7 +139,7 @@ static void no_layer_hides_an_input(void **state)
             }
 }
 
-static void no_preset_hides_an_input(void **state)
+TEST(no_preset_hides_an_input)
 {
     for (int p = 0; p < n_precisions(); p++)
         for (size_t i = 0; i < sizeof models / sizeof *models; i++)
@@ -147,7 +147,7 @@ static void no_preset_hides_an_input(void **state)
 }
 
 /* The pixel that is no number may stand anywhere in a window. */
-static void max_pool_keeps_what_is_no_number(void **state)
+TEST(max_pool_keeps_what_is_no_number)
 {
     for (int at = 0; at < 4; at++) {
         fixture f;
@@ -165,7 +165,7 @@ static void max_pool_keeps_what_is_no_number(void **state)
 }
 
 /* Sums that overflow inside of the model, where its input and its weights are finite. */
-static void no_layer_hides_an_overflow(void **state)
+TEST(no_layer_hides_an_overflow)
 {
     char model[300];
     for (int p = 0; p < n_precisions(); p++)
@@ -194,7 +194,7 @@ static void no_layer_hides_an_overflow(void **state)
 }
 
 /* Steps that are far too long end in an error, and never in steps that go on without one. */
-static void a_rate_that_is_too_high_is_seen(void **state)
+TEST(a_rate_that_is_too_high_is_seen)
 {
     static const char *const optimizers[] = {
         "optimizer: {sgd: {learning_rate: 100, momentum: 0.9}}",
@@ -232,7 +232,7 @@ static void a_rate_that_is_too_high_is_seen(void **state)
 }
 
 /* Inputs whose squares overflow float32: the variance is infinite, the normalised values are finite. */
-static void a_variance_that_overflows_is_seen(void **state)
+TEST(a_variance_that_overflows_is_seen)
 {
     fixture f;
     float *const x = random_floats(1, ROWS * PIXELS);
@@ -246,7 +246,7 @@ static void a_variance_that_overflows_is_seen(void **state)
     fixture_close(&f);
 }
 
-static void weights_are_neither_saved_nor_loaded(void **state)
+TEST(weights_are_neither_saved_nor_loaded)
 {
     static const float values[] = { NAN, INFINITY, -INFINITY };
     char path[300], none[300];
@@ -286,16 +286,4 @@ static void weights_are_neither_saved_nor_loaded(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_layer_hides_an_input),
-        cmocka_unit_test(no_preset_hides_an_input),
-        cmocka_unit_test(max_pool_keeps_what_is_no_number),
-        cmocka_unit_test(no_layer_hides_an_overflow),
-        cmocka_unit_test(a_rate_that_is_too_high_is_seen),
-        cmocka_unit_test(a_variance_that_overflows_is_seen),
-        cmocka_unit_test(weights_are_neither_saved_nor_loaded),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

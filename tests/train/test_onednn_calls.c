@@ -97,14 +97,14 @@ static void expect(const char *named, int code, const char *words)
         fail_msg("LEAT_ONEDNN=%s: status %d: %s", named ? named : "", status, message);
 }
 
-static void a_trainer_opens_it(void **state)
+TEST(a_trainer_opens_it)
 {
     expect(NULL, LEAT_OK, "");
     expect("", LEAT_OK, "");
 }
 
 /* By a name such as Debian 13 has: libdnnl.so.3.6, and no other. */
-static void a_minor_version_is_found(void **state)
+TEST(a_minor_version_is_found)
 {
     char library[4096] = "", name[32];
     FILE *const cache =
@@ -119,7 +119,7 @@ static void a_minor_version_is_found(void **state)
     assert_int_equal(unlink(in_folder(name)), 0);
 }
 
-static void without_it_a_message_says_what_to_install(void **state)
+TEST(without_it_a_message_says_what_to_install)
 {
     expect(test_folder, LEAT_E_UNSUPPORTED, "training on the CPU needs oneDNN");
     expect(test_folder, LEAT_E_UNSUPPORTED, "LEAT_ONEDNN=");
@@ -128,12 +128,4 @@ static void without_it_a_message_says_what_to_install(void **state)
     expect("libm.so.6", LEAT_E_UNSUPPORTED, "without dnnl_version");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_trainer_opens_it),
-        cmocka_unit_test(a_minor_version_is_found),
-        cmocka_unit_test(without_it_a_message_says_what_to_install),
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

@@ -11,11 +11,11 @@
 
 enum { N = 48, STEPS = 10 };
 
-typedef struct state {
+typedef struct rule_values {
     double weight[N], grad[N], first[N], second[N];
-} state;
+} rule_values;
 
-static void reference_sgd(const void *options, state *s, int64_t step)
+static void reference_sgd(const void *options, rule_values *s, int64_t step)
 {
     const leat_sgd_options *o = options;
     for (int i = 0; i < N; i++) {
@@ -28,7 +28,7 @@ static void reference_sgd(const void *options, state *s, int64_t step)
     }
 }
 
-static void reference_adam(const void *options, state *s, int64_t step)
+static void reference_adam(const void *options, rule_values *s, int64_t step)
 {
     const leat_adam_options *o = options;
     const double b1 = (double)o->beta1, b2 = (double)o->beta2;
@@ -42,7 +42,7 @@ static void reference_adam(const void *options, state *s, int64_t step)
     }
 }
 
-static void reference_adamw(const void *options, state *s, int64_t step)
+static void reference_adamw(const void *options, rule_values *s, int64_t step)
 {
     leat_adam_options o = *(const leat_adam_options *)options;
     for (int i = 0; i < N; i++)
@@ -52,7 +52,7 @@ static void reference_adamw(const void *options, state *s, int64_t step)
 }
 
 /* Of muon, parameters that are no matrices. */
-static void reference_muon(const void *options, state *s, int64_t step)
+static void reference_muon(const void *options, rule_values *s, int64_t step)
 {
     leat_muon_options o = *(const leat_muon_options *)options;
     o.base.learning_rate *= o.vector_rate;
@@ -67,7 +67,7 @@ static double length_of(const double *x, int64_t n)
     return sqrt(sum);
 }
 
-static void reference_lars(const void *options, state *s, int64_t step)
+static void reference_lars(const void *options, rule_values *s, int64_t step)
 {
     const leat_lars_options *o = options;
     const double w = length_of(s->weight, N), g = length_of(s->grad, N);
@@ -82,7 +82,7 @@ static void reference_lars(const void *options, state *s, int64_t step)
 
 static const struct {
     const leat_optimizer *optimizer;
-    void (*reference)(const void *options, state *s, int64_t step);
+    void (*reference)(const void *options, rule_values *s, int64_t step);
     const char *options[8][2]; /* name, value */
 } cases[] = {
     { &leat_optimizer_sgd, reference_sgd, { { "learning_rate", "0.1" } } },
@@ -120,7 +120,7 @@ static const struct {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-static leat_update update_of(const void *options, int64_t step, const state *s)
+static leat_update update_of(const void *options, int64_t step, const rule_values *s)
 {
     const leat_rate_options *o = options;
     return (leat_update){ .step = step,
@@ -137,7 +137,7 @@ static void run_case(size_t at)
     const leat_optimizer *optimizer = cases[at].optimizer;
     void *options = calloc(1, optimizer->options_size);
     float *memory[4];
-    state s = { 0 };
+    rule_values s = { 0 };
     leat_rng rng = leat_rng_make(at, 0, 0, 1);
     leat_option_init(optimizer->kind.options, options);
     for (int i = 0; i < 8 && cases[at].options[i][0]; i++)
@@ -168,13 +168,13 @@ static void run_case(size_t at)
     free(options);
 }
 
-static void equal_the_formula(void **unused)
+TEST(equal_the_formula)
 {
     for (size_t i = 0; i < N_CASES; i++)
         run_case(i);
 }
 
-static void every_optimizer_has_a_case(void **unused)
+TEST(every_optimizer_has_a_case)
 {
     for (size_t k = 0; leat_optimizer_at(k); k++) {
         bool seen = false;
@@ -186,7 +186,7 @@ static void every_optimizer_has_a_case(void **unused)
 }
 
 /* What layouts add to the elements has weight and gradient 0 and must stay 0. */
-static void padding_stays_zero(void **unused)
+TEST(padding_stays_zero)
 {
     for (size_t k = 0; leat_optimizer_at(k); k++) {
         const leat_optimizer *optimizer = leat_optimizer_at(k);
@@ -200,7 +200,7 @@ static void padding_stays_zero(void **unused)
         memset(a, 0, 64);
         memset(b, 0, 64);
         for (int64_t step = 1; step < 4; step++) {
-            const leat_update u = update_of(options, step, &(state){ 0 });
+            const leat_update u = update_of(options, step, &(rule_values){ 0 });
             optimizer->update(options, &u, zero, grad, states, 16);
         }
         for (int i = 0; i < 16; i++)
@@ -226,7 +226,7 @@ static void set_options(const leat_optimizer *optimizer, void *options,
 }
 
 /* Biases and scales have no ratio of norms. */
-static void lars_leaves_vectors_their_rate(void **unused)
+TEST(lars_leaves_vectors_their_rate)
 {
     static const char *const pairs[][2] = { { "learning_rate", "0.25" }, { "momentum", "0" } };
     leat_lars_options o;
@@ -328,7 +328,7 @@ static void check_muon(int64_t rows, int64_t columns, bool nesterov)
     free(memory);
 }
 
-static void muon_equals_the_published_iteration(void **unused)
+TEST(muon_equals_the_published_iteration)
 {
     static const int64_t sizes[][2] = { { 1, 1 },  { 1, 9 },   { 9, 1 },  { 3, 5 },   { 5, 3 },
                                         { 4, 16 }, { 16, 16 }, { 17, 4 }, { 33, 18 }, { 20, 40 } };
@@ -337,7 +337,7 @@ static void muon_equals_the_published_iteration(void **unused)
 }
 
 /* A gradient of 0 has no direction. */
-static void muon_bears_a_zero_gradient(void **unused)
+TEST(muon_bears_a_zero_gradient)
 {
     leat_muon_options o;
     const size_t scratch = leat_optimizer_muon.matrix_scratch(4, 4);
@@ -352,7 +352,7 @@ static void muon_bears_a_zero_gradient(void **unused)
     free(memory);
 }
 
-static void adam_has_the_same_bits_at_every_cpu_level(void **unused)
+TEST(adam_has_the_same_bits_at_every_cpu_level)
 {
     static const leat_cpu_loops *const tables[] = { &leat_cpu_loops_c, &leat_cpu_loops_avx2,
                                                     &leat_cpu_loops_avx512 };
@@ -380,18 +380,4 @@ static void adam_has_the_same_bits_at_every_cpu_level(void **unused)
     for (int level = 0; level <= (int)leat_cpu_level(); level++)
         for (int i = 0; i < 4; i++)
             free(values[level][i]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_optimizer_has_a_case),
-        cmocka_unit_test(equal_the_formula),
-        cmocka_unit_test(padding_stays_zero),
-        cmocka_unit_test(adam_has_the_same_bits_at_every_cpu_level),
-        cmocka_unit_test(lars_leaves_vectors_their_rate),
-        cmocka_unit_test(muon_equals_the_published_iteration),
-        cmocka_unit_test(muon_bears_a_zero_gradient),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,8 +41,17 @@ static double train(fixture *f, const char *model, const char *precision, int th
     return fixture_metrics(f).loss;
 }
 
-static void bf16_follows_fp32(void **state)
+static void need_bf16(void)
 {
+    if (!leat_dn_has_bf16()) {
+        puts("this CPU has no bfloat16");
+        skip();
+    }
+}
+
+TEST(bf16_follows_fp32)
+{
+    need_bf16();
     for (int i = 0; i < N_MODELS; i++) {
         fixture a, b;
         const double wanted = train(&a, models[i], "fp32", 1);
@@ -55,8 +64,9 @@ static void bf16_follows_fp32(void **state)
     }
 }
 
-static void bits_do_not_depend_on_threads(void **state)
+TEST(bits_do_not_depend_on_threads)
 {
+    need_bf16();
     for (int i = 0; i < N_MODELS; i++) {
         fixture one, other;
         train(&one, models[i], "bf16", 1);
@@ -117,8 +127,9 @@ static void check_product(leat_dn *dn, const leat_dn_product_spec *s)
     free(y);
 }
 
-static void products_are_right(void **state)
+TEST(products_are_right)
 {
+    need_bf16();
     static const int64_t sizes[] = { 1, 2, 17, 70 };
     leat_dn *dn;
     assert_int_equal(leat_dn_open(2, &dn, NULL), LEAT_OK);
@@ -134,7 +145,7 @@ static void products_are_right(void **state)
     leat_dn_close(&dn);
 }
 
-static void a_cpu_without_it_says_so(void **state)
+TEST(a_cpu_without_it_says_so)
 {
     fixture f;
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 8 }, 4);
@@ -144,19 +155,4 @@ static void a_cpu_without_it_says_so(void **state)
     if (rc < 0)
         assert_non_null(strstr(f.err.message, "precision: fp32"));
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bf16_follows_fp32),
-        cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(products_are_right),
-        cmocka_unit_test(a_cpu_without_it_says_so),
-    };
-    if (leat_dn_has_bf16())
-        return cmocka_run_group_tests(tests, NULL, NULL);
-    puts("this CPU has no bfloat16: only the refusal is tested");
-    const struct CMUnitTest refusal[] = { tests[3] };
-    return cmocka_run_group_tests(refusal, NULL, NULL);
 }

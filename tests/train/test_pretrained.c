@@ -178,7 +178,7 @@ static void fine_tune(size_t r, const char *how, double slack)
     fixture_close(&f);
 }
 
-static void fine_tuning_is_pytorchs(void **state)
+TEST(fine_tuning_is_pytorchs)
 {
     for (size_t r = 0; r < sizeof runs / sizeof *runs; r++) {
         fine_tune(r, "", 2e-5);
@@ -244,7 +244,7 @@ static void expect_row(const fixture *f, const char *name, leat_loaded state)
     fail_msg("%s is not told", name);
 }
 
-static void every_tensor_is_told(void **state)
+TEST(every_tensor_is_told)
 {
     const leat_safetensor more = tensor("head.weight", 2, (uint64_t[]){ 3, 4 });
     leat_loaded_info row;
@@ -285,7 +285,7 @@ static void every_tensor_is_told(void **state)
     fixture_close(&f);
 }
 
-static void what_does_not_fit_is_an_error(void **state)
+TEST(what_does_not_fit_is_an_error)
 {
     leat_safetensor nan = tensor("bn1.bias", 1, (uint64_t[]){ 4 });
     leat_safetensor half = tensor("conv1.bias", 1, (uint64_t[]){ 4 });
@@ -374,7 +374,7 @@ static void what_does_not_fit_is_an_error(void **state)
 }
 
 /* A value that is not finite does not matter where it is not taken. */
-static void a_skipped_tensor_is_not_read(void **state)
+TEST(a_skipped_tensor_is_not_read)
 {
     leat_safetensor nan = tensor("fc.bias", 1, (uint64_t[]){ 10 });
     char text[512];
@@ -386,7 +386,7 @@ static void a_skipped_tensor_is_not_read(void **state)
     fixture_close(&f);
 }
 
-static void a_file_that_is_none(void **state)
+TEST(a_file_that_is_none)
 {
     static const char *const bad[][2] = {
         { "weights: nowhere.st", "nowhere.st" },
@@ -428,7 +428,7 @@ static void step(fixture *f, uint64_t seed, bool train)
 }
 
 /* Who does not call leat_trainer_load() trains with these weights, too. */
-static void whatever_comes_first_loads_it(void **state)
+TEST(whatever_comes_first_loads_it)
 {
     const leat_loader_state at = { .next_batch = 0 };
     write_torch(NULL, 0);
@@ -459,7 +459,7 @@ static void whatever_comes_first_loads_it(void **state)
 }
 
 /* It is read once, and neither by a run that goes on nor by one with other weights. */
-static void a_resumed_run_does_not_read_it(void **state)
+TEST(a_resumed_run_does_not_read_it)
 {
     static const char *const kinds[] = { "", ", frozen: [conv1, bn1]",
                                          ", frozen: [bn1], average: {ema: 0.8}, accumulate: 2" };
@@ -498,7 +498,7 @@ static void a_resumed_run_does_not_read_it(void **state)
 }
 
 /* Of a checkpoint with an average, the average is taken, as by leat_trainer_restore(). */
-static void files_of_leat_are_taken_too(void **state)
+TEST(files_of_leat_are_taken_too)
 {
     const leat_loader_state at = { .next_batch = 3 };
     char text[512];
@@ -530,7 +530,7 @@ static void files_of_leat_are_taken_too(void **state)
 }
 
 /* The first batch decides the weights of `init: whiten` only where the file does not. */
-static void loaded_weights_are_not_whitened(void **state)
+TEST(loaded_weights_are_not_whitened)
 {
     static const char model[] =
         "[conv2d: {name: conv1, filters: 4, kernel: 3, init: whiten, frozen: true}, batch_norm: "
@@ -569,18 +569,4 @@ static int end(void **state)
     return remove_folder(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fine_tuning_is_pytorchs),
-        cmocka_unit_test(every_tensor_is_told),
-        cmocka_unit_test(what_does_not_fit_is_an_error),
-        cmocka_unit_test(a_skipped_tensor_is_not_read),
-        cmocka_unit_test(a_file_that_is_none),
-        cmocka_unit_test(whatever_comes_first_loads_it),
-        cmocka_unit_test(a_resumed_run_does_not_read_it),
-        cmocka_unit_test(files_of_leat_are_taken_too),
-        cmocka_unit_test(loaded_weights_are_not_whitened),
-    };
-    return cmocka_run_group_tests(tests, begin, end);
-}
+SUITE_FIXTURE(begin, end)

@@ -53,13 +53,12 @@ static int sum_as_rank(leat_ranks *ranks, float *const *all, size_t n, const flo
     return wrong;
 }
 
-static void sums_are_those_of_the_tree(void **state)
+TEST(sums_are_those_of_the_tree)
 {
     static const int counts[] = { 1, 2, 3, 4, 6, 12 };
     static const size_t lengths[] = { 16, 48, 2064, 262144, 600016 };
     float *all[SHARDS];
     leat_error err;
-    (void)state;
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; k++) {
         const size_t n = lengths[k];
         float *const wanted = malloc(n * sizeof *wanted);
@@ -85,10 +84,4 @@ static void sums_are_those_of_the_tree(void **state)
             free(all[i]);
         free(wanted);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(sums_are_those_of_the_tree) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

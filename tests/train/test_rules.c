@@ -36,7 +36,7 @@ static void assert_rate(const fixture *f, const char *name, float rate)
         fail_msg("%s has rate %g, not %g", name, (double)param(f, name)->rate, (double)rate);
 }
 
-static void the_most_exact_key_counts(void **unused)
+TEST(the_most_exact_key_counts)
 {
     fixture f;
     assert_int_equal(open_with(&f, "multipliers: {first: 3, fc.weight: 0.5, bias: 2, "
@@ -57,7 +57,7 @@ static void the_most_exact_key_counts(void **unused)
 }
 
 /* Names before patterns; of patterns the last one. */
-static void patterns(void **unused)
+TEST(patterns)
 {
     fixture f;
     assert_int_equal(open_with(&f, "multipliers: {'*': 0.1, '[0-9]*.scale': 3, 'f*.weight': 5, "
@@ -79,7 +79,7 @@ static void patterns(void **unused)
     fixture_close(&f);
 }
 
-static void parameters_without_decay(void **unused)
+TEST(parameters_without_decay)
 {
     fixture f;
     assert_int_equal(open_with(&f, "no_decay: [bias, batch_norm.scale, fc]"), LEAT_OK);
@@ -93,7 +93,7 @@ static void parameters_without_decay(void **unused)
 }
 
 /* Rate 0 keeps a parameter as it is; a gradient of 0 moves weights by decay alone. */
-static void the_update_follows_them(void **unused)
+TEST(the_update_follows_them)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 6, 6, 2 }, 4);
     fixture f;
@@ -121,7 +121,7 @@ static void the_update_follows_them(void **unused)
     fixture_close(&f);
 }
 
-static void unknown_keys_are_named(void **unused)
+TEST(unknown_keys_are_named)
 {
     static const char *const bad[][2] = {
         { "multipliers: {bias: 2, batch_norm.shfit: 64}", "did you mean 'batch_norm.shift'" },
@@ -148,14 +148,4 @@ static void unknown_keys_are_named(void **unused)
             fail_msg("%s: %s", bad[i][0], f.err.message);
         fixture_close(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_most_exact_key_counts), cmocka_unit_test(patterns),
-        cmocka_unit_test(parameters_without_decay),  cmocka_unit_test(the_update_follows_them),
-        cmocka_unit_test(unknown_keys_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

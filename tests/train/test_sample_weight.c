@@ -47,7 +47,7 @@ static void check_loss(const leat_loss *loss, const void *options, const leat_vi
     assert_true(rights[0] == rights[1]); /* hits are counted, not weighed */
 }
 
-static void every_loss_is_multiplied(void **state)
+TEST(every_loss_is_multiplied)
 {
     static const struct {
         const leat_loss *loss;
@@ -132,7 +132,7 @@ static void step(fixture *f, int s, float *weights, uint8_t *valid, bool train)
 }
 
 /* Bit for bit, because 2 is a power of 2. */
-static void weights_of_two_are_twice_the_rate(void **state)
+TEST(weights_of_two_are_twice_the_rate)
 {
     float twos[ROWS];
     for (int i = 0; i < ROWS; i++)
@@ -164,7 +164,7 @@ static void weights_of_two_are_twice_the_rate(void **state)
 }
 
 /* The divisor is the number of rows that count, whatever they weigh. */
-static void rows_of_weight_zero_teach_nothing(void **state)
+TEST(rows_of_weight_zero_teach_nothing)
 {
     float weights[ROWS];
     uint8_t valid[ROWS];
@@ -185,7 +185,7 @@ static void rows_of_weight_zero_teach_nothing(void **state)
     fixture_close(&b);
 }
 
-static void bits_do_not_depend_on_threads(void **state)
+TEST(bits_do_not_depend_on_threads)
 {
     for (int m = 0; m < 2; m++) {
         fixture one, other;
@@ -272,7 +272,7 @@ static double loss_of_batch(const float *outputs, int64_t first, int64_t rows)
     return loss;
 }
 
-static void evaluation_and_scores_are_weighted(void **state)
+TEST(evaluation_and_scores_are_weighted)
 {
     leat_metrics metrics;
     leat_score_info info;
@@ -311,7 +311,7 @@ static void evaluation_and_scores_are_weighted(void **state)
 
 /* --- refusals -------------------------------------------------------------------------------- */
 
-static void tensors_of_a_wrong_kind_are_named(void **state)
+TEST(tensors_of_a_wrong_kind_are_named)
 {
     static const struct {
         leat_rows rows;
@@ -341,7 +341,7 @@ static void tensors_of_a_wrong_kind_are_named(void **state)
     leat_plan_close(&without);
 }
 
-static void impossible_weights_are_named(void **state)
+TEST(impossible_weights_are_named)
 {
     static const float bad[] = { -1e-30f, NAN, INFINITY, -INFINITY };
     fixture f;
@@ -356,18 +356,4 @@ static void impossible_weights_are_named(void **state)
     }
     assert_int_equal(try_step(&f, 0, NULL, NULL, true), LEAT_E_ARGUMENT);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_loss_is_multiplied),
-        cmocka_unit_test(weights_of_two_are_twice_the_rate),
-        cmocka_unit_test(rows_of_weight_zero_teach_nothing),
-        cmocka_unit_test(bits_do_not_depend_on_threads),
-        cmocka_unit_test(evaluation_and_scores_are_weighted),
-        cmocka_unit_test(tensors_of_a_wrong_kind_are_named),
-        cmocka_unit_test(impossible_weights_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,7 @@ static const struct {
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
-static void equal_the_formulas(void **unused)
+TEST(equal_the_formulas)
 {
     for (size_t i = 0; i < N_CASES; i++) {
         leat_config *config;
@@ -120,7 +120,7 @@ static void equal_the_formulas(void **unused)
 }
 
 /* Losses of evaluations, and the factor after each: patience 2, so the second in a row that is no lower lowers it. */
-static void a_plateau_lowers_it(void **unused)
+TEST(a_plateau_lowers_it)
 {
     static const struct {
         double loss, factor;
@@ -150,7 +150,7 @@ static void a_plateau_lowers_it(void **unused)
     leat_config_close(&config);
 }
 
-static void every_schedule_has_a_case(void **unused)
+TEST(every_schedule_has_a_case)
 {
     for (size_t k = 0; leat_schedule_kind(k); k++) {
         bool seen = false;
@@ -162,7 +162,7 @@ static void every_schedule_has_a_case(void **unused)
 }
 
 /* Extreme lengths give finite factors. */
-static void short_runs(void **unused)
+TEST(short_runs)
 {
     static const char *const texts[] = { "schedule: one_cycle",
                                          "schedule: triangular",
@@ -188,7 +188,7 @@ static void short_runs(void **unused)
         }
 }
 
-static void errors_say_what_to_do(void **unused)
+TEST(errors_say_what_to_do)
 {
     static const struct {
         const char *text, *message;
@@ -215,7 +215,7 @@ static void errors_say_what_to_do(void **unused)
     }
 }
 
-static void an_endless_run_with_a_length(void **unused)
+TEST(an_endless_run_with_a_length)
 {
     const leat_run_length run = { 1, -1, 1 };
     leat_config *config;
@@ -263,19 +263,8 @@ static void check_run(int first)
     fixture_close(&f);
 }
 
-static void the_trainer_follows_it(void **unused)
+TEST(the_trainer_follows_it)
 {
     check_run(0);
     check_run(7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_schedule_has_a_case), cmocka_unit_test(equal_the_formulas),
-        cmocka_unit_test(a_plateau_lowers_it),       cmocka_unit_test(short_runs),
-        cmocka_unit_test(errors_say_what_to_do),     cmocka_unit_test(an_endless_run_with_a_length),
-        cmocka_unit_test(the_trainer_follows_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

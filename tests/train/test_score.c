@@ -78,7 +78,7 @@ static void check_score(const leat_score *score, const plain *p)
     }
 }
 
-static void scores_are_plain_counts(void **state)
+TEST(scores_are_plain_counts)
 {
     const leat_loader_options once = { .epochs = 1 };
     leat_plan *plan = open_plan();
@@ -199,7 +199,7 @@ static void yes_or_no(const char *text, int64_t n_outputs, float middle)
     leat_plan_close(&plan);
 }
 
-static void yes_or_no_is_two_classes(void **state)
+TEST(yes_or_no_is_two_classes)
 {
     yes_or_no("train: {loss: binary_cross_entropy, model: [dense: 7, tanh, dense: 1]}", 1, 0);
     yes_or_no("train: {loss: {binary_cross_entropy: {with_logits: false}}, "
@@ -248,14 +248,14 @@ static void one_class(const char *text)
 }
 
 /* Top-5 of one class; and nothing is left to spread. */
-static void one_class_is_always_right(void **state)
+TEST(one_class_is_always_right)
 {
     one_class("train: {loss: softmax_cross_entropy, model: [dense: 1]}");
     one_class("train: {loss: {softmax_cross_entropy: {label_smoothing: 0.3, class_weights: [2]}}, "
               "model: [dense: 1]}");
 }
 
-static void layers_and_memory_add_up(void **state)
+TEST(layers_and_memory_add_up)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 6);
     leat_train_memory memory;
@@ -274,22 +274,17 @@ static void layers_and_memory_add_up(void **state)
     fixture_close(&f);
 }
 
-static void folders_know_their_newest(void **state)
+TEST(folders_know_their_newest)
 {
     assert_int_equal(leat_checkpoint_newest("/no/such/folder"), -1);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_are_plain_counts),   cmocka_unit_test(yes_or_no_is_two_classes),
-        cmocka_unit_test(one_class_is_always_right), cmocka_unit_test(layers_and_memory_add_up),
-        cmocka_unit_test(folders_know_their_newest),
-    };
     leat_rng rng = leat_rng_make(5, 0, 0, 0);
     for (int i = 0; i < RECORDS * INPUTS; i++)
         inputs[i] = leat_rng_range(&rng, -1, 1);
     for (int i = 0; i < RECORDS; i++)
         labels[i] = leat_rng_below(&rng, CLASSES);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

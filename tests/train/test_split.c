@@ -139,7 +139,7 @@ static void must_be_same(const model *m, int at, fixture *uncut, fixture *cut)
         }
 }
 
-static void a_cut_model_learns_the_same_bits(void **state)
+TEST(a_cut_model_learns_the_same_bits)
 {
     for (size_t m = 0; m < sizeof models / sizeof *models; m++)
         for (int at = 1; at < 8; at++) {
@@ -167,7 +167,7 @@ static void a_cut_model_learns_the_same_bits(void **state)
 }
 
 /* Files know nothing of devices. */
-static void weights_move_to_an_uncut_model(void **state)
+TEST(weights_move_to_an_uncut_model)
 {
     static const char path[] = "test_split.safetensors";
     fixture uncut, cut;
@@ -209,7 +209,7 @@ static void evaluate_rows(int64_t n_rows, const char *text)
     free(y);
 }
 
-static void evaluation_takes_larger_batches(void **state)
+TEST(evaluation_takes_larger_batches)
 {
     static const char uneven[] = "optimizer: adam, micro_shards: 5, threads: 2, model: [{conv2d: "
                                  "{filters: 8, kernel: 3, padding: same}}, {batch_norm: {@1}}, "
@@ -237,7 +237,7 @@ static leat_step_times one_step(fixture *f, bool train)
 }
 
 /* Of a layer in the middle the input, its output, and both gradients; of the last one also the targets. */
-static void crossings_are_counted(void **state)
+TEST(crossings_are_counted)
 {
     static const struct {
         int at;
@@ -269,7 +269,7 @@ static void crossings_are_counted(void **state)
 }
 
 /* Names that differ only at their end are two devices. */
-static void devices_are_told_apart_by_their_whole_names(void **state)
+TEST(devices_are_told_apart_by_their_whole_names)
 {
     fixture f;
     open_cut(
@@ -285,7 +285,7 @@ static void devices_are_told_apart_by_their_whole_names(void **state)
 
 /* --- what is refused --------------------------------------------------------------------------- */
 
-static void what_cannot_be_cut_is_named(void **state)
+TEST(what_cannot_be_cut_is_named)
 {
     static const struct {
         const char *text, *device;
@@ -315,7 +315,7 @@ static void what_cannot_be_cut_is_named(void **state)
 }
 
 /* The weights of no part change. */
-static void a_bad_value_is_reported_where_it_is_seen(void **state)
+TEST(a_bad_value_is_reported_where_it_is_seen)
 {
     fixture f, fresh;
     static batch b;
@@ -331,7 +331,7 @@ static void a_bad_value_is_reported_where_it_is_seen(void **state)
 }
 
 /* The front part has a batch_norm, whose statistics any forward pass moves. */
-static void a_bad_target_is_refused_before_any_layer_computes(void **state)
+TEST(a_bad_target_is_refused_before_any_layer_computes)
 {
     fixture f, fresh;
     static batch b;
@@ -347,19 +347,4 @@ static void a_bad_target_is_refused_before_any_layer_computes(void **state)
     open_cut(&f, models[1].text, 4, "sim"); /* the loader refuses them, as the loss is computed */
     assert_int_equal(leat_trainer_get_info(f.trainer)->expect.classes, CLASSES);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_cut_model_learns_the_same_bits),
-        cmocka_unit_test(weights_move_to_an_uncut_model),
-        cmocka_unit_test(crossings_are_counted),
-        cmocka_unit_test(devices_are_told_apart_by_their_whole_names),
-        cmocka_unit_test(what_cannot_be_cut_is_named),
-        cmocka_unit_test(evaluation_takes_larger_batches),
-        cmocka_unit_test(a_bad_value_is_reported_where_it_is_seen),
-        cmocka_unit_test(a_bad_target_is_refused_before_any_layer_computes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -106,18 +106,18 @@ static void check_model(const char *name, const float *wanted)
     unlink(path);
 }
 
-static void resnet18_gives_torchs_logits(void **state)
+TEST(resnet18_gives_torchs_logits)
 {
     check_model("resnet18", resnet18_logits);
 }
 
-static void resnet50_gives_torchs_logits(void **state)
+TEST(resnet50_gives_torchs_logits)
 {
     check_model("resnet50", resnet50_logits);
 }
 
 /* A flattened image has its channels first there, last here: rows of the dense weight change places. */
-static void a_flattened_image_is_reordered(void **state)
+TEST(a_flattened_image_is_reordered)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 2, 3, 4 }, 2);
     const leat_safetensors_note note = { "format", "pt" };
@@ -149,7 +149,7 @@ static void a_flattened_image_is_reordered(void **state)
 }
 
 /* A file that says nothing of its writer, and whose layer has the same shape in both layouts. */
-static void a_square_layer_is_transposed(void **state)
+TEST(a_square_layer_is_transposed)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 2);
     const float weight[9] = { 0, 1, 2, 3, 4, 5, 6, 7, 8 }; /* [out][in] */
@@ -177,15 +177,4 @@ static void a_square_layer_is_transposed(void **state)
     assert_non_null(strstr(f.err.message, "it has '0.weight' and others: name the layers"));
     fixture_close(&f);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resnet18_gives_torchs_logits),
-        cmocka_unit_test(resnet50_gives_torchs_logits),
-        cmocka_unit_test(a_flattened_image_is_reordered),
-        cmocka_unit_test(a_square_layer_is_transposed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void open_and_train(const char *text, int64_t rows, int64_t *taken,
 }
 
 /* The first trainer fills oneDNN's cache of compiled kernels, which stays. */
-static void the_plan_is_what_is_allocated(void **state)
+TEST(the_plan_is_what_is_allocated)
 {
     static const struct {
         const char *model, *how;
@@ -93,7 +93,7 @@ static int open_dense(fixture *f, const char *layers)
     return fixture_open(f, text, &feed);
 }
 
-static void a_limit_of_the_process_counts(void **state)
+TEST(a_limit_of_the_process_counts)
 {
     const struct rlimit was = limit_process(200000000);
     fixture f;
@@ -108,7 +108,7 @@ static void a_limit_of_the_process_counts(void **state)
 }
 
 /* Each of two parts fits, but not both. */
-static void parts_of_a_model_must_fit_together(void **state)
+TEST(parts_of_a_model_must_fit_together)
 {
     const struct rlimit was = limit_process(200000000);
     fixture f;
@@ -125,7 +125,7 @@ static void parts_of_a_model_must_fit_together(void **state)
     fixture_close(&f);
 }
 /* 40 MB of weights and two slots beside them go to files and come back, where 10 MB are free. */
-static void weights_are_not_copied_for_files(void **state)
+TEST_WITH(weights_are_not_copied_for_files, make_folder, remove_folder)
 {
     static const char text[] = "train: {model: [dense: 5000, dense: 10], average: ema, loss: "
                                "softmax_cross_entropy, optimizer: {sgd: {momentum: 0.9}}}";
@@ -160,7 +160,7 @@ static void weights_are_not_copied_for_files(void **state)
 #endif
 
 /* Each would take terabytes, and says which part. */
-static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
+TEST(what_cannot_fit_is_refused_before_it_is_allocated)
 {
     static const struct {
         const char *model;
@@ -200,7 +200,7 @@ static void what_cannot_fit_is_refused_before_it_is_allocated(void **state)
 }
 
 /* A part of a model to which the parts before leave nothing. */
-static void that_nothing_is_left_is_told(void **state)
+TEST(that_nothing_is_left_is_told)
 {
     static const leat_train_memory memory = {
         .total = 1000, .limit = 1, .limit_reason = "of 7 MB less 8 MB for other layers"
@@ -209,20 +209,4 @@ static void that_nothing_is_left_is_told(void **state)
     leat_error err = { 0 };
     assert_int_equal(leat_model_fits(&model, &memory, &err), LEAT_E_NOMEM);
     assert_non_null(strstr(err.message, "batches of 3, but nothing is left (of 7 MB less 8 MB "));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_fit_is_refused_before_it_is_allocated),
-        cmocka_unit_test(that_nothing_is_left_is_told),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test(the_plan_is_what_is_allocated),
-        cmocka_unit_test(a_limit_of_the_process_counts),
-        cmocka_unit_test(parts_of_a_model_must_fit_together),
-        cmocka_unit_test_setup_teardown(weights_are_not_copied_for_files, make_folder,
-                                        remove_folder),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,7 +114,7 @@ static leat_metrics train(fixture *f, const char *text, const leat_plan *plan)
     return metrics;
 }
 
-static void the_bits_are_those_of_the_op(void **state)
+TEST(the_bits_are_those_of_the_op)
 {
     for (size_t i = 0; i < N_CASES; i++) {
         fixture host, here;
@@ -135,7 +135,7 @@ static void the_bits_are_those_of_the_op(void **state)
     }
 }
 
-static void what_is_refused(void **state)
+TEST(what_is_refused)
 {
     static const struct {
         const char *normalize, *words;
@@ -161,11 +161,4 @@ static void what_is_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_bits_are_those_of_the_op),
-        cmocka_unit_test(what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, draw, NULL);
-}
+SUITE_FIXTURE(draw, NULL)

@@ -39,10 +39,9 @@ static ranks_outcome *run_ranks(const ranks_job *j, int n, int dies)
     return all;
 }
 
-static void equal_for_any_ranks(void **state)
+TEST(equal_for_any_ranks)
 {
     static const int counts[] = { 1, 2, 3, 4, 6, 12 };
-    (void)state;
     for (size_t k = 0; k < RANKS_JOBS; k++) {
         ranks_outcome *const alone = run_ranks(&ranks_jobs[k], 0, -1);
         assert_true(alone->rc < 0 || (alone->n > 0 && isfinite(alone->eval.loss)));
@@ -73,9 +72,8 @@ static void all_fail(const ranks_job *j, int n, int dies, int code, const char *
     munmap(all, sizeof *all * RANKS_MAX);
 }
 
-static void errors_are_of_all(void **state)
+TEST(errors_are_of_all)
 {
-    (void)state;
     ranks_job j = ranks_jobs[1];
     j.bad_rank = 2;
     all_fail(&j, 4, -1, LEAT_E_DATA, "photos/7.jpg is damaged");
@@ -88,13 +86,12 @@ static void errors_are_of_all(void **state)
 }
 
 /* A function of the batch alone. */
-static void auto_has_many_divisors(void **state)
+TEST(auto_has_many_divisors)
 {
     static const int rows[][2] = { { 1, 1 },     { 63, 1 },   { 64, 2 },   { 127, 2 },
                                    { 128, 4 },   { 191, 4 },  { 192, 6 },  { 383, 6 },
                                    { 384, 12 },  { 767, 12 }, { 768, 24 }, { 1535, 24 },
                                    { 1536, 48 }, { 9999, 48 } };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fixture f;
         const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 2 }, rows[i][0]);
@@ -102,14 +99,4 @@ static void auto_has_many_divisors(void **state)
         assert_int_equal(f.trainer->model.shards, rows[i][1]);
         fixture_close(&f);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_for_any_ranks),
-        cmocka_unit_test(errors_are_of_all),
-        cmocka_unit_test(auto_has_many_divisors),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static void write_set(const char *policy, int64_t odd, int64_t label, float valu
     fclose(file);
 }
 
-static void a_label_that_is_no_class_is_a_bad_record(void **state)
+TEST(a_label_that_is_no_class_is_a_bad_record)
 {
     static const int64_t labels[] = { 4, -1, INT64_MAX };
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
@@ -64,7 +64,7 @@ static void a_label_that_is_no_class_is_a_bad_record(void **state)
     }
 }
 
-static void a_value_that_is_no_number_is_named(void **state)
+TEST(a_value_that_is_no_number_is_named)
 {
     static const char *const policies[] = { "", "  - shuffle\n", "  - on_error: mask\n" };
     for (size_t p = 0; p < sizeof policies / sizeof *policies; p++)
@@ -83,7 +83,7 @@ static void a_value_that_is_no_number_is_named(void **state)
     expect_in(err, "learning rate"); /* here it is */
 }
 
-static void a_weight_that_is_none_is_a_bad_record(void **state)
+TEST(a_weight_that_is_none_is_a_bad_record)
 {
     static const struct {
         float weight;
@@ -106,12 +106,5 @@ static void a_weight_that_is_none_is_a_bad_record(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_label_that_is_no_class_is_a_bad_record, clean),
-        cmocka_unit_test_teardown(a_value_that_is_no_number_is_named, clean),
-        cmocka_unit_test_teardown(a_weight_that_is_none_is_a_bad_record, clean),
-    };
-    return cmocka_run_group_tests(tests, command_make_folder, command_remove_folder);
-}
+TEST_FIXTURE(NULL, clean)
+SUITE_FIXTURE(command_make_folder, command_remove_folder)

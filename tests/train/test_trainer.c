@@ -17,7 +17,7 @@ static void draw_xor(uint64_t seed, int64_t rows, float *x, int64_t *y)
     }
 }
 
-static void learns_xor(void **state)
+TEST(learns_xor)
 {
     static const char *const ends[] = {
         "dense: 2], loss: softmax_cross_entropy, optimizer: {adam: {learning_rate: 0.02}}",
@@ -51,7 +51,7 @@ static void learns_xor(void **state)
 }
 
 /* Bright column at one of four places. */
-static void learns_images(void **state)
+TEST(learns_images)
 {
     enum { ROWS = 32, SIZE = 12 };
     static uint8_t x[ROWS * SIZE * SIZE * 3];
@@ -80,7 +80,7 @@ static void learns_images(void **state)
     fixture_close(&f);
 }
 
-static void bytes_are_the_same_as_floats(void **state)
+TEST(bytes_are_the_same_as_floats)
 {
     static const char *const models[] = { "flatten, dense: 3",
                                           "relu, flatten, dense: 3",
@@ -110,7 +110,7 @@ static void bytes_are_the_same_as_floats(void **state)
     }
 }
 
-static void runs_repeat_bit_for_bit(void **state)
+TEST(runs_repeat_bit_for_bit)
 {
     for (int threads = 1; threads <= 2; threads++) {
         fixture a, b, other;
@@ -127,7 +127,7 @@ static void runs_repeat_bit_for_bit(void **state)
 }
 
 /* Wide enough that updates and dropout are split among threads. */
-static void wide_layers_repeat_too(void **state)
+TEST(wide_layers_repeat_too)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 600 }, 32);
     float *x = random_floats(1, 32 * 600);
@@ -150,7 +150,7 @@ static void wide_layers_repeat_too(void **state)
 }
 
 /* One dense layer of ones and no bias sums what dropout leaves. */
-static void dropout_drops_its_share(void **state)
+TEST(dropout_drops_its_share)
 {
     enum { WIDTH = 4096, ROWS = 4 };
     fixture f;
@@ -194,7 +194,7 @@ static void dropout_drops_its_share(void **state)
     fixture_close(&f);
 }
 
-static void evaluation_neither_drops_nor_learns(void **state)
+TEST(evaluation_neither_drops_nor_learns)
 {
     fixture a, b;
     double loss[3];
@@ -221,7 +221,7 @@ static void evaluation_neither_drops_nor_learns(void **state)
 }
 
 /* 308,426 parameters and 7.3 MFLOP forward are known figures of this model. */
-static void counts_parameters_and_operations(void **state)
+TEST(counts_parameters_and_operations)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 64, 64, 3 }, 32);
     fixture f;
@@ -245,19 +245,4 @@ static void counts_parameters_and_operations(void **state)
     assert_true(forward > 7.2e6 && forward < 7.6e6);
     assert_true(info->flops_per_sample > 2 * forward && info->flops_per_sample < 3.1 * forward);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(learns_xor),
-        cmocka_unit_test(learns_images),
-        cmocka_unit_test(bytes_are_the_same_as_floats),
-        cmocka_unit_test(runs_repeat_bit_for_bit),
-        cmocka_unit_test(wide_layers_repeat_too),
-        cmocka_unit_test(dropout_drops_its_share),
-        cmocka_unit_test(evaluation_neither_drops_nor_learns),
-        cmocka_unit_test(counts_parameters_and_operations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

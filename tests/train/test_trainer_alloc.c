@@ -6,7 +6,7 @@
 
 #include "fixtures/failing_malloc.h"
 
-static void every_failed_allocation_is_reported(void **state)
+TEST(every_failed_allocation_is_reported)
 {
     static const char text[] =
         "train: {device: sim, model: [conv2d: {filters: 4}, batch_norm, relu, max_pool: 2, "
@@ -30,12 +30,4 @@ static void every_failed_allocation_is_reported(void **state)
     assert_non_null(f.trainer);
     assert_true(n > 10);
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_failed_allocation_is_reported),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

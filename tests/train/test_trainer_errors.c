@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static void a_wrong_label_stops_before_it_teaches(void **state)
+TEST(a_wrong_label_stops_before_it_teaches)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 4);
     static const char text[] = "train: {model: [dense: 3], loss: softmax_cross_entropy}";
@@ -28,7 +28,7 @@ static void a_wrong_label_stops_before_it_teaches(void **state)
     fixture_close(&b);
 }
 
-static void views_that_do_not_fit_are_refused(void **state)
+TEST(views_that_do_not_fit_are_refused)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 3 }, 4);
     const leat_trainer_feed other = feed_of(LEAT_F32, 1, (int64_t[]){ 4 }, 4);
@@ -130,7 +130,7 @@ static const bad_config bad_configs[] = {
       "test.yaml:1:43", "this one ends with dense: leave out with_logits" },
 };
 
-static void bad_configs_say_where_and_what(void **state)
+TEST(bad_configs_say_where_and_what)
 {
     leat_trainer_feed feed = feed_of(LEAT_F32, 3, (int64_t[]){ 32, 32, 3 }, 4);
     feed.n_classes = 10;
@@ -147,7 +147,7 @@ static void bad_configs_say_where_and_what(void **state)
     }
 }
 
-static void inputs_and_targets_of_wrong_type_are_refused(void **state)
+TEST(inputs_and_targets_of_wrong_type_are_refused)
 {
     static const char text[] = "train: {model: [flatten, dense: 10]" LOSS;
     leat_trainer_feed feed = feed_of(LEAT_I64, 1, (int64_t[]){ 4 }, 4);
@@ -177,7 +177,7 @@ static void inputs_and_targets_of_wrong_type_are_refused(void **state)
 }
 
 /* The step names the first layer whose output is not finite, and changes no weight. */
-static void a_loss_that_is_not_finite_names_the_layer(void **state)
+TEST(a_loss_that_is_not_finite_names_the_layer)
 {
     static const char text[] =
         "train: {micro_shards: 3, threads: 2, model: [conv2d: {filters: 3, name: first}, "
@@ -222,16 +222,4 @@ static void a_loss_that_is_not_finite_names_the_layer(void **state)
         fixture_close(&f);
         fixture_close(&same);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loss_that_is_not_finite_names_the_layer),
-        cmocka_unit_test(a_wrong_label_stops_before_it_teaches),
-        cmocka_unit_test(views_that_do_not_fit_are_refused),
-        cmocka_unit_test(bad_configs_say_where_and_what),
-        cmocka_unit_test(inputs_and_targets_of_wrong_type_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

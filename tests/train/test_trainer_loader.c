@@ -100,7 +100,7 @@ static int at_zero(void *user)
 }
 
 /* An evaluation that is stopped has the batches before, and does not disturb training. */
-static void an_evaluation_can_be_stopped(void **state)
+TEST(an_evaluation_can_be_stopped)
 {
     pipeline p;
     leat_metrics metrics;
@@ -130,7 +130,7 @@ static void an_evaluation_can_be_stopped(void **state)
     pipeline_close(&p);
 }
 
-static void learns_from_a_loader(void **state)
+TEST(learns_from_a_loader)
 {
     pipeline p;
     leat_metrics metrics, evaluation;
@@ -172,7 +172,7 @@ static void learns_from_a_loader(void **state)
 }
 
 /* The step alone: one batch, which is given back behind the last step. */
-static void a_batch_can_be_stepped_on_again(void **state)
+TEST(a_batch_can_be_stepped_on_again)
 {
     static const char *const trains[] = {
         on_cpu, "train: {device: sim, model: [dense: 3], loss: softmax_cross_entropy}",
@@ -215,7 +215,7 @@ static double repeated_loss(pipeline *p, int64_t n)
 }
 
 /* Their rate is 0, so that no rate makes them diverge, as this one does within a few steps that train. */
-static void repeated_steps_change_no_weight(void **state)
+TEST(repeated_steps_change_no_weight)
 {
     static const char *const optimizers[] = {
         "sgd: {learning_rate: 1e6, momentum: 0.9", "adam: {learning_rate: 1e6",
@@ -239,7 +239,7 @@ static void repeated_steps_change_no_weight(void **state)
     }
 }
 
-static void tensors_are_found_by_name(void **state)
+TEST(tensors_are_found_by_name)
 {
     static const struct {
         const char *train, *said;
@@ -266,7 +266,7 @@ static void tensors_are_found_by_name(void **state)
     leat_plan_close(&plan);
 }
 
-static void a_wrong_label_gives_the_batch_back(void **state)
+TEST(a_wrong_label_gives_the_batch_back)
 {
     pipeline p;
     leat_batch *batch;
@@ -296,7 +296,7 @@ static const char on_sim[] = "train: {device: 'sim:{kernel_min_ns: 1000000, laun
 
 enum { KERNELS = 3 + 1 + 4 + 2 }; /* forward, loss, backward (no data gradient first), update */
 
-static void times_on_sim_follow_the_arithmetic(void **state)
+TEST(times_on_sim_follow_the_arithmetic)
 {
     pipeline p;
     char text[512];
@@ -330,7 +330,7 @@ static void times_on_sim_follow_the_arithmetic(void **state)
 
 /* With prefetch the device never waits for the host; the last steps are still to come when the host
  * has enqueued them, unless it has to sync. */
-static void the_host_runs_ahead_unless_told_to_sync(void **state)
+TEST(the_host_runs_ahead_unless_told_to_sync)
 {
     for (int sync = 0; sync < 2; sync++) {
         pipeline p;
@@ -351,7 +351,7 @@ static void the_host_runs_ahead_unless_told_to_sync(void **state)
     }
 }
 
-static void sim_evaluates_and_has_no_weights(void **state)
+TEST(sim_evaluates_and_has_no_weights)
 {
     static const char path[] = BUILD_DIR "/test_trainer_loader.safetensors";
     pipeline p;
@@ -373,7 +373,7 @@ static void sim_evaluates_and_has_no_weights(void **state)
 }
 
 /* It is copied once. */
-static void a_batch_on_sim_can_be_stepped_on_again(void **state)
+TEST(a_batch_on_sim_can_be_stepped_on_again)
 {
     leat_step_times t[3];
     leat_batch *batch;
@@ -392,7 +392,7 @@ static void a_batch_on_sim_can_be_stepped_on_again(void **state)
 }
 
 /* More steps than the host may be ahead, and batches that stay in host memory. */
-static void many_steps_on_sim_without_a_copy(void **state)
+TEST(many_steps_on_sim_without_a_copy)
 {
     static leat_step_times t[400];
     pipeline p;
@@ -413,22 +413,4 @@ static void many_steps_on_sim_without_a_copy(void **state)
                     t[i].busy_ns <= t[i].compute_end_ns - t[i].compute_start_ns);
     }
     pipeline_close(&p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_evaluation_can_be_stopped),
-        cmocka_unit_test(learns_from_a_loader),
-        cmocka_unit_test(a_batch_can_be_stepped_on_again),
-        cmocka_unit_test(repeated_steps_change_no_weight),
-        cmocka_unit_test(tensors_are_found_by_name),
-        cmocka_unit_test(a_wrong_label_gives_the_batch_back),
-        cmocka_unit_test(times_on_sim_follow_the_arithmetic),
-        cmocka_unit_test(a_batch_on_sim_can_be_stepped_on_again),
-        cmocka_unit_test(the_host_runs_ahead_unless_told_to_sync),
-        cmocka_unit_test(sim_evaluates_and_has_no_weights),
-        cmocka_unit_test(many_steps_on_sim_without_a_copy),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

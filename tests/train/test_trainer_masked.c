@@ -122,7 +122,7 @@ static void open_pair(const char *model, int threads, fixture *a, fixture *b)
     fixture_must_open(b, text, &feed);
 }
 
-static void masked_rows_teach_nothing(void **state)
+TEST(masked_rows_teach_nothing)
 {
     static batch all, kept;
     for (int m = 0; m < 2; m++)
@@ -150,7 +150,7 @@ static void masked_rows_teach_nothing(void **state)
 /* Not even the optimiser's momentum moves. */
 /* The first batch decides the weights of `init: whiten`, but not by rows that do not count, and a checkpoint waits
  * for them. */
-static void masked_rows_do_not_whiten(void **state)
+TEST(masked_rows_do_not_whiten)
 {
     static const char text[] =
         "train: {device: cpu, threads: %%d, precision: %s, model: [{conv2d: {filters: 20, kernel: "
@@ -184,7 +184,7 @@ static void masked_rows_do_not_whiten(void **state)
     }
 }
 
-static void a_batch_of_masked_rows_is_no_step(void **state)
+TEST(a_batch_of_masked_rows_is_no_step)
 {
     static batch all, kept;
     fixture masked, without;
@@ -245,7 +245,7 @@ static leat_plan *plan_of(const float *x, const int64_t *y)
     return plan_of_builder(b);
 }
 
-static void a_loader_hands_its_masks_to_the_trainer(void **state)
+TEST(a_loader_hands_its_masks_to_the_trainer)
 {
     static const char *const devices[] = { "cpu", "sim" };
     float *const x = random_floats(9, RECORDS * VALUES);
@@ -285,15 +285,4 @@ static void a_loader_hands_its_masks_to_the_trainer(void **state)
     leat_plan_close(&plan);
     free(x);
     free(y);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masked_rows_teach_nothing),
-        cmocka_unit_test(masked_rows_do_not_whiten),
-        cmocka_unit_test(a_batch_of_masked_rows_is_no_step),
-        cmocka_unit_test(a_loader_hands_its_masks_to_the_trainer),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@
 static const char weights_path[] = BUILD_DIR "/test_trainer.safetensors";
 static const char other_path[] = BUILD_DIR "/test_trainer_other.safetensors";
 
-static void saves_and_restores(void **state)
+TEST(saves_and_restores)
 {
     fixture a, b;
     leat_format_error ferr;
@@ -39,7 +39,7 @@ static void saves_and_restores(void **state)
 }
 
 /* Damage at any place is found, before anything changes: by the reader of the format, or by the digest. */
-static void damaged_weights_are_refused(void **state)
+TEST(damaged_weights_are_refused)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 6 }, 4);
     static const char *const seeds[] = { "1", "2", "2" };
@@ -82,7 +82,7 @@ static void damaged_weights_are_refused(void **state)
 }
 
 /* A file that does not fit says how, and changes nothing. */
-static void refuses_other_weights(void **state)
+TEST(refuses_other_weights)
 {
     static const struct {
         const char *model, *said;
@@ -119,7 +119,7 @@ static void refuses_other_weights(void **state)
 }
 
 /* Other writers align nothing: of two tensors one, the other, both or neither is where a float may be. */
-static void weights_may_lie_anywhere(void **state)
+TEST(weights_may_lie_anywhere)
 {
     static const char text[] =
         "{\"__metadata__\":{\"writer\":\"leat 0\"},"
@@ -154,7 +154,7 @@ static void weights_may_lie_anywhere(void **state)
     unlink(weights_path);
 }
 
-static void initial_weights_have_their_bounds(void **state)
+TEST(initial_weights_have_their_bounds)
 {
     const leat_trainer_feed feed = feed_of(LEAT_F32, 1, (int64_t[]){ 600 }, 4);
     fixture f;
@@ -179,16 +179,4 @@ static void initial_weights_have_their_bounds(void **state)
         free(bias);
     }
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(initial_weights_have_their_bounds),
-        cmocka_unit_test(saves_and_restores),
-        cmocka_unit_test(damaged_weights_are_refused),
-        cmocka_unit_test(refuses_other_weights),
-        cmocka_unit_test(weights_may_lie_anywhere),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

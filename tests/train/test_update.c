@@ -96,7 +96,7 @@ static void check_accumulation(const char *model, const char *optimizer)
     fixture_close(&parts);
 }
 
-static void several_batches_are_one_large_batch(void **unused)
+TEST(several_batches_are_one_large_batch)
 {
     static const char sgd[] = "{sgd: {learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01}}";
     check_accumulation(plain_model, sgd);
@@ -124,7 +124,7 @@ static float *change_of(const char *rest, int rows, int more_rows, size_t *n)
 }
 
 /* Accumulation takes the mean of the batches' gradients, however many rows they have. */
-static void a_short_batch_has_a_whole_share(void **unused)
+TEST(a_short_batch_has_a_whole_share)
 {
     static const char rate[] = "optimizer: {sgd: {learning_rate: 1}}";
     static const char both[] = "accumulate: 2, optimizer: {sgd: {learning_rate: 1}}";
@@ -165,7 +165,7 @@ static double length_of(const float *x, size_t n)
     return sqrt(sum);
 }
 
-static void long_gradients_are_shortened(void **unused)
+TEST(long_gradients_are_shortened)
 {
     size_t n;
     float *plain = step_taken("optimizer: {sgd: {learning_rate: 1}}", &n);
@@ -223,7 +223,7 @@ static void assert_same_slots(const fixture *a, const fixture *b, const char *wh
         }
 }
 
-static void the_same_bits_for_any_threads(void **unused)
+TEST(the_same_bits_for_any_threads)
 {
     for (int run = 0; run < N_RUNS; run++) {
         fixture one, many;
@@ -261,7 +261,7 @@ static void copy_slots(const fixture *from, fixture *to)
 }
 
 /* Slots and the number of updates are the whole state between two updates. */
-static void slots_are_all_there_is(void **unused)
+TEST(slots_are_all_there_is)
 {
     for (int run = 0; run < N_RUNS; run++)
         for (int at = 2; at < 8; at += 2) {
@@ -279,16 +279,4 @@ static void slots_are_all_there_is(void **unused)
             fixture_close(&straight);
             fixture_close(&again);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several_batches_are_one_large_batch),
-        cmocka_unit_test(a_short_batch_has_a_whole_share),
-        cmocka_unit_test(long_gradients_are_shortened),
-        cmocka_unit_test(the_same_bits_for_any_threads),
-        cmocka_unit_test(slots_are_all_there_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,13 +88,13 @@ static void check_views(const char *views, double whole, double moved)
     fixture_close(&f);
 }
 
-static void views_are_averaged(void **state)
+TEST(views_are_averaged)
 {
     check_views("mirror", 1, 0);
     check_views("mirror_shift", 0.5, 0.25);
 }
 
-static void views_need_an_image(void **state)
+TEST(views_need_an_image)
 {
     char config[256];
     fixture f;
@@ -104,13 +104,4 @@ static void views_need_an_image(void **state)
     assert_int_equal(fixture_open(&f, config, &feed), LEAT_E_CONFIG);
     assert_non_null(strstr(f.err.message, "train.views is for images"));
     fixture_close(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(views_are_averaged),
-        cmocka_unit_test(views_need_an_image),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void moments(double m[N][N])
 
 /* Outputs of different filters are uncorrelated and have variance v / (v + 5e-4), which falls from filter to filter with
  * v; the second half are the negatives. */
-static void the_filters_whiten_the_images(void **state)
+TEST(the_filters_whiten_the_images)
 {
     static double m[N][N];
     leat_plan *plan = open_plan("8", 1), *other = open_plan("8", 3);
@@ -120,7 +120,7 @@ static void the_filters_whiten_the_images(void **state)
     leat_plan_close(&other);
 }
 
-static void the_batch_size_does_not_matter(void **state)
+TEST(the_batch_size_does_not_matter)
 {
     static const char *const sizes[] = { "60", "1", "7", "59" };
     float *first = NULL;
@@ -141,7 +141,7 @@ static void the_batch_size_does_not_matter(void **state)
 }
 
 /* One batch of all images is what the first step would take. */
-static void without_a_loader_the_first_batch_decides(void **state)
+TEST(without_a_loader_the_first_batch_decides)
 {
     leat_plan *plan = open_plan("60", 1);
     fixture a, b;
@@ -160,7 +160,7 @@ static void without_a_loader_the_first_batch_decides(void **state)
 
 /* A second call, and a simulated device, which has no weights, do nothing. Batches of other shapes are refused, and
  * leave the weights undecided. */
-static void only_what_waits_is_whitened(void **state)
+TEST(only_what_waits_is_whitened)
 {
     const int64_t dims[] = { SIDE, SIDE, 1 };
     const leat_rows grey[] = { { "image", leat_shape_make(LEAT_F32, 3, dims), images },
@@ -193,17 +193,11 @@ static void only_what_waits_is_whitened(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_filters_whiten_the_images),
-        cmocka_unit_test(the_batch_size_does_not_matter),
-        cmocka_unit_test(without_a_loader_the_first_batch_decides),
-        cmocka_unit_test(only_what_waits_is_whitened),
-    };
     images = random_floats(3, RECORDS * VALUES);
     labels = random_labels(3, RECORDS, CLASSES);
     for (int i = 0; i < RECORDS * VALUES; i++) /* channels are correlated */
         images[i] += i % CHANNELS ? 0.8f * images[i - i % CHANNELS] : 0;
-    const int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    const int rc = unit_run();
     free(images);
     free(labels);
     return rc;

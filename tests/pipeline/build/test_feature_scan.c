@@ -70,7 +70,7 @@ static int scan(const leat_plan *plan, uint64_t skip, uint64_t n, int64_t n_thre
     return rc;
 }
 
-static void every_position_once(void **state)
+TEST(every_position_once)
 {
     static const uint64_t counts[] = { 1, 511, 512, 513, 4096, 4097, 10000, N_RECORDS - 3 };
     leat_plan *plan;
@@ -86,7 +86,7 @@ static void every_position_once(void **state)
     leat_plan_close(&plan);
 }
 
-static void the_lowest_error_is_the_one(void **state)
+TEST(the_lowest_error_is_the_one)
 {
     leat_plan *plan;
     char want[40];
@@ -108,7 +108,7 @@ static void the_lowest_error_is_the_one(void **state)
 
 /* --- the stages that use it ------------------------------------------------------------------------ */
 
-static void sets_are_the_same(void **state)
+TEST(sets_are_the_same)
 {
     leat_error err;
     leat_bitset *want[4] = { NULL };
@@ -156,7 +156,7 @@ static void write_lists(const char *name)
 }
 
 /* Alone, and as a part of others. */
-static void the_room_for_the_largest_is_the_same(void **state)
+TEST(the_room_for_the_largest_is_the_same)
 {
     write_lists(path);
     for (size_t t = 0; t < N_THREADS; t++)
@@ -174,13 +174,4 @@ static void the_room_for_the_largest_is_the_same(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_position_once),
-        cmocka_unit_test(the_lowest_error_is_the_one),
-        cmocka_unit_test(sets_are_the_same),
-        cmocka_unit_test(the_room_for_the_largest_is_the_same),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

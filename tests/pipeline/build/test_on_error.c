@@ -45,7 +45,7 @@ static void check_masked_row(leat_batch *batch, int64_t j, uint64_t record, int3
     assert_non_null(strstr(e->message, "in memory: 'x': bad: "));
 }
 
-static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
+TEST(masked_rows_are_zeros_and_the_others_as_ever)
 {
     float *const rows = make_rows(N), *const good = good_rows(rows);
     uint64_t want = 0;
@@ -101,7 +101,7 @@ static void masked_rows_are_zeros_and_the_others_as_ever(void **state)
 }
 
 /* Rows of zeros that are samples, and the same rows masked, are not the same batch. */
-static void the_digest_knows_what_is_masked(void **state)
+TEST(the_digest_knows_what_is_masked)
 {
     static float zeros[20 * ROW_FLOATS];
     uint64_t digests[3];
@@ -122,7 +122,7 @@ static void the_digest_knows_what_is_masked(void **state)
 
 /* --- replaced ------------------------------------------------------------------------------------- */
 
-static void replaced_rows_are_samples_of_the_same_epoch(void **state)
+TEST(replaced_rows_are_samples_of_the_same_epoch)
 {
     float *const rows = make_rows(N), *const good = good_rows(rows);
     uint64_t want = 0;
@@ -174,7 +174,7 @@ static void replaced_rows_are_samples_of_the_same_epoch(void **state)
 }
 
 /* What take and shard leave out never comes in as a replacement. */
-static void replacements_are_of_the_pipeline(void **state)
+TEST(replacements_are_of_the_pipeline)
 {
     static const struct {
         const char *name, *options;
@@ -208,7 +208,7 @@ static void replacements_are_of_the_pipeline(void **state)
     free(rows);
 }
 
-static void replacements_are_a_permutation_within_the_pass(void **state)
+TEST(replacements_are_a_permutation_within_the_pass)
 {
     leat_order order;
     leat_order_cache cache = { 0 };
@@ -238,7 +238,7 @@ static void replacements_are_a_permutation_within_the_pass(void **state)
             }
 }
 
-static void without_a_good_sample_the_first_error_stops_it(void **state)
+TEST(without_a_good_sample_the_first_error_stops_it)
 {
     float *const rows = make_rows(N);
     for (int threads = 0; threads <= 4; threads += 4) {
@@ -267,7 +267,7 @@ static void without_a_good_sample_the_first_error_stops_it(void **state)
 }
 
 /* The parts of all ranks, one after the other, are the batch of one. */
-static void ranks_mask_and_replace_the_same(void **state)
+TEST(ranks_mask_and_replace_the_same)
 {
     static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",
                                             "{policy: replace, max_errors: unlimited}" };
@@ -309,7 +309,7 @@ static void ranks_mask_and_replace_the_same(void **state)
 }
 
 /* Of several sources a bad row is replaced by one of its own. */
-static void replacements_are_of_the_same_source(void **state)
+TEST(replacements_are_of_the_same_source)
 {
     leat_combine *combine;
     leat_order order;
@@ -333,19 +333,4 @@ static void replacements_are_of_the_same_source(void **state)
         assert_int_equal((record >= 30) + (record >= 90), (was >= 30) + (was >= 90));
     }
     leat_combine_close(&combine);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masked_rows_are_zeros_and_the_others_as_ever),
-        cmocka_unit_test(the_digest_knows_what_is_masked),
-        cmocka_unit_test(replaced_rows_are_samples_of_the_same_epoch),
-        cmocka_unit_test(replacements_are_of_the_pipeline),
-        cmocka_unit_test(ranks_mask_and_replace_the_same),
-        cmocka_unit_test(replacements_are_of_the_same_source),
-        cmocka_unit_test(replacements_are_a_permutation_within_the_pass),
-        cmocka_unit_test(without_a_good_sample_the_first_error_stops_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static leat_plan *file_plan(const char *engine, const char *policy, int prefetch
     return plan_of_text(text);
 }
 
-static void damaged_records_of_files(void **state)
+TEST(damaged_records_of_files)
 {
     static const char *const policies[] = { "mask", "replace" };
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
@@ -137,14 +137,14 @@ static void check_damaged_length(int hit)
     unlink(text);
 }
 
-static void damaged_lengths_of_files(void **state)
+TEST(damaged_lengths_of_files)
 {
     check_damaged_length(40);
     check_damaged_length(0);
 }
 
 /* In batches of buckets, whose rows differ in size, too; and a row is replaced by one of its bucket. */
-static void rows_of_buckets(void **state)
+TEST(rows_of_buckets)
 {
     static const char *const policies[] = { "{policy: mask, max_errors: unlimited}",
                                             "{policy: replace, max_errors: unlimited}" };
@@ -205,7 +205,7 @@ static void rows_of_buckets(void **state)
 }
 
 /* On a device the column lies behind the tensors and comes with them. */
-static void the_column_comes_to_a_device(void **state)
+TEST(the_column_comes_to_a_device)
 {
     float *const rows = make_rows(N);
     for (int prefetch = 0; prefetch <= 3; prefetch += 3) {
@@ -243,7 +243,7 @@ static void the_column_comes_to_a_device(void **state)
     free(rows);
 }
 
-static void closing_with_bad_batches_held(void **state)
+TEST(closing_with_bad_batches_held)
 {
     float *const rows = make_rows(N);
     static const char *const devices[] = { "cpu", "sim" };
@@ -273,7 +273,7 @@ static void closing_with_bad_batches_held(void **state)
 }
 
 #ifdef COUNTING_MALLOC
-static void errors_allocate_nothing(void **state)
+TEST(errors_allocate_nothing)
 {
     static const char *const policies[] = { "mask", "replace" };
     for (int i = 0; i < 4; i++) {
@@ -284,7 +284,7 @@ static void errors_allocate_nothing(void **state)
 }
 #endif
 
-static void wrong_places_are_refused(void **state)
+TEST(wrong_places_are_refused)
 {
     static const struct {
         const char *stages, *message;
@@ -310,18 +310,4 @@ static void wrong_places_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(damaged_records_of_files),
-        cmocka_unit_test(damaged_lengths_of_files),
-        cmocka_unit_test(rows_of_buckets),
-        cmocka_unit_test(the_column_comes_to_a_device),
-        cmocka_unit_test(closing_with_bad_batches_held),
-#ifdef COUNTING_MALLOC
-        cmocka_unit_test(errors_allocate_nothing),
-#endif
-        cmocka_unit_test(wrong_places_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -34,7 +34,7 @@ static int64_t bad_before(const leat_plan *plan, int64_t b, int64_t every)
     return n;
 }
 
-static void a_limit_stops_in_batch_order(void **state)
+TEST(a_limit_stops_in_batch_order)
 {
     static const char *const devices[] = { NULL, "sim" };
     float *const rows = make_rows(N);
@@ -72,7 +72,7 @@ static void a_limit_stops_in_batch_order(void **state)
     free(rows);
 }
 
-static void a_limit_counts_each_epoch_anew(void **state)
+TEST(a_limit_counts_each_epoch_anew)
 {
     static const char *const repeats[] = { NULL, "forever" };
     float *const rows = make_rows(N);
@@ -95,7 +95,7 @@ static void a_limit_counts_each_epoch_anew(void **state)
     free(rows);
 }
 
-static void auto_allows_one_in_a_hundred_but_ten(void **state)
+TEST(auto_allows_one_in_a_hundred_but_ten)
 {
     float *const rows = make_rows(N);
     const setup s = { .on_error = "mask", .bad = "{}", .threads = 1 };
@@ -121,7 +121,7 @@ static void auto_allows_one_in_a_hundred_but_ten(void **state)
     free(rows);
 }
 
-static void a_raised_limit_goes_on_from_the_state(void **state)
+TEST(a_raised_limit_goes_on_from_the_state)
 {
     float *const rows = make_rows(N);
     setup s = { .on_error = "{policy: mask, max_errors: 12}", .bad = "{}", .threads = 2 };
@@ -151,7 +151,7 @@ static void a_raised_limit_goes_on_from_the_state(void **state)
 
 /* --- what is no fault of a record -------------------------------------------------------------------- */
 
-static void want_of_memory_is_never_masked(void **state)
+TEST(want_of_memory_is_never_masked)
 {
     float *const rows = make_rows(N);
     static const char *const policies[] = { "mask", "replace" };
@@ -169,7 +169,7 @@ static void want_of_memory_is_never_masked(void **state)
 
 /* --- more than are listed, and the list of a run -------------------------------------------------------- */
 
-static void the_first_of_many_are_listed(void **state)
+TEST(the_first_of_many_are_listed)
 {
     enum { BIG = 300 };
     float *const rows = make_rows(BIG);
@@ -205,17 +205,4 @@ static void the_first_of_many_are_listed(void **state)
         close_loader_and_plan(&loader, &plan);
     }
     free(rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_limit_stops_in_batch_order),
-        cmocka_unit_test(a_limit_counts_each_epoch_anew),
-        cmocka_unit_test(auto_allows_one_in_a_hundred_but_ten),
-        cmocka_unit_test(a_raised_limit_goes_on_from_the_state),
-        cmocka_unit_test(want_of_memory_is_never_masked),
-        cmocka_unit_test(the_first_of_many_are_listed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -137,7 +137,7 @@ static void check_batches(const leat_plan *plan, int64_t n_tok, int64_t n_box, i
 
 #define VALUES "values: {tokens: -7, boxes: 0.5}"
 
-static void samples_are_filled_up(void **state)
+TEST(samples_are_filled_up)
 {
     leat_plan *plan;
     leat_error err;
@@ -162,7 +162,7 @@ static void samples_are_filled_up(void **state)
 }
 
 /* Without shapes: of numbers the longest list, which is read; of bytes the largest record. */
-static void the_largest_is_found(void **state)
+TEST(the_largest_is_found)
 {
     leat_plan *plan;
     leat_error err;
@@ -183,7 +183,7 @@ static void the_largest_is_found(void **state)
     leat_plan_close(&plan);
 }
 
-static void digests_know_no_threads(void **state)
+TEST(digests_know_no_threads)
 {
     static const char *const engines[] = { "threads: 0, reader: pread, digest: true",
                                            "threads: 3, run: 3, digest: true" };
@@ -227,7 +227,7 @@ static void digests_know_no_threads(void **state)
 }
 
 /* A feature of one size can be given larger rows as well, and ops may stand before. */
-static void fixed_features_and_ops(void **state)
+TEST(fixed_features_and_ops)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -256,7 +256,7 @@ static void fixed_features_and_ops(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void too_long_is_an_error_with_its_place(void **state)
+TEST(too_long_is_an_error_with_its_place)
 {
     char want[200];
     leat_plan *plan;
@@ -316,7 +316,7 @@ static const struct {
       "give `shapes: {tokens: […]}`" },
 };
 
-static void wrong_configs_say_what_is_right(void **state)
+TEST(wrong_configs_say_what_is_right)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_plan *plan;
@@ -330,7 +330,7 @@ static void wrong_configs_say_what_is_right(void **state)
 }
 
 /* Boxes come in fours: a list that does not is the record's fault. */
-static void values_come_in_whole_steps(void **state)
+TEST(values_come_in_whole_steps)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -347,16 +347,4 @@ static void values_come_in_whole_steps(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_are_filled_up),
-        cmocka_unit_test(the_largest_is_found),
-        cmocka_unit_test(digests_know_no_threads),
-        cmocka_unit_test(fixed_features_and_ops),
-        cmocka_unit_test(too_long_is_an_error_with_its_place),
-        cmocka_unit_test(wrong_configs_say_what_is_right),
-        cmocka_unit_test(values_come_in_whole_steps),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -109,7 +109,7 @@ static void run_masked(const leat_plan *plan, int n_bad)
     assert_int_equal(stats.n_masked, n_bad);
 }
 
-static void a_bad_first_record_is_masked(void **state)
+TEST(a_bad_first_record_is_masked)
 {
     static const char *const given[] = { "{}", "{type: float}", "{type: float, shape: []}" };
     static const struct {
@@ -141,7 +141,7 @@ static void a_bad_first_record_is_masked(void **state)
         }
 }
 
-static void a_file_of_damaged_records_is_an_error(void **state)
+TEST(a_file_of_damaged_records_is_an_error)
 {
     leat_plan *plan;
     leat_error err;
@@ -151,7 +151,7 @@ static void a_file_of_damaged_records_is_an_error(void **state)
 }
 
 /* That is no damage: the config does not fit the data, and the message tells what they have. */
-static void what_a_record_has_instead_is_said(void **state)
+TEST(what_a_record_has_instead_is_said)
 {
     leat_plan *plan;
     leat_error err;
@@ -166,12 +166,4 @@ static void what_a_record_has_instead_is_said(void **state)
     expect(&err, "feature 'y' has 3 in ");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bad_first_record_is_masked),
-        cmocka_unit_test(a_file_of_damaged_records_is_an_error),
-        cmocka_unit_test(what_a_record_has_instead_is_said),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -184,7 +184,7 @@ static void refuse_wrong_options(int where, const leat_kind *kind)
     }
 }
 
-static void every_option_refuses_what_it_cannot_be(void **state)
+TEST(every_option_refuses_what_it_cannot_be)
 {
     size_t n = 0;
     for (; leat_stage_kind(n); n++)
@@ -196,7 +196,7 @@ static void every_option_refuses_what_it_cannot_be(void **state)
 }
 
 /* What tables say about themselves can be written into a config, as it stands. */
-static void every_initial_value_can_be_written(void **state)
+TEST(every_initial_value_can_be_written)
 {
     for (size_t i = 0; leat_stage_kind(i); i++)
         for (const leat_option *row = leat_stage_kind(i)->options; row->name; row++) {
@@ -311,7 +311,7 @@ static const struct {
       "bad.yaml:5:5: a batch of 16777216 rows of 'image' (2700000000 bytes each) is too large" },
 };
 
-static void each_wrong_pipeline_says_why_and_where(void **state)
+TEST(each_wrong_pipeline_says_why_and_where)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         expect(LEAT_E_CONFIG, wrong[i].pipeline, NULL, wrong[i].message);
@@ -337,7 +337,7 @@ static void each_wrong_pipeline_says_why_and_where(void **state)
            "finishes them on the device");
 }
 
-static void what_set_broke_is_named_by_its_path(void **state)
+TEST(what_set_broke_is_named_by_its_path)
 {
     static const char good[] = "pipeline:\n" DECODED "  - batch: 4\n  - prefetch\n";
     expect(LEAT_E_CONFIG, good, "pipeline.batch.size=0",
@@ -360,7 +360,7 @@ static void what_set_broke_is_named_by_its_path(void **state)
            "--set engine.thread: engine has no option 'thread'; did you mean 'threads'? …");
 }
 
-static void the_longest_chains_and_lists(void **state)
+TEST(the_longest_chains_and_lists)
 {
     char text[4096] = "pipeline:\n";
     for (int i = 0; i < 17; i++)
@@ -373,7 +373,7 @@ static void the_longest_chains_and_lists(void **state)
     expect(LEAT_E_CONFIG, text, NULL, "bad.yaml:3:427: too many ops: at most …");
 }
 
-static void batches_larger_than_the_memory(void **state)
+TEST(batches_larger_than_the_memory)
 {
     leat_plan *plan;
     leat_error err = { 0 };
@@ -387,15 +387,4 @@ static void batches_larger_than_the_memory(void **state)
         strstr(err.message, "GiB of memory here: lower batch.size or prefetch.batches"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_option_refuses_what_it_cannot_be),
-        cmocka_unit_test(every_initial_value_can_be_written),
-        cmocka_unit_test(each_wrong_pipeline_says_why_and_where),
-        cmocka_unit_test(what_set_broke_is_named_by_its_path),
-        cmocka_unit_test(the_longest_chains_and_lists),
-        cmocka_unit_test(batches_larger_than_the_memory),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
-}
+SUITE_FIXTURE(make_files, remove_files)

@@ -148,7 +148,7 @@ static const struct {
       within_part },
 };
 
-static void the_same_records_as_a_plain_loop(void **state)
+TEST(the_same_records_as_a_plain_loop)
 {
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         char stages[400];
@@ -172,7 +172,7 @@ static void the_same_records_as_a_plain_loop(void **state)
     }
 }
 
-static void shuffle_and_repeat_go_over_what_is_kept(void **state)
+TEST(shuffle_and_repeat_go_over_what_is_kept)
 {
     leat_plan *plan;
     leat_error err;
@@ -244,7 +244,7 @@ static bool blob_is_large(int r)
     return r < N_RECORDS / 2 && (r % 977) * 2000 / 977 >= 1500;
 }
 
-static void bytes_are_compared_as_texts_and_by_length(void **state)
+TEST(bytes_are_compared_as_texts_and_by_length)
 {
     expect_kept("{filter: {feature: split, equals: train}}", split_is_train);
     expect_kept("{filter: {feature: split, equals: ''}}", split_is_none);
@@ -258,7 +258,7 @@ static void bytes_are_compared_as_texts_and_by_length(void **state)
 /* --- other sources -------------------------------------------------------------------------------------- */
 
 /* The files only begin as images do: a label is that of its folder, and nothing is read for it. */
-static void labels_of_images_need_no_reading(void **state)
+TEST(labels_of_images_need_no_reading)
 {
     char name[32], text[400];
     leat_plan *plan;
@@ -285,7 +285,7 @@ static void labels_of_images_need_no_reading(void **state)
 }
 
 /* Inside the pipeline of one of several sources, and after them where their order is fixed. */
-static void in_one_of_several_sources(void **state)
+TEST(in_one_of_several_sources)
 {
     char text[1200], one[300];
     leat_plan *plan;
@@ -337,7 +337,7 @@ static void expect(int code, const char *stages, bool bytes, const char *part)
         fail_msg("'%s' lacks '%s'", err.message, part);
 }
 
-static void errors_say_what_to_do(void **state)
+TEST(errors_say_what_to_do)
 {
     expect(LEAT_E_CONFIG, "{filter: {feature: labl, equals: 1}}, {batch: 4}", false,
            "test.yaml:3:12: filter: the source has no feature 'labl'; did you mean 'label'? It "
@@ -368,7 +368,7 @@ static void errors_say_what_to_do(void **state)
 }
 
 /* A byte is changed in the middle of the first file: whoever opens the plan hears which record it is. */
-static void a_bad_record_is_named(void **state)
+TEST(a_bad_record_is_named)
 {
     char path[128], want[200];
     leat_plan *plan;
@@ -401,7 +401,7 @@ static void a_bad_record_is_named(void **state)
 /* The stage `filter` over rows in memory: the rows that stay, and limits of int64 values, which are
  * exact. */
 
-static void rows_in_memory(void **state)
+TEST(rows_in_memory)
 {
     const int64_t dim = ROW_FLOATS;
     int64_t labels[100];
@@ -458,7 +458,7 @@ static int kept_rows(const char *limits, const int64_t *values, int n, leat_erro
 }
 
 /* A double has no 2^53 + 1. */
-static void limits_of_int64_are_exact(void **state)
+TEST(limits_of_int64_are_exact)
 {
     static const int64_t v[] = {
         INT64_MIN, INT64_MIN + 1,    -9007199254740993, -9007199254740992, -2,       -1, 0, 1,
@@ -509,21 +509,4 @@ static void limits_of_int64_are_exact(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_records_as_a_plain_loop),
-        cmocka_unit_test(shuffle_and_repeat_go_over_what_is_kept),
-        cmocka_unit_test(bytes_are_compared_as_texts_and_by_length),
-        cmocka_unit_test(labels_of_images_need_no_reading),
-        cmocka_unit_test(in_one_of_several_sources),
-        cmocka_unit_test(errors_say_what_to_do),
-        cmocka_unit_test(a_bad_record_is_named),
-    };
-    const struct CMUnitTest more[] = {
-        cmocka_unit_test(rows_in_memory),
-        cmocka_unit_test(limits_of_int64_are_exact),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder) +
-           cmocka_run_group_tests(more, NULL, NULL);
-}
+SUITE_FIXTURE(make_files, remove_folder)

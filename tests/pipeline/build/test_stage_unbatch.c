@@ -130,7 +130,7 @@ static uint64_t digest_of(const setup *s, int64_t epochs, int64_t first)
 
 /* --- the same as rows that are records ------------------------------------------------------------------ */
 
-static void each_row_is_a_sample(void **state)
+TEST(each_row_is_a_sample)
 {
     const setup s = { .threads = 2, .prefetch = 1, .size = 7 };
     leat_plan *plan = plan_of(&s);
@@ -154,7 +154,7 @@ static void each_row_is_a_sample(void **state)
 }
 
 /* Orders and random ops after unbatch know only samples, so they cannot tell. */
-static void rows_as_records_give_the_same_batches(void **state)
+TEST(rows_as_records_give_the_same_batches)
 {
     static const stage afters[][4] = {
         { { "map", "[jitter]" } },
@@ -177,7 +177,7 @@ static void rows_as_records_give_the_same_batches(void **state)
 }
 
 /* Random ops before unbatch draw once for a record, so its rows get the same. */
-static void records_draw_once(void **state)
+TEST(records_draw_once)
 {
     const setup s = { .before = { { "shuffle", NULL }, { "map", "[jitter]" } },
                       .threads = 3,
@@ -211,7 +211,7 @@ static void records_draw_once(void **state)
 }
 
 /* A record of one row is that row. */
-static void records_of_one_row(void **state)
+TEST(records_of_one_row)
 {
     float *const rows = make_rows(40);
     const leat_rows wide = { "x", leat_shape_make(LEAT_F32, 2, (int64_t[]){ 1, ROW_FLOATS }),
@@ -248,7 +248,7 @@ static int count_calls(const setup *s)
     return n_counted;
 }
 
-static void what_stands_before_runs_once_per_record(void **state)
+TEST(what_stands_before_runs_once_per_record)
 {
     setup s = { .before = { { "shuffle", NULL }, { "map", "[count]" } }, .size = 12 };
     assert_int_equal(count_calls(&s), N); /* batches of whole records */
@@ -273,7 +273,7 @@ static void what_stands_before_runs_once_per_record(void **state)
 
 /* --- nothing else matters ------------------------------------------------------------------------------------ */
 
-static void any_way_of_running_gives_the_same(void **state)
+TEST(any_way_of_running_gives_the_same)
 {
     static const stage befores[][4] = {
         { { "shuffle", NULL }, { "map", "[jitter, stall]" } },
@@ -300,7 +300,7 @@ static void any_way_of_running_gives_the_same(void **state)
 }
 
 /* A record that fails is masked in all its samples. */
-static void a_bad_record_is_all_its_samples(void **state)
+TEST(a_bad_record_is_all_its_samples)
 {
     const setup s = { .before = { { "on_error", "{policy: mask, max_errors: unlimited}" },
                                   { "map", "[bad]" } },
@@ -326,7 +326,7 @@ static void a_bad_record_is_all_its_samples(void **state)
 
 /* --- what is refused ----------------------------------------------------------------------------- */
 
-static void wrong_uses_are_refused(void **state)
+TEST(wrong_uses_are_refused)
 {
     static const struct {
         stage before[4], after[4];
@@ -362,7 +362,7 @@ static void wrong_uses_are_refused(void **state)
 }
 
 /* Buckets are made of what is stored, and after unbatch a sample is a part of that. */
-static void buckets_of_parts_are_refused(void **state)
+TEST(buckets_of_parts_are_refused)
 {
     const setup s = {
         .after = { { "bucket_by_length", "{feature: x, boundaries: [40], sizes: 4}" } },
@@ -379,9 +379,9 @@ static void buckets_of_parts_are_refused(void **state)
 
 #define N 50 /* records, of 24 values each */
 
-static int make_file(void **state)
+static int make_data_and_file(void **state)
 {
-    if (make_folder(state) < 0)
+    if (make_data(state) < 0 || make_folder(state) < 0)
         return -1;
     write_records(in_folder("x.tfrecord"), 0, N, 0);
     return 0;
@@ -398,7 +398,7 @@ static leat_plan *file_plan(const char *engine, const char *rest)
     return plan_of_text(text);
 }
 
-static void records_of_files(void **state)
+TEST(records_of_files)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
                                            "{threads: 3, reader: pread, digest: true}",
@@ -443,7 +443,7 @@ static void read_once(const char *engine, bool in_memory)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void a_record_is_read_once(void **state)
+TEST(a_record_is_read_once)
 {
     read_once("{threads: 1, read_bytes: 4 MiB}", false);
     read_once("{threads: 1, reader: pread}", false);
@@ -451,7 +451,7 @@ static void a_record_is_read_once(void **state)
 }
 
 #ifdef COUNTING_MALLOC
-static void nothing_is_allocated(void **state)
+TEST(nothing_is_allocated)
 {
     leat_plan *plan = file_plan("{threads: 2}", "shuffle, {map: [{reshape: {shape: [4, 6]}}]}, "
                                                 "unbatch, {map: [{scale: 3}]}, {batch: 9}");
@@ -459,26 +459,4 @@ static void nothing_is_allocated(void **state)
 }
 #endif
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_row_is_a_sample),
-        cmocka_unit_test(rows_as_records_give_the_same_batches),
-        cmocka_unit_test(records_draw_once),
-        cmocka_unit_test(records_of_one_row),
-        cmocka_unit_test(what_stands_before_runs_once_per_record),
-        cmocka_unit_test(any_way_of_running_gives_the_same),
-        cmocka_unit_test(a_bad_record_is_all_its_samples),
-        cmocka_unit_test(wrong_uses_are_refused),
-        cmocka_unit_test(buckets_of_parts_are_refused),
-    };
-    const struct CMUnitTest more[] = {
-        cmocka_unit_test(records_of_files),
-        cmocka_unit_test(a_record_is_read_once),
-#ifdef COUNTING_MALLOC
-        cmocka_unit_test(nothing_is_allocated),
-#endif
-    };
-    return cmocka_run_group_tests(tests, make_data, NULL) +
-           cmocka_run_group_tests(more, make_file, remove_folder);
-}
+SUITE_FIXTURE(make_data_and_file, remove_folder)

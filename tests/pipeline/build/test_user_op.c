@@ -41,7 +41,7 @@ static int build_with(const leat_op *op, const char *map, uint64_t n, leat_plan 
     return rc;
 }
 
-static void ops_of_the_user(void **state)
+TEST(ops_of_the_user)
 {
     const leat_op bare = { .name = "same", .shape = same_shape, .apply = copy };
     const leat_op no_apply = { .name = "same", .shape = same_shape };
@@ -64,12 +64,4 @@ static void ops_of_the_user(void **state)
     assert_non_null(strstr(err.message, "op 'never': wants something else"));
     assert_int_equal(build_with(NULL, NULL, 0, &plan, &err), LEAT_E_DATA);
     assert_string_equal(err.message, "the source has no records");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ops_of_the_user),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

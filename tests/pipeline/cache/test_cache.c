@@ -48,7 +48,7 @@ static const struct {
 };
 #define N_CUTS (int)(sizeof cuts / sizeof *cuts)
 
-static void no_cache_changes_a_batch(void **state)
+TEST(no_cache_changes_a_batch)
 {
     for (int c = 0; c < N_CUTS; c++) {
         const pipe_parts plain = { .before = cuts[c].before,
@@ -73,7 +73,7 @@ static void no_cache_changes_a_batch(void **state)
     }
 }
 
-static void a_random_prefix_keeps_the_first_draws(void **state)
+TEST(a_random_prefix_keeps_the_first_draws)
 {
     /* Epoch 0 is as without a cache; later epochs are not, as the same draws come again. */
     const pipe_parts plain = { .before = "[jitter]" };
@@ -90,7 +90,7 @@ static void a_random_prefix_keeps_the_first_draws(void **state)
     leat_plan_close(&plan);
 }
 
-static void links_before_it_run_once_per_record(void **state)
+TEST(links_before_it_run_once_per_record)
 {
     for (int i = 0; i < N_CACHES; i++)
         for (int e = 0; e < N_ENGINES; e++) {
@@ -121,7 +121,7 @@ static void links_before_it_run_once_per_record(void **state)
 }
 
 /* Ops after batch are stages behind those of the cache. */
-static void it_counts_beside_a_map_after_batch(void **state)
+TEST(it_counts_beside_a_map_after_batch)
 {
     float *const rows = make_rows(24);
     const leat_loader_options options = { .epochs = 3 };
@@ -143,7 +143,7 @@ static void it_counts_beside_a_map_after_batch(void **state)
     free(rows);
 }
 
-static void cached_records_are_not_read(void **state)
+TEST(cached_records_are_not_read)
 {
     for (int e = 0; e < N_ENGINES; e++) {
         const pipe_parts parts = { .before = "[count]", .cache = "memory", .engine = engines[e] };
@@ -166,7 +166,7 @@ static void cached_records_are_not_read(void **state)
     }
 }
 
-static void a_failing_record_fails_as_ever(void **state)
+TEST(a_failing_record_fails_as_ever)
 {
     static const char *const sides[][2] = { { "[{fail_at: 77}]", NULL },
                                             { NULL, "[{fail_at: 77}]" } };
@@ -195,7 +195,7 @@ static void a_failing_record_fails_as_ever(void **state)
     }
 }
 
-static void a_resumed_run_goes_on(void **state)
+TEST(a_resumed_run_goes_on)
 {
     const pipe_parts parts = {
         .before = "[count, shrink]", .cache = "memory", .after = "[widen, jitter]", .prefetch = 2
@@ -238,7 +238,7 @@ static void a_resumed_run_goes_on(void **state)
     leat_plan_close(&other);
 }
 
-static void the_digest_of_a_plan_knows_random_prefixes(void **state)
+TEST(the_digest_of_a_plan_knows_random_prefixes)
 {
     const pipe_parts parts[] = { { .before = "[count]", .cache = "memory" },
                                  { .before = "[count]", .cache = "{bytes: 1 MiB}" },
@@ -269,7 +269,7 @@ static void *consume(void *arg)
     return NULL;
 }
 
-static void loaders_share_it(void **state)
+TEST(loaders_share_it)
 {
     for (int i = 0; i < N_CACHES; i++) {
         const pipe_parts plain = { .before = "[count, shrink]", .after = "[widen, jitter]" };
@@ -296,7 +296,7 @@ static void loaders_share_it(void **state)
 
 /* --- the stage ----------------------------------------------------------------------------------- */
 
-static void wrong_configs_are_refused(void **state)
+TEST(wrong_configs_are_refused)
 {
     static const struct {
         const char *stages, *message;
@@ -335,7 +335,7 @@ static void wrong_configs_are_refused(void **state)
 }
 
 #ifdef COUNTING_MALLOC
-static void nothing_is_allocated_once_warm(void **state)
+TEST(nothing_is_allocated_once_warm)
 {
     for (int i = 0; i < N_CACHES; i++) {
         const pipe_parts parts = {
@@ -347,22 +347,4 @@ static void nothing_is_allocated_once_warm(void **state)
 }
 #endif
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_cache_changes_a_batch),
-        cmocka_unit_test(a_random_prefix_keeps_the_first_draws),
-        cmocka_unit_test(links_before_it_run_once_per_record),
-        cmocka_unit_test(it_counts_beside_a_map_after_batch),
-        cmocka_unit_test(cached_records_are_not_read),
-        cmocka_unit_test(a_failing_record_fails_as_ever),
-        cmocka_unit_test(a_resumed_run_goes_on),
-        cmocka_unit_test(the_digest_of_a_plan_knows_random_prefixes),
-        cmocka_unit_test(loaders_share_it),
-        cmocka_unit_test(wrong_configs_are_refused),
-#ifdef COUNTING_MALLOC
-        cmocka_unit_test(nothing_is_allocated_once_warm),
-#endif
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

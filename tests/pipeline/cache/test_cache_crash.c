@@ -104,7 +104,7 @@ static int crash_in_op(uint64_t before)
     return 0;
 }
 
-static void an_op_that_crashes_leaves_a_good_file(void **state)
+TEST(an_op_that_crashes_leaves_a_good_file)
 {
     no_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(no_page != MAP_FAILED);
@@ -142,7 +142,7 @@ static int die_in_write(uint64_t room)
     return 0;
 }
 
-static void half_an_entry_is_passed_over(void **state)
+TEST(half_an_entry_is_passed_over)
 {
     const uint64_t want = crash_digest(NULL, true, NULL);
     uint64_t n_found = 0;
@@ -174,7 +174,7 @@ static void wait_for_size(uint64_t bytes)
         pause_ns(50000);
 }
 
-static void a_killed_process_leaves_a_good_file(void **state)
+TEST_WITH(a_killed_process_leaves_a_good_file, begin, NULL)
 {
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
@@ -236,7 +236,7 @@ static int fill_disk(uint64_t pages)
     return crash_digest(text, true, &cache) != want_on_disk || cache.misses ? 7 : 0;
 }
 
-static void a_full_file_system_stops_the_filling_only(void **state)
+TEST(a_full_file_system_stops_the_filling_only)
 {
     char small[50];
     snprintf(small, sizeof small, "%s/small", test_folder);
@@ -255,13 +255,4 @@ static void a_full_file_system_stops_the_filling_only(void **state)
     rmdir(small);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_op_that_crashes_leaves_a_good_file),
-        cmocka_unit_test(half_an_entry_is_passed_over),
-        TEST(a_killed_process_leaves_a_good_file),
-        cmocka_unit_test(a_full_file_system_stops_the_filling_only),
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

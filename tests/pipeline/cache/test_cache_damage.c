@@ -10,7 +10,7 @@
 
 /* --- what disks do ------------------------------------------------------------------------------- */
 
-static void a_full_disk_stops_the_filling_only(void **state)
+TEST(a_full_disk_stops_the_filling_only)
 {
     const uint64_t want = plain_digest(2), want_once = plain_digest(1);
     const uint64_t first = leat_cache_first_entry(N_RECORDS);
@@ -44,7 +44,7 @@ static void a_full_disk_stops_the_filling_only(void **state)
 }
 
 /* Beyond RLIMIT_FSIZE a write is a signal. In a child, since a limit cannot be raised again. */
-static void a_file_size_limit_is_kept(void **state)
+TEST(a_file_size_limit_is_kept)
 {
     const uint64_t want = plain_digest(2);
     const pipe_parts parts = parts_with(cache_path);
@@ -71,7 +71,7 @@ static void a_file_size_limit_is_kept(void **state)
     }
 }
 
-static void failing_reads_are_computed_again(void **state)
+TEST(failing_reads_are_computed_again)
 {
     static const char *const engines[] = { "{threads: 0, digest: true, reader: pread}",
                                            "{threads: 3, digest: true}" };
@@ -88,7 +88,7 @@ static void failing_reads_are_computed_again(void **state)
         }
 }
 
-static void a_file_cut_while_it_is_used_costs_nothing_but_time(void **state)
+TEST(a_file_cut_while_it_is_used_costs_nothing_but_time)
 {
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
@@ -123,7 +123,7 @@ static void try_damaged(const pipe_parts *parts, uint64_t want, const char *what
     leat_plan_close(&plan);
 }
 
-static void no_damage_reaches_a_batch(void **state)
+TEST(no_damage_reaches_a_batch)
 {
     pipe_parts parts = { .before = "[shrink]",
                          .after = AFTER,
@@ -160,7 +160,7 @@ static void no_damage_reaches_a_batch(void **state)
 }
 
 /* A file without room for the rest: what damage takes is not reclaimed, and leat says so. */
-static void lost_room_is_told(void **state)
+TEST(lost_room_is_told)
 {
     pipe_parts parts = { .before = "[shrink]", .after = AFTER };
     char text[100];
@@ -201,7 +201,7 @@ static void lost_room_is_told(void **state)
 
 /* --- links ---------------------------------------------------------------------------------------- */
 
-static void a_link_of_another_user_is_refused(void **state)
+TEST(a_link_of_another_user_is_refused)
 {
     struct stat status;
     leat_error err;
@@ -229,16 +229,5 @@ static void a_link_of_another_user_is_refused(void **state)
     unlink(cache_path);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_full_disk_stops_the_filling_only),
-        TEST(a_file_size_limit_is_kept),
-        TEST(failing_reads_are_computed_again),
-        TEST(a_file_cut_while_it_is_used_costs_nothing_but_time),
-        TEST(no_damage_reaches_a_batch),
-        TEST(lost_room_is_told),
-        TEST(a_link_of_another_user_is_refused),
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+TEST_FIXTURE(begin, NULL)
+SUITE_FIXTURE(make_data, remove_folder)

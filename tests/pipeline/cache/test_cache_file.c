@@ -7,7 +7,7 @@
 
 /* --- it stays ------------------------------------------------------------------------------------ */
 
-static void a_later_plan_finds_all(void **state)
+TEST(a_later_plan_finds_all)
 {
     static const char *const engines[] = { "{threads: 0, digest: true, reader: pread}",
                                            "{threads: 3, digest: true}" };
@@ -27,7 +27,7 @@ static void a_later_plan_finds_all(void **state)
     assert_int_equal(n_counted, N_RECORDS);
 }
 
-static void a_part_is_filled_up_later(void **state)
+TEST(a_part_is_filled_up_later)
 {
     const uint64_t want = plain_digest(1);
     char text[100];
@@ -44,7 +44,7 @@ static void a_part_is_filled_up_later(void **state)
 }
 
 /* Half of the disk that is free, of which the file takes away. */
-static void runs_do_not_raise_the_limit(void **state)
+TEST(runs_do_not_raise_the_limit)
 {
     const uint64_t disk = 12 << 10, want = plain_digest(1);
     pipe_parts parts = parts_with(cache_path);
@@ -82,7 +82,7 @@ static void refused(const pipe_parts *parts, int code, const char *why)
     leat_plan_close(&plan);
 }
 
-static void another_pipelines_file_is_refused(void **state)
+TEST(another_pipelines_file_is_refused)
 {
     const pipe_parts mine = parts_with(cache_path);
     digest_of_parts(&mine, 1, NULL);
@@ -105,7 +105,7 @@ static void another_pipelines_file_is_refused(void **state)
     refused(&other, LEAT_E_CONFIG, "seed 5; now the seed is 6");
 }
 
-static void a_changed_source_is_seen(void **state)
+TEST(a_changed_source_is_seen)
 {
     const pipe_parts parts = parts_with(cache_path);
     struct stat status;
@@ -120,7 +120,7 @@ static void a_changed_source_is_seen(void **state)
     write_records(data_path, 0, N_RECORDS, 300);
 }
 
-static void combined_sources_are_kept_too(void **state)
+TEST(combined_sources_are_kept_too)
 {
     pipe_parts parts = parts_with(NULL);
     struct stat status;
@@ -138,7 +138,7 @@ static void combined_sources_are_kept_too(void **state)
     refused(&parts, LEAT_E_CONFIG, "changed");
 }
 
-static void other_files_are_left_alone(void **state)
+TEST(other_files_are_left_alone)
 {
     const pipe_parts parts = parts_with(cache_path);
     leat_error err;
@@ -159,7 +159,7 @@ static void other_files_are_left_alone(void **state)
 }
 
 /* Where a file cannot be made: which folder it is, why, and what to do. */
-static void places_for_no_file_are_named(void **state)
+TEST(places_for_no_file_are_named)
 {
     static const char *const cases[][2] = {
         { "/nonexistent/folder/file",
@@ -182,7 +182,7 @@ static void places_for_no_file_are_named(void **state)
 }
 
 /* Cut within its header: begun anew where what is left is of this pipeline, and else left alone. */
-static void a_file_cut_in_its_header(void **state)
+TEST(a_file_cut_in_its_header)
 {
     static const size_t cuts[] = { 0, 16, 17, 100, 3000, LEAT_CACHE_HEADER_BYTES - 1 };
     const uint64_t want = plain_digest(1);
@@ -210,7 +210,7 @@ static void a_file_cut_in_its_header(void **state)
     free(good);
 }
 
-static void one_writes_the_others_read(void **state)
+TEST(one_writes_the_others_read)
 {
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
@@ -231,7 +231,7 @@ static void one_writes_the_others_read(void **state)
     leat_plan_close(&late);
 }
 
-static void a_file_that_may_not_be_written_is_read(void **state)
+TEST(a_file_that_may_not_be_written_is_read)
 {
     const uint64_t want = plain_digest(1);
     const pipe_parts parts = parts_with(cache_path);
@@ -245,20 +245,5 @@ static void a_file_that_may_not_be_written_is_read(void **state)
     assert_non_null(strstr(cache.note, "read-only"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(a_later_plan_finds_all),
-        TEST(a_part_is_filled_up_later),
-        TEST(runs_do_not_raise_the_limit),
-        TEST(another_pipelines_file_is_refused),
-        TEST(a_changed_source_is_seen),
-        TEST(combined_sources_are_kept_too),
-        TEST(other_files_are_left_alone),
-        TEST(places_for_no_file_are_named),
-        TEST(a_file_cut_in_its_header),
-        TEST(one_writes_the_others_read),
-        TEST(a_file_that_may_not_be_written_is_read),
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+TEST_FIXTURE(begin, NULL)
+SUITE_FIXTURE(make_data, remove_folder)

@@ -7,7 +7,7 @@
 
 #include "pipeline/order/bitset.h"
 
-static void a_set_finds_its_members(void **state)
+TEST(a_set_finds_its_members)
 {
     static const uint64_t sizes[] = { 0, 1, 63, 64, 65, 511, 512, 513, 5000, 262144, 300001 };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -29,7 +29,7 @@ static void a_set_finds_its_members(void **state)
         }
 }
 
-static void a_set_knows_what_it_takes(void **state)
+TEST(a_set_knows_what_it_takes)
 {
     for (uint64_t n = 0; n < 300000; n = n * 3 + 1)
         for (uint64_t step = 1; step < 100; step += 49) {
@@ -46,13 +46,4 @@ static void a_set_knows_what_it_takes(void **state)
             assert_true(leat_bitset_bytes(set) >= n * 9 / 64);
             leat_bitset_close(&set);
         }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_finds_its_members),
-        cmocka_unit_test(a_set_knows_what_it_takes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static int check_batch(leat_batch *batch, int64_t *ids)
     return k;
 }
 
-static void one_bucket_after_the_other_without_shuffle(void **state)
+TEST(one_bucket_after_the_other_without_shuffle)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -124,7 +124,7 @@ static void one_bucket_after_the_other_without_shuffle(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void a_shuffle_mixes_samples_and_batches(void **state)
+TEST(a_shuffle_mixes_samples_and_batches)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -179,7 +179,7 @@ static void collect(const char *stages, const char *engine, int ranks, int64_t f
     }
 }
 
-static void threads_ranks_and_resumes_change_nothing(void **state)
+TEST(threads_ranks_and_resumes_change_nothing)
 {
     static const char *const stages =
         "{filter: {feature: tokens, min_length: 1}}, shuffle, " BUCKETS;
@@ -206,7 +206,7 @@ static void threads_ranks_and_resumes_change_nothing(void **state)
     }
 }
 
-static void remainders_and_long_samples(void **state)
+TEST(remainders_and_long_samples)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -234,7 +234,7 @@ static void remainders_and_long_samples(void **state)
 }
 
 /* A slot is as large as the largest bucket's batch, not largest rows times most rows. */
-static void memory_is_that_of_the_largest_batch(void **state)
+TEST(memory_is_that_of_the_largest_batch)
 {
     leat_plan *plan;
     leat_error err;
@@ -283,7 +283,7 @@ static const struct {
       "mixup mixes rows of one size, and 'tags' is padded" },
 };
 
-static void wrong_configs_say_what_is_right(void **state)
+TEST(wrong_configs_say_what_is_right)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         leat_plan *plan;
@@ -297,7 +297,7 @@ static void wrong_configs_say_what_is_right(void **state)
 }
 
 /* Tensors that are the same in all buckets may be mixed: every batch with itself, whoever does it. */
-static void what_has_one_size_may_be_mixed(void **state)
+TEST(what_has_one_size_may_be_mixed)
 {
     static const char mixes[] = "{map: {tensor: id, ops: [cast: float32]}}, shuffle, " BUCKETS
                                 ", {map: {tensor: id, ops: [mixup: {label: none, alpha: 1}]}}";
@@ -374,7 +374,7 @@ static bool tags_vary(const leat_plan *plan)
     return varies;
 }
 
-static void a_trainer_wants_one_shape(void **state)
+TEST(a_trainer_wants_one_shape)
 {
     static const char train[] = "train: {input: tags, target: id, model: [dense: 700], loss: "
                                 "softmax_cross_entropy}";
@@ -414,17 +414,4 @@ static void a_trainer_wants_one_shape(void **state)
     leat_config_close(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_bucket_after_the_other_without_shuffle),
-        cmocka_unit_test(a_shuffle_mixes_samples_and_batches),
-        cmocka_unit_test(threads_ranks_and_resumes_change_nothing),
-        cmocka_unit_test(remainders_and_long_samples),
-        cmocka_unit_test(memory_is_that_of_the_largest_batch),
-        cmocka_unit_test(wrong_configs_say_what_is_right),
-        cmocka_unit_test(what_has_one_size_may_be_mixed),
-        cmocka_unit_test(a_trainer_wants_one_shape),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -36,7 +36,7 @@ static void expect(const leat_combine *c, uint64_t p, uint64_t pass, size_t chil
 
 /* --- concat -------------------------------------------------------------------------------------- */
 
-static void concat_is_one_after_another(void **state)
+TEST(concat_is_one_after_another)
 {
     for (uint64_t round = 0; round < 300; round++) {
         leat_rng rng = leat_rng_make(1, round, 0, 0);
@@ -55,7 +55,7 @@ static void concat_is_one_after_another(void **state)
     }
 }
 
-static void only_the_last_may_have_no_end(void **state)
+TEST(only_the_last_may_have_no_end)
 {
     size_t bad = 9;
     leat_combine *c = of_sizes(3, (uint64_t[]){ 4, 5, LEAT_ENDLESS });
@@ -105,7 +105,7 @@ static void check_shares(size_t n, const uint64_t *weights)
     leat_combine_close(&c);
 }
 
-static void every_prefix_has_its_share(void **state)
+TEST(every_prefix_has_its_share)
 {
     uint64_t weights[LEAT_COMBINE_MAX];
     for (uint64_t a = 1; a <= 30; a++)
@@ -123,7 +123,7 @@ static void every_prefix_has_its_share(void **state)
     }
 }
 
-static void the_longest_period_holds_too(void **state)
+TEST(the_longest_period_holds_too)
 {
     uint64_t weights[] = { 1, 2, 32765, 32767, 1 };
     weights[4] = LEAT_COMBINE_PERIOD - 1 - 2 - 32765 - 32767;
@@ -131,7 +131,7 @@ static void the_longest_period_holds_too(void **state)
 }
 
 /* Elements dealt by the pattern: each child counts on, over passes. */
-static void a_child_goes_round_by_itself(void **state)
+TEST(a_child_goes_round_by_itself)
 {
     static const leat_combine_stop stops[] = { LEAT_COMBINE_LONGEST, LEAT_COMBINE_SHORTEST,
                                                LEAT_COMBINE_COUNT };
@@ -176,7 +176,7 @@ static void a_child_goes_round_by_itself(void **state)
     }
 }
 
-static void a_mix_with_an_endless_child(void **state)
+TEST(a_mix_with_an_endless_child)
 {
     const uint64_t sizes[] = { 10, LEAT_ENDLESS }, weights[] = { 1, 3 };
     leat_combine *c = of_sizes(2, sizes);
@@ -228,7 +228,7 @@ static uint64_t check_interleave(const leat_combine *c, size_t n, const uint64_t
     return p;
 }
 
-static void interleave_takes_turns(void **state)
+TEST(interleave_takes_turns)
 {
     for (uint64_t round = 0; round < 2000; round++) {
         leat_rng rng = leat_rng_make(4, round, 0, 0);
@@ -247,7 +247,7 @@ static void interleave_takes_turns(void **state)
     }
 }
 
-static void interleave_with_endless_children(void **state)
+TEST(interleave_with_endless_children)
 {
     size_t bad = 9;
     const uint64_t sizes[] = { 5, LEAT_ENDLESS, 9, LEAT_ENDLESS, 3 };
@@ -263,7 +263,7 @@ static void interleave_with_endless_children(void **state)
 }
 
 /* Segments are as many as events, whatever the sizes. */
-static void large_children_cost_nothing(void **state)
+TEST(large_children_cost_nothing)
 {
     uint64_t sizes[LEAT_COMBINE_MAX], p = 0;
     size_t bad;
@@ -293,7 +293,7 @@ static leat_combine *shuffled_children(uint64_t size)
     return c;
 }
 
-static void each_record_once_and_each_child_in_its_own_order(void **state)
+TEST(each_record_once_and_each_child_in_its_own_order)
 {
     static leat_order_cache cache;
     const uint64_t size = 50;
@@ -326,7 +326,7 @@ static void each_record_once_and_each_child_in_its_own_order(void **state)
     leat_combine_close(&c);
 }
 
-static void combinations_can_be_nested(void **state)
+TEST(combinations_can_be_nested)
 {
     static leat_order_cache cache;
     uint32_t seen[20 * 50 + 30] = { 0 };
@@ -349,22 +349,4 @@ static void combinations_can_be_nested(void **state)
     assert_false(leat_combine_is_static(&outer->children[1].order));
     leat_combine_close(&outer);
     leat_combine_close(&inner);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(concat_is_one_after_another),
-        cmocka_unit_test(only_the_last_may_have_no_end),
-        cmocka_unit_test(every_prefix_has_its_share),
-        cmocka_unit_test(the_longest_period_holds_too),
-        cmocka_unit_test(a_child_goes_round_by_itself),
-        cmocka_unit_test(a_mix_with_an_endless_child),
-        cmocka_unit_test(interleave_takes_turns),
-        cmocka_unit_test(interleave_with_endless_children),
-        cmocka_unit_test(large_children_cost_nothing),
-        cmocka_unit_test(each_record_once_and_each_child_in_its_own_order),
-        cmocka_unit_test(combinations_can_be_nested),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static void add_random_step(leat_order *order, leat_rng *rng, bool may_repeat)
     }
 }
 
-static void steps_do_what_their_names_say(void **state)
+TEST(steps_do_what_their_names_say)
 {
     static list samples, batches;
     static leat_order_cache cache;
@@ -115,7 +115,7 @@ static void steps_do_what_their_names_say(void **state)
     }
 }
 
-static void epochs_count_all_repeats(void **state)
+TEST(epochs_count_all_repeats)
 {
     static leat_order_cache cache;
     leat_order order;
@@ -139,7 +139,7 @@ static void epochs_count_all_repeats(void **state)
         assert_int_equal(next[i], 10);
 }
 
-static void endless_data(void **state)
+TEST(endless_data)
 {
     static leat_order_cache cache;
     leat_order order;
@@ -156,14 +156,4 @@ static void endless_data(void **state)
     leat_order_row(&order, &cache, &place, 3, &record, &epoch);
     assert_int_equal(record, (1000000007ull * 4 + 3) % 7);
     assert_int_equal(epoch, (1000000007ull * 4 + 3) / 7);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_do_what_their_names_say),
-        cmocka_unit_test(epochs_count_all_repeats),
-        cmocka_unit_test(endless_data),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static void see(void *arg, int64_t epoch, uint64_t p, int64_t id)
                  (long long)epoch);
 }
 
-static void every_record_once_in_each_epoch(void **state)
+TEST(every_record_once_in_each_epoch)
 {
     static const char *const orders[][11] = {
         { "batch", "7" },
@@ -91,7 +91,7 @@ static void every_record_once_in_each_epoch(void **state)
 }
 
 /* A repeat is epochs inside a pass: each record comes that often, and no sooner than all others. */
-static void repeats_are_epochs(void **state)
+TEST(repeats_are_epochs)
 {
     static const char *const order[] = { "shuffle", NULL, "repeat", "3", "batch", "7", NULL };
     static census c;
@@ -147,7 +147,7 @@ static double deviation(const table *t, double expected)
 }
 
 /* Positions against records, and records against the ones before them, over many epochs and one seed. */
-static void a_shuffle_looks_like_chance(void **state)
+TEST(a_shuffle_looks_like_chance)
 {
     static const struct {
         uint64_t n;
@@ -175,7 +175,7 @@ static void a_shuffle_looks_like_chance(void **state)
 }
 
 /* The same statistic does tell an order that is not global from chance. */
-static void the_test_can_fail(void **state)
+TEST(the_test_can_fail)
 {
     static const char *const order[] = { "shuffle", "{window: 20}", "batch", "7", NULL };
     table t = { .n = 100 };
@@ -190,13 +190,7 @@ static void the_test_can_fail(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_record_once_in_each_epoch),
-        cmocka_unit_test(repeats_are_epochs),
-        cmocka_unit_test(a_shuffle_looks_like_chance),
-        cmocka_unit_test(the_test_can_fail),
-    };
     for (int64_t i = 0; i < MOST; i++)
         ids[i] = i;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run();
 }

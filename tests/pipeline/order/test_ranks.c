@@ -18,10 +18,9 @@ static int make_file(void **state)
     return make_record_file(N_RECORDS, 300);
 }
 
-static void parts_are_all_of_it_in_order(void **state)
+TEST(parts_are_all_of_it_in_order)
 {
     static leat_order_cache cache;
-    (void)state;
     for (uint64_t m = 1; m <= 40; m++)
         for (uint64_t ranks = 1; ranks <= 45; ranks++) {
             leat_order order;
@@ -99,13 +98,12 @@ static void collect(leat_plan *plan, const leat_loader_options *options, batches
     leat_loader_close(&loader);
 }
 
-static void the_union_is_the_batch(void **state)
+TEST(the_union_is_the_batch)
 {
     static const char *const engines[] = { "threads: 0, reader: pread", "threads: 2, run: 3",
                                            "threads: 3" };
     static const int counts[] = { 1, 2, 3, 4, 7, 16, 40 };
     batches *const all = calloc(2, sizeof *all);
-    (void)state;
     for (size_t e = 0; e < 3; e++)
         for (int prefetch = 0; prefetch < 3; prefetch++)
             for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
@@ -124,13 +122,12 @@ static void the_union_is_the_batch(void **state)
     free(all);
 }
 
-static void a_run_goes_on_with_other_ranks(void **state)
+TEST(a_run_goes_on_with_other_ranks)
 {
     batches *const all = calloc(2, sizeof *all);
     leat_loader_state at[4];
     leat_batch *batch;
     leat_error err;
-    (void)state;
     leat_plan *whole = open_plan("threads: 1", 0, 1, 1);
     collect(whole, &(leat_loader_options){ .epochs = 3 }, &all[0]);
     /* 1 rank takes 5 batches, 2 go on for 6, 4 take the rest */
@@ -170,11 +167,10 @@ static void a_run_goes_on_with_other_ranks(void **state)
 }
 
 /* The memory of a slot is what this rank needs of it. */
-static void a_rank_takes_its_share_of_memory(void **state)
+TEST(a_rank_takes_its_share_of_memory)
 {
     static const size_t bytes[] = { 0, BATCH * (ROW_FLOATS * 4 + 8), 0, 0,
                                     BATCH / 4 * ROW_FLOATS * 4 + 64 };
-    (void)state;
     for (int ranks = 1; ranks <= 4; ranks += 3) {
         leat_plan *plan = open_plan("threads: 0", ranks - 1, ranks, 0);
         assert_int_equal(plan->slot_bytes, bytes[ranks]);
@@ -187,11 +183,10 @@ static void a_rank_takes_its_share_of_memory(void **state)
 }
 
 /* On a device, empty parts are shipped like all others. */
-static void empty_parts_are_shipped(void **state)
+TEST(empty_parts_are_shipped)
 {
     leat_device *device;
     leat_error err;
-    (void)state;
     check(leat_device_open("sim", &device, &err), &err);
     for (int prefetch = 0; prefetch < 2; prefetch++) {
         leat_plan *plan = open_plan("threads: 2", 0, 40, prefetch);
@@ -230,7 +225,7 @@ static int open_trainer(int ranks, int rank, leat_config **config, leat_plan **p
     return leat_trainer_open(*config, *plan, *device, trainer, err);
 }
 
-static void the_trainer_refuses_ranks_but_takes_empty_batches(void **state)
+TEST(the_trainer_refuses_ranks_but_takes_empty_batches)
 {
     leat_config *configs[2];
     leat_plan *plans[2];
@@ -239,7 +234,6 @@ static void the_trainer_refuses_ranks_but_takes_empty_batches(void **state)
     leat_metrics metrics;
     leat_batch *batch;
     leat_error err;
-    (void)state;
     check(open_trainer(1, 0, &configs[0], &plans[0], &devices[0], &trainer, &err), &err);
     assert_int_equal(open_trainer(2, 1, &configs[1], &plans[1], &devices[1], &none, &err),
                      LEAT_E_UNSUPPORTED);
@@ -262,13 +256,12 @@ static void the_trainer_refuses_ranks_but_takes_empty_batches(void **state)
     }
 }
 
-static void wrong_ranks_are_refused(void **state)
+TEST(wrong_ranks_are_refused)
 {
     leat_config *config;
     leat_plan *plan;
     leat_error err;
     char text[400];
-    (void)state;
     snprintf(text, sizeof text,
              "source: {tfrecord: {files: '%s', features: {x: {}}}}\n"
              "engine: {ranks: 4, rank: 4}\npipeline: [{batch: 4}]\n",
@@ -279,16 +272,4 @@ static void wrong_ranks_are_refused(void **state)
     leat_config_close(&config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_are_all_of_it_in_order),
-        cmocka_unit_test(the_union_is_the_batch),
-        cmocka_unit_test(a_run_goes_on_with_other_ranks),
-        cmocka_unit_test(a_rank_takes_its_share_of_memory),
-        cmocka_unit_test(empty_parts_are_shipped),
-        cmocka_unit_test(the_trainer_refuses_ranks_but_takes_empty_batches),
-        cmocka_unit_test(wrong_ranks_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -58,7 +58,7 @@ static void check_bijection(const leat_shuffle *shuffle, uint64_t n, uint64_t ep
     memset(&forwards, 0, sizeof forwards);
 }
 
-static void every_element_once(void **state)
+TEST(every_element_once)
 {
     for (size_t k = 0; k < N_KINDS; k++) {
         const leat_shuffle shuffle = kind(k, k);
@@ -68,7 +68,7 @@ static void every_element_once(void **state)
     }
 }
 
-static void a_window_reads_few_blocks(void **state)
+TEST(a_window_reads_few_blocks)
 {
     static const uint64_t sizes[] = { 700, 703, 1599, 1601, 3501 };
     for (size_t k = 1; k < 7; k++)
@@ -94,7 +94,7 @@ static void a_window_reads_few_blocks(void **state)
         }
 }
 
-static void nothing_moves_far_in_windows(void **state)
+TEST(nothing_moves_far_in_windows)
 {
     for (size_t k = 7; k < N_KINDS; k++)
         for (uint64_t seed = 0; seed < 20; seed++) {
@@ -139,7 +139,7 @@ static void check_place(const leat_shuffle *given, uint64_t n, uint64_t p, uint6
                  (unsigned long long)p, z);
 }
 
-static void every_element_is_as_likely_where_it_can_come(void **state)
+TEST(every_element_is_as_likely_where_it_can_come)
 {
     const leat_shuffle blocks = { .reshuffle = true, .block = 16, .window = 64 };
     const leat_shuffle windows = { .reshuffle = true, .window = 100 };
@@ -170,7 +170,7 @@ static leat_plan *open_plan(const float *rows, const char *const *stages, const 
     return plan;
 }
 
-static void an_epoch_has_each_record_once(void **state)
+TEST(an_epoch_has_each_record_once)
 {
     static const char *const options[] = { "{block: 10}", "{block: 8, window: 64, seed: 3}",
                                            "{window: 50}" };
@@ -219,7 +219,7 @@ static void an_epoch_has_each_record_once(void **state)
 
 /* What a window costs is said only where it costs anything. */
 /* Also in time: a block of more than there is would send every place through over and over. */
-static void a_block_of_all_is_global(void **state)
+TEST(a_block_of_all_is_global)
 {
     static leat_shuffle_cache cache, cache_of_all;
     for (uint64_t n = 1; n < 200; n++) {
@@ -237,7 +237,7 @@ static void a_block_of_all_is_global(void **state)
     }
 }
 
-static void a_window_of_all_is_global(void **state)
+TEST(a_window_of_all_is_global)
 {
     static const struct {
         const char *shuffle, *batch, *note;
@@ -266,7 +266,7 @@ static void a_window_of_all_is_global(void **state)
     free(rows);
 }
 
-static void windows_need_no_last_element(void **state)
+TEST(windows_need_no_last_element)
 {
     static const char *const stages[] = { "repeat", NULL,   "shuffle", "{window: 100}",
                                           "batch",  "1000", NULL };
@@ -302,27 +302,11 @@ static void expect(const char *options, const char *part)
     free(rows);
 }
 
-static void wrong_options_say_what_is_right(void **state)
+TEST(wrong_options_say_what_is_right)
 {
     expect("{block: 10, window: 25}", "got 25: 30 would be one");
     expect("{buffer_size: 1000}",
            "no option 'buffer_size': the shuffle is global and needs no buffer");
     expect("{buffer_size: 1000}", "builder:3:15: ");
     expect("{reshuffle_each_iteration: false}", "write reshuffle");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_once),
-        cmocka_unit_test(a_window_reads_few_blocks),
-        cmocka_unit_test(nothing_moves_far_in_windows),
-        cmocka_unit_test(every_element_is_as_likely_where_it_can_come),
-        cmocka_unit_test(an_epoch_has_each_record_once),
-        cmocka_unit_test(a_block_of_all_is_global),
-        cmocka_unit_test(a_window_of_all_is_global),
-        cmocka_unit_test(windows_need_no_last_element),
-        cmocka_unit_test(wrong_options_say_what_is_right),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static leat_batch *take(leat_loader *loader)
     return batch;
 }
 
-static void a_deep_window_makes_slots_when_it_uses_them(void **state)
+TEST(a_deep_window_makes_slots_when_it_uses_them)
 {
     leat_plan *plan = plan_of("{threads: 0}", "4096");
     const leat_loader_options endless = { .epochs = -1 };
@@ -60,7 +60,7 @@ static void a_deep_window_makes_slots_when_it_uses_them(void **state)
 }
 
 /* Workers fill the whole window when nobody takes anything, and not one batch more. */
-static void the_window_fills_to_its_depth(void **state)
+TEST(the_window_fills_to_its_depth)
 {
     static const char *const devices[] = { NULL, "sim" };
     for (size_t d = 0; d < 2; d++) {
@@ -92,7 +92,7 @@ static void the_window_fills_to_its_depth(void **state)
 }
 
 /* One batch kept while many others come and go: it keeps its bytes, they keep coming. */
-static void a_batch_can_be_kept_long(void **state)
+TEST(a_batch_can_be_kept_long)
 {
     leat_plan *plan = plan_of("{threads: 2}", "3");
     const leat_loader_options options = { .epochs = -1, .hold = 3 };
@@ -116,7 +116,7 @@ static void a_batch_can_be_kept_long(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void depth_and_hold_change_no_batch(void **state)
+TEST(depth_and_hold_change_no_batch)
 {
     static const char *const depths[] = { "0", "1", "2", "17", "300" };
     static const char *const devices[] = { NULL, "sim" };
@@ -203,7 +203,7 @@ static uint64_t slow_run(const char *prefetch, bool until_grown, size_t *n_grown
 }
 
 /* Slow rows far apart: the window grows to outlast them, and says so; batches stay what they are. */
-static void the_window_grows_and_says_why(void **state)
+TEST(the_window_grows_and_says_why)
 {
     size_t n_fixed, n_auto;
     const uint64_t wanted = slow_run("2", false, &n_fixed);
@@ -212,14 +212,4 @@ static void the_window_grows_and_says_why(void **state)
     assert_true(n_auto > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_deep_window_makes_slots_when_it_uses_them),
-        cmocka_unit_test(the_window_fills_to_its_depth),
-        cmocka_unit_test(a_batch_can_be_kept_long),
-        cmocka_unit_test(depth_and_hold_change_no_batch),
-        cmocka_unit_test(the_window_grows_and_says_why),
-    };
-    return cmocka_run_group_tests(tests, make, unmake);
-}
+SUITE_FIXTURE(make, unmake)

@@ -6,7 +6,7 @@
 
 #include "pipeline/build/stage.h"
 
-static void notes_are_kept_once_and_in_order(void **state)
+TEST(notes_are_kept_once_and_in_order)
 {
     leat_build build = { .plan = calloc(1, sizeof *build.plan) };
     char want[32];
@@ -24,7 +24,7 @@ static void notes_are_kept_once_and_in_order(void **state)
     free(build.plan);
 }
 
-static void a_long_note_is_whole(void **state)
+TEST(a_long_note_is_whole)
 {
     leat_build build = { .plan = calloc(1, sizeof *build.plan) };
     char longer[5000]; /* as with the path of a file */
@@ -67,7 +67,7 @@ static void expect_notes(const char *files, int size, const char *notes, int64_t
     leat_plan_close(&plan);
 }
 
-static void files_that_give_nothing_are_told(void **state)
+TEST(files_that_give_nothing_are_told)
 {
     expect_notes("[b, d]", 2, "", 6);
     expect_notes("[a, b]", 2, "tfrecord: a holds no record\n", 3);
@@ -81,7 +81,7 @@ static void files_that_give_nothing_are_told(void **state)
                  "tfrecord: 2 files are listed twice and read once; the first: b\n", 6);
 }
 
-static void a_batch_that_is_never_full_is_told(void **state)
+TEST(a_batch_that_is_never_full_is_told)
 {
     expect_notes("[b, d]", 6, "", 6);
     expect_notes("[b, d]", 7,
@@ -89,7 +89,7 @@ static void a_batch_that_is_never_full_is_told(void **state)
 }
 
 /* Memory is for the samples that there are. */
-static void a_slot_is_no_larger_than_a_pass(void **state)
+TEST(a_slot_is_no_larger_than_a_pass)
 {
     leat_error err;
     leat_plan *plan[2];
@@ -116,14 +116,4 @@ static void a_slot_is_no_larger_than_a_pass(void **state)
     free(rows);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(notes_are_kept_once_and_in_order),
-        cmocka_unit_test(a_long_note_is_whole),
-        cmocka_unit_test(files_that_give_nothing_are_told),
-        cmocka_unit_test(a_batch_that_is_never_full_is_told),
-        cmocka_unit_test(a_slot_is_no_larger_than_a_pass),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

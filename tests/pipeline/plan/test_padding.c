@@ -24,7 +24,7 @@ static bool step(const leat_shape *shape, int64_t *at)
     return false;
 }
 
-static void rows_of_any_rank(void **state)
+TEST(rows_of_any_rank)
 {
     static int32_t in[5 * 5 * 5 * 5], row[7 * 7 * 7 * 7];
     for (uint64_t c = 0; c < 4000; c++) {
@@ -72,7 +72,7 @@ static void rows_of_any_rank(void **state)
     }
 }
 
-static void what_is_odd_is_refused(void **state)
+TEST(what_is_odd_is_refused)
 {
     const int64_t dims[] = { LEAT_UNKNOWN_DIM, 4 }, room[] = { 5, 4 }, odd[] = { 2, 3 };
     const leat_pad pad = { .on = true, .from = leat_shape_make(LEAT_F32, 2, dims) };
@@ -88,13 +88,4 @@ static void what_is_odd_is_refused(void **state)
     assert_int_equal(leat_padding_row(&pad, &view, &to, (uint8_t *)row, &length, &err),
                      LEAT_E_DATA);
     assert_string_equal(err.message, "is float32[2] where rows hold float32[5, 4]");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_any_rank),
-        cmocka_unit_test(what_is_odd_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

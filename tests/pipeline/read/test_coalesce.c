@@ -147,7 +147,7 @@ static uint64_t play(uint64_t seed, int kind, uint64_t bytes, const bool direct[
     return n_rows / n_reads;
 }
 
-static void rows_find_their_bytes(void **state)
+TEST(rows_find_their_bytes)
 {
     static const bool directs[][N_FILES] = { { false, false, false },
                                              { true, true, true },
@@ -164,7 +164,7 @@ static void rows_find_their_bytes(void **state)
 }
 
 /* Two neighbours, and what keeps a third one out. */
-static void what_joins_a_read(void **state)
+TEST(what_joins_a_read)
 {
     static const struct {
         int fd;
@@ -195,7 +195,7 @@ static void what_joins_a_read(void **state)
 }
 
 /* With little in use the same part of the memory is written again and again. */
-static void a_part_is_used_again_and_again(void **state)
+TEST(a_part_is_used_again_and_again)
 {
     static uint8_t memory[1 << 20];
     leat_coalesce coalesce = {
@@ -209,14 +209,4 @@ static void a_part_is_used_again_and_again(void **state)
         leat_coalesce_close(&coalesce);
         used_from = end;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_find_their_bytes),
-        cmocka_unit_test(a_part_is_used_again_and_again),
-        cmocka_unit_test(what_joins_a_read),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,7 @@ static uint64_t digest_of(const char *engine, int n)
     return digest;
 }
 
-static void cached_records_are_read_by_who_runs_them(void **state)
+TEST(cached_records_are_read_by_who_runs_them)
 {
     leat_plan *plan = plan_of("{threads: 2, digest: true}");
     const leat_loader_options options = { .epochs = -1 };
@@ -172,7 +172,7 @@ static void cached_records_are_read_by_who_runs_them(void **state)
 }
 
 /* The other thread goes on, as far as the window of batches allows. */
-static void a_slow_sample_holds_up_nobody(void **state)
+TEST(a_slow_sample_holds_up_nobody)
 {
     leat_plan *plan = plan_of_size("{threads: 2, run: 1}", 2 * OTHERS, false);
     const leat_loader_options options = { .epochs = -1 };
@@ -198,7 +198,7 @@ static void a_slow_sample_holds_up_nobody(void **state)
     assert_false(slow.gave_up);
 }
 
-static void a_fixed_reader_stays(void **state)
+TEST(a_fixed_reader_stays)
 {
     leat_plan *plan = plan_of("{threads: 2, reader: io_uring}");
     const leat_loader_options options = { .epochs = -1 };
@@ -220,12 +220,4 @@ static void a_fixed_reader_stays(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cached_records_are_read_by_who_runs_them),
-        cmocka_unit_test(a_slow_sample_holds_up_nobody),
-        cmocka_unit_test(a_fixed_reader_stays),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

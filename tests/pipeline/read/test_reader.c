@@ -49,7 +49,7 @@ static uint64_t digest_with(const char *reader, int threads, int prefetch)
     return digest;
 }
 
-static void rows_are_what_was_written(void **state)
+TEST(rows_are_what_was_written)
 {
     leat_plan *plan = plan_of("{}", 2);
     const leat_plan_info *info = leat_plan_get_info(plan);
@@ -75,7 +75,7 @@ static void rows_are_what_was_written(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void readers_threads_prefetch_and_faults_agree(void **state)
+TEST(readers_threads_prefetch_and_faults_agree)
 {
     static const leat_reader_faults faults[] = {
         { 0 },
@@ -97,7 +97,7 @@ static void readers_threads_prefetch_and_faults_agree(void **state)
     leat_reader_fault = (leat_reader_faults){ 0 };
 }
 
-static void a_refused_ring_is_said(void **state)
+TEST(a_refused_ring_is_said)
 {
     leat_loader_stats_info stats;
     leat_error err;
@@ -116,7 +116,7 @@ static void a_refused_ring_is_said(void **state)
 }
 
 /* Small read memory: reads wait for room, records above a quarter of it are read by workers. */
-static void little_memory_changes_nothing(void **state)
+TEST(little_memory_changes_nothing)
 {
     const uint64_t want = digest_with("pread", 1, 2);
     static const char *const engines[] = { "4096", "8 KiB", "20000", "64 KiB" };
@@ -133,7 +133,7 @@ static void little_memory_changes_nothing(void **state)
         }
 }
 
-static void resume_reads_nothing_before(void **state)
+TEST(resume_reads_nothing_before)
 {
     leat_plan *plan = plan_of("{digest: true, threads: 2}", 2);
     leat_batch *batch;
@@ -179,7 +179,7 @@ static void patch(const char *path, long offset, uint8_t with)
     close(fd);
 }
 
-static void damage_is_found_and_named(void **state)
+TEST(damage_is_found_and_named)
 {
     static const char *const engines[] = { "{reader: pread}", "{reader: auto}",
                                            "{reader: auto, read_bytes: 4 MiB}",
@@ -210,7 +210,7 @@ static void damage_is_found_and_named(void **state)
 }
 
 /* Damage in the index is found at open, and the index made anew. */
-static void a_damaged_index_is_made_anew(void **state)
+TEST(a_damaged_index_is_made_anew)
 {
     char path[400], side[420];
     leat_error err;
@@ -228,7 +228,7 @@ static void a_damaged_index_is_made_anew(void **state)
     unlink(path);
 }
 
-static void a_pipe_is_refused(void **state)
+TEST(a_pipe_is_refused)
 {
     char path[400];
     leat_plan *plan;
@@ -241,7 +241,7 @@ static void a_pipe_is_refused(void **state)
 }
 
 /* A file that shrinks while a loader runs on it: an error, never old or zero bytes. */
-static void a_file_cut_short_under_the_loader(void **state)
+TEST(a_file_cut_short_under_the_loader)
 {
     static const char *const engines[] = { "{reader: pread, threads: 0}",
                                            "{reader: auto, threads: 0, read_bytes: 4096}" };
@@ -268,7 +268,7 @@ static void a_file_cut_short_under_the_loader(void **state)
     }
 }
 
-static void wrong_features_are_named(void **state)
+TEST(wrong_features_are_named)
 {
     static const struct {
         const char *features, *text;
@@ -294,19 +294,4 @@ static void wrong_features_are_named(void **state)
     assert_non_null(strstr(err.message, "no file matches"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_what_was_written),
-        cmocka_unit_test(readers_threads_prefetch_and_faults_agree),
-        cmocka_unit_test(a_refused_ring_is_said),
-        cmocka_unit_test(little_memory_changes_nothing),
-        cmocka_unit_test(resume_reads_nothing_before),
-        cmocka_unit_test(damage_is_found_and_named),
-        cmocka_unit_test(a_damaged_index_is_made_anew),
-        cmocka_unit_test(a_pipe_is_refused),
-        cmocka_unit_test(a_file_cut_short_under_the_loader),
-        cmocka_unit_test(wrong_features_are_named),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

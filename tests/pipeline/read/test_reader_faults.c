@@ -78,7 +78,7 @@ static uint64_t digest_with(const char *engine, const char *order, int prefetch)
 
 /* --- faults that are mended ------------------------------------------------------------------- */
 
-static void what_is_mended_changes_nothing(void **state)
+TEST(what_is_mended_changes_nothing)
 {
     static const leat_reader_faults faults[] = {
         { 0 },
@@ -113,7 +113,7 @@ static void what_is_mended_changes_nothing(void **state)
 }
 
 /* Signals and short reads below pread, alone and under a ring whose reads all fail. */
-static void interrupted_and_short_preads_are_continued(void **state)
+TEST(interrupted_and_short_preads_are_continued)
 {
     static const char *const readers[] = { "pread", "auto, read_bytes: 4 MiB", "auto" };
     const uint64_t want = digest_with("reader: pread, threads: 0", orders[0], 0);
@@ -178,7 +178,7 @@ static int run_to_error(leat_loader *loader, int64_t *n, leat_error *err)
 }
 
 /* A read that fails for good: /proc/self/mem gives EIO where nothing is mapped, as a dying disk does. */
-static void a_disk_error_is_named(void **state)
+TEST(a_disk_error_is_named)
 {
     for (size_t e = 0; e < N_ENGINES; e++)
         for (size_t o = 0; o < 2; o++) {
@@ -249,7 +249,7 @@ static void spoil_bytes(const char *path)
     close(fd);
 }
 
-static void a_changed_file_is_an_error_not_garbage(void **state)
+TEST(a_changed_file_is_an_error_not_garbage)
 {
     static change_file *const changes[] = { cut, cut_to_nothing, write_over, spoil_bytes };
     for (size_t c = 0; c < sizeof changes / sizeof *changes; c++)
@@ -292,7 +292,7 @@ static void a_changed_file_is_an_error_not_garbage(void **state)
 }
 
 /* Where a file that was cut ends, wherever the record would have begun. */
-static void a_cut_file_is_named_with_its_end(void **state)
+TEST(a_cut_file_is_named_with_its_end)
 {
     static const uint64_t offsets[] = { 0, 60, 99, 100, 101, 5000 };
     char path[400], bytes[200];
@@ -339,7 +339,7 @@ static void read_a_replaced_file(const char *engine)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void a_replaced_file_is_read_to_the_end(void **state)
+TEST(a_replaced_file_is_read_to_the_end)
 {
     for (size_t e = 0; e < N_ENGINES; e++)
         read_a_replaced_file(engines[e]);
@@ -360,7 +360,7 @@ static leat_loader_stats_info stats_after(const char *engine, const char *order)
     return stats;
 }
 
-static void neighbours_come_in_one_read(void **state)
+TEST(neighbours_come_in_one_read)
 {
     static const char *const ways[] = { "{threads: 1, read_bytes: 4 MiB}",
                                         "{threads: 2, run: 1, read_bytes: 4 MiB}",
@@ -381,7 +381,7 @@ static void neighbours_come_in_one_read(void **state)
     assert_true(stats.reads <= stats.reads_rows);
 }
 
-static void what_is_refused_is_said_once(void **state)
+TEST(what_is_refused_is_said_once)
 {
     leat_reader_fault = (leat_reader_faults){ .refuse_direct = true };
     leat_loader_stats_info stats = stats_after("{threads: 1, io: direct}", orders[0]);
@@ -413,7 +413,7 @@ static int count_fds(void)
 }
 
 /* At any moment, with reads in flight and batches held, whatever fails. */
-static void close_at_any_moment(void **state)
+TEST(close_at_any_moment)
 {
     static const leat_reader_faults faults[] = { { 0 },
                                                  { .error_every = 2, .error = EIO },
@@ -443,18 +443,4 @@ static void close_at_any_moment(void **state)
     assert_int_equal(count_fds(), n_fds);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_mended_changes_nothing),
-        cmocka_unit_test(interrupted_and_short_preads_are_continued),
-        cmocka_unit_test(a_disk_error_is_named),
-        cmocka_unit_test(a_changed_file_is_an_error_not_garbage),
-        cmocka_unit_test(a_cut_file_is_named_with_its_end),
-        cmocka_unit_test(a_replaced_file_is_read_to_the_end),
-        cmocka_unit_test(neighbours_come_in_one_read),
-        cmocka_unit_test(what_is_refused_is_said_once),
-        cmocka_unit_test(close_at_any_moment),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

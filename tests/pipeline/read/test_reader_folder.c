@@ -74,7 +74,7 @@ static void expect_reader(const char *engine, const char *reader, const char *re
     close_loader_and_plan(&loader, &plan);
 }
 
-static void who_reads_is_said(void **state)
+TEST(who_reads_is_said)
 {
     expect_reader("threads: 2", "threads", "open and read the files");
     expect_reader("threads: 2, reader: pread", "direct", "the source reads records itself");
@@ -99,7 +99,7 @@ enum { NOT_OURS_NS = 0 };
 #endif
 
 /* The other threads of this process are the workers and those that read. */
-static void cpu_time_of_threads_is_counted(void **state)
+TEST(cpu_time_of_threads_is_counted)
 {
     const leat_loader_options options = { .epochs = 3 };
     leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
@@ -141,7 +141,7 @@ static void drop_files(void)
 }
 
 /* read_bytes: what the page cache has is read by threads too. */
-static void readers_and_faults_agree(void **state)
+TEST(readers_and_faults_agree)
 {
     static const leat_reader_faults faults[] = { { 0 },
                                                  { .refuse_threads = true },
@@ -165,7 +165,7 @@ static void readers_and_faults_agree(void **state)
 }
 
 /* The disk is asked for a group of files, which are read when it has answered. */
-static void cold_files_give_the_same_batches(void **state)
+TEST(cold_files_give_the_same_batches)
 {
     static const char *const engines[] = { "threads: 2, reader: pread", "threads: 2",
                                            "threads: 3, read_bytes: 4096, run: 1" };
@@ -181,7 +181,7 @@ static void cold_files_give_the_same_batches(void **state)
 }
 
 /* Entries of a cache's file come through the threads too. */
-static void entries_of_a_cache_are_read(void **state)
+TEST(entries_of_a_cache_are_read)
 {
     char stages[200];
     const uint64_t want = digest_with("threads: 0, reader: pread", "", 0);
@@ -206,7 +206,7 @@ static uint64_t run_to_end(const leat_plan *plan, int *rc, leat_error *err)
 
 /* One after another: files vanish, grow, shrink and become empty after the folder was listed. The workers say what
  * is wrong, and in which batch, just as without the threads. */
-static void files_that_change_after_the_list(void **state)
+TEST(files_that_change_after_the_list)
 {
     static const char *const errors[] = { "", "on_error: mask," };
     for (int how = 0; how < 4; how++)
@@ -239,7 +239,7 @@ static void files_that_change_after_the_list(void **state)
 }
 
 /* Three descriptors are left, for two workers and the threads. */
-static void few_descriptors_are_enough(void **state)
+TEST(few_descriptors_are_enough)
 {
     static const char *const engines[] = { "threads: 2, read_bytes: 4 MiB", "threads: 2" };
     int taken[4096], n = 0;
@@ -268,7 +268,7 @@ static void few_descriptors_are_enough(void **state)
     }
 }
 
-static void warm_files_are_read_by_the_workers(void **state)
+TEST(warm_files_are_read_by_the_workers)
 {
     enum { MOST = 5000 };
     leat_plan *plan = plan_of("threads: 2", "", 2); /* lists the files: they are cached now */
@@ -340,7 +340,7 @@ static void open_and_close(const leat_plan *plan, int n_taken)
     assert_int_equal(n_threads(), before);
 }
 
-static void threads_end_when_the_loader_closes(void **state)
+TEST(threads_end_when_the_loader_closes)
 {
     static const rlim_t limits[] = { 1024, 64 };
     leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
@@ -354,7 +354,7 @@ static void threads_end_when_the_loader_closes(void **state)
     leat_plan_close(&plan);
 }
 
-static void a_forked_child_can_close(void **state)
+TEST(a_forked_child_can_close)
 {
     leat_plan *plan = plan_of("threads: 2, read_bytes: 4 MiB", "", 2);
     leat_loader *loader = open_loader(plan, NULL);
@@ -372,19 +372,4 @@ static void a_forked_child_can_close(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_reads_is_said),
-        cmocka_unit_test(cpu_time_of_threads_is_counted),
-        cmocka_unit_test(readers_and_faults_agree),
-        cmocka_unit_test(cold_files_give_the_same_batches),
-        cmocka_unit_test(entries_of_a_cache_are_read),
-        cmocka_unit_test(files_that_change_after_the_list),
-        cmocka_unit_test(few_descriptors_are_enough),
-        cmocka_unit_test(warm_files_are_read_by_the_workers),
-        cmocka_unit_test(threads_end_when_the_loader_closes),
-        cmocka_unit_test(a_forked_child_can_close),
-    };
-    return cmocka_run_group_tests(tests, make_set, remove_folder);
-}
+SUITE_FIXTURE(make_set, remove_folder)

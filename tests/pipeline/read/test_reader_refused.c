@@ -87,7 +87,7 @@ static void expect_pread(const leat_loader_stats_info *stats, int error)
 
 /* --- injected ------------------------------------------------------------------------------------- */
 
-static void every_error_from_any_call_on_is_survived(void **state)
+TEST(every_error_from_any_call_on_is_survived)
 {
     static const uint32_t from[] = { 1, 2, 3, 7 };
     leat_loader_stats_info stats;
@@ -112,7 +112,7 @@ static void take_length(void *sum, leat_row_read *first, int result)
 }
 
 /* One slow call says nothing, as any thread can be stopped; three in a row do. */
-static void a_call_that_blocks_is_made_by_the_kernels_threads(void **state)
+TEST(a_call_that_blocks_is_made_by_the_kernels_threads)
 {
     leat_reader *reader;
     leat_error err;
@@ -139,7 +139,7 @@ static void a_call_that_blocks_is_made_by_the_kernels_threads(void **state)
 
 /* The same where a reader was asked for: refused at open it is an error, as a refused ring is; later it is
  * not, because there is another way. */
-static void a_reader_that_was_asked_for_is_refused_at_open_only(void **state)
+TEST(a_reader_that_was_asked_for_is_refused_at_open_only)
 {
     leat_loader_stats_info stats;
     leat_loader *loader;
@@ -158,7 +158,7 @@ static void a_reader_that_was_asked_for_is_refused_at_open_only(void **state)
     leat_reader_fault = (leat_reader_faults){ 0 };
 }
 
-static void errors_that_pass_leave_the_ring_in_use(void **state)
+TEST(errors_that_pass_leave_the_ring_in_use)
 {
     static const int passing[] = { EAGAIN, EBUSY, ENOMEM, EINTR };
     leat_loader_stats_info stats;
@@ -176,7 +176,7 @@ static void errors_that_pass_leave_the_ring_in_use(void **state)
 }
 
 /* Entries of a cache's file are read ahead too. */
-static void entries_of_a_cache_are_read_too(void **state)
+TEST(entries_of_a_cache_are_read_too)
 {
     leat_loader_stats_info stats;
     char cache[400];
@@ -193,7 +193,7 @@ static void entries_of_a_cache_are_read_too(void **state)
 }
 
 /* While the kernel refuses reads, has just refused them, or is being asked again and again. */
-static void a_loader_closes_at_any_moment(void **state)
+TEST(a_loader_closes_at_any_moment)
 {
     for (size_t e = 0; e < N_ERRORS; e++)
         for (uint32_t from = 2; from < 6; from++)
@@ -256,7 +256,7 @@ static int run_filtered(int error, int before, uint64_t want)
     return digest == want ? SAME : OTHER;
 }
 
-static void a_filter_of_system_calls_is_survived(void **state)
+TEST(a_filter_of_system_calls_is_survived)
 {
     static const int moments[] = { -1, 0, 7 };
     leat_loader_stats_info stats;
@@ -279,16 +279,4 @@ static void a_filter_of_system_calls_is_survived(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_call_that_blocks_is_made_by_the_kernels_threads),
-        cmocka_unit_test(every_error_from_any_call_on_is_survived),
-        cmocka_unit_test(a_reader_that_was_asked_for_is_refused_at_open_only),
-        cmocka_unit_test(errors_that_pass_leave_the_ring_in_use),
-        cmocka_unit_test(entries_of_a_cache_are_read_too),
-        cmocka_unit_test(a_loader_closes_at_any_moment),
-        cmocka_unit_test(a_filter_of_system_calls_is_survived),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

@@ -87,7 +87,7 @@ static void take(leat_reader_threads *threads, int wake_fd, const leat_row_read 
     assert_null(leat_reader_threads_take(threads));
 }
 
-static void every_row_comes_out_once(void **state)
+TEST(every_row_comes_out_once)
 {
     static const int limits[] = { 1000, 20, 2, 1, 0 };
     leat_row_read rows[ROWS];
@@ -123,7 +123,7 @@ static int n_groups(void)
     return (n + LEAT_READER_GROUP - 1) / LEAT_READER_GROUP;
 }
 
-static void rows_not_begun_can_be_dropped(void **state)
+TEST(rows_not_begun_can_be_dropped)
 {
     const int n = n_groups();
     leat_row_read rows[ROWS];
@@ -146,13 +146,4 @@ static void rows_not_begun_can_be_dropped(void **state)
     assert_int_equal(n_read, n);
     leat_reader_threads_close(&threads);
     close(wake_fd);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_comes_out_once),
-        cmocka_unit_test(rows_not_begun_can_be_dropped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

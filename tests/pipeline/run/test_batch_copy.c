@@ -52,7 +52,7 @@ static void keep_all(leat_device *device, int threads, const char *prefetch, int
         }
 }
 
-static void all_batches_can_be_kept(void **state)
+TEST(all_batches_can_be_kept)
 {
     static const char *const prefetches[] = { "0", "2", "auto" };
     for (int on_sim = 0; on_sim < 2; on_sim++)
@@ -69,7 +69,7 @@ static void all_batches_can_be_kept(void **state)
     alarm(0);
 }
 
-static void without_need_nothing_is_copied(void **state)
+TEST(without_need_nothing_is_copied)
 {
     static leat_loader_stats_info stats;
     leat_plan *plan = make_plan(2, "2", NULL);
@@ -91,7 +91,7 @@ static void without_need_nothing_is_copied(void **state)
 }
 
 /* What a batch says of its bad rows goes with the copy. */
-static void a_copy_knows_its_bad_rows(void **state)
+TEST(a_copy_knows_its_bad_rows)
 {
     leat_plan *plan = make_plan(2, "2", "mask");
     leat_loader *loader = open_loader(plan, &(leat_loader_options){ .beyond_hold = 1 });
@@ -115,7 +115,7 @@ static void a_copy_knows_its_bad_rows(void **state)
 }
 
 /* Without memory for a copy, the batch is not lost: the next call returns it. */
-static void no_memory_loses_no_batch(void **state)
+TEST(no_memory_loses_no_batch)
 {
     leat_plan *plan = make_plan(0, "2", "mask");
     leat_loader *loader = open_loader(plan, &(leat_loader_options){ .beyond_hold = 1 });
@@ -138,7 +138,7 @@ static void no_memory_loses_no_batch(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void a_child_has_its_own_copies(void **state)
+TEST(a_child_has_its_own_copies)
 {
     leat_plan *plan = make_plan(2, "2", NULL);
     leat_loader *loader = open_loader(plan, &(leat_loader_options){ .beyond_hold = 1 });
@@ -217,7 +217,7 @@ static void run_threads(leat_device *device, int threads, int keep)
 }
 
 /* A copy made by the caller after LEAT_E_BUSY came too late when several threads took batches. */
-static void four_threads_share_a_loader(void **state)
+TEST(four_threads_share_a_loader)
 {
     leat_device *sim;
     leat_error err;
@@ -232,7 +232,7 @@ static void four_threads_share_a_loader(void **state)
     leat_device_close(&sim);
 }
 
-static void other_values_are_refused(void **state)
+TEST(other_values_are_refused)
 {
     leat_plan *plan = make_plan(0, "0", NULL);
     leat_loader *loader;
@@ -244,16 +244,4 @@ static void other_values_are_refused(void **state)
     leat_plan_close(&plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_batches_can_be_kept),
-        cmocka_unit_test(without_need_nothing_is_copied),
-        cmocka_unit_test(a_copy_knows_its_bad_rows),
-        cmocka_unit_test(no_memory_loses_no_batch),
-        cmocka_unit_test(a_child_has_its_own_copies),
-        cmocka_unit_test(four_threads_share_a_loader),
-        cmocka_unit_test(other_values_are_refused),
-    };
-    return cmocka_run_group_tests(tests, make_data, free_data);
-}
+SUITE_FIXTURE(make_data, free_data)

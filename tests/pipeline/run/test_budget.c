@@ -146,7 +146,7 @@ static void check_least(const recipe *r, const leat_loader_options *options)
     assert_true(read == ample.read_bytes || ample.kept_bytes);
 }
 
-static void the_least_opens_and_one_byte_less_does_not(void **state)
+TEST(the_least_opens_and_one_byte_less_does_not)
 {
     static const char *const batches[] = { "1", "7", "64" };
     static const char *const depths[] = { NULL, "0", "auto", "5" };
@@ -172,7 +172,7 @@ static void the_least_opens_and_one_byte_less_does_not(void **state)
 
 /* --- without a limit of one's own ------------------------------------------------------------------- */
 
-static void auto_takes_a_share_of_the_machine(void **state)
+TEST(auto_takes_a_share_of_the_machine)
 {
     leat_plan *plan = plan_of(&(recipe){ ROWS, "16", "auto", "threads: auto" }, -1);
     leat_budget_facts facts = { .hold = 1 };
@@ -216,7 +216,7 @@ static void auto_takes_a_share_of_the_machine(void **state)
 }
 
 /* prefetch: auto plans for a sample of 512 times the mean: many small batches, few large ones. */
-static void auto_prefetch_depends_on_the_batch(void **state)
+TEST(auto_prefetch_depends_on_the_batch)
 {
     static const struct {
         const char *batch, *threads;
@@ -294,7 +294,7 @@ static void check_resident(const recipe *r, const char *device)
     leat_device_close(&options.device);
 }
 
-static void no_more_is_resident_than_was_planned(void **state)
+TEST(no_more_is_resident_than_was_planned)
 {
     check_resident(&(recipe){ ROWS, "64", "auto", "threads: 2" }, NULL);
     check_resident(&(recipe){ ROWS, "4096", "50", "threads: 2" }, NULL);
@@ -305,7 +305,7 @@ static void no_more_is_resident_than_was_planned(void **state)
 }
 #endif
 
-static void a_plan_tells_what_it_came_to(void **state)
+TEST(a_plan_tells_what_it_came_to)
 {
     leat_plan *plan = plan_of(&(recipe){ PHOTOS, "7", "auto", "threads: 1" }, -1);
     leat_source_info source;
@@ -330,16 +330,4 @@ static void a_plan_tells_what_it_came_to(void **state)
     leat_plan_close(&plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_opens_and_one_byte_less_does_not),
-        cmocka_unit_test(auto_takes_a_share_of_the_machine),
-        cmocka_unit_test(auto_prefetch_depends_on_the_batch),
-        cmocka_unit_test(a_plan_tells_what_it_came_to),
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test(no_more_is_resident_than_was_planned),
-#endif
-    };
-    return cmocka_run_group_tests(tests, make, unmake);
-}
+SUITE_FIXTURE(make, unmake)

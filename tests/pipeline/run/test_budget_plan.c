@@ -65,7 +65,7 @@ static leat_budget budget_of(const leat_plan *plan)
 
 /* --- sets ---------------------------------------------------------------------------------------- */
 
-static void sets_are_counted(void **state)
+TEST(sets_are_counted)
 {
     static const struct {
         const char *source, *stages;
@@ -144,7 +144,7 @@ static int64_t bytes_of(const char *name, const char *source, leat_memory_kind k
 }
 
 /* Mapped where it is a file, in memory where it cannot be one. */
-static void an_index_is_counted_where_it_is(void **state)
+TEST(an_index_is_counted_where_it_is)
 {
     char side[80];
     struct stat status;
@@ -160,7 +160,7 @@ static void an_index_is_counted_where_it_is(void **state)
     rmdir(side);
 }
 
-static void an_index_of_jpeg_files_is_mapped(void **state)
+TEST(an_index_of_jpeg_files_is_mapped)
 {
     leat_jpeg_index_writer *writer;
     leat_format_error err;
@@ -182,7 +182,7 @@ static void an_index_of_jpeg_files_is_mapped(void **state)
     free(path);
 }
 
-static void names_of_files_are_counted(void **state)
+TEST(names_of_files_are_counted)
 {
     char source[120];
     snprintf(source, sizeof source, "{images: %s/images}", test_folder);
@@ -200,7 +200,7 @@ static void names_of_files_are_counted(void **state)
 }
 
 /* What an op before a cache takes of scratch is planned, as it is without one. */
-static void scratch_before_a_cache_is_counted(void **state)
+TEST(scratch_before_a_cache_is_counted)
 {
     static const char *const stages[] = { "map: [decode_image, resize: [9, 9]]",
                                           "map: [decode_image, resize: [9, 9]], cache" };
@@ -232,14 +232,4 @@ static void scratch_before_a_cache_is_counted(void **state)
     assert_int_equal(bytes[1], bytes[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_are_counted),
-        cmocka_unit_test(an_index_is_counted_where_it_is),
-        cmocka_unit_test(an_index_of_jpeg_files_is_mapped),
-        cmocka_unit_test(names_of_files_are_counted),
-        cmocka_unit_test(scratch_before_a_cache_is_counted),
-    };
-    return cmocka_run_group_tests(tests, make, remove_folder);
-}
+SUITE_FIXTURE(make, remove_folder)

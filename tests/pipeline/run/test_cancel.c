@@ -75,7 +75,7 @@ static void cancel_it(leat_device *device, int threads, bool stuck, int n_waiter
     close_loader_and_plan(&loader, &plan);
 }
 
-static void who_waits_comes_back(void **state)
+TEST(who_waits_comes_back)
 {
     leat_device *sim;
     leat_error err;
@@ -91,7 +91,7 @@ static void who_waits_comes_back(void **state)
 }
 
 /* Batches that are held stay what they are. */
-static void held_batches_stay(void **state)
+TEST(held_batches_stay)
 {
     leat_plan *plan = make_plan(2, "[stall]");
     leat_loader *loader = open_loader(plan, NULL);
@@ -111,11 +111,4 @@ static void held_batches_stay(void **state)
     leat_loader_cancel(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_waits_comes_back),
-        cmocka_unit_test(held_batches_stay),
-    };
-    return cmocka_run_group_tests(tests, make_data, free_data);
-}
+SUITE_FIXTURE(make_data, free_data)

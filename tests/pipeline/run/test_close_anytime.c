@@ -237,7 +237,7 @@ static void run(const scene *s)
     assert_comes_down_to(count_files, n_files, "open files");
 }
 
-static void a_loader_closes_at_any_moment(void **state)
+TEST(a_loader_closes_at_any_moment)
 {
     const uint64_t n_runs = number_from("LEAT_TEST_RUNS", N_RUNS);
     const uint64_t seed = number_from("LEAT_TEST_SEED", 1);
@@ -253,7 +253,7 @@ static void a_loader_closes_at_any_moment(void **state)
 
 /* Whatever an op returns, and says nothing: an error with its name and record, and never one of the
  * loader's own answers, such as the end. */
-static void a_mute_op_is_an_error(void **state)
+TEST(a_mute_op_is_an_error)
 {
     for (int code = 1; code <= 14; code++) {
         char ops[32];
@@ -274,9 +274,4 @@ static void a_mute_op_is_an_error(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_loader_closes_at_any_moment),
-                                        cmocka_unit_test(a_mute_op_is_an_error) };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

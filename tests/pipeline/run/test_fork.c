@@ -153,7 +153,7 @@ static void fork_meanwhile(const char *engine, int threads, const char *on)
     leat_device_close(&device);
 }
 
-static void a_child_is_told_and_the_parent_goes_on(void **state)
+TEST(a_child_is_told_and_the_parent_goes_on)
 {
     static const char *const engines[] = { "reader: auto", "reader: auto, read_bytes: 4 MiB",
                                            "reader: pread", "read_bytes: 64 KiB, run: 2" };
@@ -167,7 +167,7 @@ static void a_child_is_told_and_the_parent_goes_on(void **state)
 }
 
 /* From where the parent stood, on the same plan; both take the rest. */
-static void a_child_opens_a_loader_of_its_own(void **state)
+TEST(a_child_opens_a_loader_of_its_own)
 {
     leat_plan *plan = make_plan("reader: auto", CHILD_THREADS, "");
     leat_loader *loader = open_loader(plan, NULL);
@@ -207,7 +207,7 @@ static void a_child_opens_a_loader_of_its_own(void **state)
 }
 
 /* Both would write at the same place. */
-static void a_child_does_not_fill_the_parents_cache(void **state)
+TEST(a_child_does_not_fill_the_parents_cache)
 {
     char cache[400];
     int64_t n_batches;
@@ -238,12 +238,4 @@ static void a_child_does_not_fill_the_parents_cache(void **state)
     alarm(0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_is_told_and_the_parent_goes_on),
-        cmocka_unit_test(a_child_opens_a_loader_of_its_own),
-        cmocka_unit_test(a_child_does_not_fill_the_parents_cache),
-    };
-    return cmocka_run_group_tests(tests, make_data, remove_folder);
-}
+SUITE_FIXTURE(make_data, remove_folder)

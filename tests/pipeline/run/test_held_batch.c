@@ -29,7 +29,7 @@ static void take(leat_loader *loader, int64_t n, bool waits, leat_batch **out)
 
 /* --- closing ------------------------------------------------------------------------------------- */
 
-static void it_outlives_all_that_is_closed(void **state)
+TEST(it_outlives_all_that_is_closed)
 {
     static const char *const devices[] = { NULL, "cpu", "sim", "sim:{pageable: true}" };
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
@@ -64,7 +64,7 @@ static void it_outlives_all_that_is_closed(void **state)
 }
 
 /* The op is its owner's again when the plan is closed. */
-static void it_needs_no_op_of_a_plan_that_is_closed(void **state)
+TEST(it_needs_no_op_of_a_plan_that_is_closed)
 {
     leat_op *const op = malloc(sizeof *op);
     leat_builder *b = build_rows(N_RECORDS, rows);
@@ -94,7 +94,7 @@ static void *release_some(void *arg)
     return NULL;
 }
 
-static void a_release_may_race_with_close(void **state)
+TEST(a_release_may_race_with_close)
 {
     pthread_barrier_init(&both, NULL, 2);
     for (int n = 0; n < 300; n++) {
@@ -160,7 +160,7 @@ static void run_keeping(leat_device *device, int threads, const char *prefetch, 
 }
 
 /* The ring of batches came round to one that was kept, and waited for it for ever. */
-static void a_kept_batch_holds_up_nothing(void **state)
+TEST(a_kept_batch_holds_up_nothing)
 {
     static const char *const prefetches[] = { "0", "2", "auto" };
     static const uint64_t keeps[] = { 1, 7, 0x8000000001, UINT64_MAX };
@@ -175,13 +175,4 @@ static void a_kept_batch_holds_up_nothing(void **state)
     leat_device_close(&sim);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_outlives_all_that_is_closed),
-        cmocka_unit_test(it_needs_no_op_of_a_plan_that_is_closed),
-        cmocka_unit_test(a_release_may_race_with_close),
-        cmocka_unit_test(a_kept_batch_holds_up_nothing),
-    };
-    return cmocka_run_group_tests(tests, make_data, free_data);
-}
+SUITE_FIXTURE(make_data, free_data)

@@ -117,7 +117,7 @@ static int clean_up(void **state)
 }
 
 /* The next batch is begun when the step before has ended: nothing overlaps. */
-static void without_prefetch_every_step_waits_for_a_whole_batch(void **state)
+TEST(without_prefetch_every_step_waits_for_a_whole_batch)
 {
     leat_step_times times[N];
     const leat_meter meter = run(0, 2000000, false, times);
@@ -127,7 +127,7 @@ static void without_prefetch_every_step_waits_for_a_whole_batch(void **state)
 }
 
 /* Batches come while the device computes, so a host that is slow to ask is not the input's fault. */
-static void prefetch_makes_batches_before_they_are_asked_for(void **state)
+TEST(prefetch_makes_batches_before_they_are_asked_for)
 {
     leat_step_times times[N];
     const leat_meter meter = run(2, 2000000, true, times);
@@ -137,7 +137,7 @@ static void prefetch_makes_batches_before_they_are_asked_for(void **state)
 }
 
 /* At most a few batches lie ready at the window's start; the others take their time. */
-static void prefetch_cannot_hide_an_input_that_is_slower(void **state)
+TEST(prefetch_cannot_hide_an_input_that_is_slower)
 {
     enum { AHEAD = 5 };
     leat_step_times times[N];
@@ -147,12 +147,4 @@ static void prefetch_cannot_hide_an_input_that_is_slower(void **state)
     assert_true(meter.input_wait > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_prefetch_every_step_waits_for_a_whole_batch),
-        cmocka_unit_test(prefetch_makes_batches_before_they_are_asked_for),
-        cmocka_unit_test(prefetch_cannot_hide_an_input_that_is_slower),
-    };
-    return cmocka_run_group_tests(tests, prepare, clean_up);
-}
+SUITE_FIXTURE(prepare, clean_up)

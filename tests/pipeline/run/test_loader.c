@@ -36,7 +36,7 @@ static leat_plan *plan_of(const setup *s, const float *rows)
     return plan_of_builder(b);
 }
 
-static void every_row_once_and_in_order(void **state)
+TEST(every_row_once_and_in_order)
 {
     for (uint64_t n = 1; n <= 40; n += 3)
         for (uint64_t size = 1; size <= 17; size += 4)
@@ -65,7 +65,7 @@ static void every_row_once_and_in_order(void **state)
                 }
 }
 
-static void a_shuffle_is_a_permutation_and_changes_by_epoch(void **state)
+TEST(a_shuffle_is_a_permutation_and_changes_by_epoch)
 {
     enum { N = 500 };
     const setup s = { N, 32, 2, 2, "{seed: 3}", NULL, NULL, false };
@@ -94,7 +94,7 @@ static void a_shuffle_is_a_permutation_and_changes_by_epoch(void **state)
     free(rows);
 }
 
-static void digests_do_not_depend_on_threads_or_prefetch(void **state)
+TEST(digests_do_not_depend_on_threads_or_prefetch)
 {
     const char *const ops[] = { NULL, "stall", "jitter" };
     float *rows = make_rows(700);
@@ -117,7 +117,7 @@ static void digests_do_not_depend_on_threads_or_prefetch(void **state)
     free(rows);
 }
 
-static void a_resumed_run_equals_the_straight_one(void **state)
+TEST(a_resumed_run_equals_the_straight_one)
 {
     float *rows = make_rows(200);
     const setup s = { 200, 16, 2, 2, "{}", "jitter", NULL, false };
@@ -146,7 +146,7 @@ static void a_resumed_run_equals_the_straight_one(void **state)
     free(rows);
 }
 
-static void a_state_goes_on_with_the_next_batch(void **state)
+TEST(a_state_goes_on_with_the_next_batch)
 {
     float *rows = make_rows(100);
     leat_batch *batch;
@@ -182,7 +182,7 @@ static void a_state_goes_on_with_the_next_batch(void **state)
     free(rows);
 }
 
-static void a_state_of_another_plan_is_refused(void **state)
+TEST(a_state_of_another_plan_is_refused)
 {
     static const struct {
         setup s;
@@ -221,7 +221,7 @@ static void a_state_of_another_plan_is_refused(void **state)
     free(rows);
 }
 
-static void an_error_comes_in_its_place_and_stays(void **state)
+TEST(an_error_comes_in_its_place_and_stays)
 {
     float *rows = make_rows(100);
     for (int threads = 0; threads <= 4; threads += 2)
@@ -248,7 +248,7 @@ static void an_error_comes_in_its_place_and_stays(void **state)
     free(rows);
 }
 
-static void holding(void **state)
+TEST(holding)
 {
     float *rows = make_rows(64);
     const setup s = { 64, 8, 2, 1, NULL, NULL, NULL, false };
@@ -274,7 +274,7 @@ static void holding(void **state)
     free(rows);
 }
 
-static void closing_at_any_moment(void **state)
+TEST(closing_at_any_moment)
 {
     float *rows = make_rows(300);
     for (int i = 0; i < 60; i++) {
@@ -296,7 +296,7 @@ static void closing_at_any_moment(void **state)
     free(rows);
 }
 
-static void batches_of_a_simulated_device(void **state)
+TEST(batches_of_a_simulated_device)
 {
     float *rows = make_rows(500);
     uint64_t want = 0;
@@ -334,21 +334,4 @@ static void batches_of_a_simulated_device(void **state)
             leat_plan_close(&plan);
         }
     free(rows);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_once_and_in_order),
-        cmocka_unit_test(a_shuffle_is_a_permutation_and_changes_by_epoch),
-        cmocka_unit_test(digests_do_not_depend_on_threads_or_prefetch),
-        cmocka_unit_test(a_resumed_run_equals_the_straight_one),
-        cmocka_unit_test(a_state_goes_on_with_the_next_batch),
-        cmocka_unit_test(a_state_of_another_plan_is_refused),
-        cmocka_unit_test(an_error_comes_in_its_place_and_stays),
-        cmocka_unit_test(holding),
-        cmocka_unit_test(closing_at_any_moment),
-        cmocka_unit_test(batches_of_a_simulated_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

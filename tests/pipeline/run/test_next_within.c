@@ -53,7 +53,7 @@ static int64_t take_all(leat_loader *loader, int64_t ns)
     return n_again;
 }
 
-static void it_says_again_until_it_is_there(void **state)
+TEST(it_says_again_until_it_is_there)
 {
     static const char *const engines[] = { "{threads: 2, reader: pread}", "{threads: 2}",
                                            "{threads: 1}" };
@@ -86,7 +86,7 @@ static void it_says_again_until_it_is_there(void **state)
 
 /* Without workers the consumer does it all, a little at each call; with them, they are called also for the
  * few cheap rows that it would do itself if it had the time. */
-static void without_any_time_it_comes_to_the_end(void **state)
+TEST(without_any_time_it_comes_to_the_end)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread, run: 2}",
                                            "{threads: 0, run: 2}",
@@ -112,7 +112,7 @@ static void without_any_time_it_comes_to_the_end(void **state)
     alarm(0);
 }
 
-static void a_time_that_cannot_be_is_refused(void **state)
+TEST(a_time_that_cannot_be_is_refused)
 {
     leat_batch *batch;
     leat_error err;
@@ -136,7 +136,7 @@ static void *take_first(void *arg)
     return NULL;
 }
 
-static void a_second_consumer_is_told(void **state)
+TEST(a_second_consumer_is_told)
 {
     static const char *const engines[] = { "{threads: 0}", "{threads: 2}" };
     for (int e = 0; e < 2; e++) {
@@ -169,13 +169,4 @@ static int make_file(void **state)
     return make_record_file(N_RECORDS, 300);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_says_again_until_it_is_there),
-        cmocka_unit_test(without_any_time_it_comes_to_the_end),
-        cmocka_unit_test(a_time_that_cannot_be_is_refused),
-        cmocka_unit_test(a_second_consumer_is_told),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
-}
+SUITE_FIXTURE(make_file, remove_file)

@@ -89,7 +89,7 @@ static uint64_t run(const pipeline *p, bool overwrites, int32_t hold)
     return digest;
 }
 
-static void overwriting_a_batch_changes_no_other(void **state)
+TEST(overwriting_a_batch_changes_no_other)
 {
     static const pipeline pipelines[] = {
         { true, 2, { { "batch", "8" } } }, /* nothing but the caller's rows */
@@ -114,10 +114,4 @@ static void overwriting_a_batch_changes_no_other(void **state)
         }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(overwriting_a_batch_changes_no_other),
-    };
-    return cmocka_run_group_tests(tests, make_data, free_data);
-}
+SUITE_FIXTURE(make_data, free_data)

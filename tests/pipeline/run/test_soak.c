@@ -41,7 +41,7 @@ static void take_epoch(leat_loader *loader)
     }
 }
 
-static void memory_does_not_grow(void **state)
+TEST(memory_does_not_grow)
 {
     static const struct {
         const char *engine;
@@ -86,6 +86,8 @@ static int make_file(void **state)
     return make_record_file(N_RECORDS, 1200);
 }
 
+SUITE_FIXTURE(make_file, remove_file)
+
 int main(void)
 {
 #ifndef COUNTING_MALLOC
@@ -94,7 +96,6 @@ int main(void)
     printf("skipped: sanitizers keep what is freed\n");
     return 0;
 #else
-    const struct CMUnitTest tests[] = { cmocka_unit_test(memory_does_not_grow) };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return unit_run();
 #endif
 }

@@ -60,7 +60,7 @@ static void take(leat_loader *loader, int n)
     }
 }
 
-static void nothing_is_allocated_once_warm(void **state)
+TEST(nothing_is_allocated_once_warm)
 {
     static const char *const engines[] = { "{threads: 0, reader: pread}",
                                            "{threads: 2, reader: pread}", "{threads: 2}",
@@ -93,6 +93,8 @@ static void nothing_is_allocated_once_warm(void **state)
 
 #endif
 
+SUITE_FIXTURE(make_file, remove_file)
+
 int main(void)
 {
 #ifndef COUNTING_MALLOC
@@ -101,7 +103,6 @@ int main(void)
     printf("skipped: sanitizers have an allocator of their own\n");
     return 0;
 #else
-    const struct CMUnitTest tests[] = { cmocka_unit_test(nothing_is_allocated_once_warm) };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return unit_run();
 #endif
 }

@@ -81,7 +81,7 @@ static int streams_here(void)
     return leat_cpu_best() >= LEAT_CPU_AVX512;
 }
 
-static void both_ways_give_the_same_bytes(void **state)
+TEST(both_ways_give_the_same_bytes)
 {
     for (int size = 60; size <= 64; size += 4) { /* rows of 64 x 3 floats are whole cache lines */
         leat_cpu_use(LEAT_CPU_C);
@@ -95,7 +95,7 @@ static void both_ways_give_the_same_bytes(void **state)
 }
 
 /* Large batches are measured, or fill half of the level 3 cache; others, and those with a digest, are not. */
-static void auto_says_why(void **state)
+TEST(auto_says_why)
 {
     if (!streams_here())
         skip();
@@ -106,17 +106,9 @@ static void auto_says_why(void **state)
 }
 
 /* Without normalize rows are bytes, which no kernel streams. */
-static void bytes_are_no_question(void **state)
+TEST(bytes_are_no_question)
 {
     run("{threads: 1, stores: streamed}", 224, "", "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ways_give_the_same_bytes),
-        cmocka_unit_test(auto_says_why),
-        cmocka_unit_test(bytes_are_no_question),
-    };
-    return cmocka_run_group_tests(tests, make, remove_folder);
-}
+SUITE_FIXTURE(make, remove_folder)

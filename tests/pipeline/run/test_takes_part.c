@@ -47,7 +47,7 @@ static bool becomes_ready(leat_loader *loader)
     return false;
 }
 
-static void workers_go_on_when_the_consumer_pauses(void **state)
+TEST(workers_go_on_when_the_consumer_pauses)
 {
     float *const x = malloc(sizeof *x * N * FLOATS);
     uint64_t want[2] = { 0 };
@@ -70,10 +70,4 @@ static void workers_go_on_when_the_consumer_pauses(void **state)
         close_loader_and_plan(&loader, &plan);
     }
     free(x);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(workers_go_on_when_the_consumer_pauses) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static bool begin(void)
     return false;
 }
 
-static void rare_misses_change_nothing(void **state)
+TEST_WITH(rare_misses_change_nothing, open_one, close_one)
 {
     if (!begin())
         skip();
@@ -116,7 +116,7 @@ static void rare_misses_change_nothing(void **state)
     }
 }
 
-static void misses_in_a_row_hand_reading_over(void **state)
+TEST_WITH(misses_in_a_row_hand_reading_over, open_one, close_one)
 {
     if (!begin())
         skip();
@@ -125,7 +125,7 @@ static void misses_in_a_row_hand_reading_over(void **state)
 
 /* Each time soon after the last one, reading stays ahead for longer. After a long time without misses it is as in the
  * beginning. */
-static void reading_comes_back_sooner_after_a_quiet_time(void **state)
+TEST_WITH(reading_comes_back_sooner_after_a_quiet_time, open_one, close_one)
 {
     int n[4];
     if (!begin())
@@ -167,7 +167,7 @@ static void expect_reason(const char *part)
         fail_msg("'%s', not '%s'", last, part);
 }
 
-static void short_batches_are_one_task_and_more_are_ahead(void **state)
+TEST_WITH(short_batches_are_one_task_and_more_are_ahead, open_free, close_free)
 {
     batches_of(1000);
     assert_int_equal(loader->task_rows, 16); /* two threads share a batch */
@@ -182,15 +182,4 @@ static void short_batches_are_one_task_and_more_are_ahead(void **state)
     expect_reason("the slowest recent sample took");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rare_misses_change_nothing, open_one, close_one),
-        cmocka_unit_test_setup_teardown(misses_in_a_row_hand_reading_over, open_one, close_one),
-        cmocka_unit_test_setup_teardown(reading_comes_back_sooner_after_a_quiet_time, open_one,
-                                        close_one),
-        cmocka_unit_test_setup_teardown(short_batches_are_one_task_and_more_are_ahead, open_free,
-                                        close_free),
-    };
-    return cmocka_run_group_tests(tests, open_all, remove_file);
-}
+SUITE_FIXTURE(open_all, remove_file)

@@ -27,7 +27,7 @@ static int try_plan(const char *const *stages, const char *engine, leat_plan **p
     return rc;
 }
 
-static void what_cannot_be_is_refused(void **state)
+TEST(what_cannot_be_is_refused)
 {
     static const struct {
         const char *stages[9], *engine, *part;
@@ -67,7 +67,7 @@ static void what_cannot_be_is_refused(void **state)
     }
 }
 
-static void samples_of_several_sizes_are_refused(void **state)
+TEST(samples_of_several_sizes_are_refused)
 {
     char path[] = "/tmp/leat-test-keep-XXXXXX", text[400];
     leat_plan *plan;
@@ -90,7 +90,7 @@ static const char *const stages[] = { "map",     "[random_flip]", "cache", "devi
 
 /* What follows the cache is the device's, without a word; a random op before it is said; a plan with it has
  * the digest of one with a cache in memory. */
-static void a_plan_with_it(void **state)
+TEST(a_plan_with_it)
 {
     static const char *const in_memory[] = { "map",     "[random_flip]", "cache", "memory", "map",
                                              "[scale]", "batch",         "8",     NULL };
@@ -110,7 +110,7 @@ static void a_plan_with_it(void **state)
     leat_plan_close(&plan);
 }
 
-static void it_needs_a_device_with_kernels(void **state)
+TEST(it_needs_a_device_with_kernels)
 {
     static const char *const devices[] = { NULL, "cpu", "sim" };
     leat_plan *plan;
@@ -127,15 +127,4 @@ static void it_needs_a_device_with_kernels(void **state)
         leat_device_close(&o.device);
     }
     leat_plan_close(&plan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_cannot_be_is_refused),
-        cmocka_unit_test(samples_of_several_sizes_are_refused),
-        cmocka_unit_test(a_plan_with_it),
-        cmocka_unit_test(it_needs_a_device_with_kernels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

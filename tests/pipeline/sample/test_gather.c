@@ -64,7 +64,7 @@ static uint64_t digest_of(const data *d, size_t c, bool by_ops, int threads)
     return all;
 }
 
-static void copies_are_what_ops_give(void **state)
+TEST(copies_are_what_ops_give)
 {
     data *const d = calloc(1, sizeof *d);
     assert_non_null(d);
@@ -85,7 +85,7 @@ static void copies_are_what_ops_give(void **state)
 }
 
 /* Every row is counted once as read. */
-static void rows_are_counted(void **state)
+TEST(rows_are_counted)
 {
     data *const d = calloc(1, sizeof *d);
     leat_loader_stats_info stats;
@@ -104,11 +104,4 @@ static void rows_are_counted(void **state)
     assert_int_equal(stats.stages[0].samples, 2 * N);
     close_loader_and_plan(&loader, &plan);
     free(d);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(copies_are_what_ops_give),
-                                        cmocka_unit_test(rows_are_counted) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 
 #define N 400
 
-static void shares_of_all_threads_are_joined(void **state)
+TEST(shares_of_all_threads_are_joined)
 {
     static leat_trace traces[2];
     leat_stage_stats out[3];
@@ -40,7 +40,7 @@ static void shares_of_all_threads_are_joined(void **state)
 
 /* On a busy machine most samples go through at once, and some wait for a core for very long: the few whose
  * CPU time is taken tell how much that is, but not how many others wait. */
-static void waiting_for_a_core_is_no_work(void **state)
+TEST(waiting_for_a_core_is_no_work)
 {
     static leat_trace trace;
     leat_stage_stats out[2];
@@ -127,7 +127,7 @@ static leat_loader_stats_info run(const char *engine)
     return stats;
 }
 
-static void who_sleeps_is_told_from_who_works(void **state)
+TEST(who_sleeps_is_told_from_who_works)
 {
     const leat_loader_stats_info stats = run("{threads: 1}");
     const leat_stage_stats nap = stage_of(&stats, "nap"), work = stage_of(&stats, "work");
@@ -136,22 +136,11 @@ static void who_sleeps_is_told_from_who_works(void **state)
     assert_true(work.cpu_ns > 0 && work.cpu_ns <= work.busy_ns);
 }
 
-static void nothing_is_claimed_without_timing(void **state)
+TEST(nothing_is_claimed_without_timing)
 {
     const leat_loader_stats_info stats = run("{threads: 0, timing: false}");
     const leat_stage_stats nap = stage_of(&stats, "nap");
     assert_int_equal(nap.samples, N);
     assert_int_equal(nap.busy_ns, 0);
     assert_int_equal(nap.cpu_ns, -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_of_all_threads_are_joined),
-        cmocka_unit_test(waiting_for_a_core_is_no_work),
-        cmocka_unit_test(who_sleeps_is_told_from_who_works),
-        cmocka_unit_test(nothing_is_claimed_without_timing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

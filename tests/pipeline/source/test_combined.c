@@ -32,7 +32,7 @@ static size_t ids_of(const char *source, const char *pipeline, int64_t first_bat
     return n;
 }
 
-static void concat_gives_one_after_another(void **state)
+TEST(concat_gives_one_after_another)
 {
     int64_t ids[200];
     assert_int_equal(ids_of("{concat: [" XA "}, " XB "}]}", "[{batch: 7}]", 0, ids, 200),
@@ -48,7 +48,7 @@ static void concat_gives_one_after_another(void **state)
     assert_memory_equal(ids, want, sizeof want);
 }
 
-static void shuffled_sources_keep_their_places(void **state)
+TEST(shuffled_sources_keep_their_places)
 {
     int64_t ids[200];
     uint32_t seen[200] = { 0 };
@@ -63,7 +63,7 @@ static void shuffled_sources_keep_their_places(void **state)
     assert_true(moved > 40);
 }
 
-static void mix_holds_its_shares_and_goes_on(void **state)
+TEST(mix_holds_its_shares_and_goes_on)
 {
     static const char source[] =
         "{mix: {weights: [0.75, 0.25], stop: shortest, sources: [" XA "}, " XB "}]}}";
@@ -85,7 +85,7 @@ static void mix_holds_its_shares_and_goes_on(void **state)
         }
 }
 
-static void longest_brings_everything(void **state)
+TEST(longest_brings_everything)
 {
     int64_t ids[400];
     uint32_t seen[200] = { 0 };
@@ -100,7 +100,7 @@ static void longest_brings_everything(void **state)
         assert_in_range(seen[100 + i], 1, 2);
 }
 
-static void interleave_drops_what_has_ended(void **state)
+TEST(interleave_drops_what_has_ended)
 {
     int64_t ids[200];
     assert_int_equal(ids_of("{interleave: {block_length: 2, sources: [" XA
@@ -115,7 +115,7 @@ static void interleave_drops_what_has_ended(void **state)
     "{zip: [" XA ", pipeline: [{skip: 1}, {shard: {count: 2, index: 1}}]}, "                       \
     "{tfrecord: {files: 'B', features: {y: {key: x}, id_b: {key: id, shape: []}}}}]}"
 
-static void zip_puts_side_by_side(void **state)
+TEST(zip_puts_side_by_side)
 {
     int64_t ids[200];
     assert_int_equal(ids_of(ZIP, "[{batch: 6}]", 0, ids, 200), 19);
@@ -141,7 +141,7 @@ static void zip_puts_side_by_side(void **state)
 
 /* Sources that the engine reads, sources that open their own files, and both inside one another:
  * nothing of how it is run changes a byte. */
-static void any_way_of_running_gives_the_same(void **state)
+TEST(any_way_of_running_gives_the_same)
 {
     static const char *const sources[] = {
         "{concat: [" XA "}, " XB "}]}",
@@ -187,7 +187,7 @@ static void any_way_of_running_gives_the_same(void **state)
     }
 }
 
-static void weights_are_exact(void **state)
+TEST(weights_are_exact)
 {
     leat_plan *plan;
     leat_error err;
@@ -207,7 +207,7 @@ static void weights_are_exact(void **state)
 }
 
 /* Same names and types in another order, and a dim that differs, which then has no fixed size. */
-static void features_are_matched_by_name(void **state)
+TEST(features_are_matched_by_name)
 {
     int64_t ids[200];
     leat_plan *plan;
@@ -246,7 +246,7 @@ static uint64_t digest_of(const char *source)
 }
 
 /* A state of one of these may not be taken up by another. */
-static void each_plan_has_its_digest(void **state)
+TEST(each_plan_has_its_digest)
 {
     static const char *const sources[] = {
         "{concat: [" XA "}, " XB "}]}",
@@ -280,7 +280,7 @@ static void refused(const char *source, const char *says)
         fail_msg("%s\nsays: %s\nnot: %s", source, err.message, says);
 }
 
-static void errors_say_what_and_where(void **state)
+TEST(errors_say_what_and_where)
 {
     refused("{concat: []}", "sources is a list");
     refused("{concat: {tfrecord: 'A'}}", "option");
@@ -318,7 +318,7 @@ static void errors_say_what_and_where(void **state)
 }
 
 /* What a source's own pipeline has to say is said with its number. */
-static void notes_of_the_parts_reach_the_plan(void **state)
+TEST(notes_of_the_parts_reach_the_plan)
 {
     leat_plan *plan;
     leat_error err;
@@ -334,7 +334,7 @@ static void notes_of_the_parts_reach_the_plan(void **state)
 }
 
 /* … of every kind of source, and all that a part has to say. */
-static void every_kind_names_its_parts(void **state)
+TEST(every_kind_names_its_parts)
 {
     static const char *const kinds[] = { "concat", "mix", "interleave" };
     static const char kept[] = "source 1: filter: keeps 30 of 40 samples; all of them are read "
@@ -368,7 +368,7 @@ static void every_kind_names_its_parts(void **state)
 }
 
 /* A damaged record is named by its own file and number there. */
-static void a_bad_record_is_named_by_its_file(void **state)
+TEST(a_bad_record_is_named_by_its_file)
 {
     static const struct {
         const char *source, *first;
@@ -414,23 +414,4 @@ static void a_bad_record_is_named_by_its_file(void **state)
     assert_int_equal(system(command), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(concat_gives_one_after_another),
-        cmocka_unit_test(shuffled_sources_keep_their_places),
-        cmocka_unit_test(mix_holds_its_shares_and_goes_on),
-        cmocka_unit_test(longest_brings_everything),
-        cmocka_unit_test(interleave_drops_what_has_ended),
-        cmocka_unit_test(zip_puts_side_by_side),
-        cmocka_unit_test(any_way_of_running_gives_the_same),
-        cmocka_unit_test(weights_are_exact),
-        cmocka_unit_test(features_are_matched_by_name),
-        cmocka_unit_test(each_plan_has_its_digest),
-        cmocka_unit_test(errors_say_what_and_where),
-        cmocka_unit_test(notes_of_the_parts_reach_the_plan),
-        cmocka_unit_test(every_kind_names_its_parts),
-        cmocka_unit_test(a_bad_record_is_named_by_its_file),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

@@ -53,7 +53,7 @@ static leat_plan *plan_with(const char *source, int threads, int prefetch)
     return plan;
 }
 
-static void threads_and_prefetch_change_nothing(void **state)
+TEST(threads_and_prefetch_change_nothing)
 {
     char source[600];
     uint64_t want = 0;
@@ -73,7 +73,7 @@ static void threads_and_prefetch_change_nothing(void **state)
 }
 
 /* Random decisions belong to the record's number, so even they are the same. */
-static void a_converted_set_gives_the_same_batches(void **state)
+TEST(a_converted_set_gives_the_same_batches)
 {
     char source[600];
     leat_batch *a, *b;
@@ -105,7 +105,7 @@ static void a_converted_set_gives_the_same_batches(void **state)
     leat_plan_close(&file_plan);
 }
 
-static void every_allocation_of_opening_may_fail(void **state)
+TEST(every_allocation_of_opening_may_fail)
 {
     char source[600];
     leat_plan *plan;
@@ -144,12 +144,4 @@ static int remove_top(void **state)
     return remove_folder(state);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_and_prefetch_change_nothing),
-        cmocka_unit_test(a_converted_set_gives_the_same_batches),
-        cmocka_unit_test(every_allocation_of_opening_may_fail),
-    };
-    return cmocka_run_group_tests(tests, make_top, remove_top);
-}
+SUITE_FIXTURE(make_top, remove_top)

@@ -169,7 +169,7 @@ static uint64_t wanted(size_t j)
     return digest_of(j, "threads: 0, reader: pread", "pread");
 }
 
-static void batches_are_those_of_records_read_one_by_one(void **state)
+TEST(batches_are_those_of_records_read_one_by_one)
 {
     for (size_t j = 0; j < N_JOBS; j++) {
         const uint64_t want = wanted(j);
@@ -184,7 +184,7 @@ static void batches_are_those_of_records_read_one_by_one(void **state)
 
 /* A shuffle in blocks, of files that do not fit: pieces come and go. So they do in a memory that is too small for the
  * order, where some records are read alone. */
-static void parts_are_kept_while_they_are_needed(void **state)
+TEST(parts_are_kept_while_they_are_needed)
 {
     for (size_t j = 0; j < N_JOBS; j++) {
         if (!strstr(jobs[j].stages, "block"))
@@ -203,7 +203,7 @@ static void parts_are_kept_while_they_are_needed(void **state)
 }
 
 /* The kernel is asked for a piece once, a window before it is needed; nearly all are. */
-static void parts_are_announced(void **state)
+TEST(parts_are_announced)
 {
     int n_jobs = 0;
     for (size_t j = 0; j < N_JOBS; j++) {
@@ -228,7 +228,7 @@ static void parts_are_announced(void **state)
 }
 
 /* A piece that cannot be read is asked for once; its records are read one by one. */
-static void pieces_that_cannot_be_read(void **state)
+TEST(pieces_that_cannot_be_read)
 {
     for (size_t j = 0; j < N_JOBS; j++) {
         const uint64_t want = wanted(j);
@@ -240,7 +240,7 @@ static void pieces_that_cannot_be_read(void **state)
     }
 }
 
-static void pieces_are_read_once(void **state)
+TEST(pieces_are_read_once)
 {
     leat_plan *plan = plan_of_job(0, "threads: 2");
     leat_loader_stats_info stats;
@@ -258,7 +258,7 @@ static void pieces_are_read_once(void **state)
     leat_plan_close(&plan);
 }
 
-static void two_loaders_share_them(void **state)
+TEST(two_loaders_share_them)
 {
     leat_plan *plan = plan_of_job(1, "threads: 2");
     leat_loader *a = open_loader(plan, NULL), *b = open_loader(plan, NULL);
@@ -275,7 +275,7 @@ static void two_loaders_share_them(void **state)
     close_loader_and_plan(&b, &plan);
 }
 
-static void without_memory_workers_read(void **state)
+TEST(without_memory_workers_read)
 {
     leat_loader_stats_info stats;
     int64_t n;
@@ -297,7 +297,7 @@ static void without_memory_workers_read(void **state)
 }
 
 /* The files take 4 MB. */
-static void only_a_share_of_the_budget_is_for_files(void **state)
+TEST(only_a_share_of_the_budget_is_for_files)
 {
     static const struct {
         const char *engine, *stages;
@@ -334,7 +334,7 @@ static void only_a_share_of_the_budget_is_for_files(void **state)
 }
 
 /* A damaged record is named as ever, from memory too. */
-static void damage_is_named(void **state)
+TEST(damage_is_named)
 {
     static const char *const engines[] = { "threads: 2", "threads: 2, reader: pread" };
     char first[sizeof((leat_error *)NULL)->message] = "";
@@ -393,7 +393,7 @@ static const char *const ways[] = {
 
 /* Records that were kept before their file is damaged are right; a loader that reads them anew finds the damage. So it
  * does when the damage is older than the first use. */
-static void damage_counts_if_it_is_read(void **state)
+TEST(damage_counts_if_it_is_read)
 {
     for (size_t w = 0; w < 2; w++)
         for (int before = 0; before <= 1; before++) {
@@ -418,7 +418,7 @@ static void damage_counts_if_it_is_read(void **state)
 }
 
 /* Another file that takes the name: kept bytes are those of the file that was opened. */
-static void a_renamed_file_changes_nothing(void **state)
+TEST(a_renamed_file_changes_nothing)
 {
     leat_plan *plan = plan_of("good", X_ID, "threads: 2", ways[0]);
     leat_error err;
@@ -437,7 +437,7 @@ static void a_renamed_file_changes_nothing(void **state)
 }
 
 /* A file whose time changed is an error even if all its records are known. */
-static void a_changed_file_is_noticed(void **state)
+TEST(a_changed_file_is_noticed)
 {
     struct stat status;
     leat_error err;
@@ -469,7 +469,7 @@ static uint8_t *kept_bytes_of(const leat_plan *plan, uint64_t record)
 }
 
 /* `verify: always` finds damage of kept bytes (bad memory); `once` does not look again. */
-static void verify_says_how_often(void **state)
+TEST(verify_says_how_often)
 {
     static const struct {
         const char *engine;
@@ -491,7 +491,7 @@ static void verify_says_how_often(void **state)
 }
 
 /* A byte per record is part of what keeping takes, unless each use is checked. */
-static void marks_are_counted(void **state)
+TEST(marks_are_counted)
 {
     leat_plan *once = plan_of("good", X, "threads: 1", ways[0]);
     leat_plan *always = plan_of("good", X, "threads: 1, verify: always", ways[0]);
@@ -501,23 +501,4 @@ static void marks_are_counted(void **state)
     leat_plan_close(&always);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_are_those_of_records_read_one_by_one),
-        cmocka_unit_test(parts_are_kept_while_they_are_needed),
-        cmocka_unit_test(parts_are_announced),
-        cmocka_unit_test(pieces_that_cannot_be_read),
-        cmocka_unit_test(pieces_are_read_once),
-        cmocka_unit_test(two_loaders_share_them),
-        cmocka_unit_test(without_memory_workers_read),
-        cmocka_unit_test(only_a_share_of_the_budget_is_for_files),
-        cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(damage_counts_if_it_is_read),
-        cmocka_unit_test(a_renamed_file_changes_nothing),
-        cmocka_unit_test(a_changed_file_is_noticed),
-        cmocka_unit_test(verify_says_how_often),
-        cmocka_unit_test(marks_are_counted),
-    };
-    return cmocka_run_group_tests(tests, make_files, remove_folder);
-}
+SUITE_FIXTURE(make_files, remove_folder)

@@ -69,7 +69,7 @@ static int open_with(const char *features, leat_plan **plan, leat_error *err)
     return open_text(text, plan, err);
 }
 
-static void default_fills_what_is_missing(void **state)
+TEST(default_fills_what_is_missing)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -107,7 +107,7 @@ static void check_text(const leat_view *padded, int64_t i, const char *text)
         assert_int_equal(row[k], 0);
 }
 
-static void bytes_have_defaults_and_lists(void **state)
+TEST(bytes_have_defaults_and_lists)
 {
     leat_plan *plan;
     leat_batch *batch;
@@ -143,7 +143,7 @@ static void bytes_have_defaults_and_lists(void **state)
 }
 
 /* A later record with a shorter list, and one without the feature, are bad records. */
-static void short_lists_are_bad_records(void **state)
+TEST(short_lists_are_bad_records)
 {
     static const struct {
         const char *feature, *says;
@@ -170,7 +170,7 @@ static void short_lists_are_bad_records(void **state)
     pipeline = "[shuffle, {batch: 4}]";
 }
 
-static void messages_say_what_to_write(void **state)
+TEST(messages_say_what_to_write)
 {
     static const struct {
         const char *features, *says;
@@ -197,13 +197,4 @@ static void messages_say_what_to_write(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(default_fills_what_is_missing),
-        cmocka_unit_test(bytes_have_defaults_and_lists),
-        cmocka_unit_test(short_lists_are_bad_records),
-        cmocka_unit_test(messages_say_what_to_write),
-    };
-    return cmocka_run_group_tests(tests, make_file, remove_folder);
-}
+SUITE_FIXTURE(make_file, remove_folder)

@@ -63,7 +63,7 @@ static struct rlimit limit_of(rlim_t soft, rlim_t hard)
 
 /* --- the limit may be raised ---------------------------------------------------------------------- */
 
-static void all_files_stay_open(void **state)
+TEST(all_files_stay_open)
 {
     leat_plan *const plan = plan_of("part-*.tfrecord", "threads: 2", "");
     assert_false(is_noted(plan, "opened again"));
@@ -71,7 +71,7 @@ static void all_files_stay_open(void **state)
     wanted[1] = digest_of(plan_of("part-*.tfrecord", "threads: 2", "cache: memory,"));
 }
 
-static void the_soft_limit_is_raised(void **state)
+TEST(the_soft_limit_is_raised)
 {
     struct rlimit now;
     getrlimit(RLIMIT_NOFILE, &now);
@@ -86,7 +86,7 @@ static void the_soft_limit_is_raised(void **state)
 
 /* --- the hard limit is low ------------------------------------------------------------------------ */
 
-static void the_hard_limit_is_low(void **state)
+TEST(the_hard_limit_is_low)
 {
     limit_of(LIMIT, LIMIT);
     leat_plan *plan = plan_of("part-*.tfrecord", "threads: 2", "");
@@ -94,7 +94,7 @@ static void the_hard_limit_is_low(void **state)
     leat_plan_close(&plan);
 }
 
-static void every_reader_gives_the_same(void **state)
+TEST(every_reader_gives_the_same)
 {
     static const struct {
         const char *engine, *reader;
@@ -121,7 +121,7 @@ static void every_reader_gives_the_same(void **state)
 }
 
 /* The data of `train` and of `eval`, read in turn. */
-static void two_sets_at_once(void **state)
+TEST(two_sets_at_once)
 {
     for (int threads = 0; threads < 2; threads++) {
         const char *const engine =
@@ -186,7 +186,7 @@ static int run_to_error(leat_loader *loader, leat_error *err)
     return rc;
 }
 
-static void a_changed_file_is_told(void **state)
+TEST(a_changed_file_is_told)
 {
     static const struct {
         change what;
@@ -221,7 +221,7 @@ static void a_changed_file_is_told(void **state)
 
 /* --- opening again fails -------------------------------------------------------------------------- */
 
-static void lack_of_descriptors_passes(void **state)
+TEST(lack_of_descriptors_passes)
 {
     static const char *const engines[] = { "threads: 2", "threads: 2, read_bytes: 1 MiB",
                                            "threads: 0, reader: pread" };
@@ -234,7 +234,7 @@ static void lack_of_descriptors_passes(void **state)
 }
 
 /* Too few descriptors are never a reason to leave a record out; a file that may not be read is. */
-static void errors_of_opening_again(void **state)
+TEST(errors_of_opening_again)
 {
     static const struct {
         int error, code;
@@ -271,7 +271,7 @@ static void errors_of_opening_again(void **state)
 
 /* --- compressed files ----------------------------------------------------------------------------- */
 
-static void compressed_files_take_turns(void **state)
+TEST(compressed_files_take_turns)
 {
     for (int i = 0; i < N_FILES; i++) {
         char name[40];
@@ -287,18 +287,4 @@ static void compressed_files_take_turns(void **state)
     assert_true(digest_of(plan_of("zipped-*.tfrecord", "threads: 2", "")) == wanted[0]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_files_stay_open),
-        cmocka_unit_test(the_soft_limit_is_raised),
-        cmocka_unit_test(the_hard_limit_is_low), /* and stays so */
-        cmocka_unit_test(every_reader_gives_the_same),
-        cmocka_unit_test(two_sets_at_once),
-        cmocka_unit_test(a_changed_file_is_told),
-        cmocka_unit_test(lack_of_descriptors_passes),
-        cmocka_unit_test(errors_of_opening_again),
-        cmocka_unit_test(compressed_files_take_turns),
-    };
-    return cmocka_run_group_tests(tests, make_set, remove_folder);
-}
+SUITE_FIXTURE(make_set, remove_folder)

@@ -60,7 +60,7 @@ static void check_file(const char *source, const char *shape, bool is_signed, bo
     close_loader_and_plan(&loader, &plan);
 }
 
-static void npy_of_every_type(void **state)
+TEST(npy_of_every_type)
 {
     static const struct {
         const char *name, *shape;
@@ -88,7 +88,7 @@ static void npy_of_every_type(void **state)
                false);
 }
 
-static void idx_of_every_type(void **state)
+TEST(idx_of_every_type)
 {
     static const struct {
         const char *name, *shape;
@@ -122,7 +122,7 @@ static void check_labels(const char *source, int32_t n_classes, const int64_t *w
     close_loader_and_plan(&loader, &plan);
 }
 
-static void labels_are_int64(void **state)
+TEST(labels_are_int64)
 {
     int64_t u1[ROWS], i4[ROWS], digits[ROWS];
     for (size_t i = 0; i < ROWS; i++) {
@@ -146,7 +146,7 @@ static void labels_are_int64(void **state)
                  3, "coarse_label");
 }
 
-static void cifar_pixels_are_height_width_channels(void **state)
+TEST(cifar_pixels_are_height_width_channels)
 {
     leat_plan *plan = row_files_plan("cifar: $cifar10.bin", "pipeline: [{batch: 3}]");
     leat_loader *loader = open_loader(plan, NULL);
@@ -176,7 +176,7 @@ static uint64_t digest_of(const char *source, const char *engine)
     return digest;
 }
 
-static void storage_and_engine_do_not_matter(void **state)
+TEST(storage_and_engine_do_not_matter)
 {
     static const char *const same[][3] = {
         { "npy: {files: $stored.npz, features: {image: pixels, x: x, label: label}}",
@@ -200,7 +200,7 @@ static void storage_and_engine_do_not_matter(void **state)
 }
 
 /* Each of two ranks gives its half of the rows of every batch. */
-static void ranks_share_the_rows(void **state)
+TEST(ranks_share_the_rows)
 {
     static const char *const sources[] = {
         "npy: {files: $stored.npz, features: {image: pixels, label: label}}",
@@ -237,7 +237,7 @@ static void ranks_share_the_rows(void **state)
     }
 }
 
-static void several_files_follow_each_other(void **state)
+TEST(several_files_follow_each_other)
 {
     int64_t n_batches;
     float rows[3 * 2] = { 1, 2, 3, 4, 5, 6 };
@@ -256,7 +256,7 @@ static void several_files_follow_each_other(void **state)
 }
 
 /* A filter of labels in memory reads no row. */
-static void labels_are_known(void **state)
+TEST(labels_are_known)
 {
     leat_plan *plan =
         row_files_plan("idx: {images: $images-idx3-ubyte, labels: $labels-idx1-ubyte}",
@@ -266,7 +266,7 @@ static void labels_are_known(void **state)
 }
 
 /* Row 1 has a finite value beyond float32; infinities and NaN are stored as such. */
-static void a_float64_too_large_is_an_error_or_inf(void **state)
+TEST(a_float64_too_large_is_an_error_or_inf)
 {
     static const double values[] = { 1, INFINITY, -1e300, 3e38 };
     leat_batch *batch;
@@ -300,7 +300,7 @@ static void refuse(const char *source, const char *rest, int code, const char *m
         fail_msg("%s: %s: %s\nexpected: %s", source, leat_code_name(rc), err.message, message);
 }
 
-static void refusals_say_what_and_where(void **state)
+TEST(refusals_say_what_and_where)
 {
     static const struct {
         const char *source;
@@ -341,7 +341,7 @@ static void refusals_say_what_and_where(void **state)
         refuse(cases[i].source, ALL, cases[i].code, cases[i].message);
 }
 
-static void compressed_files_stay_in_the_budget(void **state)
+TEST(compressed_files_stay_in_the_budget)
 {
     static const char *const sources[] = {
         "idx: $images-idx3-ubyte.gz",
@@ -352,7 +352,7 @@ static void compressed_files_stay_in_the_budget(void **state)
 }
 
 /* The header of an array is compared with the directory's size before the array is decompressed. */
-static void a_size_that_is_not_the_headers_is_refused_first(void **state)
+TEST(a_size_that_is_not_the_headers_is_refused_first)
 {
     size_t size;
     uint8_t *const bytes = read_whole(GOLDEN "deflated.npz", &size);
@@ -386,7 +386,7 @@ static void cut_everywhere(const char *golden, const char *name, const char *sou
     free(bytes);
 }
 
-static void files_cut_at_every_byte_are_refused(void **state)
+TEST(files_cut_at_every_byte_are_refused)
 {
     cut_everywhere("le_f4.npy", "cut.npy", "npy: '@cut.npy'", 1);
     cut_everywhere("stored.npz", "cut.npz", "npy: {files: '@cut.npz', features: {x: x}}", 1);
@@ -396,7 +396,7 @@ static void files_cut_at_every_byte_are_refused(void **state)
     cut_everywhere("cifar10.bin", "cut.bin", "cifar: {files: '@cut.bin', classes: 100}", 7);
 }
 
-static void bytes_after_the_end_are_refused(void **state)
+TEST(bytes_after_the_end_are_refused)
 {
     static const char *const files[][2] = { { "le_f4.npy", "npy: '@more'" },
                                             { "images-idx3-ubyte", "idx: '@more'" },
@@ -415,7 +415,7 @@ static void bytes_after_the_end_are_refused(void **state)
 }
 
 /* A file that is cut while a loader reads it ends the run with an error. */
-static void a_file_cut_in_use_is_an_error(void **state)
+TEST(a_file_cut_in_use_is_an_error)
 {
     float rows[400] = { 0 };
     const array_of array = { NULL, "<f4", ", 4", 100, 16, rows };
@@ -434,7 +434,7 @@ static void a_file_cut_in_use_is_an_error(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void labels_out_of_range_are_bad_records(void **state)
+TEST(labels_out_of_range_are_bad_records)
 {
     uint8_t bytes[2 * 3073] = { 3 };
     leat_batch *batch;
@@ -456,28 +456,4 @@ static void labels_out_of_range_are_bad_records(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npy_of_every_type),
-        cmocka_unit_test(idx_of_every_type),
-        cmocka_unit_test(labels_are_int64),
-        cmocka_unit_test(cifar_pixels_are_height_width_channels),
-        cmocka_unit_test(storage_and_engine_do_not_matter),
-        cmocka_unit_test(ranks_share_the_rows),
-        cmocka_unit_test(several_files_follow_each_other),
-        cmocka_unit_test(labels_are_known),
-        cmocka_unit_test(a_float64_too_large_is_an_error_or_inf),
-    };
-    const struct CMUnitTest more[] = {
-        cmocka_unit_test(refusals_say_what_and_where),
-        cmocka_unit_test(compressed_files_stay_in_the_budget),
-        cmocka_unit_test(a_size_that_is_not_the_headers_is_refused_first),
-        cmocka_unit_test(files_cut_at_every_byte_are_refused),
-        cmocka_unit_test(bytes_after_the_end_are_refused),
-        cmocka_unit_test(a_file_cut_in_use_is_an_error),
-        cmocka_unit_test(labels_out_of_range_are_bad_records),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder) +
-           cmocka_run_group_tests(more, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -50,7 +50,7 @@ static leat_view tensor(const first *f, const char *name)
     return leat_batch_tensor(f->batch, leat_plan_tensor_index(f->plan, name));
 }
 
-static void columns_become_tensors(void **state)
+TEST(columns_become_tensors)
 {
     static const char *const ways[][2] = {
         { "table.csv",
@@ -105,7 +105,7 @@ static void check_numbers(const char *text, const char *options, const int64_t *
 
 #define ONE "features: {n: {columns: n, type: int64}}"
 
-static void lines_are_records(void **state)
+TEST(lines_are_records)
 {
     check_numbers("n\n1\n2\n", ONE, (const int64_t[]){ 1, 2 }, 2);
     check_numbers("n\n1\n2", ONE, (const int64_t[]){ 1, 2 }, 2);
@@ -118,7 +118,7 @@ static void lines_are_records(void **state)
 }
 
 /* What an array can hold, a line can hold. */
-static void floats_may_be_no_numbers(void **state)
+TEST(floats_may_be_no_numbers)
 {
     put_text("n.csv", "n\nnan\nNaN\n-nan\n-\ninf\nInfinity\n-inf\n");
     first f = open_first(in_folder("n.csv"), "na: '-', features: {n: {columns: n, default: nan}}",
@@ -130,7 +130,7 @@ static void floats_may_be_no_numbers(void **state)
 }
 
 /* Records longer than a piece of the scan, and quotes across its border. */
-static void large_records_are_found(void **state)
+TEST(large_records_are_found)
 {
     enum { LONG = 300000, N = 5 };
     char *const text = malloc((LONG + 40) * N), *at = text;
@@ -163,7 +163,7 @@ static uint64_t digest_of(const char *path, const char *options, const char *eng
     return digest;
 }
 
-static void engine_and_line_ends_do_not_matter(void **state)
+TEST(engine_and_line_ends_do_not_matter)
 {
     static const char options[] = "features: {x: [width, height, id]}";
     static const char *const engines[] = { "{threads: 0, reader: pread, digest: true}",
@@ -197,7 +197,7 @@ static void fails_with(const char *text, const char *options, int code, const ch
     bytes_fail_with(text, strlen(text), options, code, message);
 }
 
-static void a_zero_byte_ends_no_field(void **state)
+TEST(a_zero_byte_ends_no_field)
 {
     static const char number[] = "a,b\n1,2\n2\0junk,2\n", name[] = "a,b\ncat,1\ncat\0x,2\n",
                       unread[] = "a,b\n1,2\n1,\"\0\"\n", header[] = "a,b\0c\n1,2\n";
@@ -213,7 +213,7 @@ static void a_zero_byte_ends_no_field(void **state)
                     "bad.csv: the first line: column 1 has a zero byte");
 }
 
-static void a_name_of_two_columns_is_refused(void **state)
+TEST(a_name_of_two_columns_is_refused)
 {
     fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG, "test.yaml:1:");
     fails_with("a,a,b\n1,2,3\n", "features: {x: a}", LEAT_E_CONFIG,
@@ -227,7 +227,7 @@ static void a_name_of_two_columns_is_refused(void **state)
                   (const int64_t[]){ 2 }, 1);
 }
 
-static void errors_say_what_and_where(void **state)
+TEST(errors_say_what_and_where)
 {
     static const char one[] = "features: {x: a}";
     fails_with("a,b\n1,2\nx,2\n", one, LEAT_E_DATA,
@@ -288,7 +288,7 @@ static void errors_say_what_and_where(void **state)
     fails_with("", one, LEAT_E_DATA, "no record in 1 file");
 }
 
-static void files_have_the_same_columns(void **state)
+TEST(files_have_the_same_columns)
 {
     leat_plan *plan;
     leat_error err;
@@ -307,7 +307,7 @@ static void files_have_the_same_columns(void **state)
     assert_non_null(strstr(err.message, "many-3.csv has 3 columns"));
 }
 
-static void names_have_the_same_order(void **state)
+TEST(names_have_the_same_order)
 {
     static const char *const equal[] = { "\xef\xbb\xbf\"a\",b\r\n3,4\r\n", "\n a ,\tb \n3,4\n",
                                          "a,b\n" };
@@ -345,7 +345,7 @@ static void names_have_the_same_order(void **state)
 }
 
 /* Every prefix either opens, with records that are whole or bad, or says what is wrong. */
-static void prefixes_are_read_or_refused(void **state)
+TEST(prefixes_are_read_or_refused)
 {
     size_t size;
     uint8_t *const bytes = read_whole(GOLDEN "table.csv", &size);
@@ -373,20 +373,4 @@ static void prefixes_are_read_or_refused(void **state)
     free(bytes);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(columns_become_tensors),
-        cmocka_unit_test(lines_are_records),
-        cmocka_unit_test(floats_may_be_no_numbers),
-        cmocka_unit_test(large_records_are_found),
-        cmocka_unit_test(engine_and_line_ends_do_not_matter),
-        cmocka_unit_test(a_zero_byte_ends_no_field),
-        cmocka_unit_test(a_name_of_two_columns_is_refused),
-        cmocka_unit_test(errors_say_what_and_where),
-        cmocka_unit_test(files_have_the_same_columns),
-        cmocka_unit_test(names_have_the_same_order),
-        cmocka_unit_test(prefixes_are_read_or_refused),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)

@@ -37,7 +37,7 @@ static int go(const char *source, leat_error *err)
     return rc;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
     for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
         int hit = 1, n_failed = 0;
@@ -53,10 +53,4 @@ static void every_allocation_may_fail(void **state)
         }
         assert_true(n_failed > 10);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(every_allocation_may_fail) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

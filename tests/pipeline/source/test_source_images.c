@@ -80,7 +80,7 @@ static void refuse(const char *name, int code, const char *message)
 
 /* --- what becomes a record ------------------------------------------------------------------------- */
 
-static void classes_and_files_are_in_byte_order(void **state)
+TEST(classes_and_files_are_in_byte_order)
 {
     /* in the order that is expected: capitals before small letters, 10 before 9 */
     static const struct {
@@ -142,7 +142,7 @@ static void classes_and_files_are_in_byte_order(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void links_are_followed(void **state)
+TEST(links_are_followed)
 {
     make_sub("links");
     make_sub("links-real");
@@ -165,7 +165,7 @@ static void expect_note(const leat_plan *plan, int32_t i, const char *format, co
 }
 
 /* What a file is called does not matter; what is left out is counted, and one of it is named. */
-static void files_are_taken_by_content(void **state)
+TEST(files_are_taken_by_content)
 {
     static const char webp[] = "RIFF\x10\0\0\0WEBPVP8 ",
                       bmp[] = "BM\x10\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0";
@@ -237,7 +237,7 @@ static void expect_labels(leat_plan *plan, leat_dtype dtype, const void *labels,
 }
 
 /* A plan's digest changes with the labels of the list. */
-static void lists_have_labels(void **state)
+TEST(lists_have_labels)
 {
     static const char list[] = "name,kind,x,y\na/1.jpg,cat,0.5,-1\nb/2.jpg,dog,2,1\n";
     static const int64_t kinds[] = { 0, 1 };
@@ -268,7 +268,7 @@ static void lists_have_labels(void **state)
 }
 
 /* Enough files for several threads: the list is the same. */
-static void threads_find_the_same_files(void **state)
+TEST(threads_find_the_same_files)
 {
     char name[64];
     uint64_t digest = 0;
@@ -299,7 +299,7 @@ static void threads_find_the_same_files(void **state)
 
 /* --- trees that are refused ------------------------------------------------------------------------- */
 
-static void wrong_trees_are_refused(void **state)
+TEST(wrong_trees_are_refused)
 {
     refuse("nowhere", LEAT_E_IO, "cannot read the folder $/nowhere: No such file or directory");
     put_file("file", "x", 1);
@@ -334,7 +334,7 @@ static void wrong_trees_are_refused(void **state)
            "$/deep/CLASS/NAME.jpg. If $/deep/train holds the classes, name that folder");
 }
 
-static void names_without_files_are_refused(void **state)
+TEST(names_without_files_are_refused)
 {
     make_sub("odd");
     make_sub("odd/cat");
@@ -351,7 +351,7 @@ static void names_without_files_are_refused(void **state)
     leat_plan_close(&plan);
 }
 
-static void folders_that_may_not_be_read(void **state)
+TEST(folders_that_may_not_be_read)
 {
     if (geteuid() == 0) {
         print_message("skipped: root may read every folder\n");
@@ -394,7 +394,7 @@ static void stop_at(const char *set, int64_t n_before, int code, const char *pat
     leat_plan_close(&plan);
 }
 
-static void damaged_images_stop_in_their_place(void **state)
+TEST(damaged_images_stop_in_their_place)
 {
     static const uint8_t png[] = "\x89PNG\r\n\x1a\n";
     make_sub("bad");
@@ -407,7 +407,7 @@ static void damaged_images_stop_in_their_place(void **state)
     stop_at("bad", 2, LEAT_E_DATA, in_folder("bad/cat/2.jpg"), "no frame header");
 }
 
-static void files_that_change_stop_in_their_place(void **state)
+TEST(files_that_change_stop_in_their_place)
 {
     make_sub("change");
     make_sub("change/cat");
@@ -445,19 +445,4 @@ static void files_that_change_stop_in_their_place(void **state)
     leat_plan_close(&plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_and_files_are_in_byte_order),
-        cmocka_unit_test(links_are_followed),
-        cmocka_unit_test(files_are_taken_by_content),
-        cmocka_unit_test(lists_have_labels),
-        cmocka_unit_test(threads_find_the_same_files),
-        cmocka_unit_test(wrong_trees_are_refused),
-        cmocka_unit_test(names_without_files_are_refused),
-        cmocka_unit_test(folders_that_may_not_be_read),
-        cmocka_unit_test(damaged_images_stop_in_their_place),
-        cmocka_unit_test(files_that_change_stop_in_their_place),
-    };
-    return cmocka_run_group_tests(tests, make_top, remove_top);
-}
+SUITE_FIXTURE(make_top, remove_top)

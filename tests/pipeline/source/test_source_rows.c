@@ -15,7 +15,7 @@ static int open_rows(uint64_t n, const leat_rows *rows, int32_t n_rows, leat_pla
     return rc;
 }
 
-static void rows_arrive_as_they_are(void **state)
+TEST(rows_arrive_as_they_are)
 {
     static const uint8_t pixels[3][2][2] = { { { 1, 2 }, { 3, 4 } }, { { 5, 6 } } };
     static const int32_t counts[3] = { -1, 0, INT32_MAX };
@@ -40,7 +40,7 @@ static void rows_arrive_as_they_are(void **state)
     close_loader_and_plan(&loader, &plan);
 }
 
-static void what_is_no_row_is_refused(void **state)
+TEST(what_is_no_row_is_refused)
 {
     static const float x[3] = { 0 };
     const int64_t open = LEAT_UNKNOWN_DIM;
@@ -72,13 +72,4 @@ static void what_is_no_row_is_refused(void **state)
     assert_int_equal(open_rows(3, many, 0, &plan, &err), LEAT_E_ARGUMENT);
     assert_int_equal(open_rows(0, many, 1, &plan, &err), LEAT_E_DATA);
     assert_non_null(strstr(err.message, "no records"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_arrive_as_they_are),
-        cmocka_unit_test(what_is_no_row_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

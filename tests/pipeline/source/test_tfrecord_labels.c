@@ -53,9 +53,8 @@ static const char *pattern(const char *name)
     return text[i];
 }
 
-static void a_set_has_the_names_beside_it(void **state)
+TEST(a_set_has_the_names_beside_it)
 {
-    (void)state;
     expect(pattern("a-*"), NULL, false);
     put_text("a-labels.txt", "cat\ndog\nowl\n");
     expect(pattern("a-*"), "cat,dog,owl", false);
@@ -67,10 +66,9 @@ static void a_set_has_the_names_beside_it(void **state)
     expect(pattern("a-*"), NULL, false);
 }
 
-static void sets_must_agree(void **state)
+TEST(sets_must_agree)
 {
     char both[300];
-    (void)state;
     put_text("a-labels.txt", "cat\ndog\n");
     snprintf(both, sizeof both, "%s, %s", pattern("a-*"), pattern("b-*"));
     expect(both, NULL, false); /* b has none */
@@ -80,9 +78,8 @@ static void sets_must_agree(void **state)
     expect(both, NULL, false);
 }
 
-static void what_is_no_text_is_noted(void **state)
+TEST(what_is_no_text_is_noted)
 {
-    (void)state;
     put_file("a-labels.txt", "cat\0dog\n", 8);
     expect(pattern("a-*"), NULL, true);
     assert_int_equal(remove(in_folder("a-labels.txt")), 0);
@@ -90,12 +87,4 @@ static void what_is_no_text_is_noted(void **state)
     expect(pattern("a-*"), NULL, true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_has_the_names_beside_it),
-        cmocka_unit_test(sets_must_agree),
-        cmocka_unit_test(what_is_no_text_is_noted),
-    };
-    return cmocka_run_group_tests(tests, make_sets, remove_folder);
-}
+SUITE_FIXTURE(make_sets, remove_folder)

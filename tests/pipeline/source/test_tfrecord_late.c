@@ -136,9 +136,8 @@ static void expect_same_batches(uint64_t wanted, const char *manifest)
 
 static uint64_t wanted_of_long, wanted_cached;
 
-static void the_batches_are_those_of_the_files(void **state)
+TEST(the_batches_are_those_of_the_files)
 {
-    (void)state;
     wanted_of_long = digest_of("many-*.tfrecord", engines[0], "");
     wanted_cached = digest_of("many-*.tfrecord", engines[0], "cache: memory,");
     expect_same_batches(wanted_of_long, "long-manifest.json");
@@ -148,10 +147,9 @@ static void the_batches_are_those_of_the_files(void **state)
     assert_true(digest_of("lon*-manifest.json", engines[0], "") == wanted_of_long);
 }
 
-static void both_have_the_same_stamp_and_digest(void **state)
+TEST(both_have_the_same_stamp_and_digest)
 {
     uint64_t stamps[2], digests[2];
-    (void)state;
     for (int i = 0; i < 2; i++) {
         leat_plan *plan = plan_of(i ? "long-manifest.json" : "many-*.tfrecord", engines[0], "");
         const leat_source *const source = plan->source;
@@ -167,9 +165,8 @@ static void both_have_the_same_stamp_and_digest(void **state)
 
 /* --- which files are opened ---------------------------------------------------------------------- */
 
-static void files_are_opened_when_they_are_needed(void **state)
+TEST(files_are_opened_when_they_are_needed)
 {
-    (void)state;
     const int before = n_descriptors();
     leat_plan *plan = plan_of("long-manifest.json", "threads: 2", "");
     assert_in_range(n_descriptors() - before, 1, N_FILES / 2); /* some records are looked at */
@@ -190,11 +187,10 @@ static void files_are_opened_when_they_are_needed(void **state)
 }
 
 /* A set that is made anew has a new manifest. */
-static void a_manifest_that_changes_ends_the_run(void **state)
+TEST(a_manifest_that_changes_ends_the_run)
 {
     leat_error err;
     int64_t n_bad;
-    (void)state;
     leat_plan *plan = plan_of("long-manifest.json", "threads: 2", "");
     put_manifest("long-manifest.json", N_FILES, -1);
     expect_error(run(plan, &n_bad, &err), LEAT_E_DATA, &err,
@@ -206,13 +202,12 @@ static void a_manifest_that_changes_ends_the_run(void **state)
 
 enum { CHANGED = 33, LATER = 777 };
 
-static void a_file_of_another_size_is_named(void **state)
+TEST(a_file_of_another_size_is_named)
 {
     char text[200], from[200];
     leat_plan *plan;
     leat_error err;
     int64_t n_bad;
-    (void)state;
     for (int late = 0; late < 2; late++) {
         const int k = late ? LATER : CHANGED;
         assert_int_equal(unlink(in_folder(name_of(k))), 0);
@@ -244,13 +239,12 @@ static void a_file_of_another_size_is_named(void **state)
     }
 }
 
-static void a_file_of_another_count_is_named(void **state)
+TEST(a_file_of_another_count_is_named)
 {
     char text[200];
     leat_plan *plan;
     leat_error err;
     int64_t n_bad;
-    (void)state;
     put_manifest("wrong-manifest.json", N_FILES, LATER);
     snprintf(text, sizeof text, "%s has %d records, but ", name_of(LATER), N);
     plan = plan_of("wrong-manifest.json", "threads: 2", "");
@@ -262,13 +256,12 @@ static void a_file_of_another_count_is_named(void **state)
                  text);
 }
 
-static void what_no_manifest_can_be(void **state)
+TEST(what_no_manifest_can_be)
 {
     leat_plan *plan;
     leat_error err;
     char text[400];
     size_t size;
-    (void)state;
     put_text("bad-manifest.json", "{\"leat_manifest\": 1, \"shards\": [{]}");
     expect_error(open_set(&plan, "bad-manifest.json", "threads: 1", "", &err), LEAT_E_DATA, &err,
                  "bad-manifest.json: no manifest, or a damaged one: byte ");
@@ -295,22 +288,20 @@ static void what_no_manifest_can_be(void **state)
 
 /* --- few descriptors ----------------------------------------------------------------------------- */
 
-static void few_files_may_be_open(void **state)
+TEST(few_files_may_be_open)
 {
-    (void)state;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ LIMIT, LIMIT }), 0);
     expect_same_batches(wanted_of_long, "long-manifest.json");
     assert_true(digest_of("long-manifest.json", engines[0], "cache: memory,") == wanted_cached);
 }
 
 /* Too few descriptors are never a reason to leave a record out. */
-static void no_file_may_be_open(void **state)
+TEST(no_file_may_be_open)
 {
     int taken[LIMIT], n = 0;
     leat_error err;
     int64_t n_bad = 0;
     leat_batch *batch;
-    (void)state;
     leat_plan *plan = plan_of("long-manifest.json", "threads: 2, read_bytes: 1 MiB",
                               "on_error: {policy: mask, max_errors: unlimited},");
     leat_loader *loader = open_loader(plan, NULL);
@@ -329,18 +320,4 @@ static void no_file_may_be_open(void **state)
     leat_plan_close(&plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_batches_are_those_of_the_files),
-        cmocka_unit_test(both_have_the_same_stamp_and_digest),
-        cmocka_unit_test(files_are_opened_when_they_are_needed),
-        cmocka_unit_test(a_manifest_that_changes_ends_the_run),
-        cmocka_unit_test(a_file_of_another_size_is_named),
-        cmocka_unit_test(a_file_of_another_count_is_named),
-        cmocka_unit_test(what_no_manifest_can_be),
-        cmocka_unit_test(few_files_may_be_open), /* and stays so */
-        cmocka_unit_test(no_file_may_be_open),
-    };
-    return cmocka_run_group_tests(tests, make_set, remove_folder);
-}
+SUITE_FIXTURE(make_set, remove_folder)

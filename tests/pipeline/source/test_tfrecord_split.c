@@ -88,9 +88,8 @@ static void compare_all(const char *name, const char *on_error)
         }
 }
 
-static void batches_are_the_same(void **state)
+TEST(batches_are_the_same)
 {
-    (void)state;
     write_file("same.tfrecord", 0);
     write_file("label.tfrecord", 1);
     write_file("longer.tfrecord", 2);
@@ -128,9 +127,8 @@ static int error_of(bool is_copy, leat_error *err)
 }
 
 /* A changed byte, wherever it is, makes the same error as for a record that is read whole; and masks one row. */
-static void damage_is_found_in_every_part(void **state)
+TEST(damage_is_found_in_every_part)
 {
-    (void)state;
     write_file("damaged.tfrecord", 0);
     leat_plan *plan = plan_of("damaged.tfrecord", wanted[0], true, "  - batch: 16\n");
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)plan->source;
@@ -187,10 +185,9 @@ static uint64_t read_some(const leat_tfrecord_source *source, uint64_t first, bo
 }
 
 /* Neighbours share a read of a megabyte at most, which ends before a record that is built differently. */
-static void neighbours_share_a_read(void **state)
+TEST(neighbours_share_a_read)
 {
     bool waited;
-    (void)state;
     write_file("read.tfrecord", 1);
     leat_plan *plan = plan_of("read.tfrecord", "{a: {}, b: {}, c: {}}", true, "  - batch: 16\n");
     const leat_tfrecord_source *const source = (const leat_tfrecord_source *)plan->source;
@@ -207,10 +204,4 @@ static void neighbours_share_a_read(void **state)
     leat_plan_close(&plan);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(batches_are_the_same),
-                                        cmocka_unit_test(damage_is_found_in_every_part),
-                                        cmocka_unit_test(neighbours_share_a_read) };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+SUITE_FIXTURE(make_folder, remove_folder)
