@@ -165,8 +165,15 @@ static int add_to_manifest(const struct index_options *o, const char *path, cons
     return rc;
 }
 
-/* Compares the files with the manifests among the arguments. Reports each that differs, and counts them in *n_bad. */
-static int check_manifests(const leat_call *call, size_t *n_bad, leat_error *err)
+/* One that fails twice, by its index and by a manifest, is one. */
+static void report_bad(json_t *bad, const char *path, const leat_error *err)
+{
+    leat_command_fail("index", err);
+    json_object_set_new_nocheck(bad, path, json_true());
+}
+
+/* Compares the files with the manifests among the arguments, and reports each that differs. */
+static int check_manifests(const leat_call *call, json_t *bad, leat_error *err)
 {
     leat_manifest m;
     leat_format_error why;
@@ -179,10 +186,8 @@ static int check_manifests(const leat_call *call, size_t *n_bad, leat_error *err
         for (size_t k = 0; k < m.n_shards && rc == LEAT_OK; k++) {
             char *const path = leat_manifest_path(call->arguments[i], m.shards[k].file);
             rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-            if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0) {
-                leat_command_fail("index", err);
-                ++*n_bad;
-            }
+            if (path && leat_set_manifest_check(path, &m.shards[k], err) < 0)
+                report_bad(bad, path, err);
             free(path);
         }
         leat_manifest_close(&m);
@@ -247,7 +252,6 @@ static int run(const leat_call *call)
     leat_error err = { 0 };
     leat_paths paths;
     uint64_t records = 0;
-    size_t n_bad = 0;
     leat_set_manifest manifest = { 0 };
     if (!o->jpeg && (o->feature || o->every_mcus >= 0))
         return leat_command_misuse("index", "--feature and --every-mcus are for --jpeg");
@@ -260,25 +264,26 @@ static int run(const leat_call *call)
         rc = leat_json_check(o->json, &err);
     if (rc == LEAT_OK)
         rc = check_name(o, &err);
-    json_t *json = leat_json_open("index"), *list = json_array();
+    json_t *json = leat_json_open("index"), *list = json_array(), *bad = json_object();
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
         rc = take_both(o, paths.items[i], list, &records, &manifest, &err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
-            leat_command_fail("index", &err);
-            n_bad++;
+            report_bad(bad, paths.items[i], &err);
             rc = LEAT_OK;
         }
         leat_progress_show(&progress, i + 1);
     }
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && o->check)
-        rc = check_manifests(call, &n_bad, &err);
-    if (rc == LEAT_OK && o->manifest && !n_bad)
+        rc = check_manifests(call, bad, &err);
+    if (rc == LEAT_OK && o->manifest)
         rc = leat_set_manifest_write(&manifest, o->manifest, &err);
     leat_set_manifest_close(&manifest);
+    const size_t n_bad = json_object_size(bad);
+    json_decref(bad);
     if (n_bad)
         rc = leat_fail(
             &err, LEAT_E_DATA,

@@ -9,7 +9,9 @@
 #include "base/cpu.h"
 #include "fixtures/format_test.h"
 #include "formats/jpeg_index.h"
+#include "formats/manifest.h"
 #include "leat/jpeg_probe.h"
+#include "pipeline/source/tfrecord_impl.h"
 
 enum { N_RECORDS = 24, EPOCHS = 3 };
 
@@ -24,6 +26,8 @@ static const op_jpeg_how kinds[] = {
 enum { N_KINDS = sizeof kinds / sizeof *kinds, N_TABLES = N_RECORDS / N_KINDS * 4 };
 
 static leat_scratch *scratch;
+
+static const char *listed_in = "d.tfrecord"; /* what a plan names: the data file, or a manifest */
 
 static const char *data_path(void)
 {
@@ -116,7 +120,7 @@ static int open_plan(const char *mode, bool fuse, int threads, leat_plan **plan,
              "engine: {digest: true, threads: %d, fuse: %s, jpeg_index: %s}\n"
              "pipeline: [shuffle, {map: {ops: [decode_jpeg, {random_resized_crop: 32}, "
              "random_flip, normalize]}}, {batch: 8}]\n",
-             data_path(), threads, fuse ? "true" : "false", mode);
+             in_folder(listed_in), threads, fuse ? "true" : "false", mode);
     check(leat_config_parse(text, "side.yaml", &config, err), err);
     const int rc = leat_plan_open(config, NULL, plan, err);
     leat_config_close(&config);
@@ -274,6 +278,33 @@ TEST(required)
     assert_non_null(strstr(err.message, "engine.jpeg_index: auto"));
     close_loader_and_plan(&loader, &plan);
     free(side);
+}
+
+/* A file of a long manifest is opened, with its index, when a record of it is needed. */
+TEST(files_that_open_late)
+{
+    static const char late[] = "768 stay open";
+    leat_manifest_shard shard = { .file = "d.tfrecord", .records = N_RECORDS };
+    size_t size;
+    write_data(0, 85);
+    write_side(0);
+    const uint64_t digest = run_with("off", true, 2).digest;
+    free(read_whole(data_path(), &size));
+    shard.bytes = size;
+    assert_int_equal(leat_manifest_write(in_folder("manifest.json"), &shard, 1, NULL), 0);
+    const uint64_t before = leat_tfrecord_late_from;
+    leat_tfrecord_late_from = 1;
+    listed_in = "manifest.json";
+    expect_same(digest, N_TABLES, 0, late);
+    uint8_t *side = read_whole(side_path(), &size);
+    side[size / 2] ^= 1; /* one record's table */
+    write_whole(side_path(), side, size);
+    expect_same(digest, N_TABLES - 1, 1, late);
+    write_whole(side_path(), side, size - 1);
+    expect_same(digest, 0, 0, late);
+    free(side);
+    listed_in = "d.tfrecord";
+    leat_tfrecord_late_from = before;
 }
 
 static int set_up(void **state)

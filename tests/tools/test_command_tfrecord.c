@@ -75,6 +75,7 @@ TEST(manifests)
     expect_success(shell("printf 1 >> x/out-00000-of-00002.tfrecord"));
     expect_failure(shell("$L index --check x/out-manifest.json >/dev/null"), 1,
                    "bytes, but the manifest says");
+    expect_in(err, "2 of 2 files failed the check"); /* one of them twice */
     expect_failure(shell("$L index a.tfrecord x/out-00000-of-00002.tfrecord --manifest "
                          "x/bad.manifest.json >/dev/null"),
                    1, "is damaged, so no manifest is written");

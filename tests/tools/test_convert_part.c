@@ -108,6 +108,11 @@ TEST(parts_that_do_not_fit)
                              strstr(others[i], "10") ? "rm x-*" : ":", others[i]));
         expect_failure(shell("$L convert finish -o x"), 1, "x: part 3/3 was made from other files");
     }
+    put_old_set();
+    expect_success(shell("for i in 1 2 3; do $L convert images images -o x " OPTIONS
+                         " --part $i/3; done; rm .x.part-2-of-3/manifest"));
+    expect_failure(shell("$L convert finish -o x"), 1, "as in a part that an older leat has");
+    assert_int_equal(shards_like("old"), N_SHARDS);
     expect_success(shell("$L convert images images -o x " OPTIONS " --part 1/2"));
     expect_failure(shell("$L convert finish -o x"), 1, "there are parts of 2 and of 3");
     expect_success(shell("rm -r more"));

@@ -176,7 +176,12 @@ static int take_manifest(const leat_file_set *part, leat_manifest_shard *shards,
     leat_format_error why;
     char *const path = leat_file_set_part(part, MANIFEST);
     int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (path && leat_manifest_read(path, list, &why) < 0)
+    if (path && access(path, F_OK) < 0)
+        rc = leat_fail(err, LEAT_E_DATA,
+                       "%s is missing, as in a part that an older leat has written: run `leat "
+                       "convert` with --part for it again",
+                       path);
+    else if (path && leat_manifest_read(path, list, &why) < 0)
         rc = leat_files_fail(err, &why);
     size_t k = 0;
     for (int32_t i = first; rc == LEAT_OK && i < n_shards; i += of, k++) {

@@ -94,7 +94,11 @@ static int add_manifest(leat_tfrecord_list *list, const char *name, leat_file_wa
             list->files[list->n++] = (leat_tfrecord_listed){ path, name, id, s->bytes, s->records };
     }
     list->n_of_manifests += manifest.n_shards;
+    list->bytes_of_manifests += manifest.bytes;
     leat_manifest_close(&manifest);
+    if (rc == LEAT_OK && list->bytes_of_manifests > INT64_MAX)
+        rc = leat_node_fail(where, err, LEAT_E_DATA,
+                            "with %s the manifests list more than 2^63 bytes", name);
     return rc;
 }
 
@@ -113,9 +117,27 @@ static int add_manifests(leat_tfrecord_list *list, const leat_strings *patterns,
 
 /* --- all ----------------------------------------------------------------------------------------- */
 
-static int by_path(const void *a, const void *b)
+/* Of a file that is listed twice, what a manifest says comes first. */
+static int by_path(const void *one, const void *other)
 {
-    return strcmp(((const leat_tfrecord_listed *)a)->path, ((const leat_tfrecord_listed *)b)->path);
+    const leat_tfrecord_listed *const a = one, *const b = other;
+    const int order = strcmp(a->path, b->path);
+    return order ? order : !a->manifest - !b->manifest;
+}
+
+/* Manifests that do not agree cannot both be of the set that is there. */
+static int check_twice(const leat_tfrecord_list *list, const leat_node *where, leat_error *err)
+{
+    for (size_t i = 1; i < list->n; i++) {
+        const leat_tfrecord_listed *const a = &list->files[i - 1], *const b = &list->files[i];
+        if (b->manifest && (a->bytes != b->bytes || a->n_records != b->n_records) &&
+            !strcmp(a->path, b->path))
+            return leat_node_fail(where, err, LEAT_E_DATA,
+                                  "%s has other bytes or records in %s than in %s: one of the "
+                                  "manifests is not of this set",
+                                  a->path, a->manifest, b->manifest);
+    }
+    return LEAT_OK;
 }
 
 int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
@@ -141,7 +163,7 @@ int leat_tfrecord_list_open(leat_tfrecord_list *out, const leat_strings *files,
     qsort(out->files, out->n, sizeof *out->files, by_path);
     for (size_t i = 0; i < out->n; i++)
         out->paths[i] = out->files[i].path;
-    return LEAT_OK;
+    return check_twice(out, where, err);
 }
 
 int leat_tfrecord_list_check(const leat_tfrecord_listed *file, leat_error *err)

@@ -19,6 +19,7 @@ typedef struct leat_tfrecord_list {
     leat_tfrecord_listed
         *files; /* in byte order of their paths; one that is named twice is there twice */
     size_t n, n_of_manifests;
+    uint64_t bytes_of_manifests;
     char **paths;            /* the same */
     char **manifests;        /* their names; NULL-ended */
     leat_file_watch_id *ids; /* of manifests */

@@ -282,6 +282,19 @@ TEST(what_no_manifest_can_be)
     put_text("bad-manifest.json", text);
     expect_error(open_set(&plan, "bad-manifest.json", "threads: 1", "", &err), LEAT_E_DATA, &err,
                  "-compressed, but a manifest");
+    put_manifest("bad-manifest.json", N_SHORT, CHANGED);
+    snprintf(text, sizeof text, "bad-manifest.json', '%s/short.manifest.json", test_folder);
+    expect_error(open_set(&plan, text, "threads: 1", "", &err), LEAT_E_DATA, &err,
+                 "one of the manifests is not of this set");
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text,
+                 "{\"leat_manifest\": 1, \"shards\": [{\"file\": \"huge-%d\", \"bytes\": "
+                 "%lld, \"records\": 1}]}",
+                 i, (long long)INT64_MAX);
+        put_text(i ? "huge-1-manifest.json" : "huge-0-manifest.json", text);
+    }
+    expect_error(open_set(&plan, "huge-?-manifest.json", "threads: 1", "", &err), LEAT_E_DATA, &err,
+                 "more than 2^63 bytes");
     unlink(in_folder("bad-manifest.json"));
     unlink(in_folder("zipped.tfrecord"));
 }
