@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Samples/s of a Python loop over leat_data, alternating with `leat bench`, whose consumer is a C loop that does nothing.
 
-Each round runs both for about SECONDS; the ratio is of the same round. Prints the median and the range of the rounds.
-Usage: python_against_c.py LEAT CONFIG TO ROUNDS SECONDS [PATH=VALUE]...     (PYTHONPATH has leat_data; TO: numpy, torch)
+Each round runs both for about SECONDS; the ratio is of the same round. Prints the median and the range of the rounds, and what a
+batch costs more in Python: with tiny batches of rows in memory and engine.threads=0 that is the cost of the binding.
+Usage: python_against_c.py LEAT CONFIG TO ROUNDS SECONDS [PATH=VALUE]...     (PYTHONPATH has leat_data; TO: numpy, torch, none)
 """
 
 import json
@@ -17,7 +18,7 @@ command, config, to, rounds, seconds, *settings = sys.argv[1:]
 
 
 def in_python(n):
-    loader = leat_data.Loader(config, to, set=dict(s.split("=", 1) for s in settings))
+    loader = leat_data.Loader(config, None if to == "none" else to, set=dict(s.split("=", 1) for s in settings))
     warm_up = time.monotonic() + 0.3
     start, samples = None, 0
     while True:
@@ -42,10 +43,12 @@ def in_c(steps):
 batch_size = leat_data.Loader(config, set=dict(s.split("=", 1) for s in settings)).plan["batch_size"]
 rate = in_c(200)
 steps = max(20, int(rate * float(seconds) / batch_size))
-ratios = []
+ratios, more = [], []
 for i in range(int(rounds)):
     pair = [lambda: in_c(steps), lambda: in_python(steps * batch_size)]
     got = [run() for run in pair] if i % 2 == 0 else [run() for run in reversed(pair)][::-1]
     ratios.append(got[1] / got[0])
+    more.append(1e6 * batch_size * (1 / got[1] - 1 / got[0]))
     print(f"C {got[0]:,.0f}, Python ({to}) {got[1]:,.0f} samples/s: {ratios[-1]:.3f}", flush=True)
-print(f"ratio: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
+print(f"ratio: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}; "
+      f"{statistics.median(more):.2f} µs more per batch, {min(more):.2f} to {max(more):.2f}")

@@ -58,7 +58,7 @@ void leat_cudnn_set_desc(leat_cudnn_build *b, void *d, int name, void *value)
     leat_cudnn_set(b, d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
 }
 
-void *leat_cudnn_ready(leat_cudnn_build *b, void *d)
+void *leat_cudnn_finalize(leat_cudnn_build *b, void *d)
 {
     const int rc = b->status ? 0 : b->api->cudnnBackendFinalize(d);
     if (rc != CUDNN_STATUS_SUCCESS)

@@ -62,7 +62,7 @@ void leat_cudnn_set(leat_cudnn_build *b, void *d, int name, int type, int64_t n,
 void leat_cudnn_set_int(leat_cudnn_build *b, void *d, int name, int type, int value);
 void leat_cudnn_set_desc(leat_cudnn_build *b, void *d, int name, void *value);
 /* Returns d, ready for use. */
-void *leat_cudnn_ready(leat_cudnn_build *b, void *d);
+void *leat_cudnn_finalize(leat_cudnn_build *b, void *d);
 void leat_cudnn_close(leat_cudnn_build *b);
 /* Stores cuDNN's own words about its last failure. */
 void leat_cudnn_failed(leat_cudnn_build *b, int status, const char *what);

@@ -59,7 +59,7 @@ void *leat_cudnn_properties(const leat_cudnn_api *api, const char *json, leat_er
     void *d = leat_cudnn_make(&b, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     leat_cudnn_set(&b, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                    (int64_t)strlen(json) + 1, json);
-    leat_cudnn_ready(&b, d);
+    leat_cudnn_finalize(&b, d);
     if (b.status) {
         leat_gpu_fail(err, LEAT_E_UNSUPPORTED, "cuDNN: %s", b.what);
         leat_cudnn_properties_close(api, &d);
@@ -183,7 +183,7 @@ static leat_cudnn_plan *cached_plan(search *s)
     leat_cudnn_set(&b, d, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
                    (int64_t)n, text);
     free(text);
-    leat_cudnn_ready(&b, d);
+    leat_cudnn_finalize(&b, d);
     return finish_plan(s, &b, d, true);
 }
 
@@ -260,7 +260,7 @@ static void try_config(search *s, void *config)
     }
     void *const d = empty_plan(&b, s->target);
     leat_cudnn_set_desc(&b, d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
-    leat_cudnn_ready(&b, d);
+    leat_cudnn_finalize(&b, d);
     leat_cudnn_plan *const p = finish_plan(s, &b, d, false);
     if (p)
         s->out[(*s->n)++] = p;
@@ -276,7 +276,7 @@ static int64_t list_configs(const search *s, leat_cudnn_build *b, int mode,
     leat_cudnn_set_int(b, heur, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
     if (s->target->properties)
         leat_cudnn_set_desc(b, heur, CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, s->target->properties);
-    leat_cudnn_ready(b, heur);
+    leat_cudnn_finalize(b, heur);
     int rc = b->status;
     if (!rc)
         rc = b->api->cudnnBackendGetAttribute(heur, CUDNN_ATTR_ENGINEHEUR_RESULTS,
@@ -322,7 +322,7 @@ static void make_graph(search *s)
                        &s->target->handle);
     leat_cudnn_set(b, s->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                    b->n_ops, b->ops);
-    leat_cudnn_ready(b, s->graph);
+    leat_cudnn_finalize(b, s->graph);
 }
 
 static int no_engine(const search *s, leat_error *err)
@@ -413,7 +413,7 @@ static int pack_pointers(leat_cudnn_plan *p, const leat_gpu_lib_args *args, leat
                    pointers);
     leat_cudnn_set(&b, d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
                    &args->workspace);
-    leat_cudnn_ready(&b, d);
+    leat_cudnn_finalize(&b, d);
     if (b.status) {
         leat_cudnn_close(&b);
         return leat_gpu_fail(err, LEAT_E_DEVICE, "cuDNN: %s", b.what);

@@ -28,7 +28,7 @@ static void *tensor_of(leat_cudnn_build *b, int64_t id, int type, const int64_t 
     leat_cudnn_set(b, d, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
     leat_cudnn_set(b, d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &inside);
     leat_cudnn_set(b, d, CUDNN_ATTR_TENSOR_IS_BY_VALUE, CUDNN_TYPE_BOOLEAN, 1, &on_host);
-    return leat_cudnn_ready(b, d);
+    return leat_cudnn_finalize(b, d);
 }
 
 /* Call once for each id of a graph. */
@@ -54,7 +54,7 @@ static void *inside(leat_cudnn_build *b, int type, const int64_t dims[4])
 
 static void add_op(leat_cudnn_build *b, void *op)
 {
-    if (leat_cudnn_ready(b, op) && !b->status)
+    if (leat_cudnn_finalize(b, op) && !b->status)
         b->ops[b->n_ops++] = op;
 }
 
@@ -64,7 +64,7 @@ static void *pointwise(leat_cudnn_build *b, int mode)
     leat_cudnn_set_int(b, d, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
     leat_cudnn_set_int(b, d, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
                        CUDNN_DATA_FLOAT);
-    return leat_cudnn_ready(b, d);
+    return leat_cudnn_finalize(b, d);
 }
 
 /* to = mode(from, other); other may be NULL. */
@@ -122,7 +122,7 @@ static void *window(const maker *m)
     leat_cudnn_set(b, d, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2,
                    m->spec->stride);
     leat_cudnn_set(b, d, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, m->spec->dilation);
-    return leat_cudnn_ready(b, d);
+    return leat_cudnn_finalize(b, d);
 }
 
 /* One convolution operation. Its attributes are numbered in the order ALPHA, BETA, CONV_DESC, then three tensors,

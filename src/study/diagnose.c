@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * diagnose.c: derives a verdict from capacities. verdict.c and doctor.c call it. */
+ * diagnose.c: derives a verdict from capacities. The doctor and `compare` call it. */
 #include "diagnose.h"
 
 #include <stdio.h>

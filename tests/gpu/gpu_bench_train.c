@@ -257,7 +257,7 @@ static void note_device(void)
         return;
     void *const d = leat_cudnn_make(&b, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     leat_cudnn_set(&b, d, CUDNN_ATTR_DEVICEPROP_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
-    leat_cudnn_ready(&b, d);
+    leat_cudnn_finalize(&b, d);
     if (!b.status &&
         b.api->cudnnBackendGetAttribute(d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION,
                                         CUDNN_TYPE_CHAR, sizeof text - 1, &n, text) == 0)

@@ -41,7 +41,7 @@ static uint64_t refine_entry(int symbol, int length, uint64_t bits, int room)
 
 int leat_jpeg_table_band(leat_jpeg_table *table, const uint8_t *spec, int is_refining, int shift)
 {
-    enum { BITS = LEAT_JPEG_PROBEUP_BITS };
+    enum { BITS = LEAT_JPEG_LOOKUP_BITS };
     const uint8_t *symbol = table->symbols;
     uint64_t code = 0;
     if (leat_jpeg_table_codes(table, spec) < 0)

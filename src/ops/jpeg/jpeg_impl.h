@@ -8,11 +8,11 @@
 #include "jpeg.h"
 
 enum {
-    LEAT_JPEG_PROBEUP_BITS = 10, /* longest code that one look-up finds */
-    LEAT_JPEG_FAST_BITS = 18,    /* longest code with value that one look-up finds */
-    LEAT_JPEG_QUICK_BITS = 12,   /* the same of leat_jpeg_quick, at most */
-    LEAT_JPEG_PAD = 64,          /* readable bytes after a segment */
-    LEAT_JPEG_BAND_PAD = 320     /* the same for bands: a block of the longest codes, 252 bytes */
+    LEAT_JPEG_LOOKUP_BITS = 10, /* longest code that one look-up finds */
+    LEAT_JPEG_FAST_BITS = 18,   /* longest code with value that one look-up finds */
+    LEAT_JPEG_QUICK_BITS = 12,  /* the same of leat_jpeg_quick, at most */
+    LEAT_JPEG_PAD = 64,         /* readable bytes after a segment */
+    LEAT_JPEG_BAND_PAD = 320    /* the same for bands: a block of the longest codes, 252 bytes */
 };
 
 /* Zigzag position to natural order. */
@@ -49,8 +49,8 @@ int leat_jpeg_header_next(leat_jpeg_header *h);
  * from the start of the look-up. */
 enum { LEAT_JPEG_EOB = 64, LEAT_JPEG_MISS = 254 };
 typedef struct leat_jpeg_table {
-    uint64_t fast[1 << LEAT_JPEG_PROBEUP_BITS];
-    uint64_t single[1 << LEAT_JPEG_PROBEUP_BITS]; /* only AC tables: one symbol per entry */
+    uint64_t fast[1 << LEAT_JPEG_LOOKUP_BITS];
+    uint64_t single[1 << LEAT_JPEG_LOOKUP_BITS]; /* only AC tables: one symbol per entry */
     int32_t limit[18];  /* first code longer than n bits, left-aligned to 16; [17]: sentinel */
     int32_t offset[17]; /* index of a symbol minus its code */
     uint8_t symbols[256];

@@ -150,7 +150,7 @@ static inline int32_t read_difference(leat_jpeg_bits *bits, const leat_jpeg_tabl
 {
     int length;
     refill_bits(bits);
-    const uint64_t entry = table->fast[bits->word >> (64 - LEAT_JPEG_PROBEUP_BITS)];
+    const uint64_t entry = table->fast[bits->word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
     uint64_t word = bits->word;
     if (entry >> 56 != LEAT_JPEG_MISS) {
         bits->word <<= entry & 63;

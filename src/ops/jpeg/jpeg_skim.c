@@ -136,7 +136,7 @@ static inline int32_t difference_at(const leat_jpeg_scan *scan, const leat_jpeg_
     const uint32_t n = start->n & 63; /* bits before p */
     const uint8_t *p = scan->segment + (uint32_t)(start->p - (uint32_t)(uintptr_t)scan->segment);
     const uint64_t word = load_be64(p - (n + 7) / 8) << (-n & 7);
-    const uint64_t entry = table->fast[word >> (64 - LEAT_JPEG_PROBEUP_BITS)];
+    const uint64_t entry = table->fast[word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
     int length;
     if (entry >> 56 != LEAT_JPEG_MISS)
         return leat_jpeg_coefficient(leat_jpeg_cut(word, entry >> 8, entry >> 16));

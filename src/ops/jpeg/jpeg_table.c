@@ -23,12 +23,12 @@ static uint64_t entry_of(int symbol, int length, int is_dc)
 /* Codes are assigned in ascending order, so entries fill the table from its start. */
 static void fill_single(leat_jpeg_table *table, uint64_t *at, const uint8_t *counts)
 {
-    uint64_t *const end = at + (1 << LEAT_JPEG_PROBEUP_BITS);
+    uint64_t *const end = at + (1 << LEAT_JPEG_LOOKUP_BITS);
     const uint8_t *symbol = table->symbols;
-    for (int length = 1; length <= LEAT_JPEG_PROBEUP_BITS; length++)
+    for (int length = 1; length <= LEAT_JPEG_LOOKUP_BITS; length++)
         for (int i = 0; i < counts[length - 1]; i++) {
             const uint64_t entry = entry_of(*symbol++, length, table->is_dc);
-            for (int n = 1 << (LEAT_JPEG_PROBEUP_BITS - length); n; n--)
+            for (int n = 1 << (LEAT_JPEG_LOOKUP_BITS - length); n; n--)
                 *at++ = entry;
         }
     while (at < end)
@@ -38,22 +38,22 @@ static void fill_single(leat_jpeg_table *table, uint64_t *at, const uint8_t *cou
 /* Joins the entry for `index` with the one that follows, if the look-up covers the code of both. */
 static inline uint64_t join(uint64_t entry, uint64_t index, const uint64_t *next)
 {
-    const uint64_t used = entry & 63, mask = (1u << LEAT_JPEG_PROBEUP_BITS) - 1;
+    const uint64_t used = entry & 63, mask = (1u << LEAT_JPEG_LOOKUP_BITS) - 1;
     const uint64_t second = next[index << used & mask];
     const uint64_t total = used + (second & 63), shown = used + (second >> 48 & 63);
     const uint64_t advance = (entry >> 56) + (second >> 56);
-    if (entry & LEAT_JPEG_EOB || used >= LEAT_JPEG_PROBEUP_BITS || shown > LEAT_JPEG_PROBEUP_BITS ||
+    if (entry & LEAT_JPEG_EOB || used >= LEAT_JPEG_LOOKUP_BITS || shown > LEAT_JPEG_LOOKUP_BITS ||
         total > LEAT_JPEG_FAST_BITS || advance >= 128)
         return entry;
     const uint64_t first =
-        (uint16_t)leat_jpeg_cut(index << (64 - LEAT_JPEG_PROBEUP_BITS), entry >> 8, entry >> 16);
+        (uint16_t)leat_jpeg_cut(index << (64 - LEAT_JPEG_LOOKUP_BITS), entry >> 8, entry >> 16);
     return total | (second & LEAT_JPEG_EOB) | (used + (second >> 8 & 63)) << 8 |
            (second & 0xff0000) | (entry & 0xff000000) | first << 32 | shown << 48 | advance << 56;
 }
 
 void leat_jpeg_join_c(uint64_t *out, const uint64_t *first, const uint64_t *next)
 {
-    for (uint64_t i = 0; i < 1 << LEAT_JPEG_PROBEUP_BITS; i++)
+    for (uint64_t i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
         out[i] = join(first[i], i, next);
 }
 
@@ -97,13 +97,13 @@ int leat_jpeg_table_build(leat_jpeg_table *table, const uint8_t *spec, int is_dc
 void leat_jpeg_table_join(leat_jpeg_table *joined, const leat_jpeg_table *ac,
                           const leat_jpeg_dsp *dsp)
 {
-    uint64_t three[1 << LEAT_JPEG_PROBEUP_BITS];
+    uint64_t three[1 << LEAT_JPEG_LOOKUP_BITS];
     memcpy(joined->limit, ac->limit, sizeof ac->limit);
     memcpy(joined->offset, ac->offset, sizeof ac->offset);
     memcpy(joined->symbols, ac->symbols, sizeof ac->symbols);
     joined->is_dc = 0;
     dsp->join(three, ac->fast, ac->single);
     dsp->join(joined->fast, ac->fast, ac->fast);
-    for (int i = 0; i < 1 << LEAT_JPEG_PROBEUP_BITS; i++)
+    for (int i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i++)
         joined->fast[i] = joined->fast[i] != ac->fast[i] ? joined->fast[i] : three[i];
 }

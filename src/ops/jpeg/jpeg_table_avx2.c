@@ -29,7 +29,7 @@ static inline V or3(V a, V b, V c)
 static inline V first_value(V entry, V index)
 {
     const V top = set(1ull << 63), cut = field(entry, 16), sign = _mm256_srlv_epi64(top, cut);
-    const V word = _mm256_slli_epi64(index, 64 - LEAT_JPEG_PROBEUP_BITS);
+    const V word = _mm256_slli_epi64(index, 64 - LEAT_JPEG_LOOKUP_BITS);
     const V bits = _mm256_sllv_epi64(word, field(entry, 8));
     const V value = _mm256_or_si256(_mm256_srli_epi64(bits, 1), _mm256_andnot_si256(bits, top));
     const V shifted = _mm256_xor_si256(_mm256_srlv_epi64(value, cut), sign);
@@ -38,7 +38,7 @@ static inline V first_value(V entry, V index)
 
 static inline V join_4(V entry, V index, const uint64_t *next)
 {
-    const V used = field(entry, 0), mask = set((1u << LEAT_JPEG_PROBEUP_BITS) - 1);
+    const V used = field(entry, 0), mask = set((1u << LEAT_JPEG_LOOKUP_BITS) - 1);
     const V second =
         _mm256_i64gather_epi64((const long long *)(const void *)next,
                                _mm256_and_si256(_mm256_sllv_epi64(index, used), mask), 8);
@@ -47,8 +47,8 @@ static inline V join_4(V entry, V index, const uint64_t *next)
     const V start = _mm256_add_epi64(used, field(second, 8));
     const V advance = _mm256_add_epi64(_mm256_srli_epi64(entry, 56), _mm256_srli_epi64(second, 56));
     const V is_bad = _mm256_or_si256(
-        or3(_mm256_cmpgt_epi64(used, set(LEAT_JPEG_PROBEUP_BITS - 1)),
-            _mm256_cmpgt_epi64(shown, set(LEAT_JPEG_PROBEUP_BITS)),
+        or3(_mm256_cmpgt_epi64(used, set(LEAT_JPEG_LOOKUP_BITS - 1)),
+            _mm256_cmpgt_epi64(shown, set(LEAT_JPEG_LOOKUP_BITS)),
             _mm256_cmpgt_epi64(total, set(LEAT_JPEG_FAST_BITS))),
         or3(_mm256_cmpgt_epi64(advance, set(127)),
             _mm256_cmpgt_epi64(_mm256_and_si256(entry, set(LEAT_JPEG_EOB)), set(0)), set(0)));
@@ -62,7 +62,7 @@ static inline V join_4(V entry, V index, const uint64_t *next)
 void leat_jpeg_join_avx2(uint64_t *out, const uint64_t *first, const uint64_t *next)
 {
     V index = _mm256_setr_epi64x(0, 1, 2, 3);
-    for (int i = 0; i < 1 << LEAT_JPEG_PROBEUP_BITS; i += 4) {
+    for (int i = 0; i < 1 << LEAT_JPEG_LOOKUP_BITS; i += 4) {
         const V entry = _mm256_loadu_si256((const V *)(const void *)(first + i));
         _mm256_storeu_si256((V *)(void *)(out + i), join_4(entry, index, next));
         index = _mm256_add_epi64(index, set(4));

@@ -112,7 +112,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
 #ifndef FLAT_STEP
 #define FLAT_STEP(s, rare)                                                                         \
     do {                                                                                           \
-        const uint64_t entry = (s).table[FLAT_TOP((s).word, 64 - LEAT_JPEG_PROBEUP_BITS)];         \
+        const uint64_t entry = (s).table[FLAT_TOP((s).word, 64 - LEAT_JPEG_LOOKUP_BITS)];          \
         int16_t *after = (int16_t *)((char *)(s).at + FLAT_TOP(entry, 56));                        \
         if (__builtin_expect(after >= (s).node->end, 0))                                           \
             goto rare;                                                                             \
@@ -127,7 +127,7 @@ static inline void store_values(int16_t *at, int16_t *after, uint64_t word, uint
  * slow_step(). */
 static inline int rare_step(flat_state *s)
 {
-    const uint64_t entry = s->table[s->word >> (64 - LEAT_JPEG_PROBEUP_BITS)];
+    const uint64_t entry = s->table[s->word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
     if ((char *)s->at + (entry >> 56) != (char *)s->node->end)
         return slow_step(s);
     store_values(s->at, s->node->end, s->word, entry, 0);

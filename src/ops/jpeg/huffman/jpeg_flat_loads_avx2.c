@@ -53,7 +53,7 @@ _Static_assert(LEAT_JPEG_EOB == 64, "read by the assembly above");
 #define FLAT_STEP(s, rare)                                                                         \
     do {                                                                                           \
         const uint64_t *const table = (s).table;                                                   \
-        const uint64_t index = shift_right((s).word, 64 - LEAT_JPEG_PROBEUP_BITS);                 \
+        const uint64_t index = shift_right((s).word, 64 - LEAT_JPEG_LOOKUP_BITS);                  \
         int16_t *const after = (int16_t *)((char *)(s).at + load_8(table, index, 7));              \
         if (__builtin_expect(after >= (s).node->end, 0))                                           \
             goto rare;                                                                             \
