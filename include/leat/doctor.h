@@ -70,7 +70,8 @@ typedef struct leat_doctor_cost {
 typedef struct leat_doctor_suggestion {
     char title[80];
     char why[400];
-    int32_t n_set;                      /* 0: a change that no value of the config makes */
+    char differs[32]; /* what else it changes: "the order is less random"; "": nothing */
+    int32_t n_set;    /* 0: a change that no value of the config makes */
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
     char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];

@@ -290,13 +290,14 @@ static int32_t steps_within(int64_t ns, int64_t step_ns, int32_t least, int32_t 
 }
 
 /* By the mean time: where batches come in bursts, most steps are shorter. */
-static int32_t choose_steps(const leat_arm *arm, size_t warm)
+static int32_t choose_steps(leat_arm *arm, size_t warm)
 {
     leat_meter meter;
     const size_t n = arm->n_times, first = warm + 2 < n ? warm : n / 2;
     if (leat_meter_account(arm->times, first, n, &meter) < 0)
         return MAX_STEPS;
     const int64_t step_ns = meter.wall_ns / (int64_t)meter.n_steps;
+    arm->warm_step_ns = step_ns;
     return steps_within(RUN_NS, step_ns,
                         steps_within(LONG_RUN_NS, step_ns, LEAT_ARM_ALONE_MIN, MIN_STEPS),
                         MAX_STEPS);

@@ -20,11 +20,14 @@
 #include "study/median.h"
 #include "study/rounds.h"
 #include "study/suggest/suggest.h"
+#include "study/suggest/suggest_blocks.h"
 #include "study/trial.h"
 
 enum {
     DEFAULT_ROUNDS = 6,
     LEAST_ROUNDS = 3,
+    QUICK_ROUNDS = 2, /* at least, where no changes are tried */
+    WARM_PART = 6,    /* the warm-up ends in that part of the time for all, and in 3 s */
     STEPS_LIMIT = 60000,
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
@@ -520,7 +523,8 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     d->options = options ? options : &defaults;
     d->result = out;
     d->from_ns = from;
-    d->until_ns = from + (int64_t)((d->options->seconds > 0 ? d->options->seconds : SECONDS) * 1e9);
+    d->until_ns = from + (int64_t)((d->options->seconds > 0 ? d->options->seconds : SECONDS) *
+                                   (d->options->no_trials ? ROUNDS_PART : 1) * 1e9);
     if ((rc = check(d->options, err)) == LEAT_OK) {
         out->no_trials = d->options->no_trials;
         out->rounds = d->options->rounds ? d->options->rounds : DEFAULT_ROUNDS;
