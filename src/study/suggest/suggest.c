@@ -103,7 +103,7 @@ static bool decodes(const leat_suggest_about *about)
 {
     return (is(about, LEAT_VERDICT_INPUT_BOUND) ||
             about->diagnosis->verdict.kind == LEAT_VERDICT_SHARED_CORES) &&
-           !leat_diagnose_waits(about->facts) &&
+           (!leat_diagnose_waits(about->facts) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
            (leat_suggest_without_decoding(about->facts, 1) > 0 ||
             leat_arm_has_cache(about->arm->plan));
 }
