@@ -33,7 +33,7 @@ typedef struct leat_doctor_options {
      * cores. leat waits in its place; the config's `train` is not read, and may be missing. */
     double step_ms;
     /* A change is tried only while it can be expected to end in so much time since the start; 0 = 20. `verify` and a
-     * training step of seconds take longer. */
+     * training step of seconds take longer. With `no_trials` all ends in half of it, but two rounds are made. */
     double seconds;
     int32_t verify; /* 1: applies the first suggestion, and measures it */
     /* 1: tries no changes; those predicted from the verdict's own figures remain. */

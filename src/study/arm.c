@@ -23,7 +23,6 @@ enum {
     WARM_CHUNK = 10,
     WARM_MAX_STEPS = 400,
 };
-static const int64_t WARM_MAX_NS = 3000000000;
 
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err)
 {
@@ -309,7 +308,7 @@ static bool is_warm(const leat_arm *arm, size_t warm)
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
     return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS ||
-           ns >= (arm->warmup_ns ? arm->warmup_ns : WARM_MAX_NS);
+           ns >= (arm->warmup_ns ? arm->warmup_ns : LEAT_ARM_WARM_NS);
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */

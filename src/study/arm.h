@@ -82,6 +82,7 @@ typedef struct leat_arm {
 
 #define LEAT_ARM_FILL_NS   30000000000 /* longest pass that fills the cache of a config */
 #define LEAT_ARM_REFILL_NS 5000000000  /* the same for each change that is tried */
+#define LEAT_ARM_WARM_NS   3000000000  /* longest warm-up */
 
 enum {
     LEAT_ARM_ALONE_NS = 100000000, /* a run of the step alone */

@@ -217,6 +217,18 @@ TEST(caches_of_variants_take_their_part_of_the_time)
         fail_msg("%.1f s in caches of variants", more);
 }
 
+/* A batch takes 20 ms and a round 1.3 s. Rounds end when the next one would be late. */
+TEST(a_quick_answer_has_half_of_the_time)
+{
+    const struct job job = { "sim:h200", "sleep: 5", "{batches: 2}", "" };
+    const leat_doctor_options options = { .seconds = 8, .no_trials = 1 };
+    slept_ns = 0;
+    examine(&job, &options);
+    assert_int_equal(r.rounds, 2);
+    if (slept_s() > 1.2 * options.seconds / 2)
+        fail_msg("%.1f s", slept_s());
+}
+
 TEST(a_slow_step_needs_no_change_of_the_input)
 {
     const struct job job = { "sim:{kernel_min_ns: 1000000, launch_ns: 1000}", "normalize: {}",
