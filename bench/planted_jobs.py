@@ -71,6 +71,7 @@ def make_data(leat):
     make_arrays("rows", 20000, (100,), "<f4")
     make_arrays("few", 64, (100,), "<f4")
     make_arrays("pixels", 4000, (48, 48, 3), "|u1")
+    quiet(leat, "convert", "npy", "{files: pixels.npy, labels: pixels-labels.npy}", "-o", "photos/p", "--shards", "2")
     os.makedirs("slow")
 
 
@@ -80,6 +81,7 @@ PHOTOS, LARGE, SMALL, MIXED = (f"tfrecord: {name}/x-*.tfrecord" for name in ("ph
 TWO = ("tfrecord: {files: large/x-*.tfrecord, features: {image: {key: image/encoded, type: bytes}, whole: {key: image/encoded, "
        "type: bytes}, label: {key: image/class/label, type: int64}}}")
 SLOW = "tfrecord: slow/x-*.tfrecord"
+SMALL_ON_SLOW = "tfrecord: {files: slow/p-*.tfrecord, features: {image: {}, label: {shape: []}}}"
 ROWS, FEW, PIXELS = (f"npy: {{files: {name}.npy, labels: {name}-labels.npy}}" for name in ("rows", "few", "pixels"))
 FAST = "sim:{kernel_min_ns: 200000, launch_ns: 1000}"  # a step of a dense layer takes 0.8 ms
 DENSE = "[flatten, {dense: {units: 10}}]"
@@ -160,6 +162,10 @@ JOBS = {
     "slow disk, few bytes": Job(SLOW, ["shuffle", SHRINK], r"input-bound \(storage",
                                 [cached(2), *threads(8)], batch=16, device=FAST,
                                 slow=(0, 6)),
+    "tiny reads on a slow disk": Job(SMALL_ON_SLOW, ["shuffle", maps("{decode_raw: {shape: [48, 48, 3]}}", "random_flip")],
+                                    r"input-bound \(storage",
+                                    [["pipeline.shuffle.block=38"], ["pipeline.shuffle.block=150"], *threads(32), *ahead(8)],
+                                    device=FAST, engine="memory: 32MiB", slow=(10, 400)),
     "cache too small": Job(PHOTOS, ["shuffle", SHRINK, "cache: {bytes: 4MiB}"], r"input-bound \(decode: cpu-saturated",
                            [["pipeline.cache.bytes=auto"], *threads(1, 4)], device=FAST),
     "cache in the wrong place": Job(PHOTOS, ["cache", "shuffle", SHRINK], r"input-bound \(decode: cpu-saturated",

@@ -27,7 +27,9 @@ static const leat_option options[] = {
     LEAT_OPTION_BOOL(struct doctor_options, anyway, "false",
                      "try changes though other programs use the cores, in more rounds and with "
                      "the range of each gain: for a machine that is never quiet"),
-    LEAT_OPTION_BOOL(struct doctor_options, quick, "false", "only the verdict: try no changes"),
+    LEAT_OPTION_BOOL(struct doctor_options, quick, "false",
+                     "only the verdict: try no changes; ends in half of --seconds, after two "
+                     "rounds at least"),
     LEAT_OPTION_STRINGS(struct doctor_options, fail_if, NULL,
                         "exit with a code of 10 or more if this holds, such as 'idle>10%' or "
                         "'step_ms>20' (may be given many times); see the text above"),

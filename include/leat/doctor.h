@@ -33,7 +33,7 @@ typedef struct leat_doctor_options {
      * cores. leat waits in its place; the config's `train` is not read, and may be missing. */
     double step_ms;
     /* A change is tried only while it can be expected to end in so much time since the start; 0 = 20. `verify` and a
-     * training step of seconds take longer. */
+     * training step of seconds take longer. With `no_trials` all ends in half of it, but two rounds are made. */
     double seconds;
     int32_t verify; /* 1: applies the first suggestion, and measures it */
     /* 1: tries no changes; those predicted from the verdict's own figures remain. */
@@ -70,7 +70,8 @@ typedef struct leat_doctor_cost {
 typedef struct leat_doctor_suggestion {
     char title[80];
     char why[400];
-    int32_t n_set;                      /* 0: a change that no value of the config makes */
+    char differs[32]; /* what else it changes: "the order is less random"; "": nothing */
+    int32_t n_set;    /* 0: a change that no value of the config makes */
     char set[LEAT_DOCTOR_MAX_SET][128]; /* "path=value", as leat_config_set() takes it */
     /* Without `set`: YAML to write into the config, with \n between lines, and where; "": nothing to write. */
     char where[LEAT_DOCTOR_MAX_WHERE], lines[LEAT_DOCTOR_MAX_LINES];

@@ -23,7 +23,6 @@ enum {
     WARM_CHUNK = 10,
     WARM_MAX_STEPS = 400,
 };
-static const int64_t WARM_MAX_NS = 3000000000;
 
 int leat_arm_init(leat_arm *arm, leat_compare_arm *out, int32_t n, leat_error *err)
 {
@@ -290,13 +289,14 @@ static int32_t steps_within(int64_t ns, int64_t step_ns, int32_t least, int32_t 
 }
 
 /* By the mean time: where batches come in bursts, most steps are shorter. */
-static int32_t choose_steps(const leat_arm *arm, size_t warm)
+static int32_t choose_steps(leat_arm *arm, size_t warm)
 {
     leat_meter meter;
     const size_t n = arm->n_times, first = warm + 2 < n ? warm : n / 2;
     if (leat_meter_account(arm->times, first, n, &meter) < 0)
         return MAX_STEPS;
     const int64_t step_ns = meter.wall_ns / (int64_t)meter.n_steps;
+    arm->warm_step_ns = step_ns;
     return steps_within(RUN_NS, step_ns,
                         steps_within(LONG_RUN_NS, step_ns, LEAT_ARM_ALONE_MIN, MIN_STEPS),
                         MAX_STEPS);
@@ -308,7 +308,7 @@ static bool is_warm(const leat_arm *arm, size_t warm)
     const size_t n = arm->n_times;
     const int64_t ns = arm->times[n - 1].compute_end_ns - arm->times[0].compute_start_ns;
     return (warm + WARM_CHUNK <= n && ns >= RUN_NS) || n >= WARM_MAX_STEPS ||
-           ns >= (arm->warmup_ns ? arm->warmup_ns : WARM_MAX_NS);
+           ns >= (arm->warmup_ns ? arm->warmup_ns : LEAT_ARM_WARM_NS);
 }
 
 /* Measures the step alone once, to learn how many steps fill a short run. The result is dropped. */

@@ -59,6 +59,7 @@ typedef struct leat_arm {
     leat_device *device;
     leat_trainer *trainer;
     int32_t settle;         /* steps before the measured ones of a run */
+    int64_t warm_step_ns;   /* mean of a step in the warm-up; 0: steps were given, or not known */
     int32_t steps_alone;    /* measured steps of a run of the step alone */
     leat_meter *runs;       /* as configured, one per round */
     leat_meter *loader;     /* the loader alone, see rounds.h */
@@ -81,6 +82,7 @@ typedef struct leat_arm {
 
 #define LEAT_ARM_FILL_NS   30000000000 /* longest pass that fills the cache of a config */
 #define LEAT_ARM_REFILL_NS 5000000000  /* the same for each change that is tried */
+#define LEAT_ARM_WARM_NS   3000000000  /* longest warm-up */
 
 enum {
     LEAT_ARM_ALONE_NS = 100000000, /* a run of the step alone */

@@ -292,6 +292,43 @@ TEST(a_range_follows_from_what_is_known)
     leat_arm_close(&arm);
 }
 
+/* A cache saves the waits for storage, too, whoever reads. Pixels in the files would be more bytes. */
+TEST(a_cache_saves_what_storage_takes)
+{
+    static leat_doctor_result r[3];
+    static leat_facts f;
+    leat_compare_arm out = { .name = "" };
+    leat_arm arm = { .sync_every = 0 }, nowhere = { .plan = NULL };
+    leat_diagnosis d;
+    open_job(&arm, &out, &f, &d);
+    leat_suggest_about about = {
+        .config = arm.config, .arm = &arm, .facts = &f, .diagnosis = &d, .prefetch = 2
+    };
+    f.rows = 4;
+    f.loader = f.run = within(0.1, 0.01); /* 40 s a step, of which storage is 36 */
+    memset(f.work, 0, sizeof f.work);
+    f.work[LEAT_WORK_COMPUTE] = 0.1;
+    f.work[LEAT_WORK_STORAGE] = 0.9;
+    f.n_stages = 0;
+    set_stage(&f, 0, "image: decode_pnm", 400e3, 400e3);
+    set_stage(&f, 1, "image: normalize", 400e3, 400e3);
+    for (int i = 0; i < 3; i++) {
+        if (i == 1) /* the worker reads */
+            set_stage(&f, 2, "read", 9e6, 0);
+        about.arm = i == 2 ? &nowhere : &arm;
+        leat_diagnose(&f, &d);
+        assert_int_equal(d.verdict.cause, LEAT_CAUSE_STORAGE);
+        leat_suggest_advise(&about, &r[i]);
+    }
+    assert_int_equal(r[2].n_suggestions, 0);
+    for (int i = 0; i < 2; i++) {
+        assert_non_null(cache_of(&r[i]));
+        if (!(fabs(cache_of(&r[i])->predicted_step_ms / 2000 - 1) < 0.1))
+            fail_msg("%g ms", cache_of(&r[i])->predicted_step_ms);
+    }
+    leat_arm_close(&arm);
+}
+
 /* Each change that applies is counted, also the reserve of batches where loader and step share the cores. */
 TEST(changes_without_time_are_counted)
 {

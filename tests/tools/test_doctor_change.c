@@ -22,6 +22,23 @@ TEST(a_change_says_why_it_was_not_tried)
                            "files\n"));
 }
 
+/* Also where a change has one line. */
+TEST(a_change_says_what_else_it_changes)
+{
+    set_step(10);
+    set_shares((const double[LEAT_N_SHARES]){ 1 });
+    for (r.n_suggestions = 0; r.n_suggestions < 4; r.n_suggestions++) {
+        leat_doctor_suggestion *const s = &r.suggestions[r.n_suggestions];
+        *s = (leat_doctor_suggestion){ .title = "Title", .n_set = 1, .gain = 0.5 };
+        snprintf(s->set[0], sizeof s->set[0], "engine.threads=%d", r.n_suggestions);
+        strcpy(s->differs, r.n_suggestions % 3 ? "" : "the order is less random");
+    }
+    const char *const text = screen_of("x.yaml", NULL);
+    assert_non_null(strstr(text, "  1. Title (the order is less random): +50 % samples/s, tried"));
+    assert_non_null(strstr(text, "  2. Title: +50 % samples/s, tried"));
+    assert_non_null(strstr(text, "  4. engine.threads=3 (the order is less random): +50 %, tried"));
+}
+
 /* The rest of the result stands. */
 TEST(a_change_that_could_not_be_verified_is_told)
 {

@@ -454,8 +454,8 @@ TEST(the_page_warns_as_the_screen_does)
         "\"measured_step_ms\": 10, \"samples_per_s\": 800, "
         "\"tried\": 2, \"tried_without_gain\": [\"engine.threads=1\", \"cache\"], "
         "\"left_out\": {\"no_memory\": 1, \"not_filled\": 0, \"no_time\": 2}, "
-        "\"suggestions\": [{\"title\": \"T\", \"why\": \"w\", \"set\": [], \"not_tried\": \"no "
-        "time\", "
+        "\"suggestions\": [{\"title\": \"T\", \"why\": \"w\", \"differs\": \"the order is less "
+        "random\", \"set\": [], \"not_tried\": \"no time\", "
         "\"predicted_step_ms\": 5, \"gain\": 1, \"gain_range\": [0.5, 1.25]}]}");
     page_expect(text, "it held 25 % of the samples");
     page_expect(text, "train 3 epochs or more");
@@ -463,6 +463,7 @@ TEST(the_page_warns_as_the_screen_does)
     page_expect(text, "engine.threads=1; cache");
     page_expect(text, "1 did not fit in memory, no time for 2 (--seconds)");
     page_expect(text, "; likely 1.50× to 2.25×");
+    page_expect(text, "the order is less random");
     leat_page_close(&page);
     free(text);
 }

@@ -182,15 +182,22 @@ static const char *how_known(const leat_doctor_suggestion *s, bool simulated)
                              : "tried in short runs";
 }
 
+/* " (the order is less random)" */
+static const char *differs_text(const leat_doctor_suggestion *s, char text[40])
+{
+    snprintf(text, 40, s->differs[0] ? " (%s)" : "%s", s->differs);
+    return text;
+}
+
 void leat_doctor_change_print_short(FILE *to, const leat_doctor_result *r, int32_t number)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char gain[32], line[1200];
+    char gain[32], differs[40], line[1200];
     size_t n = (size_t)snprintf(line, sizeof line, "%d. %s", number, s->n_set ? "" : s->title);
     for (int32_t i = 0; i < s->n_set && n < sizeof line; i++)
         n += (size_t)snprintf(line + n, sizeof line - n, "%s%s", i ? " " : "", s->set[i]);
     if (n < sizeof line)
-        snprintf(line + n, sizeof line - n, ": %s, %s",
+        snprintf(line + n, sizeof line - n, "%s: %s, %s", differs_text(s, differs),
                  gain_text(s->is_verified ? s->verified_gain : s->gain, gain), how_known(s, false));
     fputs("  ", to);
     leat_terminal_wrap(to, line, 2, INDENT);
@@ -200,9 +207,9 @@ void leat_doctor_change_print(FILE *to, const leat_doctor_result *r, int32_t num
                               const char *path, const leat_config *config)
 {
     const leat_doctor_suggestion *s = &r->suggestions[number - 1];
-    char text[32], title[256];
-    snprintf(title, sizeof title, "%d. %s: %s%s, %s%s%s", number, s->title,
-             gain_text(s->is_verified ? s->verified_gain : s->gain, text),
+    char text[32], differs[40], title[256];
+    snprintf(title, sizeof title, "%d. %s%s: %s%s, %s%s%s", number, s->title,
+             differs_text(s, differs), gain_text(s->is_verified ? s->verified_gain : s->gain, text),
              (s->is_verified ? s->verified_gain : s->gain) < 1 ? " samples/s" : " the samples/s",
              how_known(s, r->simulated), s->not_tried[0] && !s->is_verified ? ": " : "",
              s->is_verified ? "" : s->not_tried);

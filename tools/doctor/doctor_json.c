@@ -128,6 +128,7 @@ static json_t *suggestion_json(const leat_doctor_suggestion *s, const char *path
         json_array_append_new(set, leat_json_string(s->set[i]));
     leat_json_text(one, "title", s->title);
     leat_json_text(one, "why", s->why);
+    leat_json_text(one, "differs", s->differs);
     leat_json_add(one, "set", set);
     leat_json_add(one, "write", write_json(s, config));
     leat_json_add(one, "lines", lines_json(s->lines, path));

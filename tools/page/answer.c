@@ -182,6 +182,7 @@ static void put_change(FILE *out, const struct leat_answer_change *change, const
 {
     fputs("<li>", out);
     put_element(out, "strong", "", change->title);
+    put_element(out, "em", "", change->differs);
     put_element(out, "span", change->off ? "gain off" : "gain", change->gain);
     if (change->why) {
         fputs("<p>", out);

@@ -28,7 +28,7 @@ typedef struct leat_answer {
     } facts[LEAT_ANSWER_FACTS_MOST];
     int n_facts;
     struct leat_answer_change {
-        const char *title, *why;
+        const char *title, *why, *differs;
         char sets[LEAT_ANSWER_SETS_MOST][256]; /* "path=value" */
         int n_sets;
         char writes[LEAT_ANSWER_SETS_MOST][256]; /* what to write where: "under `a:`, add `b: 1`" */

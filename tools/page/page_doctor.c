@@ -89,6 +89,7 @@ static void take_suggestion(const json_t *json, const json_t *from, leat_answer 
         out, leat_fields_text_or(from, "title", "change"), leat_fields_text(from, "why"));
     if (!change)
         return;
+    change->differs = leat_fields_text(from, "differs");
     change->off = json_is_false(json_object_get(from, "right"));
     say_gain(json, from, change);
     if (leat_fields_number(from, "verified_gain") < 0.03) { /* false if it was not verified */

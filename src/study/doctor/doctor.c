@@ -20,11 +20,14 @@
 #include "study/median.h"
 #include "study/rounds.h"
 #include "study/suggest/suggest.h"
+#include "study/suggest/suggest_blocks.h"
 #include "study/trial.h"
 
 enum {
     DEFAULT_ROUNDS = 6,
     LEAST_ROUNDS = 3,
+    QUICK_ROUNDS = 2, /* at least, where no changes are tried */
+    WARM_PART = 6,    /* the warm-up ends in that part of the time for all, and in 3 s */
     STEPS_LIMIT = 60000,
     PROBE_EVERY = 10, /* batches; one of them is computed twice */
     PROBE_ROUNDS = 4,
@@ -35,7 +38,8 @@ enum {
 };
 static const double RIGHT_WITHIN = 0.15;
 static const double SECONDS = 20,
-                    ROUNDS_PART = 0.5; /* of the time for all, where three rounds were made */
+                    ROUNDS_PART =
+                        0.5; /* of the time for all: of `seconds`, or half with no_trials */
 
 struct doctor {
     const leat_doctor_options *options;
@@ -52,6 +56,7 @@ struct doctor {
     leat_alternate rounds;
     double span_ns;
     int64_t from_ns, until_ns; /* of the time for all */
+    int64_t rounds_ns;         /* when the rounds began */
     int64_t run_ns;            /* a run as configured takes so long, with its start */
     double epoch_ns;
     int n_done, n_total;
@@ -107,6 +112,8 @@ static int open_all(struct doctor *d, const leat_config *config, leat_error *err
         return rc;
     d->from_ns += d->arm.once.fill_ns; /* that has a limit of its own */
     d->until_ns += d->arm.once.fill_ns;
+    const int64_t warm = (d->until_ns - d->from_ns) / WARM_PART;
+    d->arm.warmup_ns = warm < LEAT_ARM_WARM_NS ? warm : LEAT_ARM_WARM_NS;
     if ((rc = leat_arm_warm_up(&d->arm, d->options->steps, err)) < 0)
         return rc;
     report(d, "warm-up");
@@ -155,9 +162,14 @@ static int run_part(void *user, int32_t part, int32_t round, leat_error *err)
 static bool report_round(void *user, int32_t n_rounds)
 {
     struct doctor *const d = user;
-    const double left = (double)(d->until_ns - leat_clock_ns());
+    const int64_t now = leat_clock_ns();
+    const double left = (double)(d->until_ns - now);
     report(d, "measuring the parts");
-    return !d->options->rounds && n_rounds >= LEAST_ROUNDS &&
+    if (d->options->rounds)
+        return false;
+    if (d->options->no_trials)
+        return n_rounds >= QUICK_ROUNDS && left < (double)(now - d->rounds_ns) / n_rounds;
+    return n_rounds >= LEAST_ROUNDS &&
            left < (1 - ROUNDS_PART) * (double)(d->until_ns - d->from_ns);
 }
 
@@ -168,6 +180,7 @@ static int run_rounds(struct doctor *d, leat_error *err)
                                   .run = run_part,
                                   .enough = report_round,
                                   .user = d };
+    d->rounds_ns = leat_clock_ns();
     const int rc = leat_alternate_run(&d->rounds, err);
     if (d->rounds.n_done > 0)
         d->result->rounds = d->rounds.n_done;
@@ -375,8 +388,9 @@ static int verify(struct doctor *d, leat_doctor_suggestion *s, leat_error *err)
         return leat_fail(err, LEAT_E_NOMEM, "a trial");
     v->doctor = d;
     if ((rc = leat_trial_open(&v->trial, &d->arm, &how, err)) == LEAT_OK &&
-        (rc = leat_arm_warm_up(&v->trial.arm, d->options->steps, err)) == LEAT_OK &&
-        (rc = leat_alternate_run(&rounds, err)) == LEAT_OK) {
+        (rc = leat_arm_warm_up(&v->trial.arm, d->options->steps, err)) == LEAT_OK)
+        leat_suggest_blocks_outlast(s, &v->trial.arm);
+    if (rc == LEAT_OK && (rc = leat_alternate_run(&rounds, err)) == LEAT_OK) {
         s->cores_taken = rounds.taken;
         judge(d, v->before, v->trial.arm.runs, s);
     }
@@ -520,7 +534,8 @@ int leat_doctor(const leat_config *config, const leat_doctor_options *options,
     d->options = options ? options : &defaults;
     d->result = out;
     d->from_ns = from;
-    d->until_ns = from + (int64_t)((d->options->seconds > 0 ? d->options->seconds : SECONDS) * 1e9);
+    d->until_ns = from + (int64_t)((d->options->seconds > 0 ? d->options->seconds : SECONDS) *
+                                   (d->options->no_trials ? ROUNDS_PART : 1) * 1e9);
     if ((rc = check(d->options, err)) == LEAT_OK) {
         out->no_trials = d->options->no_trials;
         out->rounds = d->options->rounds ? d->options->rounds : DEFAULT_ROUNDS;

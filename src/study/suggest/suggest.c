@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "study/forecast.h"
+#include "suggest_blocks.h"
 #include "suggest_bytes.h"
 #include "suggest_cache.h"
 #include "suggest_unread.h"
@@ -25,6 +26,7 @@ static const double KNEE = 1.25; /* four times the batch gains less: enough */
 
 struct row {
     const char *title, *why;
+    const char *differs; /* of leat_doctor_suggestion; NULL: nothing */
     bool (*applies)(const leat_suggest_about *about);
     /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
@@ -101,7 +103,7 @@ static bool decodes(const leat_suggest_about *about)
 {
     return (is(about, LEAT_VERDICT_INPUT_BOUND) ||
             about->diagnosis->verdict.kind == LEAT_VERDICT_SHARED_CORES) &&
-           !leat_diagnose_waits(about->facts) &&
+           (!leat_diagnose_waits(about->facts) || has_cause(about, LEAT_CAUSE_STORAGE)) &&
            (leat_suggest_without_decoding(about->facts, 1) > 0 ||
             leat_arm_has_cache(about->arm->plan));
 }
@@ -218,6 +220,25 @@ static void set_buffered(const leat_suggest_about *about, leat_doctor_suggestion
 static bool slow_reads(const leat_suggest_about *about)
 {
     return is_input(about) && has_cause(about, LEAT_CAUSE_STORAGE);
+}
+
+/* With `auto` more reads wait at a time, and small files may be kept. */
+static bool names_reader(const leat_suggest_about *about)
+{
+    char text[16] = "auto";
+    leat_config_get(about->config, "engine.reader", text, sizeof text, NULL);
+    return slow_reads(about) && strcmp(text, "auto") != 0;
+}
+
+static void set_reader(const leat_suggest_about *about, leat_doctor_suggestion *out)
+{
+    (void)about;
+    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.reader=auto");
+}
+
+static bool shuffles_small_records(const leat_suggest_about *about)
+{
+    return slow_reads(about) && leat_suggest_blocks_apply(about);
 }
 
 static void set_read_bytes(const leat_suggest_about *about, leat_doctor_suggestion *out)
@@ -342,54 +363,61 @@ static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggesti
 
 /* Those that may gain most come first, for when the time ends. */
 static const struct row rows[] = {
-    { "Leave out what the model does not read", "", leat_suggest_unread_any,
+    { "Leave out what the model does not read", "", NULL, leat_suggest_unread_any,
       leat_suggest_unread_set },
     { "Make the cache larger",
-      "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
-      set_cache_size },
-    { "Decode once", "", decodes, set_cache },
+      "it holds a part of the samples; the others are made again in each epoch", NULL,
+      cache_is_small, set_cache_size },
+    { "Decode once", "", NULL, decodes, set_cache },
     { "Copy bytes, and let the device make floats of them",
-      "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
+      "the model converts bytes itself, to the same numbers; a batch is a quarter as large", NULL,
       makes_floats, leat_suggest_bytes_set },
     { "Make batches while the device computes",
-      "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
-      set_prefetch },
+      "with prefetch 0 each step waits until its batch is read, mapped and copied", NULL,
+      no_prefetch, set_prefetch },
     { "Copy from pinned memory",
-      "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
-      set_pinned },
-    { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
+      "copies from ordinary (pageable) memory are slow, and run while nothing else does", NULL,
+      pageable, set_pinned },
+    { "Let all cores make batches", "there are fewer workers than cores", NULL, idle_cores,
       set_all_cores },
+    { "Let leat choose the reader",
+      "with `auto` many reads are in flight, and small files stay in memory if they fit", NULL,
+      names_reader, set_reader },
+    { "Shuffle in blocks",
+      "few large reads take the place of many small ones: blocks of neighbours come in random "
+      "order, and 16 of them are mixed at a time; files whose order means something (sorted by "
+      "class, say) should be shuffled once when they are written (leat convert --shuffle)",
+      "the order is less random", shuffles_small_records, leat_suggest_blocks_set },
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
-      waiting_workers, set_many_workers },
-    { "Keep more batches ready", "a reserve covers batches that come late", uneven_or_shared,
+      NULL, waiting_workers, set_many_workers },
+    { "Keep more batches ready", "a reserve covers batches that come late", NULL, uneven_or_shared,
       set_more_prefetch },
-    { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
-      set_many_prefetch },
+    { "Keep many batches ready", "some samples take as long as several batches of others", NULL,
+      uneven, set_many_prefetch },
     { "Read through the page cache",
-      "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
+      "direct reads go to the disk in every epoch; Linux keeps files in memory that is free", NULL,
       direct_reads, set_buffered },
-    { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
+    { "Read further ahead", "the workers wait for storage; more reads can wait at a time", NULL,
       slow_reads, set_read_bytes },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
-      waits_often, set_rare_sync },
+      NULL, waits_often, set_rare_sync },
     { "Compute these layers on the run's own device",
-      "layers on other devices make it wait for them, and for the copies between them", is_placed,
-      set_own_device },
-    { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
-      set_graph },
+      "layers on other devices make it wait for them, and for the copies between them", NULL,
+      is_placed, set_own_device },
+    { "Record the step as a CUDA graph", "one launch takes the place of many", NULL,
+      launches_on_cuda, set_graph },
     { "Use larger batches",
       "what a step costs besides its arithmetic is the same for more samples; larger batches "
-      "usually "
-      "need another learning rate",
-      small_batches, set_larger_batch },
+      "usually need another learning rate",
+      "the model learns otherwise", small_batches, set_larger_batch },
     { "Divide the cores between input and training",
-      "workers and threads of the training step together are more than the cores", shares_cores,
-      set_split },
-    { "Use one worker", "workers take the cores of the training step", many_workers,
+      "workers and threads of the training step together are more than the cores", NULL,
+      shares_cores, set_split },
+    { "Use one worker", "workers take the cores of the training step", NULL, many_workers,
       set_one_worker },
-    { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
+    { "Compute in bfloat16", "activations take half the memory traffic", "results differ slightly",
       computes, set_bf16 },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
@@ -507,6 +535,7 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     leat_error why = { 0 };
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
+    snprintf(s.differs, sizeof s.differs, "%s", row->differs ? row->differs : "");
     row->set(about, &s);
     if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
@@ -516,9 +545,10 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     if (rc == LEAT_OK && row->set == set_larger_batch)
         rc = go_to_knee(about, &s, &why);
     out->n_no_memory += rc == LEAT_E_NOMEM;
+    out->n_no_time += rc == LEAT_E_BUSY;
     if (s.not_tried[0]) /* its cache was not filled in the time that was left, or in 5 s */
         ++*(hurried ? &out->n_no_time : &out->n_not_filled);
-    if (is_impossible(rc))
+    if (is_impossible(rc) || rc == LEAT_E_BUSY)
         return LEAT_OK;
     if (rc < 0)
         return leat_fail(err, rc, "%s: %s", s.n_set ? s.set[0] : s.lines, why.message);

@@ -31,8 +31,8 @@ int64_t leat_suggest_time_left(const leat_suggest_about *about, int n_runs);
 /* Runs that a trial takes at least, with its warm-up. */
 enum { LEAT_SUGGEST_RUNS = 5 };
 
-/* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK or the first error,
- * also of values that cannot be set. */
+/* Runs the job with the values of `suggestion`, and fills its prediction and gain. Returns LEAT_OK, LEAT_E_BUSY: there is
+ * no time for its runs, or the first error, also of values that cannot be set. */
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *suggestion,
                      leat_error *err);
 

@@ -77,21 +77,39 @@ static bool decodes(const leat_stage_fact *stage)
     return stage->does == LEAT_DOES_DECODE || stage->does == LEAT_DOES_DECODE_AND_OPS;
 }
 
-/* The facts of a loader of which this share of the samples needs no decoding. Of its time this part remains at least, for
- * what no stage shows. False: nothing decodes. */
-static bool leave_out_decoding(const leat_facts *f, double share, double least, leat_facts *after)
+/* Samples that need no decoding any more. */
+struct cut {
+    double share;  /* of the samples */
+    double least;  /* of the loader's time, that remains for what no stage shows */
+    double stays;  /* of the stages that are left out */
+    bool is_cache; /* these samples are not read and parsed either, nor waited for */
+};
+
+/* A reader's wait for storage is no part of its stage then, as it is one of the workers' time. */
+static double time_of(const leat_stage_fact *stage, bool is_cache)
 {
-    double all = 0, decoding = 0;
+    return is_cache && stage->does == LEAT_DOES_READ ? stage->cpu_ns : stage->wall_ns;
+}
+
+/* The facts of the loader after a cut. False: nothing decodes. */
+static bool leave_out_decoding(const leat_facts *f, struct cut cut, leat_facts *after)
+{
+    const double waits = cut.is_cache ? f->work[LEAT_WORK_STORAGE] : 0;
+    double all = 0, decoding = 0, left_out = 0;
     *after = *f;
     for (int32_t i = 0; i < f->n_stages; i++) {
         const leat_stage_fact *stage = &f->stages[i];
-        all += stage->wall_ns;
-        decoding += decodes(stage) ? stage->wall_ns : 0;
+        const double ns = time_of(stage, cut.is_cache);
+        const bool reads = stage->does == LEAT_DOES_READ || stage->does == LEAT_DOES_PARSE;
+        all += ns;
+        decoding += decodes(stage) ? ns : 0;
+        left_out += decodes(stage) ? (1 - cut.stays) * ns : cut.is_cache && reads ? ns : 0;
     }
-    const double rest = all > 0 ? 1 - share * decoding / all : 1;
-    after->loader.value = f->loader.value / fmax(rest, least);
-    after->loader_cpu_ns = f->loader_cpu_ns * rest;
-    return rest < 1;
+    const double rest = decoding > 0 ? 1 - left_out / all : 1;
+    after->loader.value =
+        f->loader.value / fmax(1 - cut.share + cut.share * (1 - waits) * rest, cut.least);
+    after->loader_cpu_ns = f->loader_cpu_ns * (1 - cut.share + cut.share * rest);
+    return decoding > 0;
 }
 
 static double without_decoding(const leat_facts *f, const leat_facts *after)
@@ -104,21 +122,22 @@ static double without_decoding(const leat_facts *f, const leat_facts *after)
 
 double leat_suggest_without_decoding(const leat_facts *f, double share)
 {
+    const struct cut cut = { share, LEAST, 0, false };
     leat_facts *const after = malloc(sizeof *after);
-    const double ns =
-        after && leave_out_decoding(f, share, LEAST, after) ? without_decoding(f, after) : 0;
+    const double ns = after && leave_out_decoding(f, cut, after) ? without_decoding(f, after) : 0;
     free(after);
     return ns;
 }
 
 /* parted: of the stage that decodes, half may stay. */
-static struct range range_without_decoding(const leat_facts *f, double share, bool parted)
+static struct range range_without_decoding(const leat_facts *f, double share, bool parted,
+                                           bool is_cache)
 {
     struct range range = { 0, 0, 0 };
     leat_facts *const after = calloc(3, sizeof *after);
-    if (after && leave_out_decoding(f, share, LEAST, &after[0])) {
-        leave_out_decoding(f, share, NONE, &after[1]);
-        leave_out_decoding(f, parted ? share / 2 : share, LEAST, &after[2]);
+    if (after && leave_out_decoding(f, (struct cut){ share, LEAST, 0, is_cache }, &after[0])) {
+        leave_out_decoding(f, (struct cut){ share, NONE, 0, is_cache }, &after[1]);
+        leave_out_decoding(f, (struct cut){ share, LEAST, parted ? 0.5 : 0, is_cache }, &after[2]);
         range = range_of(f, without_decoding(f, &after[0]), &after[1], &after[2]);
     }
     free(after);
@@ -195,6 +214,8 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         leat_suggest_cache_say(f, &place, &cache);
     if (placed && leat_suggest_is_listed(&cache, out))
         return; /* it was tried */
+    if (!placed && about->diagnosis->verdict.cause == LEAT_CAUSE_STORAGE)
+        return; /* pixels are more bytes to wait for */
     const char *const why = !placed ? "it needs other files"
                             : leat_suggest_cache_fills(f, &place)
                                 ? out->no_trials   ? "--quick tries no changes"
@@ -206,9 +227,10 @@ static void advise_cache(const leat_suggest_about *about, leat_doctor_result *ou
         (!placed || place.replaces) && runs_with_others(f); /* half of that may stay */
     /* Of a moved cache that was not tried nothing is known, nor of one behind a part of the decoders: which ops it saves
      * is not timed apart. */
-    leat_doctor_suggestion *s = placed && (place.moves || place.leaves)
-                                    ? NULL
-                                    : advise(f, range_without_decoding(f, share, parted), why, out);
+    leat_doctor_suggestion *s =
+        placed && (place.moves || place.leaves)
+            ? NULL
+            : advise(f, range_without_decoding(f, share, parted, placed), why, out);
     if (!s)
         return;
     if (placed) {
@@ -252,7 +274,7 @@ void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *ou
     const bool input = v->kind == LEAT_VERDICT_INPUT_BOUND || v->also == LEAT_VERDICT_INPUT_BOUND;
     if (f->run.value <= 0 || !(input || v->kind == LEAT_VERDICT_SHARED_CORES))
         return;
-    if (!leat_diagnose_waits(f))
+    if (!leat_diagnose_waits(f) || v->cause == LEAT_CAUSE_STORAGE)
         advise_cache(about, out);
     if (input && v->cause == LEAT_CAUSE_CPU_SATURATED)
         advise_cores(f, out);

@@ -10,6 +10,7 @@
 #include "study/median.h"
 #include "study/trial.h"
 #include "suggest.h"
+#include "suggest_blocks.h"
 
 enum {
     TRIAL_ROUNDS = 3,
@@ -22,6 +23,7 @@ struct pair {
     const leat_suggest_about *about;
     leat_trial *trial;
     int n_rounds;
+    int64_t after_ns; /* what a run of the variant took, with its start */
     double before[MOST_ROUNDS], after[MOST_ROUNDS];
     double after_rows; /* per step */
 };
@@ -32,13 +34,16 @@ static int run_cell(void *user, int32_t cell, int32_t round, leat_error *err)
 {
     struct pair *const p = user;
     leat_arm *const arm = cell == JOB ? p->about->arm : &p->trial->arm;
+    const int64_t from = leat_clock_ns();
     const int rc = leat_arm_run(arm, 0, err);
     const leat_meter *run = &arm->runs[0];
     if (rc < 0)
         return rc;
     (cell == JOB ? p->before : p->after)[round] = run->samples_per_s;
-    if (cell == VARIANT)
-        p->after_rows = run->samples_per_s * (double)run->wall_ns * 1e-9 / (double)run->n_steps;
+    if (cell == JOB)
+        return LEAT_OK;
+    p->after_ns = leat_clock_ns() - from;
+    p->after_rows = run->samples_per_s * (double)run->wall_ns * 1e-9 / (double)run->n_steps;
     return LEAT_OK;
 }
 
@@ -72,8 +77,18 @@ int64_t leat_suggest_time_left(const leat_suggest_about *about, int n_runs)
 static bool is_enough(void *user, int32_t n)
 {
     const struct pair *const p = user;
-    return (n > 1 && leat_suggest_time_left(p->about, 2) < 0) ||
+    return (n > 1 && leat_suggest_time_left(p->about, 1) < p->after_ns) ||
            (n == p->n_rounds / 2 + 1 && speed_up(p, n).high < 1 + LEAT_SUGGEST_LEAST);
+}
+
+/* Runs that outlast what was read ahead may be long: two of them, and of the job, must end in time. */
+static int outlast(const leat_suggest_about *about, const leat_doctor_suggestion *s, leat_arm *arm,
+                   leat_error *err)
+{
+    const int64_t run_ns = leat_suggest_blocks_outlast(s, arm);
+    return run_ns && leat_suggest_time_left(about, 2) < 2 * run_ns
+               ? leat_fail(err, LEAT_E_BUSY, "no time for runs of %.3g s", (double)run_ns * 1e-9)
+               : LEAT_OK;
 }
 
 int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s, leat_error *err)
@@ -95,6 +110,7 @@ int leat_suggest_try(const leat_suggest_about *about, leat_doctor_suggestion *s,
     pair.trial->arm.warmup_ns = WARM_NS;
     /* A faster variant needs more steps to fill a run, and other caches. */
     if (rc == LEAT_OK && (rc = leat_arm_warm_up(&pair.trial->arm, about->steps, err)) == LEAT_OK &&
+        (rc = outlast(about, s, &pair.trial->arm, err)) == LEAT_OK &&
         (rc = leat_alternate_run(&rounds, err)) == LEAT_OK)
         predict(&pair, rounds.n_done, s);
     if (pair.trial->is_unfilled)

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_suggest_blocks.c: which jobs leat doctor offers a shuffle in blocks or another reader; that the job then opens
+ * and runs; and what both gain on a slow disk and on a fast one. */
+#include "study/suggest/suggest_blocks.h"
+
+#include "pipeline/read/reader.h"
+#include "study/golden_plant.h"
+#include "study/suggest_fixture.h"
+
+#include "fixtures/record_file.h"
+
+/* 17 MB, of which half of the memory is no room, but room enough for two windows. */
+enum { N_RECORDS = 4200, BLOB = 8192 };
+#define SMALL  "memory: 28MiB, threads: 2"
+#define STAGES "{batch: {size: 8, drop_remainder: true}}, {prefetch: {batches: 2}}"
+
+static int prepare(void **state)
+{
+    return make_record_file(N_RECORDS, BLOB);
+}
+
+static suggest_job open_job(const char *engine, const char *stages)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "source: {tfrecord: {files: '%s', features: {x: {}, id: {type: int64}}}}\n"
+             "engine: {%s}\npipeline: [%s]\n"
+             "train: {device: 'sim:{kernel_min_ns: 100000, launch_ns: 1000}', epochs: 10000, "
+             "input: x, target: id, model: [dense: %d], loss: softmax_cross_entropy}\n",
+             path, engine, stages, N_RECORDS);
+    return suggest_job_open(text);
+}
+
+TEST(which_jobs_may_shuffle_in_blocks)
+{
+    static const struct {
+        const char *engine, *stages;
+        const char *sets; /* with a space behind each and N for the size; "": nothing */
+    } cases[] = {
+        { SMALL, "shuffle", "pipeline.shuffle.block=N " },
+        { SMALL, "{shuffle: {seed: 3}}", "pipeline.shuffle.block=N " },
+        { SMALL, "{shuffle: {window: auto, block: none}}", "pipeline.shuffle.block=N " },
+        { SMALL ", reader: pread", "shuffle", "pipeline.shuffle.block=N engine.reader=auto " },
+        { "threads: 2", "shuffle", "" }, /* the file is kept */
+        { SMALL, "{take: 4000}", "" },
+        { SMALL, "{shuffle: {block: 7}}", "" },
+        { SMALL, "{shuffle: {window: 70}}", "" },
+        { SMALL, "shuffle, {shuffle: {seed: 5}}", "" },
+        { SMALL, "shuffle, cache", "" },
+        { SMALL ", io: direct", "shuffle", "" },
+        { SMALL ", read_bytes: 4MiB", "shuffle", "" },
+    };
+    leat_source_info source;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char stages[256], want[128] = "";
+        leat_doctor_suggestion change = { .n_set = 0 };
+        snprintf(stages, sizeof stages, "%s, " STAGES, cases[i].stages);
+        suggest_job job = open_job(cases[i].engine, stages);
+        const leat_suggest_about about = { .config = job.config, .arm = &job.arm };
+        const char *const n = strchr(cases[i].sets, 'N');
+        leat_plan_source(job.arm.plan, &source);
+        if (n)
+            snprintf(want, sizeof want, "%.*s%d%s", (int)(n - cases[i].sets), cases[i].sets,
+                     (int)(262144 / (source.mean_bytes + 1) + 1), n + 1);
+        if (leat_suggest_blocks_apply(&about) != (n != NULL))
+            fail_msg("%s, %s", cases[i].engine, stages);
+        if (n) {
+            leat_suggest_blocks_set(&about, &change);
+            suggest_job_change(&job, &change, want);
+            assert_false(leat_suggest_blocks_apply(&about)); /* not twice */
+        }
+        suggest_job_close(&job);
+    }
+}
+
+/* A run begins when two windows have passed, and lasts two. */
+TEST(runs_outlast_what_is_read_ahead)
+{
+    leat_compare_arm result = { .steps = 20 };
+    leat_doctor_suggestion change = { .n_set = 1, .set = { "engine.threads=4" } };
+    suggest_job job = open_job(SMALL, "{shuffle: {block: 10}}, " STAGES);
+    job.arm.out = &result;
+    job.arm.settle = 5;
+    job.arm.warm_step_ns = 1000;
+    assert_int_equal(leat_suggest_blocks_outlast(&change, &job.arm), 0);
+    assert_true(job.arm.settle == 5 && result.steps == 20);
+    strcpy(change.set[0], "pipeline.shuffle.block=10");
+    assert_int_equal(leat_suggest_blocks_outlast(&change, &job.arm), 2 * 45 * 1000);
+    assert_true(job.arm.settle == 45 && result.steps == 45); /* 2 windows of 160 are 40 batches */
+    suggest_job_close(&job);
+}
+
+/* --- slow and fast disks ----------------------------------------------------------------------- */
+
+static leat_doctor_result r;
+
+static void examine(const char *engine, const char *stages, unsigned plants)
+{
+    const leat_doctor_options options = { .rounds = 2, .steps = 12, .seconds = 60, .anyway = 1 };
+    leat_error err = { 0 };
+    suggest_job job = open_job(engine, stages);
+    golden_plant(plants);
+    const int rc = leat_doctor(job.config, &options, &r, &err);
+    golden_plant(0);
+    if (rc < 0)
+        fail_msg("%s", err.message);
+    suggest_job_close(&job);
+    printf("%s: %.2f ms, %.1f s\n", r.sentence, r.measured_step_ms, r.seconds);
+    for (int32_t i = 0; i < r.n_suggestions; i++)
+        printf("  %s: %.2f ms\n", r.suggestions[i].set[0], r.suggestions[i].predicted_step_ms);
+}
+
+/* Offered and gained, or offered in vain. NULL: neither. */
+static const leat_doctor_suggestion *offered(const char *set)
+{
+    static const leat_doctor_suggestion in_vain;
+    for (int32_t i = 0; i < r.n_suggestions; i++)
+        if (!strncmp(r.suggestions[i].set[0], set, strlen(set)))
+            return &r.suggestions[i];
+    for (int32_t i = 0; i < r.n_without_gain; i++)
+        if (strstr(r.without_gain[i], set))
+            return &in_vain;
+    return NULL;
+}
+
+/* Each read takes 4 ms, and there is no io_uring: a batch of eight takes two workers 16 ms. In blocks, a window of 1,000
+ * records takes some 50 reads. */
+TEST(a_slow_disk_gains_by_blocks)
+{
+    leat_reader_fault.refuse_ring = true;
+    examine(SMALL, "shuffle, " STAGES, PLANT_SLOW_READS);
+    leat_reader_fault.refuse_ring = false;
+    const leat_doctor_suggestion *const s = offered("pipeline.shuffle.block=");
+    assert_true(r.measured_step_ms >= 15 && r.verdict.cause == LEAT_CAUSE_STORAGE);
+    assert_true(s && !s->not_tried[0] && s->gain > 1);
+    assert_string_equal(s->differs, "the order is less random");
+    assert_null(offered("engine.reader="));
+}
+
+/* Only pread() is slow here. */
+TEST(a_slow_disk_gains_by_another_reader)
+{
+    examine(SMALL ", reader: pread", STAGES, PLANT_SLOW_READS);
+    const leat_doctor_suggestion *const s = offered("engine.reader=auto");
+    assert_true(r.measured_step_ms >= 15 && r.verdict.cause == LEAT_CAUSE_STORAGE);
+    assert_true(s && !s->not_tried[0] && s->gain > 1 && !s->differs[0]);
+}
+
+TEST(a_fast_disk_needs_neither)
+{
+    examine(SMALL ", reader: pread", "shuffle, " STAGES, 0);
+    assert_true(!offered("pipeline.shuffle.block=") && !offered("engine.reader="));
+}
+
+SUITE_FIXTURE(prepare, remove_file)
