@@ -153,6 +153,8 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
     const uint64_t n = order->n_samples;
     order->batch_size = size;
     order->drop_remainder = drop_remainder;
+    for (int32_t i = 0; i < order->n_before; i++)
+        order->before[i].shuffle.rows = size;
     if (n == LEAT_ENDLESS)
         order->n_batches = LEAT_ENDLESS;
     else
