@@ -206,8 +206,9 @@ static void run_ranks(const char *path, const char *streams)
 static void print_reads(void)
 {
     const char *const folder = getenv("TMPDIR");
-    char path[300];
+    char path[300], index[310];
     snprintf(path, sizeof path, "%s/streams-%d.tfrecord", folder ? folder : "/tmp", (int)getpid());
+    snprintf(index, sizeof index, "%s.idx", path);
     bench_records_write(path, RECORDS, RECORD_BYTES);
     printf("\n%d ranks, one epoch of %d records of %d bytes, block 1024, window 4096\n"
            "%-28s %10s %12s %12s   %s\n",
@@ -216,6 +217,7 @@ static void print_reads(void)
     run_ranks(path, "");
     run_ranks(path, ", streams: 64");
     unlink(path);
+    unlink(index);
 }
 
 /* --- what it costs ------------------------------------------------------------------------------------ */
