@@ -129,7 +129,9 @@ static mixing mixing_of(const leat_shuffle *shuffle, const stream_place *place, 
                      .n = place->n,
                      .epoch = epoch,
                      .purpose = purpose,
-                     .cache = cache,
+                     .cache = cache->streams && shuffle->streams > 1
+                                  ? &cache->streams[place->number % LEAT_SHUFFLE_STREAMS]
+                                  : cache,
                      .stream = place->number,
                      .seed = shuffle->streams > 1
                                  ? leat_digest_chain(shuffle->seed ^ STREAMS, place->number)

@@ -40,8 +40,11 @@ typedef struct leat_shuffle_perm {
     uint64_t epoch, stream, part;
     leat_perm perm;
 } leat_shuffle_perm;
+#define LEAT_SHUFFLE_STREAMS 64
 typedef struct leat_shuffle_cache {
     leat_shuffle_perm perms[3];
+    struct leat_shuffle_cache
+        *streams; /* LEAT_SHUFFLE_STREAMS caches for streams. Borrowed; NULL: none */
 } leat_shuffle_cache;
 
 /* Returns the input element at output position p < n.
