@@ -32,7 +32,7 @@ int leat_stage_batch_add(leat_build *build, int64_t size, bool drop_remainder,
             build->plan,
             "batch: the %llu samples of a pass make one batch, smaller than its size of %lld",
             (unsigned long long)build->plan->order.n_samples, (long long)size);
-    return LEAT_OK;
+    return leat_stage_shuffle_check(build, where, err);
 }
 
 static int add_batch(leat_build *build, const void *options, const leat_node *where,

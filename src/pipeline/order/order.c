@@ -153,10 +153,9 @@ void leat_order_batch(leat_order *order, uint64_t size, bool drop_remainder)
     const uint64_t n = order->n_samples;
     order->batch_size = size;
     order->drop_remainder = drop_remainder;
-    if (n == LEAT_ENDLESS)
-        order->n_batches = LEAT_ENDLESS;
-    else
-        order->n_batches = n / size + (!drop_remainder && n % size);
+    for (int32_t i = 0; i < order->n_before; i++)
+        order->before[i].shuffle.rows = size;
+    order->n_batches = n == LEAT_ENDLESS ? n : n / size + (!drop_remainder && n % size);
 }
 
 /* Walks steps backwards, from output position *p of pass *epoch to the input position. `purpose`
@@ -230,6 +229,8 @@ leat_order_place leat_order_find(const leat_order *order, leat_order_cache *cach
 {
     leat_order_place place = { 0 };
     leat_check(order->n_batches > 0 && order->rank < order->ranks);
+    for (int32_t i = 0; i < order->n_before; i++)
+        cache->before[i].streams = cache->streams;
     if (order->n_batches == LEAT_ENDLESS) {
         place.number = b;
     } else {

@@ -114,6 +114,7 @@ typedef struct leat_order_inner {
 } leat_order_inner;
 typedef struct leat_order_cache {
     leat_order_perm_cache before[LEAT_ORDER_MAX_STEPS], after[LEAT_ORDER_MAX_STEPS];
+    leat_order_perm_cache streams[LEAT_SHUFFLE_STREAMS];
     leat_order_inner inner[LEAT_ORDER_INNER];
     leat_order_perm_cache bucket_batches, bucket_rows;
 } leat_order_cache;

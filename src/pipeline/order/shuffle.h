@@ -12,6 +12,9 @@
  *            w = x / MK, y = perm_w(x mod MK), out = perm_blocks(wM + y / K) · K + y mod K.
  *            The last block may be short: while the result is ≥ n, the formula is applied again.
  *            A block of all n elements makes the shuffle global
+ *            streams: the data is cut into S parts of neighbours, each is shuffled in blocks, and part s gives
+ *            rows ⌊s·m/S⌋ to ⌊(s+1)·m/S⌋ - 1 of every batch of m rows. A rank has the rows of whole streams
+ *            if their number is a multiple of ranks, so it reads a part of the data of its own
  *   window   elements stay near their place. Windows of W elements are permuted; then windows shifted
  *            by W / 2 are permuted, which mixes across borders. No element moves by 1.5 W or more */
 #ifndef LEAT_SHUFFLE_H
@@ -23,20 +26,25 @@
 
 typedef struct leat_shuffle {
     uint64_t seed;
-    bool reshuffle;  /* a new order in every epoch */
-    uint64_t block;  /* elements of a block; 0: no blocks */
-    uint64_t window; /* elements of a window, a multiple of block; 0: global */
+    bool reshuffle;   /* a new order in every epoch */
+    uint64_t block;   /* elements of a block; 0: no blocks */
+    uint64_t window;  /* elements of a window, a multiple of block; 0: global */
+    uint64_t streams; /* above 1: each has blocks and windows of its own */
+    uint64_t rows;    /* of a batch, which the streams share; leat_order_batch() fills it */
 } leat_shuffle;
 
 /* The permutations that one thread used last. Zero the cache before the first use. */
 typedef struct leat_shuffle_perm {
     bool valid;
     uint32_t purpose;
-    uint64_t epoch, part;
+    uint64_t epoch, stream, part;
     leat_perm perm;
 } leat_shuffle_perm;
+#define LEAT_SHUFFLE_STREAMS 64
 typedef struct leat_shuffle_cache {
     leat_shuffle_perm perms[3];
+    struct leat_shuffle_cache
+        *streams; /* LEAT_SHUFFLE_STREAMS caches for streams. Borrowed; NULL: none */
 } leat_shuffle_cache;
 
 /* Returns the input element at output position p < n.

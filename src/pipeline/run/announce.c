@@ -10,9 +10,11 @@ int64_t leat_announce_distance(const leat_loader *loader)
     const uint64_t kept = (uint64_t)loader->budget.kept_bytes;
     if (!kept || kept >= plan->source->keep_bytes || !plan->source->table->announce)
         return 0;
-    for (int32_t i = 0; i < order->n_before; i++)
-        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && order->before[i].shuffle.block)
-            return (int64_t)(order->before[i].shuffle.window / order->batch_size) + 1;
+    for (int32_t i = 0; i < order->n_before; i++) {
+        const leat_shuffle *const shuffle = &order->before[i].shuffle;
+        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && shuffle->block)
+            return (int64_t)(shuffle->window / (order->batch_size / shuffle->streams)) + 1;
+    }
     return 0;
 }
 

@@ -225,15 +225,26 @@ static void fit(const leat_budget_division *d, int64_t limit, int64_t wanted)
     b->room_bytes = b->large_bytes + (b->total_bytes < limit ? limit - b->total_bytes : 0);
 }
 
-/* Whether it would help to keep files in memory: records are small, a pass needs many of them, and no option
- * fixes how to read. */
+/* The shuffle in blocks; NULL: none. */
+static const leat_order_step *find_blocks(const leat_order *order)
+{
+    for (int32_t i = 0; i < order->n_before; i++)
+        if (order->before[i].kind == LEAT_ORDER_SHUFFLE && order->before[i].shuffle.block)
+            return &order->before[i];
+    return NULL;
+}
+
+/* Whether it would help to keep files in memory: records are small, a pass needs many of those that a rank looks at,
+ * and no option fixes how to read. */
 static bool would_keep(const leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
+    const leat_order_step *const blocks = find_blocks(order);
+    const bool is_apart = blocks && blocks->shuffle.streams >= order->ranks;
     return plan->source->keep_bytes && plan->probe.mean_bytes < KEEP_RECORD &&
            plan->engine.reader == LEAT_READER_AUTO && plan->engine.io != LEAT_IO_DIRECT &&
            !plan->engine.read_bytes && !plan->cache && !plan->caches_on_device &&
-           order->n_samples / order->ranks >= order->n_records / KEEP_PART;
+           order->n_samples / (is_apart ? 1 : order->ranks) >= order->n_records / KEEP_PART;
 }
 
 /* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: too much. Two windows, because
@@ -245,17 +256,19 @@ static int64_t blocks_bytes(const leat_plan *plan, uint64_t block, uint64_t wind
     return bytes < 0x1p50 ? leat_budget_round_up((int64_t)bytes) : 0;
 }
 
-/* The same for the plan's order; 0: another one. */
+/* The same for all streams with rows of this rank; 0: another order. */
 static int64_t parts_bytes(const leat_plan *plan)
 {
-    const leat_order *const order = &plan->order;
-    for (int32_t i = 0; i < order->n_before; i++) {
-        const leat_shuffle *const shuffle = &order->before[i].shuffle;
-        if (order->before[i].kind != LEAT_ORDER_SHUFFLE || !shuffle->block)
-            continue;
-        return blocks_bytes(plan, shuffle->block, shuffle->window);
-    }
-    return 0;
+    const uint64_t ranks = plan->order.ranks;
+    const leat_order_step *const step = find_blocks(&plan->order);
+    if (!step)
+        return 0;
+    const uint64_t window = step->shuffle.window, streams = step->shuffle.streams;
+    const uint64_t part = step->n_in / streams + 1;
+    const uint64_t mine = streams / ranks + (streams % ranks ? 2 : 0);
+    const int64_t n = (int64_t)(mine < streams ? mine : streams);
+    const int64_t each = blocks_bytes(plan, step->shuffle.block, window < part ? window : part);
+    return each < INT64_MAX / n ? each * n : 0;
 }
 
 /* Keeps files in memory if they fit in 1/KEEP_SHARE of the limit and in what the other rows leave. */

@@ -12,9 +12,8 @@
 #define PAGE      ((uint64_t)4096)
 #define HUGE_PAGE ((uint64_t)2 << 20)
 #define PIECE     ((uint64_t)1 << LEAT_KEPT_SHIFT)
-#define OVERLAP   ((uint64_t)16 << 10) /* of the next piece, in a frame */
-#define FRAME     (PIECE + OVERLAP)
-#define AT_ONCE   8 /* pieces that are read together, if all of them stay */
+#define OVERLAP   ((uint64_t)16 << 10) /* of the next piece, in a frame: at most */
+#define AT_ONCE   8                    /* pieces that are read together, if all of them stay */
 
 leat_kept_files *leat_kept_files_open(void)
 {
@@ -89,12 +88,21 @@ static bool make_tables(leat_kept_files *kept)
     return kept->pieces && kept->queue && ((kept->frames && kept->announced) || !kept->n_most);
 }
 
+/* The start of the next piece in a frame has room for records of twice the mean; larger ones there are read alone. */
+static uint64_t frame_bytes(const leat_kept_files *kept)
+{
+    const uint64_t mean = kept->n_marks ? kept->bytes / kept->n_marks : OVERLAP;
+    const uint64_t overlap = round_up(2 * mean, PAGE);
+    return PIECE + (overlap < OVERLAP ? overlap : OVERLAP);
+}
+
 /* Maps the memory, with huge pages if available: random rows touch a new page each. Marks follow the files. */
 static uint8_t *map_locked(leat_kept_files *kept, uint64_t bytes)
 {
     const bool all = bytes >= leat_kept_files_memory(kept);
-    kept->n_most = all ? 0 : bytes / FRAME;
-    const uint64_t whole = all ? mapped_bytes(kept) : kept->n_most * FRAME;
+    kept->frame = frame_bytes(kept);
+    kept->n_most = all ? 0 : bytes / kept->frame;
+    const uint64_t whole = all ? mapped_bytes(kept) : kept->n_most * kept->frame;
     kept->block_bytes = (size_t)(whole + HUGE_PAGE + (all ? kept->n_marks : 0));
     void *const block = make_tables(kept) ? mmap(NULL, kept->block_bytes, PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
@@ -238,11 +246,12 @@ static const uint8_t *use_frame(leat_kept_files *kept, const leat_kept_file *fil
             atomic_store_explicit(&kept->pieces[piece], LEAT_KEPT_MISSING, memory_order_release);
             return NULL;
         }
-        if (!fill(kept, file, p, 1, FRAME, kept->memory + kept->frames[piece] * FRAME, n_read) ||
+        if (!fill(kept, file, p, 1, kept->frame, kept->memory + kept->frames[piece] * kept->frame,
+                  n_read) ||
             !use(&kept->pieces[piece]))
             return NULL;
     }
-    return kept->memory + kept->frames[piece] * FRAME;
+    return kept->memory + kept->frames[piece] * kept->frame;
 }
 
 const uint8_t *leat_kept_files_get(leat_kept_files *kept, const leat_kept_file *file,
@@ -253,7 +262,7 @@ const uint8_t *leat_kept_files_get(leat_kept_files *kept, const leat_kept_file *
         return NULL;
     if (!leat_kept_files_stay(kept)) {
         const uint8_t *const frame =
-            within + size <= FRAME ? use_frame(kept, file, from, n_read) : NULL;
+            within + size <= kept->frame ? use_frame(kept, file, from, n_read) : NULL;
         return frame ? frame + within : NULL;
     }
     for (uint64_t p = from; p <= (offset + size - 1) >> LEAT_KEPT_SHIFT; p++)
@@ -273,7 +282,7 @@ void leat_kept_files_announce(leat_kept_files *kept, const leat_kept_file *file,
         leat_open_file_claim(file->file, &fd, NULL) < 0)
         return;
     atomic_store_explicit(&kept->announced[piece], 1, memory_order_relaxed);
-    posix_fadvise(fd, (off_t)(p << LEAT_KEPT_SHIFT), FRAME, POSIX_FADV_WILLNEED);
+    posix_fadvise(fd, (off_t)(p << LEAT_KEPT_SHIFT), kept->frame, POSIX_FADV_WILLNEED);
     leat_open_file_release(file->file);
 }
 

@@ -47,6 +47,7 @@ typedef struct leat_kept_files {
     pthread_mutex_t lock;
     void *block; /* [lock] the mapping */
     size_t block_bytes;
+    uint64_t frame;              /* bytes of one [const once memory is set] */
     uint64_t n_most;             /* pieces that may be there; 0: all [const once memory is set] */
     _Atomic(uint32_t) *pieces;   /* [const once memory is set] */
     uint64_t *queue;             /* ring of n_most pieces, the oldest at `first` [lock] */

@@ -46,6 +46,8 @@ TEST(parts_are_all_of_it_in_order)
         }
 }
 
+static const char *before_batch = "shuffle, {skip: 2}";
+
 static leat_plan *open_plan(const char *engine, int rank, int ranks, int prefetch)
 {
     char text[900];
@@ -53,8 +55,8 @@ static leat_plan *open_plan(const char *engine, int rank, int ranks, int prefetc
              "seed: 5\n"
              "source: {tfrecord: {files: '%s', features: {x: {}, id: {shape: []}}}}\n"
              "engine: {%s, digest: true, rank: %d, ranks: %d}\n"
-             "pipeline: [shuffle, {skip: 2}, {batch: %d}, {prefetch: %d}]\n",
-             path, engine, rank, ranks, BATCH, prefetch);
+             "pipeline: [%s, {batch: %d}, {prefetch: %d}]\n",
+             path, engine, rank, ranks, before_batch, BATCH, prefetch);
     return plan_of_text(text);
 }
 
@@ -163,6 +165,33 @@ TEST(a_run_goes_on_with_other_ranks)
         assert_memory_equal(all[0].x[b], all[1].x[b], sizeof all[0].x[b]);
     }
     leat_plan_close(&whole);
+    free(all);
+}
+
+/* Streams: every batch is the same for any number of ranks, and so is what comes after a stop at any of them. */
+TEST(streams_know_nothing_of_ranks)
+{
+    static const int counts[] = { 1, 2, 3, 4, 8, 16 };
+    batches *const all = calloc(2, sizeof *all);
+    before_batch = "{shuffle: {block: 4, window: 8, streams: 8}}";
+    for (int64_t from = 0; from < 16; from++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            batches *const got = &all[from || c];
+            memset(got, 0, sizeof *got);
+            for (int rank = 0; rank < counts[c]; rank++) {
+                leat_plan *plan =
+                    open_plan(c % 2 ? "threads: 2" : "threads: 0", rank, counts[c], 1);
+                collect(plan, &(leat_loader_options){ .epochs = 2, .first_batch = from }, got);
+                leat_plan_close(&plan);
+            }
+            assert_int_equal(got->n, 16);
+            for (int64_t b = from; b < 16; b++)
+                assert_int_equal(got->rows[b], b % 8 == 7 ? 3 : BATCH);
+            assert_memory_equal(&got->digests[from], &all[0].digests[from],
+                                (size_t)(16 - from) * sizeof *got->digests);
+            assert_memory_equal(got->x[from], all[0].x[from], (size_t)(16 - from) * sizeof *got->x);
+        }
+    before_batch = "shuffle, {skip: 2}";
     free(all);
 }
 

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-#include "pipeline/order/shuffle.h"
+#include "leat/rng.h"
+#include "pipeline/order/order.h"
 
 static const leat_shuffle kinds[] = {
     { .window = 0 },
@@ -66,6 +67,105 @@ TEST(every_element_once)
             check_bijection(&shuffle, n, n % 3);
         check_bijection(&shuffle, 3999, 1);
     }
+}
+
+/* Orders of the time before streams: states that were saved then stay valid. */
+TEST(one_stream_is_the_order_without)
+{
+    static const leat_shuffle before[] = { { .block = 7, .window = 35 },
+                                           { .block = 100, .window = 1600 },
+                                           { .window = 65 },
+                                           { .window = 0 } };
+    static const uint64_t want[] = { 0x69808b87d846855d, 0x56565c628c931624, 0x568cc4bc92facc64,
+                                     0x1cada898a146a528 };
+    for (size_t k = 0; k < 4; k++)
+        for (uint64_t streams = 0; streams < 2; streams++) {
+            leat_shuffle shuffle = before[k];
+            static leat_shuffle_cache cache;
+            uint64_t digest = 0;
+            shuffle.seed = 3;
+            shuffle.reshuffle = true;
+            shuffle.streams = streams;
+            shuffle.rows = 32;
+            memset(&cache, 0, sizeof cache);
+            for (uint64_t p = 0; p < 4001; p++)
+                digest =
+                    leat_digest_chain(digest, leat_shuffle_at(&shuffle, 4001, 0, 1, &cache, p));
+            assert_true(digest == want[k]);
+        }
+}
+
+TEST(streams_have_every_element_once)
+{
+    leat_rng rng = leat_rng_make(3, 0, 0, 0);
+    for (int i = 0; i < 400; i++) {
+        const uint64_t n = 1 + leat_rng_below(&rng, i % 20 ? 400 : 3999);
+        leat_shuffle shuffle = { .seed = (uint64_t)i, .reshuffle = true };
+        shuffle.block = 1 + leat_rng_below(&rng, 40);
+        shuffle.window = shuffle.block * (1 + leat_rng_below(&rng, 9));
+        shuffle.rows = 1 + leat_rng_below(&rng, 200);
+        shuffle.streams = 1 + leat_rng_below(&rng, (uint32_t)shuffle.rows);
+        check_bijection(&shuffle, n, 1 + (uint64_t)i % 3);
+    }
+}
+
+/* What one rank reads of the records, from .. to - 1, and how many it has. */
+typedef struct reach {
+    uint64_t from, to, n;
+} reach;
+
+static reach reach_of(leat_order *order, uint64_t rank, uint64_t ranks, uint64_t *all)
+{
+    static leat_order_cache cache;
+    reach got = { .from = UINT64_MAX };
+    order->rank = rank;
+    order->ranks = ranks;
+    for (uint64_t b = 0; b < order->n_batches; b++) {
+        const leat_order_place place = leat_order_find(order, &cache, b);
+        uint64_t rows[1024];
+        leat_order_rows(order, &cache, &place, 0, place.rows, rows);
+        for (uint64_t j = 0; j < place.rows; j++) {
+            uint64_t record, epoch;
+            leat_order_row(order, &cache, &place, j, &record, &epoch);
+            assert_int_equal(record, rows[j]);
+            got.from = record < got.from ? record : got.from;
+            got.to = record >= got.to ? record + 1 : got.to;
+            got.n++;
+            uint64_t *const at = &all[leat_order_position(&place, j)];
+            assert_true(ranks == 1 || *at == record); /* the batches of one rank */
+            *at = record;
+        }
+    }
+    memset(&cache, 0, sizeof cache);
+    return got;
+}
+
+/* With 1 to 64 ranks the batches are the same, and each rank reads a range of its own. */
+TEST(a_rank_reads_its_own_part)
+{
+    static const uint64_t sizes[] = { 64, 100, 256, 1024 }, counts[] = { 1, 2, 4, 8, 64, 3 };
+    enum { N_RANGE = 20011 };
+    uint64_t *const all = calloc(N_RANGE, sizeof *all);
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+            const leat_shuffle shuffle = { .seed = 9, .block = 30, .window = 120, .streams = 64 };
+            leat_order order;
+            leat_error err;
+            uint64_t next = 0;
+            leat_order_init(&order, N_RANGE);
+            check(leat_order_add_shuffle(&order, &shuffle, &err), &err);
+            leat_order_batch(&order, sizes[k], false);
+            for (uint64_t rank = 0; rank < counts[c]; rank++) {
+                const reach got = reach_of(&order, rank, counts[c], all);
+                if (64 % counts[c])
+                    continue;
+                assert_int_equal(got.from, next);
+                assert_int_equal(got.to - got.from, got.n);
+                next = got.to;
+            }
+            assert_true(64 % counts[c] || next == N_RANGE);
+        }
+    free(all);
 }
 
 TEST(a_window_reads_few_blocks)
@@ -309,4 +409,49 @@ TEST(wrong_options_say_what_is_right)
            "no option 'buffer_size': the shuffle is global and needs no buffer");
     expect("{buffer_size: 1000}", "builder:3:15: ");
     expect("{reshuffle_each_iteration: false}", "write reshuffle");
+    expect("{window: 10, streams: 4}",
+           "give block, too, such as `shuffle: {block: 1000, streams: 4}`");
+    expect("{streams: 2}", "streams read blocks");
+    expect("{block: 300, streams: 5}",
+           "5 streams need a block each, but 1003 samples are 4 blocks");
+    expect("{block: 10, streams: 8}", "8 streams share the rows of every batch, which has only 4");
+}
+
+/* Where rows of a rank come from several streams, a note says so; and streams need batches. */
+TEST(streams_say_what_they_cost)
+{
+    static const struct {
+        const char *first, *options, *engine, *note;
+    } cases[] = {
+        { NULL, NULL, "{}", NULL },
+        { NULL, NULL, "{ranks: 4}", NULL },
+        { NULL, NULL, "{ranks: 3}", "8 streams are no multiple of 3 ranks" },
+        { NULL, NULL, "{ranks: 3}", "the next multiple is 9" },
+        { "take", "500", "{ranks: 4}", NULL },
+        { "skip", "3", "{ranks: 4}", "a stage between shuffle and batch shifts the rows" },
+        { "repeat", "2", "{}", NULL },
+    };
+    float *const rows = make_rows(N_ROWS);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *stages[] = { "shuffle", "{block: 10, streams: 8}", "batch", "16", NULL, NULL,
+                                 NULL };
+        if (cases[i].first) {
+            memmove(stages + 4, stages + 2, 2 * sizeof *stages);
+            stages[2] = cases[i].first;
+            stages[3] = cases[i].options;
+        }
+        leat_error err;
+        leat_plan *plan = open_plan(rows, stages, cases[i].engine, &err);
+        check(plan ? 0 : -1, &err);
+        assert_non_null(strstr(leat_plan_note(plan, 0), "rows of 8 parts of about 125 neighbours"));
+        const char *const note = leat_plan_note(plan, 1);
+        if (!note != !cases[i].note || (note && !strstr(note, cases[i].note)))
+            fail_msg("case %zu: %s", i, note ? note : "no note");
+        leat_plan_close(&plan);
+    }
+    const char *const behind[] = { "batch", "10", "shuffle", "{block: 10, streams: 2}", NULL };
+    leat_error err;
+    assert_null(open_plan(rows, behind, "{}", &err));
+    assert_non_null(strstr(err.message, "streams share the rows of a batch"));
+    free(rows);
 }

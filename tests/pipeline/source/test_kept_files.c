@@ -14,6 +14,7 @@
 #include "fixtures/engine_fixture.h"
 #include "fixtures/own_folder.h"
 #include "pipeline/plan/plan_impl.h"
+#include "pipeline/run/engine.h"
 #include "pipeline/source/tfrecord_impl.h"
 
 enum { N_FILES = 3, N = 3000 }; /* N records in each file */
@@ -225,6 +226,32 @@ TEST(parts_are_announced)
     atomic_store(&n_asked, 0);
     digest_of(0, "threads: 2", "memory"); /* where all files stay, nothing is */
     assert_int_equal(atomic_load(&n_asked), 0);
+}
+
+/* With streams, ranks read in pieces too, and of the files little more than their own parts. */
+TEST(ranks_keep_their_own_parts)
+{
+    uint64_t n_read = 0;
+    atomic_store(&n_large, 0);
+    for (int rank = 0; rank < 4; rank++) {
+        char engine[64];
+        leat_loader_stats_info stats;
+        int64_t n;
+        snprintf(engine, sizeof engine, "threads: 0, memory: 8 MiB, ranks: 4, rank: %d", rank);
+        leat_plan *plan = plan_of("good", ALL, engine,
+                                  "  - shuffle: {block: 50, window: 400, streams: 4}\n"
+                                  "  - batch: 32\n");
+        leat_loader *loader = open_loader(plan, NULL);
+        take_digest(loader, &n);
+        leat_loader_stats(loader, &stats);
+        assert_string_equal(stats.reader, "memory");
+        assert_in_range(loader->budget.kept_bytes, 1, plan->source->keep_bytes - 1);
+        n_read += stats.bytes_read;
+        close_loader_and_plan(&loader, &plan);
+    }
+    /* each piece once, with a page of the next one; those at the borders of parts twice */
+    assert_in_range(atomic_load(&n_large), PIECES, PIECES + 3);
+    assert_in_range(n_read, 4 << 20, (PIECES + 3) * (131072 + 4096));
 }
 
 /* A piece that cannot be read is asked for once; its records are read one by one. */
