@@ -45,17 +45,17 @@ static const leat_option options[] = {
 static json_t *result_json(const leat_compare_result *result, const char *path,
                            const leat_texts *vary)
 {
-    json_t *json = leat_json_open("compare"), *varied = json_array(), *arms = json_array();
-    for (int32_t i = 0; i < vary->n; i++)
-        json_array_append_new(varied, leat_json_string(vary->values[i]));
-    for (int32_t i = 0; i < result->n_arms; i++)
-        json_array_append_new(arms, leat_arm_json(&result->arms[i]));
+    json_t *json = leat_json_open("compare");
     leat_json_text(json, "config", path);
-    leat_json_add(json, "vary", varied);
+    json_t *varied = leat_json_list(json, "vary");
+    for (int32_t i = 0; i < vary->n; i++)
+        leat_json_append(varied, vary->values[i]);
     leat_json_int(json, "rounds", result->rounds);
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
-    leat_json_add(json, "arms", arms);
+    json_t *arms = leat_json_list(json, "arms");
+    for (int32_t i = 0; i < result->n_arms; i++)
+        leat_arm_add(arms, &result->arms[i]);
     leat_json_text(json, "summary", result->summary);
     return json;
 }

@@ -172,18 +172,16 @@ static int run_each(const struct experiment_options *o)
 
 static int list(const char *json, leat_error *err)
 {
-    json_t *all = leat_json_open("experiment"), *rows = json_array();
+    json_t *all = leat_json_open("experiment"), *rows = leat_json_list(all, "experiments");
     for (size_t i = 0; leat_experiment_at(i); i++) {
         const leat_experiment *experiment = leat_experiment_at(i);
-        json_t *row = json_object();
+        json_t *row = leat_json_row(rows);
         leat_json_text(row, "name", experiment->name);
         leat_json_text(row, "title", experiment->title);
         leat_json_text(row, "expect", experiment->expect);
-        json_array_append_new(rows, row);
         if (!leat_json_to_stdout(json))
             leat_terminal_entry(stdout, experiment->name, 20, experiment->title);
     }
-    leat_json_add(all, "experiments", rows);
     return leat_json_write(all, json, err);
 }
 

@@ -45,9 +45,9 @@ static const leat_option options[] = {
     LEAT_OPTION_END
 };
 
-static json_t *file_json(const char *path, const leat_index *index)
+static json_t *add_file(json_t *list, const char *path, const leat_index *index)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "file", path);
     leat_json_int(one, "records", (int64_t)index->n_records);
     leat_json_int(one, "bytes", (int64_t)index->data_bytes);
@@ -82,9 +82,9 @@ static void print_file(const char *path, const leat_index *index, bool rebuild)
     putchar('\n');
 }
 
-static json_t *side_json(const leat_jpeg_side *side)
+static void add_side(json_t *file, const leat_jpeg_side *side)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_object(file, "jpeg");
     leat_json_text(one, "feature", side->feature);
     leat_json_int(one, "bytes", (int64_t)side->bytes);
     leat_json_int(one, "side_index", (int64_t)side->tables);
@@ -95,7 +95,6 @@ static json_t *side_json(const leat_jpeg_side *side)
     leat_json_int(one, "no_jpeg", (int64_t)side->none);
     leat_json_bool(one, "built", side->built);
     leat_json_text(one, "note", side->note);
-    return one;
 }
 
 /* Prints the number of records without a table, for one reason. */
@@ -129,7 +128,7 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
     const int rc = leat_jpeg_side_take(path, &how, &side, err);
     if (rc < 0)
         return rc;
-    leat_json_add(file, "jpeg", side_json(&side));
+    add_side(file, &side);
     if (!leat_json_to_stdout(o->json))
         print_side(path, &side, o->rebuild);
     return LEAT_OK;
@@ -217,16 +216,14 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
     leat_index index = { 0 };
     int rc = take_file(path, flags, &index, err);
     if (rc == LEAT_OK) {
-        json_t *file = file_json(path, &index);
+        json_t *file = add_file(list, path, &index);
         *records += index.n_records;
-        json_array_append(list, file);
         if (!leat_json_to_stdout(o->json))
             print_file(path, &index, o->rebuild);
         if (o->manifest)
             rc = add_to_manifest(o, path, &index, manifest, err);
         if (o->jpeg && rc == LEAT_OK)
             rc = take_side(o, path, file, err);
-        json_decref(file);
     }
     leat_index_close(&index);
     return rc;
@@ -260,7 +257,7 @@ static int run(const leat_call *call)
         rc = leat_json_check(o->json, &err);
     if (rc == LEAT_OK)
         rc = check_name(o, &err);
-    json_t *json = leat_json_open("index"), *list = json_array();
+    json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
@@ -285,7 +282,6 @@ static int run(const leat_call *call)
             "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
             n_bad, paths.n, paths.n == 1 ? "" : "s");
     leat_paths_close(&paths);
-    leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);
     if (rc == LEAT_OK)
         rc = leat_json_write(json, o->json, &err);

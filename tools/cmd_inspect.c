@@ -98,16 +98,8 @@ static int inspect_record(const struct inspect_options *o, const leat_paths *pat
 static json_t *plan_json(const leat_plan *plan, const char *path)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
-    json_t *json = leat_json_open("inspect"), *tensors = json_array();
+    json_t *json = leat_json_open("inspect");
     char text[160];
-    for (int32_t i = 0; i < info->n_tensors; i++) {
-        const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
-        json_t *one = json_object();
-        leat_json_text(one, "name", tensor->name);
-        leat_json_text(one, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
-        leat_json_int(one, "bytes", leat_shape_bytes(&tensor->shape));
-        json_array_append_new(tensors, one);
-    }
     leat_json_text(json, "config", path);
     leat_json_int(json, "records", (int64_t)info->n_records);
     leat_json_int(json, "batches", info->n_batches);
@@ -116,7 +108,14 @@ static json_t *plan_json(const leat_plan *plan, const char *path)
     leat_json_int(json, "classes", info->n_classes);
     leat_json_int(json, "seed", (int64_t)info->seed);
     leat_json_hex(json, "digest", info->digest);
-    leat_json_add(json, "tensors", tensors);
+    json_t *tensors = leat_json_list(json, "tensors");
+    for (int32_t i = 0; i < info->n_tensors; i++) {
+        const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
+        json_t *one = leat_json_row(tensors);
+        leat_json_text(one, "name", tensor->name);
+        leat_json_text(one, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
+        leat_json_int(one, "bytes", leat_shape_bytes(&tensor->shape));
+    }
     return json;
 }
 

@@ -235,11 +235,11 @@ static int write_picture(struct plot *p, leat_error *err)
     return rc;
 }
 
-static json_t *curve_json(const struct plot *p, const struct panel *panel,
-                          const leat_chart_line *line)
+static void add_curve_json(json_t *list, const struct plot *p, const struct panel *panel,
+                           const leat_chart_line *line)
 {
     double low = line->y[0], high = line->y[0];
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     for (int i = 1; i < line->n; i++) {
         low = fmin(low, line->y[i]);
         high = fmax(high, line->y[i]);
@@ -250,7 +250,6 @@ static json_t *curve_json(const struct plot *p, const struct panel *panel,
     leat_json_real(one, "last", line->y[line->n - 1]);
     leat_json_real(one, "min", low);
     leat_json_real(one, "max", high);
-    return one;
 }
 
 static int write_json(const struct plot *p, leat_error *err)
@@ -259,7 +258,7 @@ static int write_json(const struct plot *p, leat_error *err)
     int64_t n_damaged = 0;
     for (int i = 0; i < p->n_panels; i++)
         for (int k = 0; k < p->panels[i].lines.n; k++)
-            json_array_append_new(list, curve_json(p, &p->panels[i], &p->panels[i].lines.lines[k]));
+            add_curve_json(list, p, &p->panels[i], &p->panels[i].lines.lines[k]);
     for (int i = 0; i < p->n_rows; i++)
         n_damaged += p->rows[i].n_damaged;
     if (!leat_json_to_stdout(p->o->json))

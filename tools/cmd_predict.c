@@ -275,17 +275,15 @@ static int64_t take_largest(const float *x, bool *used, int64_t n)
     return best;
 }
 
-static json_t *guess_json(const struct predict *p, int64_t class, float value)
+static void add_guess(json_t *list, const struct predict *p, int64_t class, float value)
 {
-    json_t *json = json_object();
+    json_t *json = leat_json_row(list);
     leat_json_int(json, "class", class);
-    leat_json_add(json, "name",
-                  class < p->t.n_classes ? leat_json_string(p->t.classes[class]) : json_null());
+    leat_json_text_or_null(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
     if (p->probabilities)
         leat_json_real(json, "probability", (double)value);
     else
         leat_json_real(json, "value", (double)value);
-    return json;
 }
 
 /* Text of guess k: a class with its probability, or an output. */
@@ -307,9 +305,11 @@ static int add_one(struct predict *p, const char *file, const float *x, leat_err
     const int64_t n = p->binary ? 2 : p->n_outputs;
     const int64_t shown = p->probabilities && p->o->top < n ? p->o->top : n;
     bool *used = calloc((size_t)n, sizeof *used);
-    json_t *json = json_object(), *guesses = json_array();
     if (!used)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    json_t *json = leat_json_row(p->list);
+    leat_json_text(json, "file", file);
+    json_t *guesses = leat_json_list(json, "guesses");
     x = p->binary ? pair : x;
     if (talks)
         printf("%s:", leat_terminal_name(file));
@@ -317,13 +317,10 @@ static int add_one(struct predict *p, const char *file, const float *x, leat_err
         const int64_t class = p->probabilities ? take_largest(x, used, n) : k;
         if (talks)
             print_guess(p, k, class, x[class]);
-        json_array_append_new(guesses, guess_json(p, class, x[class]));
+        add_guess(guesses, p, class, x[class]);
     }
     if (talks)
         putchar('\n');
-    leat_json_text(json, "file", file);
-    leat_json_add(json, "guesses", guesses);
-    json_array_append_new(p->list, json);
     free(used);
     return LEAT_OK;
 }

@@ -52,12 +52,11 @@ static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t b
                       const leat_format_error *why)
 {
     char range[64] = "and the rest";
-    json_t *one = json_object();
+    json_t *one = leat_json_row(r->lost);
     leat_json_int(one, "record", (int64_t)record);
     leat_json_int(one, "offset", (int64_t)at);
     leat_json_add(one, "bytes", bytes ? json_integer((int64_t)bytes) : json_null());
     leat_json_text(one, "why", reason_of(r, why->text));
-    json_array_append_new(r->lost, one);
     r->lost_bytes += bytes;
     if (bytes)
         snprintf(range, sizeof range, "to %llu (%llu)", (unsigned long long)(at + bytes - 1),

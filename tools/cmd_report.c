@@ -81,23 +81,21 @@ static int write_report(report *r, leat_error *err)
 
 static int write_json(const report *r, leat_error *err)
 {
-    json_t *const json = leat_json_open("report"), *const answers = json_array(),
-                  *const pictures = json_array();
+    json_t *const json = leat_json_open("report");
+    leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
+    leat_json_int(json, "charts", r->page.n_charts);
+    json_t *const answers = leat_json_list(json, "answers");
     for (int i = 0; i < r->n; i++) {
         leat_answer answer;
         if (!leat_page_answer(&r->inputs[i], &answer))
             continue;
-        json_t *const one = json_object();
+        json_t *const one = leat_json_row(answers);
         leat_json_text(one, "file", r->inputs[i].name);
         leat_json_text(one, "verdict", answer.verdict);
-        json_array_append_new(answers, one);
     }
+    json_t *const pictures = leat_json_list(json, "pictures");
     for (int i = 0; i < r->page.n_pictures; i++)
-        json_array_append_new(pictures, leat_json_string(r->page.pictures[i].name));
-    leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
-    leat_json_int(json, "charts", r->page.n_charts);
-    leat_json_add(json, "answers", answers);
-    leat_json_add(json, "pictures", pictures);
+        leat_json_append(pictures, r->page.pictures[i].name);
     return leat_json_write(json, r->o->json, err);
 }
 

@@ -33,17 +33,17 @@ enum { LINE = 400, MOST_LINES = 5 };
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *process_json(const leat_watch_process *p)
+static void add_process(json_t *list, const leat_watch_process *p)
 {
-    json_t *const one = json_object(), *const shares = json_object();
+    json_t *const one = leat_json_row(list);
     leat_json_int(one, "pid", p->pid);
     leat_json_text(one, "program", p->program);
     leat_json_text(one, "trouble", p->trouble);
     leat_json_int(one, "cupti", p->cupti);
     leat_json_real(one, "seconds", p->seconds);
+    json_t *const shares = leat_json_object(one, "shares");
     for (int i = 0; i < LEAT_N_SHARES; i++)
         leat_json_real(shares, leat_verdict_share((leat_share)i)->word, p->shares[i]);
-    leat_json_add(one, "shares", shares);
     leat_json_text(one, "verdict", p->verdict ? leat_verdict_about(p->verdict)->name : NULL);
     leat_json_int(one, "kernels", p->kernels);
     leat_json_int(one, "copies", p->copies);
@@ -53,26 +53,23 @@ static json_t *process_json(const leat_watch_process *p)
     leat_json_real(one, "launch_us", p->launch_us);
     leat_json_int(one, "lost", p->lost);
     leat_speed_json_kernels(one, p->largest, p->n_largest);
-    return one;
 }
 
 /* alone_s: without watching; NAN: not measured. */
 static json_t *result_json(const leat_watch_result *r, const leat_call *call, double alone_s)
 {
-    json_t *const json = leat_json_open("watch"), *const words = json_array(),
-                  *const list = json_array();
+    json_t *const json = leat_json_open("watch"), *const words = leat_json_list(json, "program");
     for (int i = 0; i < call->n_arguments; i++)
-        json_array_append_new(words, leat_json_string(call->arguments[i]));
-    for (int32_t i = 0; i < r->n_processes; i++)
-        json_array_append_new(list, process_json(&r->processes[i]));
-    leat_json_add(json, "program", words);
+        leat_json_append(words, call->arguments[i]);
     leat_json_int(json, "exit_code", r->exit_code);
     leat_json_int(json, "signal", r->signal);
     leat_json_real(json, "seconds", r->seconds);
     leat_json_real(json, "seconds_alone", alone_s);
     leat_json_real(json, "cpu_seconds", r->cpu_seconds);
     leat_json_int(json, "more_processes", r->n_more);
-    leat_json_add(json, "processes", list);
+    json_t *const list = leat_json_list(json, "processes");
+    for (int32_t i = 0; i < r->n_processes; i++)
+        add_process(list, &r->processes[i]);
     return json;
 }
 

@@ -38,9 +38,9 @@ static const leat_option options[] = {
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *row_json(const leat_whatif_row *row)
+static void add_row(json_t *list, const leat_whatif_row *row)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "device", row->device);
     leat_json_bool(one, "simulated", row->simulated);
     leat_json_int(one, "threads", row->threads);
@@ -54,28 +54,22 @@ static json_t *row_json(const leat_whatif_row *row)
     leat_json_int(one, "cores_needed", row->cores_needed);
     leat_json_real(one, "bytes_per_s_needed",
                    row->bytes_per_s_needed > 0 ? row->bytes_per_s_needed : (double)NAN);
-    return one;
 }
 
-static json_t *trial_json(const leat_whatif_trial *trial)
+static void add_trial(json_t *list, const leat_whatif_trial *trial)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "set", trial->set);
     leat_json_text(one, "text", trial->text);
     leat_json_bool(one, "predicted", trial->predicted);
     leat_json_estimate(one, "samples_per_s_loader", "samples_per_s_loader_interval",
                        &trial->loader);
     leat_json_real(one, "speedup", trial->speedup);
-    return one;
 }
 
 static json_t *result_json(const leat_whatif_result *result, const char *path)
 {
-    json_t *json = leat_json_open("whatif"), *rows = json_array(), *trials = json_array();
-    for (int32_t i = 0; i < result->n_rows; i++)
-        json_array_append_new(rows, row_json(&result->rows[i]));
-    for (int32_t i = 0; i < result->n_trials; i++)
-        json_array_append_new(trials, trial_json(&result->trials[i]));
+    json_t *json = leat_json_open("whatif");
     leat_json_text(json, "config", path);
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
@@ -88,8 +82,12 @@ static json_t *result_json(const leat_whatif_result *result, const char *path)
     leat_json_real(json, "bytes_per_sample",
                    result->bytes_per_sample > 0 ? result->bytes_per_sample : (double)NAN);
     leat_json_real(json, "bytes_out_per_sample", result->bytes_out_per_sample);
-    leat_json_add(json, "rows", rows);
-    leat_json_add(json, "trials", trials);
+    json_t *rows = leat_json_list(json, "rows");
+    for (int32_t i = 0; i < result->n_rows; i++)
+        add_row(rows, &result->rows[i]);
+    json_t *trials = leat_json_list(json, "trials");
+    for (int32_t i = 0; i < result->n_trials; i++)
+        add_trial(trials, &result->trials[i]);
     leat_json_text(json, "sentence", result->sentence);
     return json;
 }

@@ -281,8 +281,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "records", (int64_t)s->records);
     leat_json_int(json, "bytes_out", (int64_t)s->bytes);
     leat_json_real(json, "seconds", seconds);
-    leat_json_add(json, "shards",
-                  leat_shard_names_json(s->prefix, s->n_shards, (leat_convert_part){ 0 }));
+    leat_shard_names_add(json, s->prefix, s->n_shards, (leat_convert_part){ 0 });
     return leat_json_write(json, job->c->json, err);
 }
 

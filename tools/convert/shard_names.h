@@ -22,8 +22,9 @@ typedef struct leat_shard_name_ending {
 } leat_shard_name_ending;
 leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
 
-/* The names of those of a part, as JSON. */
-json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert_part part);
+/* Adds `shards`: the names of those of a part. */
+void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
+                          leat_convert_part part);
 
 /* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
 int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);

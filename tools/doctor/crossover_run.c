@@ -14,17 +14,9 @@
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *point_json(const leat_crossover_point *point)
+static void add_device(json_t *list, const leat_crossover_device *device)
 {
-    json_t *one = json_object();
-    leat_json_int(one, "batch", point->batch);
-    leat_json_estimate(one, "step_ms", "interval", &point->step_ms);
-    return one;
-}
-
-static json_t *device_json(const leat_crossover_device *device)
-{
-    json_t *one = json_object(), *points = json_array();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", device->name);
     leat_json_bool(one, "simulated", device->simulated);
     leat_json_estimate(one, "alpha_ms", "alpha_interval", &device->alpha_ms);
@@ -34,36 +26,36 @@ static json_t *device_json(const leat_crossover_device *device)
     leat_json_real(one, "first_step_ms", device->first_step_ms);
     leat_json_real(one, "launches", device->launches < 0 ? (double)NAN : device->launches);
     leat_json_real(one, "launch_ms", device->launches < 0 ? (double)NAN : device->launch_ms);
-    for (int32_t i = 0; i < device->n_points; i++)
-        json_array_append_new(points, point_json(&device->points[i]));
-    leat_json_add(one, "points", points);
-    return one;
+    json_t *points = leat_json_list(one, "points");
+    for (int32_t i = 0; i < device->n_points; i++) {
+        json_t *point = leat_json_row(points);
+        leat_json_int(point, "batch", device->points[i].batch);
+        leat_json_estimate(point, "step_ms", "interval", &device->points[i].step_ms);
+    }
 }
 
-/* Name of a device by index; null for -1. */
-static json_t *named(const leat_crossover_result *result, int32_t device)
+/* Name of a device by index; NULL for -1. */
+static const char *name_of(const leat_crossover_result *result, int32_t device)
 {
-    return device < 0 ? json_null() : leat_json_string(result->devices[device].name);
+    return device < 0 ? NULL : result->devices[device].name;
 }
 
 static void add_result(json_t *object, const leat_crossover_result *result)
 {
-    json_t *devices = json_array(), *checks = json_array();
+    json_t *devices = leat_json_list(object, "devices");
     for (int d = 0; d < 2; d++)
-        json_array_append_new(devices, device_json(&result->devices[d]));
-    for (int32_t i = 0; i < result->n_checks; i++) {
-        json_t *one = json_object();
-        leat_json_int(one, "batch", result->checks[i].batch);
-        leat_json_add(one, "faster", named(result, result->checks[i].faster));
-        leat_json_add(one, "predicted", named(result, result->checks[i].predicted));
-        json_array_append_new(checks, one);
-    }
-    leat_json_add(object, "devices", devices);
+        add_device(devices, &result->devices[d]);
     leat_json_int(object, "batch", result->batch);
     leat_json_estimate(object, "crossover_batch", "interval", &result->crossover);
-    leat_json_add(object, "faster_below", named(result, result->faster_below));
-    leat_json_add(object, "faster_now", named(result, result->faster_now));
-    leat_json_add(object, "checks", checks);
+    leat_json_text_or_null(object, "faster_below", name_of(result, result->faster_below));
+    leat_json_text_or_null(object, "faster_now", name_of(result, result->faster_now));
+    json_t *checks = leat_json_list(object, "checks");
+    for (int32_t i = 0; i < result->n_checks; i++) {
+        json_t *one = leat_json_row(checks);
+        leat_json_int(one, "batch", result->checks[i].batch);
+        leat_json_text_or_null(one, "faster", name_of(result, result->checks[i].faster));
+        leat_json_text_or_null(one, "predicted", name_of(result, result->checks[i].predicted));
+    }
     leat_json_real(object, "steps_to_pay", result->steps_to_pay);
     leat_json_text(object, "sentence", result->sentence);
 }
@@ -181,10 +173,9 @@ static int measure(const leat_crossover_run *run, const leat_config *config,
 
 static json_t *result_json(const leat_crossover_run *run, const leat_crossover_result *result)
 {
-    json_t *json = leat_json_open("doctor"), *crossover = json_object();
+    json_t *json = leat_json_open("doctor");
     leat_json_text(json, "config", run->path);
-    add_result(crossover, result);
-    leat_json_add(json, "crossover", crossover);
+    add_result(leat_json_object(json, "crossover"), result);
     return json;
 }
 

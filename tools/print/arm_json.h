@@ -8,7 +8,7 @@
 
 #include "leat/study.h"
 
-/* A new object; keys: docs/json.md. */
-json_t *leat_arm_json(const leat_compare_arm *arm);
+/* Adds an object to a list; keys: docs/json.md. */
+void leat_arm_add(json_t *list, const leat_compare_arm *arm);
 
 #endif

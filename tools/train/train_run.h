@@ -107,8 +107,8 @@ void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e)
 
 /* At the end: which epoch was the best, and where its weights are. */
 void leat_train_decide_end(const leat_train_run *t);
-/* The same: null, or an object. Owned by the caller. */
-json_t *leat_train_decide_json(const leat_train_run *t);
+/* The same: adds `best`, null or an object. */
+void leat_train_decide_add(json_t *object, const leat_train_run *t);
 
 /* --- a loss that is not finite: where it arose, and whether the data are the reason --- */
 
