@@ -368,30 +368,28 @@ static int run_loader(struct bench *b, leat_error *err)
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct bench b = { .o = call->options,
                        .run = { .path = call->arguments[0], .epochs = json_array() } };
-    leat_error err = { 0 };
     b.run.explains = b.o->explain;
     leat_signals_stop_at_once("bench");
-    int rc = open_loader(&b, &err);
+    int rc = open_loader(&b, err);
     if (rc == LEAT_OK)
-        rc = run_loader(&b, &err);
+        rc = run_loader(&b, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(b.o->json))
         print_report(&b.run);
     if (rc == LEAT_OK)
-        rc = leat_json_write(report_json(&b.run), b.o->json, &err);
-    const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
+        rc = leat_json_write(report_json(&b.run), b.o->json, err);
+    const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
-    rc =
-        leat_setup_trace_write(b.run.loader, b.o->trace, !leat_json_to_stdout(b.o->json), rc, &err);
+    rc = leat_setup_trace_write(b.run.loader, b.o->trace, !leat_json_to_stdout(b.o->json), rc, err);
     leat_loader_close(&b.run.loader);
     leat_device_close(&b.run.device);
     leat_plan_close(&b.run.plan);
     leat_config_close(&b.config);
     json_decref(b.run.epochs);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("bench", &err);
+    return rc;
 }
 
 const leat_command leat_command_bench = {

@@ -2,7 +2,6 @@
  *
  * leat compare: trains with some values varied, alternating, and reports where the device's time
  * went in each. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -186,24 +185,20 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct compare_options *o = call->options;
     const char *path = call->arguments[0];
-    leat_error err = { 0 };
     leat_config *config = NULL;
-    leat_compare_result *result = calloc(1, sizeof *result);
+    static leat_compare_result result; /* large */
+    int rc;
     leat_signals_stop_at_once("compare");
-    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc < 0 || (rc = leat_setup_config(path, &o->set, &config, &err)) < 0 ||
-        (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
-        (rc = leat_json_check(o->json, &err)) < 0)
-        goto fail;
-    rc = compare(o, path, config, result, &err);
-fail:
+    if ((rc = leat_setup_config(path, &o->set, &config, err)) == LEAT_OK &&
+        (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
+        (rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = compare(o, path, config, &result, err);
     leat_config_close(&config);
-    free(result);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("compare", &err);
+    return rc;
 }
 
 const leat_command leat_command_compare = {

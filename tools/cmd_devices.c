@@ -63,16 +63,13 @@ static void print_options(void)
     leat_help_options(stdout, leat_device_options("sim"));
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct devices_options *o = call->options;
-    leat_error err = { 0 };
     const size_t n = leat_devices(NULL, 0);
     leat_device_info *infos = calloc(n + 1, sizeof *infos);
-    if (!infos) {
-        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-        return leat_command_fail("devices", &err);
-    }
+    if (!infos)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const size_t found = leat_devices(infos, n);
     json_t *json = leat_json_open("devices"), *list = json_array();
     for (size_t i = 0; i < n && i < found; i++) {
@@ -91,8 +88,7 @@ static int run(const leat_call *call)
     free(infos);
     leat_json_text_or_null(json, "cuda_libraries", *libraries ? libraries : NULL);
     leat_json_add(json, "devices", list);
-    return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("devices", &err)
-                                                    : LEAT_EXIT_OK;
+    return leat_json_write(json, o->json, err);
 }
 
 const leat_command leat_command_devices = {

@@ -320,23 +320,22 @@ static void close_all(struct eval *e)
     free(e->actual);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct eval e = { .o = call->options, .path = call->arguments[0] };
-    leat_error err = { 0 };
     leat_signals_stop_at_once("eval");
-    int rc = open_all(&e, &err);
+    int rc = open_all(&e, err);
     if (rc == LEAT_OK)
-        rc = run_all(&e, &err);
+        rc = run_all(&e, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(e.o->json))
         print_all(&e);
     if (rc == LEAT_OK && e.o->sheet)
-        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, &err);
+        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, err);
     if (rc == LEAT_OK)
-        rc = leat_json_write(eval_json(&e), e.o->json, &err);
+        rc = leat_json_write(eval_json(&e), e.o->json, err);
     close_all(&e);
     fflush(stdout);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("eval", &err);
+    return rc;
 }
 
 const leat_command leat_command_eval = {

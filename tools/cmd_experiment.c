@@ -197,11 +197,10 @@ static int no_such_experiment(const char *name)
         near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct experiment_options *o = call->options;
     const char *const name = call->arguments[0];
-    leat_error err = { 0 };
     leat_signals_stop_at_once("experiment");
     if (!strcmp(name, "all") && o->json)
         return leat_command_misuse("experiment",
@@ -213,12 +212,12 @@ static int run(const leat_call *call)
         return no_such_experiment(name);
     int rc;
     if (!experiment)
-        rc = list(o->json, &err);
+        rc = list(o->json, err);
     else if (o->cold > 0)
-        rc = leat_experiment_cold(o->device.n ? o->device.values[0] : "cpu", o->cold, &err);
+        rc = leat_experiment_cold(o->device.n ? o->device.values[0] : "cpu", o->cold, err);
     else
-        rc = run_one(o, experiment, o->results, &err);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("experiment", &err);
+        rc = run_one(o, experiment, o->results, err);
+    return rc;
 }
 
 const leat_command leat_command_experiment = {

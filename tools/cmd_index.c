@@ -238,10 +238,9 @@ static int check_lengths(const leat_paths *paths, bool jpeg, leat_error *err)
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct index_options *o = call->options;
-    leat_error err = { 0 };
     leat_paths paths;
     uint64_t records = 0;
     size_t n_bad = 0;
@@ -252,19 +251,19 @@ static int run(const leat_call *call)
         return leat_command_misuse("index", "--check and --%s exclude each other",
                                    o->rebuild ? "rebuild" : "manifest");
     int rc;
-    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err)) == LEAT_OK &&
-        (rc = check_lengths(&paths, o->jpeg, &err)) == LEAT_OK)
-        rc = leat_json_check(o->json, &err);
+    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err)) == LEAT_OK &&
+        (rc = check_lengths(&paths, o->jpeg, err)) == LEAT_OK)
+        rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)
-        rc = check_name(o, &err);
+        rc = check_name(o, err);
     json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        rc = take_both(o, paths.items[i], list, &records, &manifest, &err);
+        rc = take_both(o, paths.items[i], list, &records, &manifest, err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
-            leat_command_fail("index", &err);
+            leat_command_fail("index", err);
             n_bad++;
             rc = LEAT_OK;
         }
@@ -272,22 +271,22 @@ static int run(const leat_call *call)
     }
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && o->check)
-        rc = check_manifests(call, &n_bad, &err);
+        rc = check_manifests(call, &n_bad, err);
     if (rc == LEAT_OK && o->manifest && !n_bad)
-        rc = leat_set_manifest_write(&manifest, o->manifest, &err);
+        rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
     if (n_bad)
         rc = leat_fail(
-            &err, LEAT_E_DATA,
+            err, LEAT_E_DATA,
             "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
             n_bad, paths.n, paths.n == 1 ? "" : "s");
     leat_paths_close(&paths);
     leat_json_int(json, "records", (int64_t)records);
     if (rc == LEAT_OK)
-        rc = leat_json_write(json, o->json, &err);
+        rc = leat_json_write(json, o->json, err);
     else
         json_decref(json);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("index", &err);
+    return rc;
 }
 
 const leat_command leat_command_index = {

@@ -159,33 +159,32 @@ fail:
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct inspect_options *o = call->options;
     const char *first = call->arguments[0];
-    leat_error err = { 0 };
     leat_paths paths = { 0 };
-    int rc = leat_json_check(o->json, &err);
+    int rc = leat_json_check(o->json, err);
     if (rc < 0)
-        return leat_command_fail("inspect", &err);
+        return rc;
     if (leat_paths_is_config(first)) {
         if (call->n_arguments > 1)
             return leat_command_misuse("inspect", "give one config, or TFRecord files");
         if (o->record >= 0)
             return leat_command_misuse("inspect",
                                        "--record is for TFRecord files, not for a config");
-        rc = inspect_config(o, first, &err);
+        rc = inspect_config(o, first, err);
     } else if (o->set.n) {
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");
     } else {
-        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err);
         if (rc == LEAT_OK)
-            rc = check_sets(&paths, &err);
+            rc = check_sets(&paths, err);
         if (rc == LEAT_OK)
-            rc = o->record < 0 ? inspect_files(o, &paths, &err) : inspect_record(o, &paths, &err);
+            rc = o->record < 0 ? inspect_files(o, &paths, err) : inspect_record(o, &paths, err);
     }
     leat_paths_close(&paths);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("inspect", &err);
+    return rc;
 }
 
 const leat_command leat_command_inspect = {

@@ -89,11 +89,10 @@ static int fail_unknown(const char *name)
                                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct ops_options *o = call->options;
     const char *name = call->n_arguments ? call->arguments[0] : NULL;
-    leat_error err = { 0 };
     struct entry op;
     bool found = false;
     for (size_t i = 0; name && entry_at(i, &op); i++)
@@ -112,7 +111,7 @@ static int run(const leat_call *call)
         else
             print_line(&op);
     }
-    return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("ops", &err) : LEAT_EXIT_OK;
+    return leat_json_write(json, o->json, err);
 }
 
 const leat_command leat_command_ops = {

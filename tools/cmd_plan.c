@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat plan: prints the resolved plan of a config: source, stages, tensors, memory, decisions. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -202,34 +201,32 @@ static int check_parts(const leat_config *config, const leat_plan *plan, const c
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct plan_options *const o = call->options;
     const char *const path = call->arguments[0];
     leat_config *config = NULL;
     leat_plan *plan = NULL;
     leat_loader_options how = { .device = NULL };
-    leat_budget *const budget = calloc(1, sizeof *budget);
+    leat_budget budget;
     char note[NOTE_BYTES] = "";
-    leat_error err = { 0 };
-    int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
-                    : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc < 0 || (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
-        (o->device && (rc = leat_setup_device(config, o->device, &how.device, &err)) < 0) ||
-        (rc = leat_plan_open(config, o->section, &plan, &err)) < 0 ||
-        (rc = check_parts(config, plan, o->section, note, &err)) < 0 ||
-        (rc = leat_plan_budget(plan, &how, budget, &err)) < 0)
+    int rc;
+    if ((rc = leat_setup_config(path, &o->set, &config, err)) < 0 ||
+        (rc = leat_setup_threads(config, o->threads, err)) < 0 ||
+        (o->device && (rc = leat_setup_device(config, o->device, &how.device, err)) < 0) ||
+        (rc = leat_plan_open(config, o->section, &plan, err)) < 0 ||
+        (rc = check_parts(config, plan, o->section, note, err)) < 0 ||
+        (rc = leat_plan_budget(plan, &how, &budget, err)) < 0)
         goto fail;
     const leat_plan *const on = leat_plan_on(plan, how.device);
     if (!leat_json_to_stdout(o->json))
-        print_plan(on, budget, path, note);
-    rc = leat_json_write(plan_json(on, budget, path, note), o->json, &err);
+        print_plan(on, &budget, path, note);
+    rc = leat_json_write(plan_json(on, &budget, path, note), o->json, err);
 fail:
     leat_plan_close(&plan);
     leat_device_close(&how.device);
     leat_config_close(&config);
-    free(budget);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plan", &err);
+    return rc;
 }
 
 const leat_command leat_command_plan = {

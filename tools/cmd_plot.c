@@ -283,33 +283,30 @@ static void close_plot(struct plot *p)
     free(p);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
     const struct plot_options *const o = call->options;
     struct plot *const p = calloc(1, sizeof *p);
     int rc;
     leat_signals_stop_at_once("plot");
-    if (!p) {
-        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-        return leat_command_fail("plot", &err);
-    }
+    if (!p)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     p->o = o;
     p->call = call;
     if (!o->output || !*o->output)
-        rc = leat_fail(&err, LEAT_E_ARGUMENT, "needs -o FILE.svg");
-    else if ((rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = read_runs(p, &err);
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "needs -o FILE.svg");
+    else if ((rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = read_runs(p, err);
     if (rc == LEAT_OK)
-        rc = add_panels(p, &err);
+        rc = add_panels(p, err);
     if (rc == LEAT_OK) {
         choose_axis(p);
-        rc = write_picture(p, &err);
+        rc = write_picture(p, err);
     }
     if (rc == LEAT_OK)
-        rc = write_json(p, &err);
+        rc = write_json(p, err);
     close_plot(p);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plot", &err);
+    return rc;
 }
 
 const leat_command leat_command_plot = {

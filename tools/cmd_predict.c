@@ -360,23 +360,22 @@ static int run_all(struct predict *p, leat_error *err)
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct predict p = { .o = call->options, .call = call, .list = json_array() };
-    leat_error err = { 0 };
     leat_signals_catch();
-    int rc = open_all(&p, &err);
+    int rc = open_all(&p, err);
     if (rc == LEAT_OK)
-        rc = run_all(&p, &err);
+        rc = run_all(&p, err);
     if (rc == LEAT_OK) {
         json_t *json = leat_json_open("predict");
         leat_json_text(json, "config", call->arguments[0]);
         leat_json_text(json, "weights", p.o->weights);
         leat_json_add(json, "images", p.list);
         p.list = NULL;
-        rc = leat_json_write(json, p.o->json, &err);
+        rc = leat_json_write(json, p.o->json, err);
     }
-    picture_folder_name(&p.folder, &err);
+    picture_folder_name(&p.folder, err);
     leat_loader_close(&p.loader);
     leat_trained_close(&p.t);
     picture_folder_close(&p.folder);
@@ -384,7 +383,7 @@ static int run(const leat_call *call)
     json_decref(p.list);
     fflush(stdout);
     leat_signals_raise();
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("predict", &err);
+    return rc;
 }
 
 const leat_command leat_command_predict = {

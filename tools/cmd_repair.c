@@ -147,10 +147,9 @@ static int write_json(struct repair *r, leat_error *err)
     return leat_json_write(json, r->o->json, err);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct repair r = { .o = call->options, .path = call->arguments[0] };
-    leat_error err = { 0 };
     if (!r.o->output || !*r.o->output)
         return leat_command_misuse("repair",
                                    "needs -o OUT, because the damaged file is not changed");
@@ -158,21 +157,16 @@ static int run(const leat_call *call)
     leat_signals_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);
-    int rc = repair(&r, &err);
+    int rc = repair(&r, err);
     leat_progress_fini(&r.progress);
     leat_tfrecord_reader_close(&r.reader);
     leat_tfrecord_writer_close(&r.writer);
     if (rc == LEAT_OK && !leat_json_to_stdout(r.o->json))
         print_summary(&r);
     if (rc == LEAT_OK)
-        rc = write_json(&r, &err);
+        rc = write_json(&r, err);
     json_decref(r.lost);
-    if (rc == LEAT_OK)
-        return LEAT_EXIT_OK;
-    const int code = leat_command_fail("repair", &err);
-    if (rc == LEAT_E_CANCELED)
-        leat_signals_raise();
-    return code;
+    return rc;
 }
 
 const leat_command leat_command_repair = {

@@ -317,27 +317,26 @@ static int check_output(const struct job *job, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "--write: ") : rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
     struct job *const job = calloc(1, sizeof *job);
     leat_signals_stop_at_once("tune");
-    int rc = job ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    int rc = job ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (job) {
         const struct tune_options *const o = job->o = call->options;
         job->path = call->arguments[0];
-        if ((rc = leat_setup_config(job->path, &o->set, &job->config, &err)) == LEAT_OK &&
-            (rc = read_text(job->path, &job->before, &err)) == LEAT_OK &&
-            (rc = check_output(job, &err)) == LEAT_OK &&
-            (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-            rc = tune(job, &err);
+        if ((rc = leat_setup_config(job->path, &o->set, &job->config, err)) == LEAT_OK &&
+            (rc = read_text(job->path, &job->before, err)) == LEAT_OK &&
+            (rc = check_output(job, err)) == LEAT_OK &&
+            (rc = leat_json_check(o->json, err)) == LEAT_OK)
+            rc = tune(job, err);
         leat_config_close(&job->config);
         free(job->before);
         free(job->after);
         free(job->patch);
     }
     free(job);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("tune", &err);
+    return rc;
 }
 
 const leat_command leat_command_tune = {

@@ -3,7 +3,6 @@
  * leat watch: how busy any CUDA program keeps its GPU. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -219,16 +218,11 @@ static int watch(const leat_call *call, leat_watch_result *result, leat_error *e
 }
 
 /* The program's exit code, as `time` has it. */
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
-    leat_watch_result *const result = calloc(1, sizeof *result);
-    const int rc =
-        result ? watch(call, result, &err) : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    const int code = rc < 0 ? leat_command_fail("watch", &err)
-                            : (result->signal ? 128 + result->signal : result->exit_code);
-    free(result);
-    return code;
+    static leat_watch_result result; /* large */
+    const int rc = watch(call, &result, err);
+    return rc < 0 ? rc : result.signal ? 128 + result.signal : result.exit_code;
 }
 
 const leat_command leat_command_watch = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat whatif: predicts how the pipeline of a config would feed another device. */
-#include <stdlib.h>
 
 #include "command.h"
 #include "formats/figure.h"
@@ -185,21 +184,18 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
     return rc < 0 ? rc : leat_json_write(result_json(result, path), o->json, err);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct whatif_options *o = call->options;
     const char *path = call->arguments[0];
-    leat_error err = { 0 };
     leat_config *config = NULL;
-    leat_whatif_result *result = calloc(1, sizeof *result);
+    leat_whatif_result result;
     leat_signals_stop_at_once("whatif");
-    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
-        (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = whatif(o, path, config, result, &err);
+    int rc = leat_setup_config(path, &o->set, &config, err);
+    if (rc == LEAT_OK && (rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = whatif(o, path, config, &result, err);
     leat_config_close(&config);
-    free(result);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("whatif", &err);
+    return rc;
 }
 
 const leat_command leat_command_whatif = {

@@ -46,8 +46,9 @@ struct leat_command {
     const char *example;   /* lines of a shell */
     int n_min, n_max;      /* arguments; n_max -1: any number */
     size_t options_size;
-    const leat_option *options;        /* ends with LEAT_OPTION_END */
-    int (*run)(const leat_call *call); /* returns an exit code */
+    const leat_option *options; /* ends with LEAT_OPTION_END */
+    /* Returns LEAT_OK; an error, which is then printed; or the exit code of what it has reported itself. */
+    int (*run)(const leat_call *call, leat_error *err);
 };
 
 /* X(name): every subcommand, in the order of help. */

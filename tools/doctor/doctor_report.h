@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "leat/config.h"
+#include "leat/crossover.h"
 #include "leat/doctor.h"
 #include "print/json.h"
 
@@ -16,6 +17,10 @@ void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const 
                               const leat_config *config);
 json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,
                                 const leat_config *config);
+
+/* The same of two devices (--devices). */
+void leat_crossover_print(const leat_crossover_result *result);
+json_t *leat_crossover_json(const leat_crossover_result *result, const char *path);
 
 /* Prints the time of a step, where it goes, and what each part takes; explained: with the rule of the
  * prediction. doctor_print.c calls it. */
