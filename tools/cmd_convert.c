@@ -10,7 +10,6 @@
 #include "command.h"
 #include "convert/convert.h"
 #include "convert/file_set.h"
-#include "convert/shard_names.h"
 #include "formats/figure.h"
 #include "host.h"
 #include "print/progress.h"

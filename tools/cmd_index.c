@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "convert/file_set.h"
 #include "convert/jpeg_side.h"
 #include "convert/paths.h"
-#include "convert/set_manifest.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/index.h"

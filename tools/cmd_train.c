@@ -17,8 +17,6 @@
 #include "signals.h"
 #include "train/train_ranks.h"
 #include "train/train_run.h"
-#include "train/train_summary_print.h"
-#include "train/train_weights.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;

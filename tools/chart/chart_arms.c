@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "chart.h"
 #include "svg.h"
-#include "table.h"
 
 enum { NAME_ROW = 18, ROW = 48, BAR = 20, GAP = 40, EDGE = 2, VALUES = 74 };
 

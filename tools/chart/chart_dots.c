@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "chart.h"
 #include "svg.h"
-#include "table.h"
 
 enum { NAME_ROW = 20, LANE = 11, EDGE = 8, LOG_FROM = 20 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart.h"
 #include "svg.h"
-#include "table.h"
 
 enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_MOST = 100 };
 

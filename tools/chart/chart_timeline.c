@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "chart.h"
 #include "svg.h"
-#include "table.h"
 
 enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
 

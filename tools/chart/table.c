@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "table.h"
+#include "chart.h"
 
 #include "formats/figure.h"
 #include "svg.h"

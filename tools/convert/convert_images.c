@@ -18,8 +18,6 @@
 #include "leat/rng.h"
 #include "print/json.h"
 #include "print/terminal.h"
-#include "scan.h"
-#include "shard_names.h"
 #include "shards.h"
 
 /* --- what was left out, and which classes are empty --------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "file_set.h"
 #include "files.h"
 #include "formats/example.h"
 #include "formats/figure.h"
@@ -14,9 +15,7 @@
 #include "host.h"
 #include "print/json.h"
 #include "print/terminal.h"
-#include "record_shards.h"
 #include "setup.h"
-#include "shard_names.h"
 #include "signals.h"
 
 struct job {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "file_set.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
@@ -13,8 +14,6 @@
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
-#include "record_shards.h"
-#include "shard_names.h"
 #include "signals.h"
 
 struct job {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "shard_names.h"
+#include "file_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "file_set.h"
 #include "files.h"
 #include "formats/index.h"
 #include "formats/shard_set.h"

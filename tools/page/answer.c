@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "answer.h"
+#include "page.h"
 
 #include <stdlib.h>
 #include <string.h>

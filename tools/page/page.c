@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "chart/svg.h"
-#include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
 

@@ -2,7 +2,6 @@
  *
  * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
 #include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"

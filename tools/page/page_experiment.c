@@ -6,7 +6,6 @@
 
 #include "chart/charts.h"
 #include "chart/svg.h"
-#include "fields.h"
 #include "leat/error.h"
 #include "page_kinds.h"
 

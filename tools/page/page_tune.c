@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
 #include "leat/error.h"
 #include "page_kinds.h"

@@ -11,7 +11,6 @@
 #include "convert/jpeg_side.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
-#include "train_weights.h"
 
 /* --- at the end -------------------------------------------------------------------------------*/
 

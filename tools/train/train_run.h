@@ -16,9 +16,129 @@
 #include "print/progress.h"
 #include "print/speed.h"
 #include "print/summary.h"
-#include "train_keep.h"
-#include "train_log.h"
-#include "train_measure.h"
+
+/* --- when `leat train` writes checkpoints, and from which one it goes on --- */
+
+typedef struct leat_train_keep {
+    leat_trainer *trainer; /* borrowed */
+    leat_loader *loader;
+    const char *folder; /* NULL: no checkpoints are written */
+    int lock;           /* of the folder, a file descriptor; 0: none */
+    int64_t every_steps, every_ns, n_kept;
+    /* While it runs. */
+    bool due;
+    int64_t last_steps, last_ns; /* of the last one, or of the begin */
+    /* Results. */
+    char path[LEAT_CHECKPOINT_PATH]; /* of the last one; "": none yet */
+    int64_t saved_steps;             /* steps of this run that it includes */
+} leat_train_keep;
+
+/* Makes the folder and holds it alone, and restores the trainer. from: a file; "": the newest one of the
+ * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
+ * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
+ * error. writes false: another rank writes; only restores. */
+int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
+                         bool writes, leat_checkpoint_found *found, leat_error *err);
+
+/* Lets go of the folder. */
+void leat_train_keep_close(leat_train_keep *keep);
+
+/* After a step: writes a checkpoint if one is due and the weights are between two updates. A failure in the
+ * middle of a run is reported on standard error, and the run goes on. */
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended);
+
+/* At the end of a run: writes the last one, unless it is there already. */
+int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
+
+/* The folder of `leat train --log`: log.jsonl, an event file for TensorBoard, and a sheet of the
+ * first batch. docs/json.md has the keys.
+ *
+ * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
+ * and flushed at most once a second and after each epoch. If writing fails, logging stops and the run goes on;
+ * leat_train_log_close() returns the error. */
+
+#define LEAT_ROW_LOG(s)                                                                            \
+    LEAT_OPTION_STRING(                                                                            \
+        s, log, NULL,                                                                              \
+        "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "  \
+        "batch.png with the first batch; a resumed run appends to it, and a new run needs a "      \
+        "folder "                                                                                  \
+        "without a log"),                                                                          \
+        LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
+
+typedef struct leat_train_log leat_train_log;
+
+/* Creates the folder and opens its files.
+ * run      the line of kind "run"; the rest of it is added here; owned by the callee
+ * step     steps before the run; what the folder has of later steps is void for readers
+ * goes_on  the run continues another one; otherwise a folder that has a log is refused
+ * out      NULL unless LEAT_OK
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else, or of another run),
+ *          LEAT_E_NOMEM */
+int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, int64_t step,
+                        bool goes_on, leat_error *err);
+
+/* Adds a line; takes ownership of it. kind: "step" or "epoch". step: steps of the run so far. log NULL: only
+ * frees the line. */
+void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, json_t *line);
+
+/* Draws the batch that a run over the plan begins with to batch.png and the event file. It is made by a loader
+ * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU.
+ * returns  LEAT_OK, or what that loader or encoding failed with */
+int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t tensor,
+                         int64_t first_batch, leat_error *err);
+
+/* Flushes, frees, sets *log to NULL. Takes NULL. Returns LEAT_OK, or the first error of writing. */
+int leat_train_log_close(leat_train_log **log, leat_error *err);
+
+/* What a run of `leat train` measures of itself. Rates of a stretch, for the log and the progress
+ * line, never wait for the device: what only a wait would tell is NaN. */
+
+/* --- loss and rates of a stretch of training --- */
+
+/* Counted by the loop. */
+typedef struct leat_train_counts {
+    leat_trainer *trainer;
+    leat_loader *loader;
+    bool is_cpu;     /* a step is done when its call returns */
+    int64_t busy_ns; /* in these calls */
+    int64_t samples; /* given to the trainer */
+} leat_train_counts;
+
+/* Where a stretch begins. */
+typedef struct leat_train_mark {
+    int64_t at_ns, busy_ns, wait_ns, samples;
+    leat_metrics so_far; /* as leat_trainer_so_far() */
+} leat_train_mark;
+
+typedef struct leat_train_rate {
+    int64_t samples;
+    double loss, accuracy; /* means over the stretch; NaN on devices other than the CPU */
+    double samples_per_s;
+    double idle;       /* share of the time without a step; NaN likewise */
+    double wait_share; /* share of the time in which the loop waited for a batch */
+} leat_train_rate;
+
+/* Begins a stretch now, at the start of an epoch: after leat_trainer_metrics(). */
+void leat_train_rate_begin(const leat_train_counts *counts, leat_train_mark *mark);
+/* Ends it and begins the next. */
+leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_mark *mark);
+
+/* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
+ * fails there costs little --- */
+
+typedef struct leat_train_record {
+    leat_recorded result; /* n_steps 0 until steps were recorded */
+    bool tried;
+    int64_t steps, left; /* of the recording that is under way; 0: none */
+} leat_train_record;
+
+/* Before the first step. */
+void leat_train_record_init(leat_train_record *record);
+/* After every step. made: steps of the run so far; left: steps that follow in this epoch. True: a recording ended with
+ * this step, and the pause for it is part of the next one. */
+bool leat_train_record_step(leat_train_record *record, leat_trainer *trainer, int64_t made,
+                            int64_t left);
 
 /* --- an epoch --- */
 
@@ -134,5 +254,29 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
 void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
 /* An object; null if the run was not stopped. Owned by the caller. */
 json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call);
+
+/* --- what `leat train` says of train.weights --- */
+
+/* A line, and a table of the tensors that were not taken. Nothing, if nothing was loaded. */
+void leat_train_weights_print(const leat_trainer *trainer);
+/* Of the JSON of a run; null, if nothing was loaded. */
+json_t *leat_train_weights_json(const leat_trainer *trainer);
+
+/* --- `leat train --summary`: the layers of a model, their sizes and costs --- */
+
+/* What the loaders of a run may take. Both are open during an evaluation; zeroed: there is none. */
+typedef struct leat_train_loaders {
+    leat_budget train, eval;
+    int64_t batch_size; /* with --input: no loader is known; 0: they are */
+} leat_train_loaders;
+
+/* A table on standard output, and the memory of model and loaders. */
+int leat_train_summary_print(const leat_trainer *trainer, const char *path,
+                             const leat_train_loaders *loaders, leat_error *err);
+/* Notes on standard error that loaders and model together want more memory than there is, if they do. */
+void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loaders *loaders);
+/* Owned by the caller; NULL after an error. */
+json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
+                                leat_error *err);
 
 #endif

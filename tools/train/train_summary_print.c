@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_summary_print.h"
+#include "train_run.h"
 
 #include <string.h>
 

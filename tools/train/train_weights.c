@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_weights.h"
+#include "train_run.h"
 
 #include "formats/figure.h"
 #include "print/terminal.h"

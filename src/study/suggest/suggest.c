@@ -11,9 +11,6 @@
 
 #include "base/text.h"
 #include "study/forecast.h"
-#include "suggest_bytes.h"
-#include "suggest_cache.h"
-#include "suggest_unread.h"
 
 enum {
     MOST_WORKERS = 64,

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "formats/figure.h"
 #include "study/forecast.h"
-#include "suggest_cache.h"
+#include "suggest.h"
 
 enum { MOST_CORES = 256 };
 static const double LEAST = 0.02, NONE = 1e-6; /* of the loader's time, that remains */
