@@ -44,7 +44,6 @@ static const leat_option options[] = {
     LEAT_ROW_ERRORS(struct bench_options),
     LEAT_ROW_SET(struct bench_options),
     LEAT_ROW_TRACE(struct bench_options),
-    LEAT_ROW_QUIET(struct bench_options),
     LEAT_ROW_PROGRESS(struct bench_options),
     LEAT_ROW_JSON(struct bench_options),
     LEAT_OPTION_END

@@ -33,7 +33,6 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct compare_options),
-    LEAT_ROW_QUIET(struct compare_options),
     LEAT_ROW_PROGRESS(struct compare_options),
     LEAT_ROW_JSON(struct compare_options),
     LEAT_OPTION_END

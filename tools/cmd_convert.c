@@ -65,7 +65,6 @@ static const leat_option options[] = {
                      "files that are no image or have no class, and name them"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "also take files from folders inside a class folder"),
-    LEAT_ROW_QUIET(struct convert_options),
     LEAT_ROW_PROGRESS(struct convert_options),
     LEAT_ROW_JSON(struct convert_options),
     LEAT_OPTION_END

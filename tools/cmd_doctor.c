@@ -47,7 +47,6 @@ static const leat_option options[] = {
                        "instead, compare two devices: from which batch size on which is faster; "
                        "such as cpu,cuda:0 or cpu,sim:h200"),
     LEAT_ROW_SET(struct doctor_options),
-    LEAT_ROW_QUIET(struct doctor_options),
     LEAT_ROW_PROGRESS(struct doctor_options),
     LEAT_ROW_JSON(struct doctor_options),
     LEAT_OPTION_END

@@ -36,7 +36,6 @@ static const leat_option options[] = {
                        "compute on this device instead of train.device"),
     LEAT_ROW_THREADS(struct eval_options),
     LEAT_ROW_SET(struct eval_options),
-    LEAT_ROW_QUIET(struct eval_options),
     LEAT_ROW_PROGRESS(struct eval_options),
     LEAT_ROW_JSON(struct eval_options),
     LEAT_OPTION_END

@@ -38,7 +38,6 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct experiment_options, cold, 1, 1000,
                   "number of layers of a model to measure once in this process, printed as JSON: "
                   "how model-creation starts its processes; auto: do not"),
-    LEAT_ROW_QUIET(struct experiment_options),
     LEAT_ROW_PROGRESS(struct experiment_options),
     LEAT_ROW_JSON(struct experiment_options),
     LEAT_OPTION_END

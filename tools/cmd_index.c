@@ -39,7 +39,6 @@ static const leat_option options[] = {
         struct index_options, manifest, NULL,
         "also write a manifest of these files, NAME-manifest.json: their sizes, counts "
         "and digests; a config may name it in place of them"),
-    LEAT_ROW_QUIET(struct index_options),
     LEAT_ROW_PROGRESS(struct index_options),
     LEAT_ROW_JSON(struct index_options),
     LEAT_OPTION_END

@@ -22,8 +22,7 @@ struct repair_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct repair_options, output, NULL, "output file; must not exist yet"),
-    LEAT_ROW_QUIET(struct repair_options), LEAT_ROW_PROGRESS(struct repair_options),
-    LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
+    LEAT_ROW_PROGRESS(struct repair_options), LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
 };
 
 struct repair {

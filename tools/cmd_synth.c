@@ -46,7 +46,6 @@ static const leat_option options[] = {
                      "file format; cifar: all images in DIR/all.bin, or DIR/train.bin and "
                      "DIR/test.bin; needs --size 32"),
     LEAT_ROW_THREADS(struct synth_options),
-    LEAT_ROW_QUIET(struct synth_options),
     LEAT_ROW_PROGRESS(struct synth_options),
     LEAT_ROW_JSON(struct synth_options),
     LEAT_OPTION_END

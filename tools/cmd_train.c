@@ -66,7 +66,6 @@ static const leat_option options[] = {
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
-    LEAT_ROW_QUIET(struct train_options),
     LEAT_ROW_PROGRESS(struct train_options),
     LEAT_ROW_JSON(struct train_options),
     LEAT_OPTION_END

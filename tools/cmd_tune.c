@@ -37,7 +37,6 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct tune_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct tune_options),
-    LEAT_ROW_QUIET(struct tune_options),
     LEAT_ROW_PROGRESS(struct tune_options),
     LEAT_ROW_JSON(struct tune_options),
     LEAT_OPTION_END

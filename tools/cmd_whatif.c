@@ -29,7 +29,6 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct whatif_options, rounds, 3, 1000,
                   "number of rounds; every arm runs once per round; auto: 6"),
     LEAT_ROW_SET(struct whatif_options),
-    LEAT_ROW_QUIET(struct whatif_options),
     LEAT_ROW_PROGRESS(struct whatif_options),
     LEAT_ROW_JSON(struct whatif_options),
     LEAT_OPTION_END

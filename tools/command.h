@@ -97,8 +97,6 @@ const leat_command *leat_command_find(const char *name);
 #define LEAT_ROW_AUTO(s, field, low, high, help)                                                   \
     LEAT_OPTION_I64_OR(s, field, "auto", low, high, leat_command_auto, help)
 extern const char *const leat_command_auto[];
-#define LEAT_ROW_QUIET(s)                                                                          \
-    LEAT_OPTION_BOOL(s, quiet, "false", "print no progress, as --progress off")
 #define LEAT_ROW_THREADS(s)                                                                        \
     LEAT_ROW_AUTO(s, threads, 0, 1024,                                                             \
                   "worker threads, overrides engine.threads; 0: only the command's own thread; "   \

@@ -66,6 +66,12 @@ typedef struct leat_facts {
     leat_stage_fact stages[LEAT_MAX_STAGES];
 } leat_facts;
 
+/* Time of a step at a rate in samples/s; 0: not known. */
+static inline double leat_facts_ns(const leat_facts *facts, double rate)
+{
+    return rate > 0 ? facts->rows / rate * 1e9 : 0;
+}
+
 /* Fills the facts from an arm after its rounds were concluded.
 */
 void leat_facts_of(const leat_arm *arm, leat_facts *out);

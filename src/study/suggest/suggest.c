@@ -25,6 +25,7 @@ struct row {
     bool (*applies)(const leat_suggest_about *about);
     /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
+    const char *set_to; /* in place of set: "path=value" */
 };
 
 bool leat_suggest_get(const leat_config *config, const char *path, char *text, size_t size)
@@ -206,32 +207,14 @@ static bool direct_reads(const leat_suggest_about *about)
     return is_input(about) && !strcmp(text, "direct");
 }
 
-static void set_buffered(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.io=buffered");
-}
-
 static bool slow_reads(const leat_suggest_about *about)
 {
     return is_input(about) && has_cause(about, LEAT_CAUSE_STORAGE);
 }
 
-static void set_read_bytes(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.read_bytes=256MiB");
-}
-
 static bool pageable(const leat_suggest_about *about)
 {
     return about->facts->pageable && !about->facts->on_host;
-}
-
-static void set_pinned(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.prefetch.pinned=true");
 }
 
 /* --- the step ---------------------------------------------------------------------------------- */
@@ -240,12 +223,6 @@ static bool waits_often(const leat_suggest_about *about)
 {
     const int32_t every = about->facts->sync_every;
     return every > 0 && every < 100 && !about->facts->on_host;
-}
-
-static void set_rare_sync(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    add(out, "train.sync_every", 100);
 }
 
 static bool is_placed(const leat_suggest_about *about)
@@ -282,12 +259,6 @@ static bool launches_on_cuda(const leat_suggest_about *about)
     return about->is_cuda && !strcmp(text, "false");
 }
 
-static void set_graph(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "train.graph=true");
-}
-
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     const int64_t more = 4 * about->batch_size;
@@ -299,12 +270,6 @@ static bool computes(const leat_suggest_about *about)
     char text[16] = "fp32";
     leat_config_get(about->config, "train.precision", text, sizeof text, NULL);
     return is(about, LEAT_VERDICT_COMPUTE_BOUND) && !strcmp(text, "fp32");
-}
-
-static void set_bf16(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "train.precision=bf16");
 }
 
 /* --- shared cores ------------------------------------------------------------------------------ */
@@ -331,63 +296,56 @@ static bool many_workers(const leat_suggest_about *about)
     return shares_cores(about) && about->facts->threads > 1;
 }
 
-static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    add(out, "engine.threads", 1);
-}
-
 /* Those that may gain most come first, for when the time ends. */
 static const struct row rows[] = {
     { "Leave out what the model does not read", "", leat_suggest_unread_any,
-      leat_suggest_unread_set },
+      .set = leat_suggest_unread_set },
     { "Make the cache larger",
       "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
-      set_cache_size },
-    { "Decode once", "", decodes, set_cache },
+      .set = set_cache_size },
+    { "Decode once", "", decodes, .set = set_cache },
     { "Copy bytes, and let the device make floats of them",
       "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
-      makes_floats, leat_suggest_bytes_set },
+      makes_floats, .set = leat_suggest_bytes_set },
     { "Make batches while the device computes",
       "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
-      set_prefetch },
+      .set = set_prefetch },
     { "Copy from pinned memory",
       "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
-      set_pinned },
+      .set_to = "pipeline.prefetch.pinned=true" },
     { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
-      set_all_cores },
+      .set = set_all_cores },
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
-      waiting_workers, set_many_workers },
+      waiting_workers, .set = set_many_workers },
     { "Keep more batches ready", "a reserve covers batches that come late", uneven_or_shared,
-      set_more_prefetch },
+      .set = set_more_prefetch },
     { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
-      set_many_prefetch },
+      .set = set_many_prefetch },
     { "Read through the page cache",
       "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
-      direct_reads, set_buffered },
+      direct_reads, .set_to = "engine.io=buffered" },
     { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
-      slow_reads, set_read_bytes },
+      slow_reads, .set_to = "engine.read_bytes=256MiB" },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
-      waits_often, set_rare_sync },
+      waits_often, .set_to = "train.sync_every=100" },
     { "Compute these layers on the run's own device",
       "layers on other devices make it wait for them, and for the copies between them", is_placed,
-      set_own_device },
+      .set = set_own_device },
     { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
-      set_graph },
+      .set_to = "train.graph=true" },
     { "Use larger batches",
       "what a step costs besides its arithmetic is the same for more samples; larger batches "
-      "usually "
-      "need another learning rate",
-      small_batches, set_larger_batch },
+      "usually need another learning rate",
+      small_batches, .set = set_larger_batch },
     { "Divide the cores between input and training",
       "workers and threads of the training step together are more than the cores", shares_cores,
-      set_split },
+      .set = set_split },
     { "Use one worker", "workers take the cores of the training step", many_workers,
-      set_one_worker },
+      .set_to = "engine.threads=1" },
     { "Compute in bfloat16", "activations take half the memory traffic; results differ slightly",
-      computes, set_bf16 },
+      computes, .set_to = "train.precision=bf16" },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -504,7 +462,10 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     leat_error why = { 0 };
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
-    row->set(about, &s);
+    if (row->set)
+        row->set(about, &s);
+    else
+        snprintf(s.set[s.n_set++], sizeof s.set[0], "%s", row->set_to);
     if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */
