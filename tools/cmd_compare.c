@@ -6,7 +6,6 @@
 
 #include "command.h"
 #include "formats/figure.h"
-#include "print/arm_json.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/speed.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/wrong_sheet.h"
+#include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "host.h"

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "convert/draw.h"
 #include "convert/image_encode.h"
 #include "files.h"
 #include "formats/figure.h"

@@ -15,7 +15,6 @@
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
-#include "train/train_ranks.h"
 #include "train/train_run.h"
 
 struct train_options {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "forecast.h"
+#include "facts.h"
 
 static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
 static const double NEVER_BELOW = 0.9; /* minimum ratio, even if the interval is wide */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * forecast.c: predicts the whole job from the capacities of its parts. doctor.c and diagnose.c call it. */
-#include "forecast.h"
+#include "facts.h"
 
 #include <math.h>
 

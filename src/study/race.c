@@ -2,7 +2,7 @@
  *
  * race.c: drops slow arms round by round: successive halving, but by confidence intervals instead of halves.
  * tune_search.c calls it. */
-#include "race.h"
+#include "rounds.h"
 
 #include "bootstrap.h"
 #include "median.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "doctor_report.h"
-#include "setting.h"
 
 static void add_verdict(json_t *report, const leat_doctor_result *r)
 {

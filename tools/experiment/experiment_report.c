@@ -9,8 +9,8 @@
 
 #include "formats/figure.h"
 #include "host.h"
-#include "print/arm_json.h"
 #include "print/json.h"
+#include "print/speed.h"
 #include "print/terminal.h"
 
 /* --- JSON -------------------------------------------------------------------------------------*/

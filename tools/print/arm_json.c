@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "arm_json.h"
-
 #include "speed.h"
 
 void leat_arm_add(json_t *list, const leat_compare_arm *arm)

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "doctor_fill.h"
 #include "formats/figure.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "study/median.h"
 
 static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *name, double value,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "study/median.h"
 
 static const double PROBE_APART = 0.5;   /* the middle two of its pairs: more is noise */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 
 enum {
     MOST_WORKERS = 64,

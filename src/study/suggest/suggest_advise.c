@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "formats/figure.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "suggest.h"
 
 enum { MOST_CORES = 256 };
