@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart/chart.h"
 #include "chart/charts.h"
-#include "chart/svg.h"
 #include "command.h"
 #include "files.h"
 #include "plot/run_rows.h"

@@ -69,9 +69,6 @@ leat_estimate leat_race_rate(const leat_race *race, size_t arm);
 /* Rate of an arm over that of another, paired by round: median and bootstrap interval. */
 leat_estimate leat_race_ratio(const leat_race *race, size_t arm, size_t base);
 
-/* The arm with the highest median ratio to arm 0 of those that are not out. */
-size_t leat_race_leader(const leat_race *race);
-
 /* After a round: takes out the arms that cannot win. From the second round on, those that were slower than
  * the leader by a third in every round; from LEAT_RACE_MIN_ROUNDS on, those whose interval is below the
  * leader. Returns true when the race is over: one arm is left, or those left differ by less than 2 %. */

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "chart.h"
-#include "svg.h"
 
 enum { NAME_ROW = 18, ROW = 48, BAR = 20, GAP = 40, EDGE = 2, VALUES = 74 };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "chart.h"
-#include "svg.h"
 
 enum { ROW = 28, BAR = 18, NAME_ROW = 18, GROUP_ROW = 24, VALUES = 84, NAMES_MOST = 190, EDGE = 2 };
 

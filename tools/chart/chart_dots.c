@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "chart.h"
-#include "svg.h"
 
 enum { NAME_ROW = 20, LANE = 11, EDGE = 8, LOG_FROM = 20 };
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "chart.h"
-#include "svg.h"
 
 enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_MOST = 100 };
 

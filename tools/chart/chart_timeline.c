@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "chart.h"
-#include "svg.h"
 
 enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
 

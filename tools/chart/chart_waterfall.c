@@ -7,7 +7,6 @@
 
 #include "chart.h"
 #include "leat/verdict.h"
-#include "svg.h"
 
 enum { ROW = 30, BAR = 20, NAMES = 104, VALUES = 136 };
 

@@ -2,7 +2,6 @@
 #include "chart.h"
 
 #include "formats/figure.h"
-#include "svg.h"
 
 void leat_table_open(FILE *out, const char *const *heads)
 {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart/svg.h"
 #include "doctor/doctor_report.h"
 
 /* Cuts at a whole character. */

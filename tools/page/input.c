@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "page.h"
 
 #include <errno.h>
 #include <stdlib.h>
