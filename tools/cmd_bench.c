@@ -44,7 +44,6 @@ static const leat_option options[] = {
     LEAT_ROW_ERRORS(struct bench_options),
     LEAT_ROW_SET(struct bench_options),
     LEAT_ROW_TRACE(struct bench_options),
-    LEAT_ROW_QUIET(struct bench_options),
     LEAT_ROW_PROGRESS(struct bench_options),
     LEAT_ROW_JSON(struct bench_options),
     LEAT_OPTION_END
@@ -96,7 +95,7 @@ static void end_epoch(struct bench *b)
     const struct epoch *e = &b->epoch;
     if (e->batches == 0)
         return;
-    json_t *one = json_object();
+    json_t *one = leat_json_row(b->run.epochs);
     leat_json_int(one, "epoch", e->number);
     leat_json_int(one, "first_batch", e->first_batch);
     leat_json_int(one, "batches", e->batches);
@@ -110,7 +109,6 @@ static void end_epoch(struct bench *b)
                    (long long)e->first_batch, (unsigned long long)e->samples,
                    e->samples == 1 ? "" : "s", (unsigned long long)e->digest);
     }
-    json_array_append_new(b->run.epochs, one);
     b->epoch = (struct epoch){ 0 };
 }
 
@@ -132,7 +130,7 @@ static void count_batch(struct bench *b, const leat_batch_info *info)
     if (b->o->digest) {
         char text[17];
         snprintf(text, sizeof text, "%016llx", (unsigned long long)info->digest);
-        json_array_append_new(e->digests, json_string(text));
+        leat_json_append(e->digests, text);
         e->digest = chain(e->digest, info->digest);
     }
 }
@@ -144,20 +142,14 @@ static double seconds(const struct figures *b)
     return (double)(b->end_ns - b->start_ns) * 1e-9;
 }
 
-static json_t *notes_json(const leat_plan *plan)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        json_array_append_new(list, leat_json_string(leat_plan_note(plan, i)));
-    return list;
-}
-
-static json_t *cache_json(const struct figures *b)
+static void add_cache(json_t *report, const struct figures *b)
 {
     const leat_cache_stats *const cache = &b->after.cache;
-    if (!cache->is_on)
-        return json_null();
-    json_t *json = json_object();
+    if (!cache->is_on) {
+        leat_json_add(report, "cache", json_null());
+        return;
+    }
+    json_t *json = leat_json_object(report, "cache");
     leat_json_text(json, "place", cache->place);
     leat_json_int(json, "hits", (int64_t)(cache->hits - b->before.cache.hits));
     leat_json_int(json, "misses", (int64_t)(cache->misses - b->before.cache.misses));
@@ -166,7 +158,6 @@ static json_t *cache_json(const struct figures *b)
     leat_json_int(json, "limit_bytes", (int64_t)cache->limit_bytes);
     leat_json_int(json, "damaged", (int64_t)cache->damaged);
     leat_json_text(json, "note", cache->note);
-    return json;
 }
 
 static json_t *report_json(struct figures *b)
@@ -178,7 +169,7 @@ static json_t *report_json(struct figures *b)
     const uint64_t out = b->after.bytes_out - b->before.bytes_out;
     json_t *json = leat_json_open("bench");
     leat_json_text(json, "config", b->path);
-    leat_json_add(json, "device", device ? leat_json_string(device->name) : json_null());
+    leat_json_text_or_null(json, "device", device ? device->name : NULL);
     leat_json_bool(json, "simulated", device && device->simulated);
     leat_json_int(json, "batches", (int64_t)(b->after.batches - b->before.batches));
     leat_json_int(json, "warmup_batches", b->warmup);
@@ -207,8 +198,8 @@ static json_t *report_json(struct figures *b)
     leat_json_int(json, "jpeg_index_refused", (int64_t)b->after.n_seek_refused);
     leat_json_int(json, "jpeg_device", (int64_t)b->after.n_files);
     leat_json_int(json, "jpeg_device_refused", (int64_t)b->after.n_files_here);
-    leat_json_add(json, "notes", notes_json(b->plan));
-    leat_json_add(json, "cache", cache_json(b));
+    leat_explain_add_notes(json, b->plan, "");
+    add_cache(json, b);
     leat_summary_add(json, &b->before, &b->after);
     leat_json_add(json, "epochs", b->epochs);
     b->epochs = NULL;
@@ -376,30 +367,28 @@ static int run_loader(struct bench *b, leat_error *err)
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct bench b = { .o = call->options,
                        .run = { .path = call->arguments[0], .epochs = json_array() } };
-    leat_error err = { 0 };
     b.run.explains = b.o->explain;
     leat_signals_stop_at_once("bench");
-    int rc = open_loader(&b, &err);
+    int rc = open_loader(&b, err);
     if (rc == LEAT_OK)
-        rc = run_loader(&b, &err);
+        rc = run_loader(&b, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(b.o->json))
         print_report(&b.run);
     if (rc == LEAT_OK)
-        rc = leat_json_write(report_json(&b.run), b.o->json, &err);
-    const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? &err : NULL);
+        rc = leat_json_write(report_json(&b.run), b.o->json, err);
+    const int closed = leat_bad_list_close(&b.bad, rc == LEAT_OK ? err : NULL);
     rc = rc == LEAT_OK ? closed : rc;
-    rc =
-        leat_setup_trace_write(b.run.loader, b.o->trace, !leat_json_to_stdout(b.o->json), rc, &err);
+    rc = leat_setup_trace_write(b.run.loader, b.o->trace, !leat_json_to_stdout(b.o->json), rc, err);
     leat_loader_close(&b.run.loader);
     leat_device_close(&b.run.device);
     leat_plan_close(&b.run.plan);
     leat_config_close(&b.config);
     json_decref(b.run.epochs);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("bench", &err);
+    return rc;
 }
 
 const leat_command leat_command_bench = {

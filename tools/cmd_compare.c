@@ -2,12 +2,10 @@
  *
  * leat compare: trains with some values varied, alternating, and reports where the device's time
  * went in each. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
 #include "formats/figure.h"
-#include "print/arm_json.h"
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/speed.h"
@@ -34,7 +32,6 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct compare_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct compare_options),
-    LEAT_ROW_QUIET(struct compare_options),
     LEAT_ROW_PROGRESS(struct compare_options),
     LEAT_ROW_JSON(struct compare_options),
     LEAT_OPTION_END
@@ -45,17 +42,17 @@ static const leat_option options[] = {
 static json_t *result_json(const leat_compare_result *result, const char *path,
                            const leat_texts *vary)
 {
-    json_t *json = leat_json_open("compare"), *varied = json_array(), *arms = json_array();
-    for (int32_t i = 0; i < vary->n; i++)
-        json_array_append_new(varied, leat_json_string(vary->values[i]));
-    for (int32_t i = 0; i < result->n_arms; i++)
-        json_array_append_new(arms, leat_arm_json(&result->arms[i]));
+    json_t *json = leat_json_open("compare");
     leat_json_text(json, "config", path);
-    leat_json_add(json, "vary", varied);
+    json_t *varied = leat_json_list(json, "vary");
+    for (int32_t i = 0; i < vary->n; i++)
+        leat_json_append(varied, vary->values[i]);
     leat_json_int(json, "rounds", result->rounds);
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
-    leat_json_add(json, "arms", arms);
+    json_t *arms = leat_json_list(json, "arms");
+    for (int32_t i = 0; i < result->n_arms; i++)
+        leat_arm_add(arms, &result->arms[i]);
     leat_json_text(json, "summary", result->summary);
     return json;
 }
@@ -186,24 +183,20 @@ static int compare(const struct compare_options *o, const char *path, leat_confi
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct compare_options *o = call->options;
     const char *path = call->arguments[0];
-    leat_error err = { 0 };
     leat_config *config = NULL;
-    leat_compare_result *result = calloc(1, sizeof *result);
+    static leat_compare_result result; /* large */
+    int rc;
     leat_signals_stop_at_once("compare");
-    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc < 0 || (rc = leat_setup_config(path, &o->set, &config, &err)) < 0 ||
-        (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
-        (rc = leat_json_check(o->json, &err)) < 0)
-        goto fail;
-    rc = compare(o, path, config, result, &err);
-fail:
+    if ((rc = leat_setup_config(path, &o->set, &config, err)) == LEAT_OK &&
+        (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
+        (rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = compare(o, path, config, &result, err);
     leat_config_close(&config);
-    free(result);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("compare", &err);
+    return rc;
 }
 
 const leat_command leat_command_compare = {

@@ -10,7 +10,6 @@
 #include "command.h"
 #include "convert/convert.h"
 #include "convert/file_set.h"
-#include "convert/shard_names.h"
 #include "formats/figure.h"
 #include "host.h"
 #include "print/progress.h"
@@ -66,7 +65,6 @@ static const leat_option options[] = {
                      "files that are no image or have no class, and name them"),
     LEAT_OPTION_BOOL(struct convert_options, recursive, "false",
                      "also take files from folders inside a class folder"),
-    LEAT_ROW_QUIET(struct convert_options),
     LEAT_ROW_PROGRESS(struct convert_options),
     LEAT_ROW_JSON(struct convert_options),
     LEAT_OPTION_END
@@ -106,16 +104,6 @@ static int parse_jpeg(const struct convert_options *o, int32_t *mcus, leat_error
     return LEAT_OK;
 }
 
-static int finish(int rc, const leat_error *err)
-{
-    if (rc == LEAT_OK)
-        return LEAT_EXIT_OK;
-    const int code = leat_command_fail("convert", err);
-    if (rc == LEAT_E_CANCELED)
-        leat_signals_raise();
-    return code;
-}
-
 /* Whether an option is set that only `images` has. */
 static bool has_list_options(const struct convert_options *o)
 {
@@ -123,7 +111,7 @@ static bool has_list_options(const struct convert_options *o)
            o->label.n || o->label_type || o->header;
 }
 
-static int run_tfrecord(const leat_call *call)
+static int run_tfrecord(const leat_call *call, leat_error *err)
 {
     const struct convert_options *const o = call->options;
     leat_convert_tfrecord convert = { .arguments = call->arguments + 1,
@@ -132,16 +120,15 @@ static int run_tfrecord(const leat_call *call)
                                       .n_shards = (int32_t)o->shards,
                                       .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                       .json = o->json };
-    leat_error err = { 0 };
     if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
         has_list_options(o))
         return leat_command_misuse("convert", "tfrecord takes --shards, --quiet, --progress and "
                                               "--json; records are written as they are");
     leat_signals_catch();
-    return finish(leat_convert_tfrecord_run(&convert, &err), &err);
+    return leat_convert_tfrecord_run(&convert, err);
 }
 
-static int run_source(const leat_call *call)
+static int run_source(const leat_call *call, leat_error *err)
 {
     const struct convert_options *const o = call->options;
     const bool is_config = !strcmp(call->arguments[0], "config");
@@ -155,7 +142,6 @@ static int run_source(const leat_call *call)
                                           .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                           .json = o->json };
     uint64_t seed;
-    leat_error err = { 0 };
     if (is_config && call->n_arguments > 2)
         return leat_command_misuse("convert", "config takes one file, not also '%s'",
                                    call->arguments[2]);
@@ -165,8 +151,8 @@ static int run_source(const leat_call *call)
             "convert", "%s takes --shards, --shuffle, --threads, --quiet, --progress and --json",
             call->arguments[0]);
     leat_signals_catch();
-    const int rc = parse_seed(o->shuffle, &seed, &err);
-    return finish(rc < 0 ? rc : leat_convert_source_run(&convert, &err), &err);
+    const int rc = parse_seed(o->shuffle, &seed, err);
+    return rc < 0 ? rc : leat_convert_source_run(&convert, err);
 }
 
 /* Those of parts, if there are any. */
@@ -186,22 +172,21 @@ static int name_parts(leat_file_set *set, leat_error *err)
 }
 
 /* Gives the files of an earlier run their names. */
-static int run_finish(const leat_call *call)
+static int run_finish(const leat_call *call, leat_error *err)
 {
     const struct convert_options *const o = call->options;
     leat_file_set set = { 0 };
-    leat_error err = { 0 };
     if (call->n_arguments > 1 || o->shuffle || o->jpeg || o->keep_metadata || o->verify ||
         o->skip_bad || o->recursive || o->shards >= 0 || o->json || has_list_options(o))
         return leat_command_misuse("convert", "finish takes -o PREFIX and nothing else");
     leat_signals_catch();
-    int rc = leat_file_set_open(&set, o->output, &err);
+    int rc = leat_file_set_open(&set, o->output, err);
     if (rc == LEAT_OK && !set.is_finished)
-        rc = name_parts(&set, &err);
+        rc = name_parts(&set, err);
     if (rc == LEAT_OK)
         printf("the files %s-* have their names\n", leat_terminal_name(o->output));
     leat_file_set_close(&set);
-    return finish(rc, &err);
+    return rc;
 }
 
 /* Checks the arguments. Returns LEAT_EXIT_OK, or the code of what it has reported. */
@@ -258,7 +243,7 @@ static leat_file_list_options list_options(struct convert_options *o, bool is_pi
                                      .skip = o->skip_bad };
 }
 
-static int run_images(const leat_call *call)
+static int run_images(const leat_call *call, leat_error *err)
 {
     const bool is_piped = !strcmp(call->arguments[1], "-");
     const struct convert_options *const o = call->options;
@@ -277,25 +262,24 @@ static int run_images(const leat_call *call)
                                     .recursive = o->recursive,
                                     .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                     .json = o->json };
-    leat_error err = { 0 };
     int rc;
     leat_signals_catch();
-    if ((rc = parse_seed(o->shuffle, &convert.seed, &err)) == LEAT_OK &&
-        (rc = leat_convert_part_parse(o->part, &convert.part, &err)) == LEAT_OK &&
-        (rc = parse_jpeg(o, &convert.restart_mcus, &err)) == LEAT_OK)
-        rc = leat_convert_images_run(&convert, &err);
-    return finish(rc, &err);
+    if ((rc = parse_seed(o->shuffle, &convert.seed, err)) == LEAT_OK &&
+        (rc = leat_convert_part_parse(o->part, &convert.part, err)) == LEAT_OK &&
+        (rc = parse_jpeg(o, &convert.restart_mcus, err)) == LEAT_OK)
+        rc = leat_convert_images_run(&convert, err);
+    return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const int code = check_call(call);
     if (code != LEAT_EXIT_OK)
         return code;
-    return !strcmp(call->arguments[0], "images")     ? run_images(call)
-           : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call)
-           : !strcmp(call->arguments[0], "finish")   ? run_finish(call)
-                                                     : run_source(call);
+    return !strcmp(call->arguments[0], "images")     ? run_images(call, err)
+           : !strcmp(call->arguments[0], "tfrecord") ? run_tfrecord(call, err)
+           : !strcmp(call->arguments[0], "finish")   ? run_finish(call, err)
+                                                     : run_source(call, err);
 }
 
 const leat_command leat_command_convert = {

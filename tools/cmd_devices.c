@@ -14,14 +14,13 @@ struct devices_options {
 
 static const leat_option options[] = { LEAT_ROW_JSON(struct devices_options), LEAT_OPTION_END };
 
-static json_t *device_json(const leat_device_info *info)
+static void add_device(json_t *list, const leat_device_info *info)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", info->name);
     leat_json_text(one, "text", info->text);
     leat_json_bool(one, "available", info->available);
     leat_json_bool(one, "simulated", info->simulated);
-    return one;
 }
 
 static void print_device(const leat_device_info *info)
@@ -35,17 +34,16 @@ static void print_device(const leat_device_info *info)
 }
 
 /* The inner loop of decode_jpeg, which depends on the processor. */
-static json_t *loop_json(bool prints)
+static void add_loop(json_t *json, bool prints)
 {
     char why[120], text[200];
     const char *const name = leat_jpeg_loop(why, sizeof why);
-    json_t *one = json_object();
+    json_t *one = leat_json_object(json, "jpeg_loop");
     leat_json_text(one, "name", name);
     leat_json_text(one, "why", why);
     snprintf(text, sizeof text, "loop for Huffman codes: %s%s%s", name, *why ? "; " : "", why);
     if (prints)
         leat_terminal_entry(stdout, "cpu: JPEG", 28, text);
-    return one;
 }
 
 /* The libraries of training on a GPU are listed only if there is a GPU: opening them is slow. */
@@ -65,24 +63,21 @@ static void print_options(void)
     leat_help_options(stdout, leat_device_options("sim"));
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct devices_options *o = call->options;
-    leat_error err = { 0 };
     const size_t n = leat_devices(NULL, 0);
     leat_device_info *infos = calloc(n + 1, sizeof *infos);
-    if (!infos) {
-        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-        return leat_command_fail("devices", &err);
-    }
+    if (!infos)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     const size_t found = leat_devices(infos, n);
     json_t *json = leat_json_open("devices"), *list = json_array();
     for (size_t i = 0; i < n && i < found; i++) {
-        json_array_append_new(list, device_json(&infos[i]));
+        add_device(list, &infos[i]);
         if (!leat_json_to_stdout(o->json))
             print_device(&infos[i]);
     }
-    leat_json_add(json, "jpeg_loop", loop_json(!leat_json_to_stdout(o->json)));
+    add_loop(json, !leat_json_to_stdout(o->json));
     char libraries[4096] = "";
     if (wants_libraries(infos, found < n ? found : n))
         leat_device_libraries("cuda", libraries, sizeof libraries);
@@ -91,13 +86,9 @@ static int run(const leat_call *call)
     if (!leat_json_to_stdout(o->json))
         print_options();
     free(infos);
-    if (*libraries)
-        leat_json_text(json, "cuda_libraries", libraries);
-    else
-        leat_json_add(json, "cuda_libraries", json_null());
+    leat_json_text_or_null(json, "cuda_libraries", *libraries ? libraries : NULL);
     leat_json_add(json, "devices", list);
-    return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("devices", &err)
-                                                    : LEAT_EXIT_OK;
+    return leat_json_write(json, o->json, err);
 }
 
 const leat_command leat_command_devices = {

@@ -2,15 +2,14 @@
  *
  * leat doctor: says what limits a job, how much could be gained and what to change. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
-#include "doctor/crossover_run.h"
 #include "doctor/doctor_report.h"
 #include "print/progress.h"
 #include "setup.h"
 #include "signals.h"
+#include "word_list.h"
 
 struct doctor_options {
     leat_texts set, fail_if;
@@ -50,7 +49,6 @@ static const leat_option options[] = {
                        "instead, compare two devices: from which batch size on which is faster; "
                        "such as cpu,cuda:0 or cpu,sim:h200"),
     LEAT_ROW_SET(struct doctor_options),
-    LEAT_ROW_QUIET(struct doctor_options),
     LEAT_ROW_PROGRESS(struct doctor_options),
     LEAT_ROW_JSON(struct doctor_options),
     LEAT_OPTION_END
@@ -179,20 +177,43 @@ static int judge(const leat_texts *texts, const leat_doctor_result *r)
 
 /* --- --devices ---------------------------------------------------------------------------------*/
 
+/* Of an option; 0: auto. */
+static int32_t number_of(int64_t n)
+{
+    return n > INT32_MAX ? INT32_MAX : n > 0 ? (int32_t)n : 0;
+}
+
 static int compare_devices(const struct doctor_options *o, const char *path,
                            const leat_config *config, leat_error *err)
 {
-    const leat_crossover_run run = { .path = path,
-                                     .devices = o->devices,
-                                     .rounds = o->rounds,
-                                     .steps = o->steps,
-                                     .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
-                                     .json = o->json };
+    leat_crossover_result result;
+    leat_word_list devices;
+    leat_progress progress;
     if (o->device || o->step_ms > 0 || o->verify || o->quick || o->fail_if.n)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "--devices compares two devices and gives no verdict, so --device, "
                          "--step-ms, --verify, --quick and --fail-if do not go with it");
-    return leat_crossover_run_devices(&run, config, err);
+    int rc = leat_word_list_init(&devices, "--devices", o->devices, err);
+    if (rc == LEAT_OK && devices.n != 2)
+        rc =
+            leat_fail(err, LEAT_E_ARGUMENT,
+                      "--devices '%s': two devices are compared, such as cpu,sim:h200", o->devices);
+    if (rc == LEAT_OK) {
+        leat_progress_init(&progress, "doctor", "runs", 0,
+                           o->quiet ? LEAT_PROGRESS_OFF : o->progress);
+        const leat_crossover_options how = { .rounds = number_of(o->rounds),
+                                             .steps = number_of(o->steps),
+                                             .progress = leat_progress_count,
+                                             .user = &progress };
+        rc = leat_crossover(config, devices.words, &how, &result, err);
+        leat_progress_fini(&progress);
+    }
+    if (rc == LEAT_OK && !leat_json_to_stdout(o->json))
+        leat_crossover_print(&result);
+    if (rc == LEAT_OK)
+        rc = leat_json_write(leat_crossover_json(&result, path), o->json, err);
+    leat_word_list_fini(&devices);
+    return rc;
 }
 
 /* --- the run -----------------------------------------------------------------------------------*/
@@ -212,8 +233,8 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
     leat_progress progress;
     leat_progress_init(&progress, "doctor", "parts", 0, o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     const leat_doctor_options how = {
-        .rounds = o->rounds > 0 ? (int32_t)o->rounds : 0,
-        .steps = o->steps > 0 ? (int32_t)(o->steps < INT32_MAX ? o->steps : INT32_MAX) : 0,
+        .rounds = number_of(o->rounds),
+        .steps = number_of(o->steps),
         .device = o->device,
         .step_ms = o->step_ms,
         .seconds = o->seconds,
@@ -233,30 +254,29 @@ static int examine(const struct doctor_options *o, const char *path, const leat_
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct doctor_options *o = call->options;
     const char *path = call->arguments[0];
-    leat_error err = { 0 };
     leat_config *file = NULL, *config = NULL;
     const leat_texts none = { 0 };
-    leat_doctor_result *result = calloc(1, sizeof *result);
+    leat_doctor_result result = { .n_suggestions = 0 };
+    int rc;
     leat_signals_stop_at_once("doctor");
-    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && (rc = check_limits(o, &err)) == LEAT_OK &&
-        (rc = leat_setup_config(path, &none, &file, &err)) == LEAT_OK &&
-        (rc = leat_config_copy(file, &config, &err)) == LEAT_OK &&
+    if ((rc = check_limits(o, err)) == LEAT_OK &&
+        (rc = leat_setup_config(path, &none, &file, err)) == LEAT_OK &&
+        (rc = leat_config_copy(file, &config, err)) == LEAT_OK &&
         /* before --set, which the screen tells to add: that wins */
-        (rc = leat_setup_threads(config, o->threads, &err)) == LEAT_OK &&
-        (rc = leat_setup_set(config, &o->set, &err)) == LEAT_OK &&
-        (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = o->devices ? compare_devices(o, path, config, &err)
-                        : examine(o, path, file, config, result, &err);
-    const int code = rc == LEAT_OK ? judge(&o->fail_if, result) : leat_command_fail("doctor", &err);
+        (rc = leat_setup_threads(config, o->threads, err)) == LEAT_OK &&
+        (rc = leat_setup_set(config, &o->set, err)) == LEAT_OK &&
+        (rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = o->devices ? compare_devices(o, path, config, err)
+                        : examine(o, path, file, config, &result, err);
+    if (rc == LEAT_OK)
+        rc = judge(&o->fail_if, &result);
     leat_config_close(&config);
     leat_config_close(&file);
-    free(result);
-    return code;
+    return rc;
 }
 
 #define VERDICT_CODE(id, name, code, ...) #code " " name ", "

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eval/wrong_sheet.h"
+#include "eval/trained.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "host.h"
@@ -36,7 +36,6 @@ static const leat_option options[] = {
                        "compute on this device instead of train.device"),
     LEAT_ROW_THREADS(struct eval_options),
     LEAT_ROW_SET(struct eval_options),
-    LEAT_ROW_QUIET(struct eval_options),
     LEAT_ROW_PROGRESS(struct eval_options),
     LEAT_ROW_JSON(struct eval_options),
     LEAT_OPTION_END
@@ -240,51 +239,46 @@ static void print_all(const struct eval *e)
 
 /* --- as JSON -----------------------------------------------------------------------------------*/
 
-static json_t *classes_json(const struct eval *e)
+static void add_classes(json_t *json, const struct eval *e)
 {
-    json_t *list = json_array();
+    json_t *list = leat_json_list(json, "classes");
     for (int64_t i = 0; i < e->info.n_labels; i++) {
         leat_score_class one;
         leat_score_get_class(e->score, i, &one);
-        json_array_append_new(
-            list, leat_classes_json(i, i < e->t.n_classes ? e->t.classes[i] : NULL, &one));
+        leat_classes_add(list, i, i < e->t.n_classes ? e->t.classes[i] : NULL, &one);
     }
-    return list;
 }
 
-static json_t *confusion_json(const struct eval *e)
+static void add_confusion(json_t *json, const struct eval *e)
 {
     const int64_t n = e->info.n_classes;
-    json_t *list = json_array();
+    json_t *list = leat_json_list(json, "confusion");
     for (int64_t i = 0; i < n; i++) {
         json_t *row = json_array();
         for (int64_t k = 0; k < n; k++)
             json_array_append_new(row, json_integer((json_int_t)e->info.confusion[i * n + k]));
         json_array_append_new(list, row);
     }
-    return list;
 }
 
-static json_t *wrong_json(const struct eval *e)
+static void add_wrong(json_t *json, const struct eval *e)
 {
     const int64_t most = leat_plan_get_info(e->t.plan)->batch_size;
     uint64_t *records = calloc((size_t)most, sizeof *records);
-    json_t *list = json_array();
+    json_t *list = leat_json_list(json, "wrong");
     for (int32_t i = 0; i < e->wrong.n && records; i++) {
         const leat_wrong *w = &e->wrong.list[i];
         char text[512];
-        json_t *json = json_object();
+        json_t *one = leat_json_row(list);
         leat_plan_records(e->t.plan, w->batch, records, most);
-        leat_json_int(json, "record", (int64_t)records[w->row]);
-        leat_json_text(json, "text",
+        leat_json_int(one, "record", (int64_t)records[w->row]);
+        leat_json_text(one, "text",
                        leat_plan_record_text(e->t.plan, records[w->row], text, sizeof text));
-        leat_json_int(json, "class", w->actual);
-        leat_json_int(json, "predicted", w->predicted);
-        leat_json_real(json, "probability", (double)w->probability);
-        json_array_append_new(list, json);
+        leat_json_int(one, "class", w->actual);
+        leat_json_int(one, "predicted", w->predicted);
+        leat_json_real(one, "probability", (double)w->probability);
     }
     free(records);
-    return list;
 }
 
 static json_t *eval_json(const struct eval *e)
@@ -304,9 +298,9 @@ static json_t *eval_json(const struct eval *e)
     leat_json_real(json, "recall", e->info.recall);
     leat_json_real(json, "f1", e->info.f1);
     leat_json_real(json, "auc", e->info.auc);
-    leat_json_add(json, "classes", classes_json(e));
-    leat_json_add(json, "confusion", confusion_json(e));
-    leat_json_add(json, "wrong", wrong_json(e));
+    add_classes(json, e);
+    add_confusion(json, e);
+    add_wrong(json, e);
     leat_bad_list_json(json, &stats);
     leat_json_real(json, "seconds", e->seconds);
     return json;
@@ -325,23 +319,22 @@ static void close_all(struct eval *e)
     free(e->actual);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct eval e = { .o = call->options, .path = call->arguments[0] };
-    leat_error err = { 0 };
     leat_signals_stop_at_once("eval");
-    int rc = open_all(&e, &err);
+    int rc = open_all(&e, err);
     if (rc == LEAT_OK)
-        rc = run_all(&e, &err);
+        rc = run_all(&e, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(e.o->json))
         print_all(&e);
     if (rc == LEAT_OK && e.o->sheet)
-        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, &err);
+        rc = leat_wrong_sheet_write(&e.wrong, &e.t, e.o->sheet, err);
     if (rc == LEAT_OK)
-        rc = leat_json_write(eval_json(&e), e.o->json, &err);
+        rc = leat_json_write(eval_json(&e), e.o->json, err);
     close_all(&e);
     fflush(stdout);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("eval", &err);
+    return rc;
 }
 
 const leat_command leat_command_eval = {

@@ -38,7 +38,6 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct experiment_options, cold, 1, 1000,
                   "number of layers of a model to measure once in this process, printed as JSON: "
                   "how model-creation starts its processes; auto: do not"),
-    LEAT_ROW_QUIET(struct experiment_options),
     LEAT_ROW_PROGRESS(struct experiment_options),
     LEAT_ROW_JSON(struct experiment_options),
     LEAT_OPTION_END
@@ -172,18 +171,16 @@ static int run_each(const struct experiment_options *o)
 
 static int list(const char *json, leat_error *err)
 {
-    json_t *all = leat_json_open("experiment"), *rows = json_array();
+    json_t *all = leat_json_open("experiment"), *rows = leat_json_list(all, "experiments");
     for (size_t i = 0; leat_experiment_at(i); i++) {
         const leat_experiment *experiment = leat_experiment_at(i);
-        json_t *row = json_object();
+        json_t *row = leat_json_row(rows);
         leat_json_text(row, "name", experiment->name);
         leat_json_text(row, "title", experiment->title);
         leat_json_text(row, "expect", experiment->expect);
-        json_array_append_new(rows, row);
         if (!leat_json_to_stdout(json))
             leat_terminal_entry(stdout, experiment->name, 20, experiment->title);
     }
-    leat_json_add(all, "experiments", rows);
     return leat_json_write(all, json, err);
 }
 
@@ -199,11 +196,10 @@ static int no_such_experiment(const char *name)
         near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct experiment_options *o = call->options;
     const char *const name = call->arguments[0];
-    leat_error err = { 0 };
     leat_signals_stop_at_once("experiment");
     if (!strcmp(name, "all") && o->json)
         return leat_command_misuse("experiment",
@@ -215,12 +211,12 @@ static int run(const leat_call *call)
         return no_such_experiment(name);
     int rc;
     if (!experiment)
-        rc = list(o->json, &err);
+        rc = list(o->json, err);
     else if (o->cold > 0)
-        rc = leat_experiment_cold(o->device.n ? o->device.values[0] : "cpu", o->cold, &err);
+        rc = leat_experiment_cold(o->device.n ? o->device.values[0] : "cpu", o->cold, err);
     else
-        rc = run_one(o, experiment, o->results, &err);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("experiment", &err);
+        rc = run_one(o, experiment, o->results, err);
+    return rc;
 }
 
 const leat_command leat_command_experiment = {

@@ -42,23 +42,22 @@ static int export_all(const leat_call *call, leat_trained *t, leat_error *err)
     return rc < 0 ? rc : leat_trainer_export_onnx(t->trainer, o->onnx, err);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct export_options *const o = call->options;
     leat_trained t = { 0 };
-    leat_error err = { 0 };
     leat_signals_stop_at_once("export");
-    int rc = export_all(call, &t, &err);
+    int rc = export_all(call, &t, err);
     if (rc == LEAT_OK && o->json) {
         json_t *json = leat_json_open("export");
         leat_json_text(json, "config", call->arguments[0]);
         leat_json_text(json, "weights", o->weights);
         leat_json_text(json, "onnx", o->onnx);
         leat_json_int(json, "parameters", leat_trainer_get_info(t.trainer)->n_parameters);
-        rc = leat_json_write(json, o->json, &err);
+        rc = leat_json_write(json, o->json, err);
     }
     leat_trained_close(&t);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("export", &err);
+    return rc;
 }
 
 const leat_command leat_command_export = {

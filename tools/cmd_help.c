@@ -55,10 +55,11 @@ static const char *join(const leat_call *call, char *text, size_t size)
     return text;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct help_options *o = call->options;
     char word[200];
+    (void)err;
     join(call, word, sizeof word);
     if (o->search && !leat_help_search(o->search))
         return leat_command_misuse("help", "nothing has '%s' in it", o->search);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "command.h"
+#include "convert/file_set.h"
 #include "convert/jpeg_side.h"
 #include "convert/paths.h"
-#include "convert/set_manifest.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/index.h"
@@ -39,15 +39,14 @@ static const leat_option options[] = {
         struct index_options, manifest, NULL,
         "also write a manifest of these files, NAME-manifest.json: their sizes, counts "
         "and digests; a config may name it in place of them"),
-    LEAT_ROW_QUIET(struct index_options),
     LEAT_ROW_PROGRESS(struct index_options),
     LEAT_ROW_JSON(struct index_options),
     LEAT_OPTION_END
 };
 
-static json_t *file_json(const char *path, const leat_index *index)
+static json_t *add_file(json_t *list, const char *path, const leat_index *index)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "file", path);
     leat_json_int(one, "records", (int64_t)index->n_records);
     leat_json_int(one, "bytes", (int64_t)index->data_bytes);
@@ -82,9 +81,9 @@ static void print_file(const char *path, const leat_index *index, bool rebuild)
     putchar('\n');
 }
 
-static json_t *side_json(const leat_jpeg_side *side)
+static void add_side(json_t *file, const leat_jpeg_side *side)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_object(file, "jpeg");
     leat_json_text(one, "feature", side->feature);
     leat_json_int(one, "bytes", (int64_t)side->bytes);
     leat_json_int(one, "side_index", (int64_t)side->tables);
@@ -95,7 +94,6 @@ static json_t *side_json(const leat_jpeg_side *side)
     leat_json_int(one, "no_jpeg", (int64_t)side->none);
     leat_json_bool(one, "built", side->built);
     leat_json_text(one, "note", side->note);
-    return one;
 }
 
 /* Prints the number of records without a table, for one reason. */
@@ -129,7 +127,7 @@ static int take_side(const struct index_options *o, const char *path, json_t *fi
     const int rc = leat_jpeg_side_take(path, &how, &side, err);
     if (rc < 0)
         return rc;
-    leat_json_add(file, "jpeg", side_json(&side));
+    add_side(file, &side);
     if (!leat_json_to_stdout(o->json))
         print_side(path, &side, o->rebuild);
     return LEAT_OK;
@@ -222,16 +220,14 @@ static int take_both(const struct index_options *o, const char *path, json_t *li
     leat_index index = { 0 };
     int rc = take_file(path, flags, &index, err);
     if (rc == LEAT_OK) {
-        json_t *file = file_json(path, &index);
+        json_t *file = add_file(list, path, &index);
         *records += index.n_records;
-        json_array_append(list, file);
         if (!leat_json_to_stdout(o->json))
             print_file(path, &index, o->rebuild);
         if (o->manifest)
             rc = add_to_manifest(o, path, &index, manifest, err);
         if (o->jpeg && rc == LEAT_OK)
             rc = take_side(o, path, file, err);
-        json_decref(file);
     }
     leat_index_close(&index);
     return rc;
@@ -246,10 +242,9 @@ static int check_lengths(const leat_paths *paths, bool jpeg, leat_error *err)
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct index_options *o = call->options;
-    leat_error err = { 0 };
     leat_paths paths;
     uint64_t records = 0;
     leat_set_manifest manifest = { 0 };
@@ -259,44 +254,44 @@ static int run(const leat_call *call)
         return leat_command_misuse("index", "--check and --%s exclude each other",
                                    o->rebuild ? "rebuild" : "manifest");
     int rc;
-    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err)) == LEAT_OK &&
-        (rc = check_lengths(&paths, o->jpeg, &err)) == LEAT_OK)
-        rc = leat_json_check(o->json, &err);
+    if ((rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err)) == LEAT_OK &&
+        (rc = check_lengths(&paths, o->jpeg, err)) == LEAT_OK)
+        rc = leat_json_check(o->json, err);
     if (rc == LEAT_OK)
-        rc = check_name(o, &err);
-    json_t *json = leat_json_open("index"), *list = json_array(), *bad = json_object();
+        rc = check_name(o, err);
+    json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files"),
+           *bad = json_object();
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);
     for (size_t i = 0; i < paths.n && rc == LEAT_OK; i++) {
-        rc = take_both(o, paths.items[i], list, &records, &manifest, &err);
+        rc = take_both(o, paths.items[i], list, &records, &manifest, err);
         if (rc < 0 && o->check) { /* continue, to report all errors at once */
-            report_bad(bad, paths.items[i], &err);
+            report_bad(bad, paths.items[i], err);
             rc = LEAT_OK;
         }
         leat_progress_show(&progress, i + 1);
     }
     leat_progress_fini(&progress);
     if (rc == LEAT_OK && o->check)
-        rc = check_manifests(call, bad, &err);
+        rc = check_manifests(call, bad, err);
     if (rc == LEAT_OK && o->manifest)
-        rc = leat_set_manifest_write(&manifest, o->manifest, &err);
+        rc = leat_set_manifest_write(&manifest, o->manifest, err);
     leat_set_manifest_close(&manifest);
     const size_t n_bad = json_object_size(bad);
     json_decref(bad);
     if (n_bad)
         rc = leat_fail(
-            &err, LEAT_E_DATA,
+            err, LEAT_E_DATA,
             "%zu of %zu file%s failed the check; without --check missing or stale indexes are made",
             n_bad, paths.n, paths.n == 1 ? "" : "s");
     leat_paths_close(&paths);
-    leat_json_add(json, "files", list);
     leat_json_int(json, "records", (int64_t)records);
     if (rc == LEAT_OK)
-        rc = leat_json_write(json, o->json, &err);
+        rc = leat_json_write(json, o->json, err);
     else
         json_decref(json);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("index", &err);
+    return rc;
 }
 
 const leat_command leat_command_index = {

@@ -98,16 +98,8 @@ static int inspect_record(const struct inspect_options *o, const leat_paths *pat
 static json_t *plan_json(const leat_plan *plan, const char *path)
 {
     const leat_plan_info *info = leat_plan_get_info(plan);
-    json_t *json = leat_json_open("inspect"), *tensors = json_array();
+    json_t *json = leat_json_open("inspect");
     char text[160];
-    for (int32_t i = 0; i < info->n_tensors; i++) {
-        const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
-        json_t *one = json_object();
-        leat_json_text(one, "name", tensor->name);
-        leat_json_text(one, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
-        leat_json_int(one, "bytes", leat_shape_bytes(&tensor->shape));
-        json_array_append_new(tensors, one);
-    }
     leat_json_text(json, "config", path);
     leat_json_int(json, "records", (int64_t)info->n_records);
     leat_json_int(json, "batches", info->n_batches);
@@ -116,7 +108,14 @@ static json_t *plan_json(const leat_plan *plan, const char *path)
     leat_json_int(json, "classes", info->n_classes);
     leat_json_int(json, "seed", (int64_t)info->seed);
     leat_json_hex(json, "digest", info->digest);
-    leat_json_add(json, "tensors", tensors);
+    json_t *tensors = leat_json_list(json, "tensors");
+    for (int32_t i = 0; i < info->n_tensors; i++) {
+        const leat_tensor_info *tensor = leat_plan_tensor(plan, i);
+        json_t *one = leat_json_row(tensors);
+        leat_json_text(one, "name", tensor->name);
+        leat_json_text(one, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
+        leat_json_int(one, "bytes", leat_shape_bytes(&tensor->shape));
+    }
     return json;
 }
 
@@ -160,33 +159,32 @@ fail:
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct inspect_options *o = call->options;
     const char *first = call->arguments[0];
-    leat_error err = { 0 };
     leat_paths paths = { 0 };
-    int rc = leat_json_check(o->json, &err);
+    int rc = leat_json_check(o->json, err);
     if (rc < 0)
-        return leat_command_fail("inspect", &err);
+        return rc;
     if (leat_paths_is_config(first)) {
         if (call->n_arguments > 1)
             return leat_command_misuse("inspect", "give one config, or TFRecord files");
         if (o->record >= 0)
             return leat_command_misuse("inspect",
                                        "--record is for TFRecord files, not for a config");
-        rc = inspect_config(o, first, &err);
+        rc = inspect_config(o, first, err);
     } else if (o->set.n) {
         return leat_command_misuse("inspect", "--set needs a config (.yaml)");
     } else {
-        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, &err);
+        rc = leat_paths_expand(&paths, call->arguments, call->n_arguments, err);
         if (rc == LEAT_OK)
-            rc = check_sets(&paths, &err);
+            rc = check_sets(&paths, err);
         if (rc == LEAT_OK)
-            rc = o->record < 0 ? inspect_files(o, &paths, &err) : inspect_record(o, &paths, &err);
+            rc = o->record < 0 ? inspect_files(o, &paths, err) : inspect_record(o, &paths, err);
     }
     leat_paths_close(&paths);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("inspect", &err);
+    return rc;
 }
 
 const leat_command leat_command_inspect = {

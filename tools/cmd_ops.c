@@ -13,19 +13,17 @@ struct ops_options {
 
 static const leat_option options[] = { LEAT_ROW_JSON(struct ops_options), LEAT_OPTION_END };
 
-static json_t *options_json(const leat_option *table)
+static void add_options(json_t *op, const leat_option *table)
 {
     char type[256];
-    json_t *list = json_array();
+    json_t *list = leat_json_list(op, "options");
     for (const leat_option *row = table; row && row->name; row++) {
-        json_t *one = json_object();
+        json_t *one = leat_json_row(list);
         leat_json_text(one, "name", row->name);
         leat_json_text(one, "type", leat_option_type_text(row, type, sizeof type));
-        leat_json_add(one, "default", row->initial ? json_string(row->initial) : json_null());
+        leat_json_text_or_null(one, "default", row->initial);
         leat_json_text(one, "help", row->help);
-        json_array_append_new(list, one);
     }
-    return list;
 }
 
 /* An op of samples, or of batches. */
@@ -53,15 +51,14 @@ static bool entry_at(size_t i, struct entry *out)
     return true;
 }
 
-static json_t *op_json(const struct entry *op)
+static void add_op(json_t *list, const struct entry *op)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", op->kind.name);
     leat_json_text(one, "help", op->kind.help);
     leat_json_bool(one, "random", op->random);
     leat_json_bool(one, "after_batch", op->of_batches);
-    leat_json_add(one, "options", options_json(op->kind.options));
-    return one;
+    add_options(one, op->kind.options);
 }
 
 static void print_line(const struct entry *op)
@@ -92,22 +89,21 @@ static int fail_unknown(const char *name)
                                near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct ops_options *o = call->options;
     const char *name = call->n_arguments ? call->arguments[0] : NULL;
-    leat_error err = { 0 };
     struct entry op;
     bool found = false;
     for (size_t i = 0; name && entry_at(i, &op); i++)
         found |= !strcmp(op.kind.name, name);
     if (name && !found)
         return fail_unknown(name);
-    json_t *json = leat_json_open("ops"), *list = json_array();
+    json_t *json = leat_json_open("ops"), *list = leat_json_list(json, "ops");
     for (size_t i = 0; entry_at(i, &op); i++) {
         if (name && strcmp(op.kind.name, name) != 0)
             continue;
-        json_array_append_new(list, op_json(&op));
+        add_op(list, &op);
         if (leat_json_to_stdout(o->json))
             continue;
         if (name)
@@ -115,8 +111,7 @@ static int run(const leat_call *call)
         else
             print_line(&op);
     }
-    leat_json_add(json, "ops", list);
-    return leat_json_write(json, o->json, &err) < 0 ? leat_command_fail("ops", &err) : LEAT_EXIT_OK;
+    return leat_json_write(json, o->json, err);
 }
 
 const leat_command leat_command_ops = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat plan: prints the resolved plan of a config: source, stages, tensors, memory, decisions. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -111,10 +110,10 @@ static void add_count(json_t *object, const char *key, uint64_t n)
     leat_json_int(object, key, n == LEAT_WITHOUT_END ? -1 : (int64_t)n);
 }
 
-static json_t *source_json(const leat_plan *plan)
+static void add_source(json_t *report, const leat_plan *plan)
 {
     leat_source_info s;
-    json_t *json = json_object();
+    json_t *json = leat_json_object(report, "source");
     leat_plan_source(plan, &s);
     leat_json_text(json, "name", s.name);
     leat_json_int(json, "records", (int64_t)s.n_records);
@@ -122,67 +121,58 @@ static json_t *source_json(const leat_plan *plan)
     leat_json_int(json, "bytes", (int64_t)s.n_bytes);
     leat_json_int(json, "mean_bytes", (int64_t)s.mean_bytes);
     leat_json_int(json, "most_bytes", (int64_t)s.most_bytes);
-    return json;
 }
 
-static json_t *stages_json(const leat_plan *plan)
+static void add_stages(json_t *report, const leat_plan *plan)
 {
     const leat_stage_info *s;
-    json_t *json = json_array();
+    json_t *list = leat_json_list(report, "stages");
     for (int32_t i = 0; (s = leat_plan_stage(plan, i)); i++) {
-        json_t *one = json_object();
+        json_t *one = leat_json_row(list);
         leat_json_text(one, "name", s->name);
         leat_json_text(one, "options", s->options);
         add_count(one, "in", s->n_in);
         add_count(one, "out", s->n_out);
         leat_json_bool(one, "batches", s->batches);
-        json_array_append_new(json, one);
     }
-    return json;
 }
 
-static json_t *tensor_json(const leat_plan *plan, int32_t t)
+static void add_tensor(json_t *tensors, const leat_plan *plan, int32_t t)
 {
     const leat_tensor_info *const tensor = leat_plan_tensor(plan, t);
     leat_chain_op_info op;
     char text[160];
-    json_t *json = json_object(), *ops = json_array();
+    json_t *json = leat_json_row(tensors);
+    leat_json_text(json, "name", tensor->name);
+    leat_json_text(json, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
+    leat_json_int(json, "bytes", leat_shape_bytes(&tensor->shape));
+    json_t *ops = leat_json_list(json, "ops");
     for (int32_t i = 0; leat_plan_chain_op(plan, t, i, &op) == LEAT_OK; i++) {
-        json_t *one = json_object();
+        json_t *one = leat_json_row(ops);
         leat_json_text(one, "op", op.name);
         leat_json_text(one, "shape", leat_shape_text(&op.shape, text, sizeof text));
         leat_json_bool(one, "fused", op.fused);
         leat_json_bool(one, "random", op.random);
         leat_json_bool(one, "device", op.device);
-        json_array_append_new(ops, one);
     }
-    leat_json_text(json, "name", tensor->name);
-    leat_json_text(json, "shape", leat_shape_text(&tensor->shape, text, sizeof text));
-    leat_json_int(json, "bytes", leat_shape_bytes(&tensor->shape));
-    leat_json_add(json, "ops", ops);
-    return json;
 }
 
 static json_t *plan_json(const leat_plan *plan, const leat_budget *budget, const char *path,
                          const char *note)
 {
     const leat_plan_info *const info = leat_plan_get_info(plan);
-    json_t *json = leat_json_open("plan"), *tensors = json_array(), *notes = json_array();
-    for (int32_t t = 0; t < info->n_tensors; t++)
-        json_array_append_new(tensors, tensor_json(plan, t));
+    json_t *json = leat_json_open("plan");
     leat_json_text(json, "config", path);
     leat_json_int(json, "seed", (int64_t)info->seed);
     leat_json_hex(json, "digest", info->digest);
     leat_json_int(json, "batch_size", info->batch_size);
     leat_json_int(json, "batches", info->n_batches);
-    leat_json_add(json, "source", source_json(plan));
-    leat_json_add(json, "stages", stages_json(plan));
-    leat_json_add(json, "tensors", tensors);
-    for (int32_t i = 0; leat_plan_note(plan, i); i++)
-        json_array_append_new(notes, leat_json_string(leat_plan_note(plan, i)));
-    if (*note)
-        json_array_append_new(notes, leat_json_string(note));
-    leat_json_add(json, "notes", notes);
+    add_source(json, plan);
+    add_stages(json, plan);
+    json_t *tensors = leat_json_list(json, "tensors");
+    for (int32_t t = 0; t < info->n_tensors; t++)
+        add_tensor(tensors, plan, t);
+    leat_explain_add_notes(json, plan, note);
     leat_json_add(json, "budget", leat_explain_budget_json(budget));
     return json;
 }
@@ -211,34 +201,32 @@ static int check_parts(const leat_config *config, const leat_plan *plan, const c
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct plan_options *const o = call->options;
     const char *const path = call->arguments[0];
     leat_config *config = NULL;
     leat_plan *plan = NULL;
     leat_loader_options how = { .device = NULL };
-    leat_budget *const budget = calloc(1, sizeof *budget);
+    leat_budget budget;
     char note[NOTE_BYTES] = "";
-    leat_error err = { 0 };
-    int rc = budget ? leat_setup_config(path, &o->set, &config, &err)
-                    : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc < 0 || (rc = leat_setup_threads(config, o->threads, &err)) < 0 ||
-        (o->device && (rc = leat_setup_device(config, o->device, &how.device, &err)) < 0) ||
-        (rc = leat_plan_open(config, o->section, &plan, &err)) < 0 ||
-        (rc = check_parts(config, plan, o->section, note, &err)) < 0 ||
-        (rc = leat_plan_budget(plan, &how, budget, &err)) < 0)
+    int rc;
+    if ((rc = leat_setup_config(path, &o->set, &config, err)) < 0 ||
+        (rc = leat_setup_threads(config, o->threads, err)) < 0 ||
+        (o->device && (rc = leat_setup_device(config, o->device, &how.device, err)) < 0) ||
+        (rc = leat_plan_open(config, o->section, &plan, err)) < 0 ||
+        (rc = check_parts(config, plan, o->section, note, err)) < 0 ||
+        (rc = leat_plan_budget(plan, &how, &budget, err)) < 0)
         goto fail;
     const leat_plan *const on = leat_plan_on(plan, how.device);
     if (!leat_json_to_stdout(o->json))
-        print_plan(on, budget, path, note);
-    rc = leat_json_write(plan_json(on, budget, path, note), o->json, &err);
+        print_plan(on, &budget, path, note);
+    rc = leat_json_write(plan_json(on, &budget, path, note), o->json, err);
 fail:
     leat_plan_close(&plan);
     leat_device_close(&how.device);
     leat_config_close(&config);
-    free(budget);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plan", &err);
+    return rc;
 }
 
 const leat_command leat_command_plan = {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chart/chart.h"
 #include "chart/charts.h"
-#include "chart/svg.h"
 #include "command.h"
 #include "files.h"
 #include "plot/run_rows.h"
@@ -235,11 +235,11 @@ static int write_picture(struct plot *p, leat_error *err)
     return rc;
 }
 
-static json_t *curve_json(const struct plot *p, const struct panel *panel,
-                          const leat_chart_line *line)
+static void add_curve_json(json_t *list, const struct plot *p, const struct panel *panel,
+                           const leat_chart_line *line)
 {
     double low = line->y[0], high = line->y[0];
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     for (int i = 1; i < line->n; i++) {
         low = fmin(low, line->y[i]);
         high = fmax(high, line->y[i]);
@@ -250,7 +250,6 @@ static json_t *curve_json(const struct plot *p, const struct panel *panel,
     leat_json_real(one, "last", line->y[line->n - 1]);
     leat_json_real(one, "min", low);
     leat_json_real(one, "max", high);
-    return one;
 }
 
 static int write_json(const struct plot *p, leat_error *err)
@@ -259,7 +258,7 @@ static int write_json(const struct plot *p, leat_error *err)
     int64_t n_damaged = 0;
     for (int i = 0; i < p->n_panels; i++)
         for (int k = 0; k < p->panels[i].lines.n; k++)
-            json_array_append_new(list, curve_json(p, &p->panels[i], &p->panels[i].lines.lines[k]));
+            add_curve_json(list, p, &p->panels[i], &p->panels[i].lines.lines[k]);
     for (int i = 0; i < p->n_rows; i++)
         n_damaged += p->rows[i].n_damaged;
     if (!leat_json_to_stdout(p->o->json))
@@ -284,33 +283,30 @@ static void close_plot(struct plot *p)
     free(p);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
     const struct plot_options *const o = call->options;
     struct plot *const p = calloc(1, sizeof *p);
     int rc;
     leat_signals_stop_at_once("plot");
-    if (!p) {
-        leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-        return leat_command_fail("plot", &err);
-    }
+    if (!p)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     p->o = o;
     p->call = call;
     if (!o->output || !*o->output)
-        rc = leat_fail(&err, LEAT_E_ARGUMENT, "needs -o FILE.svg");
-    else if ((rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = read_runs(p, &err);
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "needs -o FILE.svg");
+    else if ((rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = read_runs(p, err);
     if (rc == LEAT_OK)
-        rc = add_panels(p, &err);
+        rc = add_panels(p, err);
     if (rc == LEAT_OK) {
         choose_axis(p);
-        rc = write_picture(p, &err);
+        rc = write_picture(p, err);
     }
     if (rc == LEAT_OK)
-        rc = write_json(p, &err);
+        rc = write_json(p, err);
     close_plot(p);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("plot", &err);
+    return rc;
 }
 
 const leat_command leat_command_plot = {

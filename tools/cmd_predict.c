@@ -275,17 +275,15 @@ static int64_t take_largest(const float *x, bool *used, int64_t n)
     return best;
 }
 
-static json_t *guess_json(const struct predict *p, int64_t class, float value)
+static void add_guess(json_t *list, const struct predict *p, int64_t class, float value)
 {
-    json_t *json = json_object();
+    json_t *json = leat_json_row(list);
     leat_json_int(json, "class", class);
-    leat_json_add(json, "name",
-                  class < p->t.n_classes ? leat_json_string(p->t.classes[class]) : json_null());
+    leat_json_text_or_null(json, "name", class < p->t.n_classes ? p->t.classes[class] : NULL);
     if (p->probabilities)
         leat_json_real(json, "probability", (double)value);
     else
         leat_json_real(json, "value", (double)value);
-    return json;
 }
 
 /* Text of guess k: a class with its probability, or an output. */
@@ -307,9 +305,11 @@ static int add_one(struct predict *p, const char *file, const float *x, leat_err
     const int64_t n = p->binary ? 2 : p->n_outputs;
     const int64_t shown = p->probabilities && p->o->top < n ? p->o->top : n;
     bool *used = calloc((size_t)n, sizeof *used);
-    json_t *json = json_object(), *guesses = json_array();
     if (!used)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    json_t *json = leat_json_row(p->list);
+    leat_json_text(json, "file", file);
+    json_t *guesses = leat_json_list(json, "guesses");
     x = p->binary ? pair : x;
     if (talks)
         printf("%s:", leat_terminal_name(file));
@@ -317,13 +317,10 @@ static int add_one(struct predict *p, const char *file, const float *x, leat_err
         const int64_t class = p->probabilities ? take_largest(x, used, n) : k;
         if (talks)
             print_guess(p, k, class, x[class]);
-        json_array_append_new(guesses, guess_json(p, class, x[class]));
+        add_guess(guesses, p, class, x[class]);
     }
     if (talks)
         putchar('\n');
-    leat_json_text(json, "file", file);
-    leat_json_add(json, "guesses", guesses);
-    json_array_append_new(p->list, json);
     free(used);
     return LEAT_OK;
 }
@@ -363,23 +360,22 @@ static int run_all(struct predict *p, leat_error *err)
     return rc == LEAT_E_END ? LEAT_OK : rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct predict p = { .o = call->options, .call = call, .list = json_array() };
-    leat_error err = { 0 };
     leat_signals_catch();
-    int rc = open_all(&p, &err);
+    int rc = open_all(&p, err);
     if (rc == LEAT_OK)
-        rc = run_all(&p, &err);
+        rc = run_all(&p, err);
     if (rc == LEAT_OK) {
         json_t *json = leat_json_open("predict");
         leat_json_text(json, "config", call->arguments[0]);
         leat_json_text(json, "weights", p.o->weights);
         leat_json_add(json, "images", p.list);
         p.list = NULL;
-        rc = leat_json_write(json, p.o->json, &err);
+        rc = leat_json_write(json, p.o->json, err);
     }
-    picture_folder_name(&p.folder, &err);
+    picture_folder_name(&p.folder, err);
     leat_loader_close(&p.loader);
     leat_trained_close(&p.t);
     picture_folder_close(&p.folder);
@@ -387,7 +383,7 @@ static int run(const leat_call *call)
     json_decref(p.list);
     fflush(stdout);
     leat_signals_raise();
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("predict", &err);
+    return rc;
 }
 
 const leat_command leat_command_predict = {

@@ -22,8 +22,7 @@ struct repair_options {
 
 static const leat_option options[] = {
     LEAT_OPTION_STRING(struct repair_options, output, NULL, "output file; must not exist yet"),
-    LEAT_ROW_QUIET(struct repair_options), LEAT_ROW_PROGRESS(struct repair_options),
-    LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
+    LEAT_ROW_PROGRESS(struct repair_options), LEAT_ROW_JSON(struct repair_options), LEAT_OPTION_END
 };
 
 struct repair {
@@ -52,12 +51,11 @@ static void list_lost(struct repair *r, uint64_t record, uint64_t at, uint64_t b
                       const leat_format_error *why)
 {
     char range[64] = "and the rest";
-    json_t *one = json_object();
+    json_t *one = leat_json_row(r->lost);
     leat_json_int(one, "record", (int64_t)record);
     leat_json_int(one, "offset", (int64_t)at);
     leat_json_add(one, "bytes", bytes ? json_integer((int64_t)bytes) : json_null());
     leat_json_text(one, "why", reason_of(r, why->text));
-    json_array_append_new(r->lost, one);
     r->lost_bytes += bytes;
     if (bytes)
         snprintf(range, sizeof range, "to %llu (%llu)", (unsigned long long)(at + bytes - 1),
@@ -148,10 +146,9 @@ static int write_json(struct repair *r, leat_error *err)
     return leat_json_write(json, r->o->json, err);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     struct repair r = { .o = call->options, .path = call->arguments[0] };
-    leat_error err = { 0 };
     if (!r.o->output || !*r.o->output)
         return leat_command_misuse("repair",
                                    "needs -o OUT, because the damaged file is not changed");
@@ -159,21 +156,16 @@ static int run(const leat_call *call)
     leat_signals_catch();
     leat_progress_init(&r.progress, "repair", "records", 0,
                        r.o->quiet ? LEAT_PROGRESS_OFF : r.o->progress);
-    int rc = repair(&r, &err);
+    int rc = repair(&r, err);
     leat_progress_fini(&r.progress);
     leat_tfrecord_reader_close(&r.reader);
     leat_tfrecord_writer_close(&r.writer);
     if (rc == LEAT_OK && !leat_json_to_stdout(r.o->json))
         print_summary(&r);
     if (rc == LEAT_OK)
-        rc = write_json(&r, &err);
+        rc = write_json(&r, err);
     json_decref(r.lost);
-    if (rc == LEAT_OK)
-        return LEAT_EXIT_OK;
-    const int code = leat_command_fail("repair", &err);
-    if (rc == LEAT_E_CANCELED)
-        leat_signals_raise();
-    return code;
+    return rc;
 }
 
 const leat_command leat_command_repair = {

@@ -81,23 +81,21 @@ static int write_report(report *r, leat_error *err)
 
 static int write_json(const report *r, leat_error *err)
 {
-    json_t *const json = leat_json_open("report"), *const answers = json_array(),
-                  *const pictures = json_array();
+    json_t *const json = leat_json_open("report");
+    leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
+    leat_json_int(json, "charts", r->page.n_charts);
+    json_t *const answers = leat_json_list(json, "answers");
     for (int i = 0; i < r->n; i++) {
         leat_answer answer;
         if (!leat_page_answer(&r->inputs[i], &answer))
             continue;
-        json_t *const one = json_object();
+        json_t *const one = leat_json_row(answers);
         leat_json_text(one, "file", r->inputs[i].name);
         leat_json_text(one, "verdict", answer.verdict);
-        json_array_append_new(answers, one);
     }
+    json_t *const pictures = leat_json_list(json, "pictures");
     for (int i = 0; i < r->page.n_pictures; i++)
-        json_array_append_new(pictures, leat_json_string(r->page.pictures[i].name));
-    leat_json_text(json, "output", r->o->output ? r->o->output : r->o->svg);
-    leat_json_int(json, "charts", r->page.n_charts);
-    leat_json_add(json, "answers", answers);
-    leat_json_add(json, "pictures", pictures);
+        leat_json_append(pictures, r->page.pictures[i].name);
     return leat_json_write(json, r->o->json, err);
 }
 
@@ -112,32 +110,31 @@ static void print_result(const report *r)
         printf("%s/%s.svg\n", leat_terminal_name(r->o->svg), r->page.pictures[i].name);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
     report *const r = calloc(1, sizeof *r);
     leat_signals_stop_at_once("report");
-    int rc = r ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    int rc = r ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (r) {
         r->o = call->options;
-        rc = check_options(r->o, &err);
+        rc = check_options(r->o, err);
         if (rc == LEAT_OK)
-            rc = leat_json_check(r->o->json, &err);
+            rc = leat_json_check(r->o->json, err);
     }
     if (rc == LEAT_OK)
-        rc = read_inputs(r, call, &err);
+        rc = read_inputs(r, call, err);
     if (rc == LEAT_OK)
-        rc = write_report(r, &err);
+        rc = write_report(r, err);
     if (rc == LEAT_OK && !leat_json_to_stdout(r->o->json))
         print_result(r);
     if (rc == LEAT_OK)
-        rc = write_json(r, &err);
+        rc = write_json(r, err);
     for (int i = 0; r && i < r->n; i++)
         leat_input_close(&r->inputs[i]);
     if (r)
         leat_page_close(&r->page);
     free(r);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("report", &err);
+    return rc;
 }
 
 const leat_command leat_command_report = {

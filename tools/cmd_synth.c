@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "command.h"
-#include "convert/draw.h"
 #include "convert/image_encode.h"
 #include "files.h"
 #include "formats/figure.h"
@@ -46,7 +45,6 @@ static const leat_option options[] = {
                      "file format; cifar: all images in DIR/all.bin, or DIR/train.bin and "
                      "DIR/test.bin; needs --size 32"),
     LEAT_ROW_THREADS(struct synth_options),
-    LEAT_ROW_QUIET(struct synth_options),
     LEAT_ROW_PROGRESS(struct synth_options),
     LEAT_ROW_JSON(struct synth_options),
     LEAT_OPTION_END
@@ -283,11 +281,10 @@ static int report(struct synth *s, double seconds, leat_error *err)
     return leat_json_write(json, o->json, err);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct synth_options *o = call->options;
     struct synth s = { .o = o };
-    leat_error err = { 0 };
     const int64_t start = leat_host_now_ns();
     if (o->format == FORMAT_CIFAR && o->size != CIFAR_SIDE)
         return leat_command_misuse("synth", "--format cifar needs --size %d", CIFAR_SIDE);
@@ -300,21 +297,16 @@ static int run(const leat_call *call)
     for (size_t n = s.folder ? strlen(s.folder) : 0; n > 1 && s.folder[n - 1] == '/'; n--)
         s.folder[n - 1] = 0;
     leat_signals_catch();
-    int rc = s.folder ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    int rc = s.folder ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK && o->json) /* the JSON file may be inside DIR, which exists only now */
-        rc = leat_files_check_length(o->json, "", &err);
+        rc = leat_files_check_length(o->json, "", err);
     if (rc == LEAT_OK)
-        rc = synth(&s, &err);
+        rc = synth(&s, err);
     if (rc == LEAT_OK)
-        rc = report(&s, (double)(leat_host_now_ns() - start) * 1e-9, &err);
+        rc = report(&s, (double)(leat_host_now_ns() - start) * 1e-9, err);
     free(s.folder);
     free(s.part);
-    if (rc == LEAT_OK)
-        return LEAT_EXIT_OK;
-    const int code = leat_command_fail("synth", &err);
-    if (rc == LEAT_E_CANCELED)
-        leat_signals_raise();
-    return code;
+    return rc;
 }
 
 const leat_command leat_command_synth = {

@@ -15,10 +15,7 @@
 #include "print/terminal.h"
 #include "setup.h"
 #include "signals.h"
-#include "train/train_ranks.h"
 #include "train/train_run.h"
-#include "train/train_summary_print.h"
-#include "train/train_weights.h"
 
 struct train_options {
     int64_t epochs, steps, threads, start_epoch, start_batch;
@@ -68,7 +65,6 @@ static const leat_option options[] = {
     LEAT_ROW_ERRORS(struct train_options),
     LEAT_ROW_SET(struct train_options),
     LEAT_ROW_TRACE(struct train_options),
-    LEAT_ROW_QUIET(struct train_options),
     LEAT_ROW_PROGRESS(struct train_options),
     LEAT_ROW_JSON(struct train_options),
     LEAT_OPTION_END
@@ -496,7 +492,7 @@ static int write_results(struct train *t, const leat_call *call, double seconds,
     return rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct train_options *const o = call->options;
     if (o->input && !o->summary)
@@ -504,10 +500,9 @@ static int run(const leat_call *call)
     if (o->ranks != 1 && o->ranks != LEAT_TRAIN_RANKS_AUTO && (o->errors || o->summary))
         return leat_command_misuse(
             "train", "--ranks: leave out --errors and --summary, which are of one process");
-    leat_error err = { 0 };
     leat_train_ranks ranks;
     leat_signals_note_usr1();
-    int rc = leat_train_ranks_start(&ranks, o->ranks, o->deadline, &err);
+    int rc = leat_train_ranks_start(&ranks, o->ranks, o->deadline, err);
     const bool speaks = ranks.rank == 0;
     struct train t = { .o = o,
                        .ranks = ranks,
@@ -525,25 +520,25 @@ static int run(const leat_call *call)
     leat_signals_stop_at_once("train");
     if (o->summary)
         return run_summary(&t);
-    rc = rc == LEAT_OK ? open_all(&t, &err) : rc;
+    rc = rc == LEAT_OK ? open_all(&t, err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);
     if (rc == LEAT_OK && t.run.finished && speaks)
         say_finished(&t);
     leat_signals_stop_soon("train"); /* until here there was nothing to save */
     if (rc == LEAT_OK)
-        rc = leat_train_run_all(&t.run, &err);
+        rc = leat_train_run_all(&t.run, err);
     /* Of ranks at once: the others end all of them when they have waited too long. */
     const bool told = rc < 0 && ranks.group && leat_train_ranks_speaks(&ranks);
     if (told)
-        leat_command_fail("train", &err);
+        leat_command_fail("train", err);
     if (speaks)
-        rc = write_results(&t, call, (double)(leat_host_now_ns() - start) * 1e-9, rc, &err);
+        rc = write_results(&t, call, (double)(leat_host_now_ns() - start) * 1e-9, rc, err);
     int code = rc == LEAT_OK           ? LEAT_EXIT_OK
                : rc == LEAT_E_ARGUMENT ? LEAT_EXIT_USAGE
                                        : LEAT_EXIT_FAILED;
     if (rc < 0 && !told && leat_train_ranks_speaks(&ranks))
-        code = leat_command_fail("train", &err); /* before closing, which may end all ranks */
+        code = leat_command_fail("train", err); /* before closing, which may end all ranks */
     const bool goes_on = t.run.trainer && leat_trainer_get_info(t.run.trainer)->checkpoint_dir;
     close_all(&t);
     return rc == LEAT_OK && t.run.stopped ? end_stopped(&t, goes_on) : code;

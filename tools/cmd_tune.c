@@ -37,7 +37,6 @@ static const leat_option options[] = {
     LEAT_OPTION_STRING(struct tune_options, device, NULL,
                        "train on this device instead of train.device"),
     LEAT_ROW_SET(struct tune_options),
-    LEAT_ROW_QUIET(struct tune_options),
     LEAT_ROW_PROGRESS(struct tune_options),
     LEAT_ROW_JSON(struct tune_options),
     LEAT_OPTION_END
@@ -45,54 +44,50 @@ static const leat_option options[] = {
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *lines_json(const char *lines)
+static void add_lines(json_t *object, const char *lines)
 {
-    json_t *list = json_array();
+    json_t *list = leat_json_list(object, "set");
     while (*lines) {
         const char *end = strstr(lines, "; ");
         const size_t n = end ? (size_t)(end - lines) : strlen(lines);
         json_array_append_new(list, json_stringn(lines, n));
         lines += n + (end ? 2 : 0);
     }
-    return list;
 }
 
-static json_t *try_json(const leat_tune_try *try)
+static void add_try(json_t *list, const leat_tune_try *try)
 {
-    json_t *one = json_object();
-    leat_json_add(one, "set", lines_json(try->set));
+    json_t *one = leat_json_row(list);
+    add_lines(one, try->set);
     leat_json_estimate(one, "samples_per_s", "interval", &try->samples_per_s);
     leat_json_estimate(one, "speedup", "speedup_interval", &try->speedup);
     leat_json_int(one, "rounds", try->rounds);
-    return one;
 }
 
-static json_t *best_json(const leat_tune_result *result)
+static void add_best(json_t *json, const leat_tune_result *result)
 {
-    json_t *best = json_object(), *set = json_array();
+    json_t *best = leat_json_object(json, "best"), *set = leat_json_list(best, "set");
     for (int32_t i = 0; i < result->n_set; i++)
-        json_array_append_new(set, leat_json_string(result->set[i]));
-    leat_json_add(best, "set", set);
+        leat_json_append(set, result->set[i]);
     leat_json_estimate(best, "samples_per_s", "interval", &result->samples_per_s);
     leat_json_estimate(best, "speedup", "speedup_interval", &result->speedup);
-    return best;
 }
 
 static json_t *result_json(const leat_tune_result *result, const char *path, const char *patch)
 {
-    json_t *json = leat_json_open("tune"), *baseline = json_object(), *tried = json_array();
-    leat_json_estimate(baseline, "samples_per_s", "interval", &result->baseline);
-    for (int32_t i = 0; i < result->n_tried; i++)
-        json_array_append_new(tried, try_json(&result->tried[i]));
+    json_t *json = leat_json_open("tune");
     leat_json_text(json, "config", path);
     leat_json_text(json, "device", result->device);
     leat_json_bool(json, "simulated", result->simulated);
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
     leat_json_real(json, "uncached", result->uncached);
-    leat_json_add(json, "baseline", baseline);
-    leat_json_add(json, "best", best_json(result));
-    leat_json_add(json, "tried", tried);
+    leat_json_estimate(leat_json_object(json, "baseline"), "samples_per_s", "interval",
+                       &result->baseline);
+    add_best(json, result);
+    json_t *tried = leat_json_list(json, "tried");
+    for (int32_t i = 0; i < result->n_tried; i++)
+        add_try(tried, &result->tried[i]);
     leat_json_text(json, "patch", patch);
     leat_json_real(json, "seconds", result->seconds);
     leat_json_bool(json, "complete", result->complete);
@@ -321,27 +316,26 @@ static int check_output(const struct job *job, leat_error *err)
     return rc < 0 ? leat_fail_in(err, rc, "--write: ") : rc;
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
     struct job *const job = calloc(1, sizeof *job);
     leat_signals_stop_at_once("tune");
-    int rc = job ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
+    int rc = job ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (job) {
         const struct tune_options *const o = job->o = call->options;
         job->path = call->arguments[0];
-        if ((rc = leat_setup_config(job->path, &o->set, &job->config, &err)) == LEAT_OK &&
-            (rc = read_text(job->path, &job->before, &err)) == LEAT_OK &&
-            (rc = check_output(job, &err)) == LEAT_OK &&
-            (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-            rc = tune(job, &err);
+        if ((rc = leat_setup_config(job->path, &o->set, &job->config, err)) == LEAT_OK &&
+            (rc = read_text(job->path, &job->before, err)) == LEAT_OK &&
+            (rc = check_output(job, err)) == LEAT_OK &&
+            (rc = leat_json_check(o->json, err)) == LEAT_OK)
+            rc = tune(job, err);
         leat_config_close(&job->config);
         free(job->before);
         free(job->after);
         free(job->patch);
     }
     free(job);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("tune", &err);
+    return rc;
 }
 
 const leat_command leat_command_tune = {

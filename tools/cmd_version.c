@@ -11,15 +11,12 @@ struct version_options {
 
 static const leat_option options[] = { LEAT_ROW_JSON(struct version_options), LEAT_OPTION_END };
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct version_options *const o = call->options;
-    leat_error err;
     if (!leat_json_to_stdout(o->json))
         printf("leat %s\n", leat_version());
-    return leat_json_write(leat_json_open("version"), o->json, &err) < 0
-               ? leat_command_fail("--version", &err)
-               : LEAT_EXIT_OK;
+    return leat_json_write(leat_json_open("version"), o->json, err);
 }
 
 const leat_command leat_command_version = {

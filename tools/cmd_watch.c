@@ -3,7 +3,6 @@
  * leat watch: how busy any CUDA program keeps its GPU. */
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -33,17 +32,17 @@ enum { LINE = 400, MOST_LINES = 5 };
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *process_json(const leat_watch_process *p)
+static void add_process(json_t *list, const leat_watch_process *p)
 {
-    json_t *const one = json_object(), *const shares = json_object();
+    json_t *const one = leat_json_row(list);
     leat_json_int(one, "pid", p->pid);
     leat_json_text(one, "program", p->program);
     leat_json_text(one, "trouble", p->trouble);
     leat_json_int(one, "cupti", p->cupti);
     leat_json_real(one, "seconds", p->seconds);
+    json_t *const shares = leat_json_object(one, "shares");
     for (int i = 0; i < LEAT_N_SHARES; i++)
         leat_json_real(shares, leat_verdict_share((leat_share)i)->word, p->shares[i]);
-    leat_json_add(one, "shares", shares);
     leat_json_text(one, "verdict", p->verdict ? leat_verdict_about(p->verdict)->name : NULL);
     leat_json_int(one, "kernels", p->kernels);
     leat_json_int(one, "copies", p->copies);
@@ -53,26 +52,23 @@ static json_t *process_json(const leat_watch_process *p)
     leat_json_real(one, "launch_us", p->launch_us);
     leat_json_int(one, "lost", p->lost);
     leat_speed_json_kernels(one, p->largest, p->n_largest);
-    return one;
 }
 
 /* alone_s: without watching; NAN: not measured. */
 static json_t *result_json(const leat_watch_result *r, const leat_call *call, double alone_s)
 {
-    json_t *const json = leat_json_open("watch"), *const words = json_array(),
-                  *const list = json_array();
+    json_t *const json = leat_json_open("watch"), *const words = leat_json_list(json, "program");
     for (int i = 0; i < call->n_arguments; i++)
-        json_array_append_new(words, leat_json_string(call->arguments[i]));
-    for (int32_t i = 0; i < r->n_processes; i++)
-        json_array_append_new(list, process_json(&r->processes[i]));
-    leat_json_add(json, "program", words);
+        leat_json_append(words, call->arguments[i]);
     leat_json_int(json, "exit_code", r->exit_code);
     leat_json_int(json, "signal", r->signal);
     leat_json_real(json, "seconds", r->seconds);
     leat_json_real(json, "seconds_alone", alone_s);
     leat_json_real(json, "cpu_seconds", r->cpu_seconds);
     leat_json_int(json, "more_processes", r->n_more);
-    leat_json_add(json, "processes", list);
+    json_t *const list = leat_json_list(json, "processes");
+    for (int32_t i = 0; i < r->n_processes; i++)
+        add_process(list, &r->processes[i]);
     return json;
 }
 
@@ -222,16 +218,11 @@ static int watch(const leat_call *call, leat_watch_result *result, leat_error *e
 }
 
 /* The program's exit code, as `time` has it. */
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
-    leat_error err = { 0 };
-    leat_watch_result *const result = calloc(1, sizeof *result);
-    const int rc =
-        result ? watch(call, result, &err) : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    const int code = rc < 0 ? leat_command_fail("watch", &err)
-                            : (result->signal ? 128 + result->signal : result->exit_code);
-    free(result);
-    return code;
+    static leat_watch_result result; /* large */
+    const int rc = watch(call, &result, err);
+    return rc < 0 ? rc : result.signal ? 128 + result.signal : result.exit_code;
 }
 
 const leat_command leat_command_watch = {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
  * leat whatif: predicts how the pipeline of a config would feed another device. */
-#include <stdlib.h>
 
 #include "command.h"
 #include "formats/figure.h"
@@ -30,7 +29,6 @@ static const leat_option options[] = {
     LEAT_ROW_AUTO(struct whatif_options, rounds, 3, 1000,
                   "number of rounds; every arm runs once per round; auto: 6"),
     LEAT_ROW_SET(struct whatif_options),
-    LEAT_ROW_QUIET(struct whatif_options),
     LEAT_ROW_PROGRESS(struct whatif_options),
     LEAT_ROW_JSON(struct whatif_options),
     LEAT_OPTION_END
@@ -38,9 +36,9 @@ static const leat_option options[] = {
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *row_json(const leat_whatif_row *row)
+static void add_row(json_t *list, const leat_whatif_row *row)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "device", row->device);
     leat_json_bool(one, "simulated", row->simulated);
     leat_json_int(one, "threads", row->threads);
@@ -54,28 +52,22 @@ static json_t *row_json(const leat_whatif_row *row)
     leat_json_int(one, "cores_needed", row->cores_needed);
     leat_json_real(one, "bytes_per_s_needed",
                    row->bytes_per_s_needed > 0 ? row->bytes_per_s_needed : (double)NAN);
-    return one;
 }
 
-static json_t *trial_json(const leat_whatif_trial *trial)
+static void add_trial(json_t *list, const leat_whatif_trial *trial)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "set", trial->set);
     leat_json_text(one, "text", trial->text);
     leat_json_bool(one, "predicted", trial->predicted);
     leat_json_estimate(one, "samples_per_s_loader", "samples_per_s_loader_interval",
                        &trial->loader);
     leat_json_real(one, "speedup", trial->speedup);
-    return one;
 }
 
 static json_t *result_json(const leat_whatif_result *result, const char *path)
 {
-    json_t *json = leat_json_open("whatif"), *rows = json_array(), *trials = json_array();
-    for (int32_t i = 0; i < result->n_rows; i++)
-        json_array_append_new(rows, row_json(&result->rows[i]));
-    for (int32_t i = 0; i < result->n_trials; i++)
-        json_array_append_new(trials, trial_json(&result->trials[i]));
+    json_t *json = leat_json_open("whatif");
     leat_json_text(json, "config", path);
     leat_json_int(json, "cores", result->cores);
     leat_json_real(json, "cores_taken", result->cores_taken);
@@ -88,8 +80,12 @@ static json_t *result_json(const leat_whatif_result *result, const char *path)
     leat_json_real(json, "bytes_per_sample",
                    result->bytes_per_sample > 0 ? result->bytes_per_sample : (double)NAN);
     leat_json_real(json, "bytes_out_per_sample", result->bytes_out_per_sample);
-    leat_json_add(json, "rows", rows);
-    leat_json_add(json, "trials", trials);
+    json_t *rows = leat_json_list(json, "rows");
+    for (int32_t i = 0; i < result->n_rows; i++)
+        add_row(rows, &result->rows[i]);
+    json_t *trials = leat_json_list(json, "trials");
+    for (int32_t i = 0; i < result->n_trials; i++)
+        add_trial(trials, &result->trials[i]);
     leat_json_text(json, "sentence", result->sentence);
     return json;
 }
@@ -187,21 +183,18 @@ static int whatif(const struct whatif_options *o, const char *path, const leat_c
     return rc < 0 ? rc : leat_json_write(result_json(result, path), o->json, err);
 }
 
-static int run(const leat_call *call)
+static int run(const leat_call *call, leat_error *err)
 {
     const struct whatif_options *o = call->options;
     const char *path = call->arguments[0];
-    leat_error err = { 0 };
     leat_config *config = NULL;
-    leat_whatif_result *result = calloc(1, sizeof *result);
+    leat_whatif_result result;
     leat_signals_stop_at_once("whatif");
-    int rc = result ? LEAT_OK : leat_fail(&err, LEAT_E_NOMEM, "out of memory");
-    if (rc == LEAT_OK && (rc = leat_setup_config(path, &o->set, &config, &err)) == LEAT_OK &&
-        (rc = leat_json_check(o->json, &err)) == LEAT_OK)
-        rc = whatif(o, path, config, result, &err);
+    int rc = leat_setup_config(path, &o->set, &config, err);
+    if (rc == LEAT_OK && (rc = leat_json_check(o->json, err)) == LEAT_OK)
+        rc = whatif(o, path, config, &result, err);
     leat_config_close(&config);
-    free(result);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("whatif", &err);
+    return rc;
 }
 
 const leat_command leat_command_whatif = {

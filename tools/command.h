@@ -46,8 +46,9 @@ struct leat_command {
     const char *example;   /* lines of a shell */
     int n_min, n_max;      /* arguments; n_max -1: any number */
     size_t options_size;
-    const leat_option *options;        /* ends with LEAT_OPTION_END */
-    int (*run)(const leat_call *call); /* returns an exit code */
+    const leat_option *options; /* ends with LEAT_OPTION_END */
+    /* Returns LEAT_OK; an error, which is then printed; or the exit code of what it has reported itself. */
+    int (*run)(const leat_call *call, leat_error *err);
 };
 
 /* X(name): every subcommand, in the order of help. */
@@ -96,8 +97,6 @@ const leat_command *leat_command_find(const char *name);
 #define LEAT_ROW_AUTO(s, field, low, high, help)                                                   \
     LEAT_OPTION_I64_OR(s, field, "auto", low, high, leat_command_auto, help)
 extern const char *const leat_command_auto[];
-#define LEAT_ROW_QUIET(s)                                                                          \
-    LEAT_OPTION_BOOL(s, quiet, "false", "print no progress, as --progress off")
 #define LEAT_ROW_THREADS(s)                                                                        \
     LEAT_ROW_AUTO(s, threads, 0, 1024,                                                             \
                   "worker threads, overrides engine.threads; 0: only the command's own thread; "   \

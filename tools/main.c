@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "help/help.h"
 #include "print/terminal.h"
+#include "signals.h"
 
 static const leat_command *const commands[] = {
 #define LEAT_COMMAND_ROW(name) &leat_command_##name,
@@ -86,10 +87,10 @@ static int run_command(const leat_command *command, int argc, char **argv)
         code = LEAT_EXIT_OK;
     } else if (code == LEAT_E_ARGUMENT) {
         code = leat_command_misuse(command->name, "%s", err.message);
-    } else if (code < 0) {
+    } else if (code < 0 || (code = command->run(&call, &err)) < 0) {
         code = leat_command_fail(command->name, &err);
-    } else {
-        code = command->run(&call);
+        if (err.code == LEAT_E_CANCELED)
+            leat_signals_raise();
     }
     leat_cli_close(&call);
     return code;

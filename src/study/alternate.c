@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "alternate.h"
+#include "rounds.h"
 
 #include "other_processes.h"
 

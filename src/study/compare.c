@@ -2,7 +2,7 @@
  *
  * compare.c: leat_compare() runs a config in several arms and reports the differences.
  *
- * DESIGN: arms alternate (alternate.h). Before and after each run come two short ones, the loader alone and the step
+ * DESIGN: arms alternate (alternate.c). Before and after each run come two short ones, the loader alone and the step
  * alone; the verdict compares these rates. Each run reads the same batches from a new loader, so that every arm does the
  * same work from the same state. Its first steps only fill the pipeline. Plan, device, model and warm-up are paid before
  * the first round. It uses public headers only, so it measures what users get. */
@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alternate.h"
 #include "arm.h"
 #include "bootstrap.h"
 #include "compare_words.h"

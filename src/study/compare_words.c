@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "diagnose.h"
+#include "formats/figure.h"
 
 /* A share as text: "41 %", "2.3 %". */
 typedef struct {
@@ -33,26 +34,6 @@ static ratio ratio_of(double value)
 {
     ratio r;
     leat_text(r.text, sizeof r.text, value < 1 ? "%.3f" : value < 10 ? "%.2f" : "%.1f", value);
-    return r;
-}
-
-/* Samples per second as text: "34,100". */
-typedef struct {
-    char text[32];
-} rate;
-
-static rate rate_of(double per_s)
-{
-    rate r;
-    char digits[24];
-    const int n = snprintf(digits, sizeof digits, "%.0f", per_s < 1e15 ? per_s : 1e15);
-    int at = 0;
-    for (int i = 0; i < n; i++) {
-        if (i && (n - i) % 3 == 0)
-            r.text[at++] = ',';
-        r.text[at++] = digits[i];
-    }
-    r.text[at] = 0;
     return r;
 }
 
@@ -81,10 +62,11 @@ void leat_compare_words_arm(leat_compare_arm *arm, const leat_facts *facts)
     snprintf(arm->sentence, sizeof arm->sentence,
              "%s%s: %s; samples/s: %s, the loader alone %s, the step alone %s (busy %s, "
              "input wait %s, exposed copy %s, other %s)",
-             arm->simulated ? "simulated, " : "", verdict, d.why, rate_of(m->samples_per_s).text,
-             rate_of(arm->loader.value).text, rate_of(arm->step.value).text,
-             percent_of(m->busy).text, percent_of(m->input_wait).text,
-             percent_of(m->exposed_copy).text, percent_of(m->other).text);
+             arm->simulated ? "simulated, " : "", verdict, d.why,
+             leat_figure_rate(m->samples_per_s).text, leat_figure_rate(arm->loader.value).text,
+             leat_figure_rate(arm->step.value).text, percent_of(m->busy).text,
+             percent_of(m->input_wait).text, percent_of(m->exposed_copy).text,
+             percent_of(m->other).text);
 }
 
 /* --- all arms -------------------------------------------------------------------------------- */

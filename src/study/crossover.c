@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alternate.h"
 #include "arm.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "bootstrap.h"
 #include "crossover_fit.h"
+#include "rounds.h"
 
 enum {
     DEFAULT_ROUNDS = 6,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "forecast.h"
+#include "facts.h"
 
 static const double REACHES = 0.95;    /* of a rate: counts as the same rate */
 static const double NEVER_BELOW = 0.9; /* minimum ratio, even if the interval is wide */
@@ -328,7 +328,7 @@ static bool cores_bind(const leat_facts *f)
 static void say_shared(const leat_facts *f, leat_diagnosis *d)
 {
     const leat_forecast m = leat_forecast_of(f);
-    const double run = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
+    const double run = leat_facts_ns(f, f->run.value);
     const bool bind = cores_bind(f), full = bind || (m.shared > 0 && run <= EXPLAINS * m.shared);
     const double quiet = m.shared * leat_forecast_cores(f) / (f->cores ? f->cores : 1);
     if (is_taken(f) && !bind && m.shared > 0 && run > EXPLAINS * quiet) /* nor without the others */
@@ -627,7 +627,7 @@ static void name_second(const leat_facts *f, leat_diagnosis *d)
 /* Whether the job ends before it is worth looking at its steps. */
 static bool ends_early(const leat_facts *f)
 {
-    const double step = f->run.value > 0 ? f->rows / f->run.value * 1e9 : 0;
+    const double step = leat_facts_ns(f, f->run.value);
     return f->steps_of_job > 0 && step > 0 &&
            f->one_time_ns >= ONE_TIME * (f->one_time_ns + f->steps_of_job * step);
 }

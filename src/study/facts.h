@@ -66,8 +66,40 @@ typedef struct leat_facts {
     leat_stage_fact stages[LEAT_MAX_STAGES];
 } leat_facts;
 
+/* Time of a step at a rate in samples/s; 0: not known. */
+static inline double leat_facts_ns(const leat_facts *facts, double rate)
+{
+    return rate > 0 ? facts->rows / rate * 1e9 : 0;
+}
+
 /* Fills the facts from an arm after its rounds were concluded.
 */
 void leat_facts_of(const leat_arm *arm, leat_facts *out);
+
+/* --- the forecast: the step of a job, predicted from the capacities of its parts --- */
+
+/* Times per step, ns; 0: not known, or no such part. */
+typedef struct leat_forecast {
+    double step;   /* C: the step alone */
+    double queued; /* Cq: part of `step` in which the device computes */
+    double sync;   /* part in which it idles because the host waits for a result */
+    double placed; /* part in which it idles because layers run on other devices */
+    double loader; /* L (with prefetch 0: L0 and the copy) */
+    double copy;   /* X */
+    double shared; /* CPU time of loader and step over the CPUs that are free for them */
+    double
+        uneven; /* with batches that come as unevenly as those of the loader alone; 0: not known */
+    double predicted;
+} leat_forecast;
+
+/* Overlapped: max(step, loader, copy, shared, uneven), on the CPU also the time of both while they slow each other; otherwise
+ * step + loader, which holds the copy. */
+leat_forecast leat_forecast_of(const leat_facts *facts);
+
+/* Divides the meter's time further by means of the capacities. */
+void leat_forecast_shares(const leat_facts *facts, double shares[LEAT_N_SHARES]);
+
+/* CPUs that loader and step may use, given what other processes take. At least 1. */
+double leat_forecast_cores(const leat_facts *facts);
 
 #endif

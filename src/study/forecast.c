@@ -1,33 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * forecast.c: predicts the whole job from the capacities of its parts. doctor.c and diagnose.c call it. */
-#include "forecast.h"
+#include "facts.h"
 
 #include <math.h>
 
 static const double CORES_FULL = 0.9;
 
-static double least(double a, double b)
-{
-    return a < b ? a : b;
-}
-
-static double most(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* Time of a step at a rate in samples/s. */
-static double ns_at(const leat_facts *f, double rate)
-{
-    return rate > 0 ? f->rows / rate * 1e9 : 0;
-}
-
 double leat_forecast_cores(const leat_facts *f)
 {
     /* Under competition a process gets its share of the time, which may be more than what the others leave. */
-    const double left = most(f->cores - f->taken, most(f->loader_cores, f->run_cores));
-    return most(1, least(left, f->cores));
+    const double left = fmax(f->cores - f->taken, fmax(f->loader_cores, f->run_cores));
+    return fmax(1, fmin(left, f->cores));
 }
 
 /* How many times as long a step takes while workers run that want w of c cores, if it wants s itself. Each core has a
@@ -36,7 +20,7 @@ double leat_forecast_cores(const leat_facts *f)
 static double slower_step(double w, double s, double c)
 {
     const double even = (w + s) / c, beside = (w + 2 * s - c) / s;
-    return most(even, least(ceil(even), beside));
+    return fmax(even, fmin(ceil(even), beside));
 }
 
 /* On the CPU, workers and trainer want w and s cores while they run. If there are fewer, both are slower while both
@@ -46,13 +30,13 @@ static double on_shared_cores(const leat_facts *f, const leat_forecast *m)
     if (!f->on_host || !f->cores || m->loader <= 0 || m->step <= 0)
         return 0;
     const double c = leat_forecast_cores(f);
-    const double w = least(c, f->rows * f->loader_cpu_ns / m->loader);
-    const double s = least(c, f->rows * f->step_cpu_ns / m->step);
+    const double w = fmin(c, f->rows * f->loader_cpu_ns / m->loader);
+    const double s = fmin(c, f->rows * f->step_cpu_ns / m->step);
     if (s <= 0 || w + s <= c)
         return 0;
     const double slower = slower_step(w, s, c);
     const double step = m->step * slower;
-    const double loader = m->loader * most(1, w / (c - s / slower));
+    const double loader = m->loader * fmax(1, w / (c - s / slower));
     return loader < step ? loader + (1 - loader / step) * m->step
                          : step + (1 - step / loader) * m->loader;
 }
@@ -75,10 +59,10 @@ static double with_uneven_batches(const leat_facts *f, const leat_forecast *m)
     const double scale = m->loader * f->n_gaps / sum; /* the other runs may have been faster */
     for (int32_t i = 0; i < 2 * f->n_gaps; i++) {
         const double ask = copies ? got : end;
-        made = most(made, asked[i % window]) + scale * (double)f->gap_ns[i % f->n_gaps];
+        made = fmax(made, asked[i % window]) + scale * (double)f->gap_ns[i % f->n_gaps];
         asked[i % window] = ask; /* from now on, batch i + window may be made */
-        got = most(most(ask, made), done[i % buffers]);
-        end = most(end, got) + m->step;
+        got = fmax(fmax(ask, made), done[i % buffers]);
+        end = fmax(end, got) + m->step;
         done[i % buffers] = end;
         first = i < f->n_gaps ? end : first;
     }
@@ -89,24 +73,25 @@ static double with_uneven_batches(const leat_facts *f, const leat_forecast *m)
  * other goes on, so that all but the launches is due to that. */
 static double waits_at_crossings(const leat_facts *f, double idle)
 {
-    return f->meter.crossings > 0 ? most(0, idle - (double)f->meter.launch_p50_ns) : 0;
+    return f->meter.crossings > 0 ? fmax(0, idle - (double)f->meter.launch_p50_ns) : 0;
 }
 
 leat_forecast leat_forecast_of(const leat_facts *f)
 {
-    leat_forecast m = { .step = ns_at(f, f->step.value), .loader = ns_at(f, f->loader.value) };
-    const double free_step = f->step_free > 0 ? ns_at(f, f->step_free) : m.step;
+    leat_forecast m = { .step = leat_facts_ns(f, f->step.value),
+                        .loader = leat_facts_ns(f, f->loader.value) };
+    const double free_step = f->step_free > 0 ? leat_facts_ns(f, f->step_free) : m.step;
     const double busy = f->step_busy > 0 ? f->step_busy : 1;
-    m.queued = least(m.step, free_step * busy);
-    m.placed = least(m.step, most(f->placement_ns, waits_at_crossings(f, m.step - m.queued)));
+    m.queued = fmin(m.step, free_step * busy);
+    m.placed = fmin(m.step, fmax(f->placement_ns, waits_at_crossings(f, m.step - m.queued)));
     m.queued = f->on_host ? m.step - m.placed : m.queued;
-    m.sync = f->on_host ? 0 : most(0, m.step - free_step);
+    m.sync = f->on_host ? 0 : fmax(0, m.step - free_step);
     m.copy = f->copy_ns;
     m.shared =
         f->cores ? (f->loader_cpu_ns + f->step_cpu_ns) * f->rows / leat_forecast_cores(f) : 0;
-    const double cpu = most(m.shared, on_shared_cores(f, &m));
+    const double cpu = fmax(m.shared, on_shared_cores(f, &m));
     m.uneven = f->overlaps ? with_uneven_batches(f, &m) : 0;
-    m.predicted = f->overlaps ? most(most(most(m.step, m.loader), m.uneven), most(m.copy, cpu))
+    m.predicted = f->overlaps ? fmax(fmax(fmax(m.step, m.loader), m.uneven), fmax(m.copy, cpu))
                               : m.step + m.loader;
     return m;
 }
@@ -116,7 +101,7 @@ leat_forecast leat_forecast_of(const leat_facts *f)
 /* Moves at most `wanted` from a share. Returns how much. */
 static double take(double *from, double wanted)
 {
-    const double taken = least(*from, most(0, wanted));
+    const double taken = fmin(*from, fmax(0, wanted));
     *from -= taken;
     return taken;
 }
@@ -126,7 +111,7 @@ static void divide_host(const leat_forecast *m, double wall, double *busy, doubl
 {
     if (m->step <= 0)
         return;
-    const double waited = most(0, *busy - (m->step - m->placed) / wall);
+    const double waited = fmax(0, *busy - (m->step - m->placed) / wall);
     *busy -= waited;
     *host += waited;
 }
@@ -135,20 +120,20 @@ void leat_forecast_shares(const leat_facts *f, double s[LEAT_N_SHARES])
 {
     const leat_meter *meter = &f->meter;
     const leat_forecast m = leat_forecast_of(f);
-    const double wall = most(1, ns_at(f, f->run.value));
+    const double wall = fmax(1, leat_facts_ns(f, f->run.value));
     double start = meter->other_start, inside = meter->other_inside, host = meter->other_host;
     /* If the host was late to enqueue a copy, its start is too early. The batch was late then. */
-    const double copy = least(meter->exposed_copy, f->copy_ns / wall);
+    const double copy = fmin(meter->exposed_copy, f->copy_ns / wall);
     const double input = meter->input_wait + meter->other_send + meter->exposed_copy - copy;
     double busy = meter->busy, launch = 0, sync = 0;
-    const double placed = take(&inside, most(meter->elsewhere_ns + meter->crossing_ns,
+    const double placed = take(&inside, fmax(meter->elsewhere_ns + meter->crossing_ns,
                                              waits_at_crossings(f, inside * wall)) /
                                             wall);
     if (f->on_host) {
         divide_host(&m, wall, &busy, &host);
         host += take(&inside, inside);
     } else {
-        const double launching = most(0, m.step - m.sync - m.placed - m.queued) / wall,
+        const double launching = fmax(0, m.step - m.sync - m.placed - m.queued) / wall,
                      wait = m.sync / wall;
         launch = take(&inside, launching);
         launch += take(&start, launching - launch);

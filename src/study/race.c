@@ -2,7 +2,7 @@
  *
  * race.c: drops slow arms round by round: successive halving, but by confidence intervals instead of halves.
  * tune_search.c calls it. */
-#include "race.h"
+#include "rounds.h"
 
 #include "bootstrap.h"
 #include "median.h"
@@ -58,7 +58,8 @@ static double plain_ratio(const leat_race *race, size_t arm)
     return n ? ratio_of(&p, all, n) : 0;
 }
 
-size_t leat_race_leader(const leat_race *race)
+/* The arm with the highest median ratio to arm 0 of those that are not out. */
+static size_t leader_of(const leat_race *race)
 {
     size_t leader = 0;
     for (size_t i = 1; i < race->n_arms; i++)
@@ -77,7 +78,7 @@ static bool far_behind(const leat_race *race, size_t arm, size_t leader)
 
 bool leat_race_settle(leat_race *race)
 {
-    const size_t leader = leat_race_leader(race);
+    const size_t leader = leader_of(race);
     const bool enough = race->n_rounds >= LEAT_RACE_MIN_ROUNDS;
     bool over = true;
     for (size_t i = 0; i < race->n_arms; i++) {
@@ -107,7 +108,7 @@ static bool far_ahead(const leat_race *race, size_t arm)
 
 size_t leat_race_winner(const leat_race *race)
 {
-    const size_t leader = leat_race_leader(race);
+    const size_t leader = leader_of(race);
     if (leader && far_ahead(race, leader))
         return leader;
     if (!leader || race->done[leader] < LEAT_RACE_MIN_ROUNDS)

@@ -51,8 +51,8 @@ const leat_tune_option *leat_tune_option_at(size_t i)
     return i < LEAT_TUNE_OPTIONS ? &leat_tune_rows[i].option : NULL;
 }
 
-int leat_tune_settings_set(leat_config *config, const char *path, const char *value,
-                           leat_error *err)
+/* A stage that has a bare value becomes a map, so that a file can hold its options: `prefetch: 2`. */
+static int set(leat_config *config, const char *path, const char *value, leat_error *err)
 {
     char text[160], now[64] = "";
     const char *stage = "pipeline.prefetch";
@@ -117,7 +117,7 @@ int leat_tune_settings_apply(const leat_tune_settings *s, leat_config *config, l
     int rc = LEAT_OK;
     for (size_t i = 0; i < LEAT_TUNE_OPTIONS && rc == LEAT_OK; i++)
         if (s->values[i][0])
-            rc = leat_tune_settings_set(config, leat_tune_rows[i].option.path, s->values[i], err);
+            rc = set(config, leat_tune_rows[i].option.path, s->values[i], err);
     return rc;
 }
 
@@ -141,7 +141,7 @@ int leat_tune_apply(const leat_tune_result *result, leat_config *config, leat_er
         if (!equals)
             return leat_fail(err, LEAT_E_ARGUMENT, "'%s' sets nothing", result->set[i]);
         snprintf(path, sizeof path, "%.*s", (int)(equals - result->set[i]), result->set[i]);
-        rc = leat_tune_settings_set(config, path, equals + 1, err);
+        rc = set(config, path, equals + 1, err);
     }
     return rc;
 }

@@ -27,10 +27,6 @@ typedef struct leat_tune_settings {
     char values[LEAT_TUNE_OPTIONS][32];
 } leat_tune_settings;
 
-/* Sets one value. A stage that has a bare value becomes a map, so that a file can hold its options:
- * `prefetch: 2`. */
-int leat_tune_settings_set(leat_config *config, const char *path, const char *value,
-                           leat_error *err);
 /* The values to try of an option, without the present one. cores: of this machine. Returns how many there are. */
 size_t leat_tune_settings_others(const leat_tune_settings *s, const leat_config *config,
                                  size_t option, int32_t cores, char values[LEAT_TUNE_VALUES][32]);

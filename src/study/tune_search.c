@@ -4,7 +4,7 @@
  *
  * DESIGN: options are tried one after the other (coordinate descent), because most of them matter alone,
  * and all combinations would take hours. The values of an option race against the best settings so far, see
- * race.h; so most of the time goes to values that are hard to tell apart. A second pass finds what the first
+ * race.c; so most of the time goes to values that are hard to tell apart. A second pass finds what the first
  * missed because a later option changed. The chance of a false winner grows with the number of values, so
  * each line of the winner must then gain something beside the others, and nothing is claimed before the last
  * comparison: the config against the winner, alone, in new rounds. */
@@ -15,12 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "alternate.h"
 #include "arm.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "other_processes.h"
-#include "race.h"
+#include "rounds.h"
 #include "tune_options.h"
 
 enum {

@@ -10,7 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 # Keys as C strings: the second argument of leat_json_*(), and of the helpers that call them.
 cat tools/*.c tools/*/*.c | tr '\n' ' ' |
-    grep -oE '(leat_json_(add|text|int|bool|real|interval|estimate|hex)|range_json|add_count|add_metrics)\( *[a-z_]+, *"[^;]*' |
+    grep -oE '(leat_json_(add|text|text_or_null|int|bool|real|interval|estimate|hex|list|object)|range_json|add_count|add_metrics)\( *[a-z_]+, *"[^;]*' |
     grep -oE '"[a-z0-9_]+"' | tr -d '"' >"$tmp/written"
 # Names of image formats are keys, too (leat_image_format_name()).
 sed -n '/names\[LEAT_IMAGE_FORMATS\]/,/};/p' formats/image_format.c | grep -oE '"[a-z]+"' | tr -d '"' >>"$tmp/written"

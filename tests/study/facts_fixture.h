@@ -8,7 +8,7 @@
 
 #include "fixtures/unit.h"
 #include "study/diagnose.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 
 enum { ROWS = 32 };
 

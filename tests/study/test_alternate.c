@@ -2,7 +2,7 @@
  *
  * test_alternate.c: the order in which cells run, and when rounds end. */
 #include "fixtures/unit.h"
-#include "study/alternate.h"
+#include "study/rounds.h"
 
 struct notes {
     char text[256]; /* "0a 0b 1b 1a": rounds and cells */

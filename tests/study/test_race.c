@@ -3,7 +3,7 @@
  * test_race.c: races of planted rates. */
 #include "fixtures/unit.h"
 #include "leat/rng.h"
-#include "study/race.h"
+#include "study/rounds.h"
 
 /* Runs a race of n arms whose rates have uniform noise. Returns the winner. */
 static size_t run(leat_race *race, const double *rates, size_t n, double noise, uint64_t seed)

@@ -2,7 +2,7 @@
  *
  * test_suggest_bytes.c: which `cast` or `normalize` leat doctor leaves out; that the config without it opens, gives bytes
  * and trains to the same loss; and that the gain on a slow bus is the predicted one. */
-#include "study/suggest/suggest_bytes.h"
+#include "study/suggest/suggest.h"
 
 #include "study/suggest_fixture.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_suggest_cache.c: where leat doctor puts a cache, in configs of several forms; and what it needs. */
-#include "study/suggest/suggest_cache.h"
+#include "study/suggest/suggest.h"
 
 #include "fixtures/own_folder.h"
 #include "fixtures/record_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_suggest_unread.c: which tensors leat doctor leaves out, and that the config without them opens. */
-#include "study/suggest/suggest_unread.h"
+#include "study/suggest/suggest.h"
 
 #include "study/suggest_fixture.h"
 

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "doctor/setting.h"
+#include "doctor/doctor_report.h"
 #include "doctor_screen.h"
 #include "fixtures/unit.h"
 

@@ -4,7 +4,7 @@
  * a set of another size under the same PREFIX is refused. */
 #include "fixtures/own_folder.h"
 
-#include "convert/shard_names.h"
+#include "convert/file_set.h"
 #include "formats/shard_set.h"
 
 TEST(names_of_any_number)

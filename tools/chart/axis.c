@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "axis.h"
+#include "chart.h"
 
 #include <math.h>
 #include <stdio.h>

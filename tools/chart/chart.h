@@ -9,8 +9,48 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "axis.h"
 #include "formats/figure.h"
+
+/* --- elements of SVG; texts are escaped --- */
+
+/* Writes text of SVG or HTML, good inside of quotes, too. What is no UTF-8, or what XML does not allow, becomes '?'. */
+void leat_svg_escape(FILE *out, const char *text);
+
+/* kind: the class; "" none. anchor: "start", "middle" or "end". */
+void leat_svg_text(FILE *out, double x, double y, const char *kind, const char *anchor,
+                   const char *words);
+void leat_svg_rect(FILE *out, double x, double y, double width, double height, const char *kind);
+void leat_svg_line(FILE *out, double x1, double y1, double x2, double y2, const char *kind);
+
+/* About how wide a text of 13 pixels is. */
+double leat_svg_width(const char *text);
+
+/* Copies a text. One that is wider than so many pixels is cut, with "…" at its end. Returns `out`. */
+const char *leat_svg_fit(const char *text, double width, char *out, size_t size);
+
+/* --- the scale of an axis: values to pixels, and where its ticks are --- */
+
+enum { LEAT_AXIS_TICKS_MOST = 16 };
+
+/* Values from low to high become pixels from `at` on, `length` of them, which may be negative. */
+typedef struct leat_axis {
+    double low, high, step; /* step: between ticks, of a scale that is not logarithmic */
+    bool log;
+    double at, length;
+    int n_most; /* ticks */
+} leat_axis;
+
+/* Values must be below 1e300 in size; low > high: there are none. Where they hardly differ, the scale is
+ * around them. wide: it ends at ticks. */
+leat_axis leat_axis_linear(double low, double high, bool wide, double at, double length,
+                           int n_most);
+/* Values must be above 1e-300, too. It begins and ends within a third of a power of ten. */
+leat_axis leat_axis_log(double low, double high, double at, double length, int n_most);
+
+double leat_axis_place(const leat_axis *scale, double value);
+int leat_axis_ticks(const leat_axis *scale, double values[LEAT_AXIS_TICKS_MOST]);
+/* The text of a tick. */
+const char *leat_axis_text(const leat_axis *scale, double value, char text[32]);
 
 /* Pixels: text is not scaled, so a page has each chart twice and shows the one that fits the screen. */
 enum { LEAT_CHART_WIDE = 720, LEAT_CHART_NARROW = 350 };
@@ -60,5 +100,17 @@ void leat_chart_axis(FILE *out, const leat_axis *x, double top, double bottom, c
 
 /* An interval as a thin line with ends; nothing if it is NaN. */
 void leat_chart_whisker(FILE *out, double x1, double x2, double y);
+
+/* --- writes a table of HTML, a cell at a time --- */
+
+/* heads: names of the columns, NULL at the end. */
+void leat_table_open(FILE *out, const char *const *heads);
+void leat_table_row(FILE *out);
+void leat_table_row_end(FILE *out);
+void leat_table_text(FILE *out, const char *text);
+void leat_table_number(FILE *out, double value);
+void leat_table_percent(FILE *out, double share);
+void leat_table_range(FILE *out, double low, double high);
+void leat_table_close(FILE *out);
 
 #endif

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "svg.h"
-#include "table.h"
+#include "chart.h"
 
 enum { NAME_ROW = 18, ROW = 48, BAR = 20, GAP = 40, EDGE = 2, VALUES = 74 };
 

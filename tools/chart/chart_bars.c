@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "svg.h"
-#include "table.h"
+#include "chart.h"
 
 enum { ROW = 28, BAR = 18, NAME_ROW = 18, GROUP_ROW = 24, VALUES = 84, NAMES_MOST = 190, EDGE = 2 };
 

@@ -3,8 +3,7 @@
 
 #include <math.h>
 
-#include "svg.h"
-#include "table.h"
+#include "chart.h"
 
 enum { NAME_ROW = 20, LANE = 11, EDGE = 8, LOG_FROM = 20 };
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svg.h"
-#include "table.h"
+#include "chart.h"
 
 enum { LEFT = 58, RIGHT = 24, HEIGHT = 260, LOG_FROM = 40, DOTS_MOST = 60, ROWS_MOST = 100 };
 

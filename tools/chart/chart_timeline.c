@@ -4,8 +4,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "svg.h"
-#include "table.h"
+#include "chart.h"
 
 enum { LANE = 24, BAR = 18, HEAD = 26, GAP = 14, STEPS = 7, LANES_MOST = 12 };
 

@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "chart.h"
 #include "leat/verdict.h"
-#include "svg.h"
-#include "table.h"
 
 enum { ROW = 30, BAR = 20, NAMES = 104, VALUES = 136 };
 

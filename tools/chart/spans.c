@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "formats/grow.h"
-#include "page/fields.h"
+#include "page/page_kinds.h"
 
 static const char begins[] = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
 

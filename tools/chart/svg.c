@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "svg.h"
+#include "chart.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "table.h"
+#include "chart.h"
 
 #include "formats/figure.h"
-#include "svg.h"
 
 void leat_table_open(FILE *out, const char *const *heads)
 {

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "convert_part.h"
+#include "file_set.h"
 #include "formats/file_list.h"
 #include "leat/error.h"
 

@@ -18,8 +18,6 @@
 #include "leat/rng.h"
 #include "print/json.h"
 #include "print/terminal.h"
-#include "scan.h"
-#include "shard_names.h"
 #include "shards.h"
 
 /* --- what was left out, and which classes are empty --------------------------------------------- */
@@ -284,10 +282,10 @@ static int convert(struct convert *c, leat_error *err)
     return LEAT_OK;
 }
 
-static json_t *jpeg_json(const struct convert *c)
+static void add_jpeg(json_t *report, const struct convert *c)
 {
     const leat_image_record_counts *n = &c->result.jpeg;
-    json_t *json = json_object();
+    json_t *json = leat_json_object(report, "jpeg");
     leat_json_int(json, "restart", c->o->restart_mcus);
     leat_json_int(json, "transcoded", (int64_t)n->transcoded);
     leat_json_int(json, "passed_through", (int64_t)n->passed);
@@ -295,12 +293,11 @@ static json_t *jpeg_json(const struct convert *c)
     leat_json_int(json, "bytes_after", (int64_t)n->bytes_after);
     leat_json_int(json, "turned", (int64_t)n->turned);
     leat_json_int(json, "not_turned", (int64_t)n->oriented);
-    return json;
 }
 
 static int write_json(const struct convert *c, leat_error *err)
 {
-    json_t *json = leat_json_open("convert"), *skipped = json_array();
+    json_t *json = leat_json_open("convert");
     size_t first;
     leat_json_text(json, "folder", c->o->folder);
     leat_json_int(json, "images", (int64_t)c->result.images);
@@ -312,18 +309,18 @@ static int write_json(const struct convert *c, leat_error *err)
     leat_json_int(json, "threads", c->result.threads);
     leat_json_int(json, "part", c->o->part.of ? c->o->part.number : 1);
     leat_json_int(json, "parts", c->o->part.of ? c->o->part.of : 1);
-    leat_json_add(json, "shards", leat_shard_names_json(c->o->prefix, n_shards_of(c), c->o->part));
+    leat_shard_names_add(json, c->o->prefix, n_shards_of(c), c->o->part);
     leat_json_text(json, "labels", c->labels);
+    json_t *skipped = leat_json_list(json, "skipped");
     for (size_t i = 0; i < c->scan.n_left_out; i++)
-        json_array_append_new(skipped, leat_json_string(c->scan.left_out[i]));
+        leat_json_append(skipped, c->scan.left_out[i]);
     for (size_t i = 0; i < c->result.n_skipped; i++)
-        json_array_append_new(skipped, leat_json_string(c->result.skipped[i].text));
-    leat_json_add(json, "skipped", skipped);
+        leat_json_append(skipped, c->result.skipped[i].text);
     leat_json_int(json, "outside", (int64_t)c->scan.n_outside);
     leat_json_int(json, "empty_classes",
                   (int64_t)left_out_classes(&c->scan, c->order, &c->result, &first));
     if (c->o->restart_mcus)
-        leat_json_add(json, "jpeg", jpeg_json(c));
+        add_jpeg(json, c);
     return leat_json_write(json, c->o->json, err);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "convert_part.h"
+#include "file_set.h"
 
 #include <glob.h>
 #include <inttypes.h>
@@ -9,7 +9,6 @@
 
 #include "files.h"
 #include "formats/pattern.h"
-#include "shard_names.h"
 
 static const char about_format[] =
     "leat-part 1: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64

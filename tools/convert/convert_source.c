@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "file_set.h"
 #include "files.h"
 #include "formats/example.h"
 #include "formats/figure.h"
@@ -14,9 +15,7 @@
 #include "host.h"
 #include "print/json.h"
 #include "print/terminal.h"
-#include "record_shards.h"
 #include "setup.h"
-#include "shard_names.h"
 #include "signals.h"
 
 struct job {
@@ -281,8 +280,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "records", (int64_t)s->records);
     leat_json_int(json, "bytes_out", (int64_t)s->bytes);
     leat_json_real(json, "seconds", seconds);
-    leat_json_add(json, "shards",
-                  leat_shard_names_json(s->prefix, s->n_shards, (leat_convert_part){ 0 }));
+    leat_shard_names_add(json, s->prefix, s->n_shards, (leat_convert_part){ 0 });
     return leat_json_write(json, job->c->json, err);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "file_set.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
@@ -13,8 +14,6 @@
 #include "print/json.h"
 #include "print/progress.h"
 #include "print/terminal.h"
-#include "record_shards.h"
-#include "shard_names.h"
 #include "signals.h"
 
 struct job {
@@ -124,9 +123,7 @@ static int report(const struct job *job, double seconds, leat_error *err)
     leat_json_int(json, "bytes_in", (int64_t)job->bytes_in);
     leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
     leat_json_real(json, "seconds", seconds);
-    leat_json_add(
-        json, "shards",
-        leat_shard_names_json(job->c->prefix, job->shards.n_shards, (leat_convert_part){ 0 }));
+    leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, (leat_convert_part){ 0 });
     return leat_json_write(json, job->c->json, err);
 }
 

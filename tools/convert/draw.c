@@ -4,7 +4,7 @@
  * the origin. Place, size, rotation, colours, ground and noise are drawn at random, so that no single
  * pixel tells the class: a linear model does badly where a small convolutional network does well.
  * The shape is always lighter than its ground; without that the network takes many more epochs. */
-#include "draw.h"
+#include "image_encode.h"
 
 #include <math.h>
 

@@ -23,7 +23,11 @@
 #include <stdint.h>
 
 #include "formats/format.h"
+#include "formats/manifest.h"
+#include "formats/tfrecord.h"
 #include "leat/error.h"
+#include "print/json.h"
+#include "print/progress.h"
 
 enum { LEAT_FILE_SET_PARTS = 512 }; /* at most: each holds a lock */
 
@@ -73,5 +77,128 @@ void leat_file_set_close(leat_file_set *set);
 /* Whether there are files of a set with another number of shards: PREFIX-* would read both. `end`:
  * "-of-00008.tfrecord". Returns LEAT_OK, LEAT_E_DATA or LEAT_E_NOMEM. */
 int leat_file_set_check(const char *prefix, const char *end, leat_error *err);
+
+/* Makes and checks the manifest of a set (formats/manifest.h). `leat convert` writes PREFIX-manifest.json with
+ * the set; `leat index` writes one for files that are there, and checks them. */
+
+typedef struct leat_set_manifest {
+    leat_manifest_shard *shards; /* names are owned */
+    size_t n;
+} leat_set_manifest;
+
+/* Adds a file. All zero: an empty list. file: copied. */
+int leat_set_manifest_add(leat_set_manifest *manifest, const leat_manifest_shard *shard,
+                          leat_error *err);
+/* The same with what a writer has written to it, before its commit. */
+int leat_set_manifest_add_written(leat_set_manifest *manifest, const char *path,
+                                  const leat_tfrecord_writer *writer, leat_error *err);
+/* The same with a file that is there: reads it all. at: where the manifest will be. */
+int leat_set_manifest_add_file(leat_set_manifest *manifest, const char *path, uint64_t records,
+                               const char *at, leat_error *err);
+int leat_set_manifest_write(const leat_set_manifest *manifest, const char *path, leat_error *err);
+/* Writes PREFIX-manifest.json of a set that has no names yet. */
+int leat_set_manifest_write_of(const leat_set_manifest *manifest, const leat_file_set *set,
+                               leat_error *err);
+void leat_set_manifest_close(leat_set_manifest *manifest);
+
+/* Compares a file with what a manifest says of it. Returns LEAT_OK; LEAT_E_DATA: its size, its index or its bytes are other
+ * ones; LEAT_E_IO. */
+int leat_set_manifest_check(const char *path, const leat_manifest_shard *shard, leat_error *err);
+
+/* One conversion in several processes, on one machine or on many that share a file system. Part i of n writes
+ * the shards s with s mod n = i - 1 to its own folder (file_set.h). When all are complete they get their names
+ * together; the files are those of one process. */
+
+typedef struct leat_convert_part {
+    int32_t number, of; /* 1 to `of`; of 0: the conversion is not in parts */
+} leat_convert_part;
+
+/* Reads "3/8". NULL: no parts. Returns LEAT_OK or LEAT_E_ARGUMENT. */
+int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error *err);
+static inline bool leat_convert_part_has(leat_convert_part part, int32_t shard)
+{
+    return !part.of || shard % part.of == part.number - 1;
+}
+
+/* What all parts must agree in, and what this one has. */
+typedef struct leat_convert_part_about {
+    leat_convert_part part;
+    int32_t n_shards;
+    uint64_t digest; /* of the list of files, their order and the options */
+    uint64_t n_files, n_classes, images;
+} leat_convert_part_about;
+
+/* The files of a part are complete: keeps them with this description and their manifest. */
+int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
+                           const leat_set_manifest *manifest, leat_error *err);
+
+/* Gives the files of all parts of PREFIX their names, with a manifest of all.
+ *
+ * set      of the whole, open
+ * found    receives what the parts agree in, and their images; n_shards 0: there are no parts
+ * returns  LEAT_OK; LEAT_E_DATA: parts are missing or differ, with their numbers; LEAT_E_IO; LEAT_E_NOMEM */
+int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found, leat_error *err);
+
+/* --- the names of the files of a set, PREFIX-00000-of-00008.tfrecord, and their indexes --- */
+
+enum { LEAT_SHARD_NAMES_MOST = 9999999 }; /* shards of a set */
+
+/* Name of a shard; NULL: out of memory. free(). Both numbers have the same number of digits, five or more, so that the
+ * order of the names is that of the shards. */
+char *leat_shard_name(const char *prefix, int32_t shard, int32_t n_shards);
+
+/* "-of-00008.tfrecord" */
+typedef struct leat_shard_name_ending {
+    char text[32];
+} leat_shard_name_ending;
+leat_shard_name_ending leat_shard_name_end(int32_t n_shards);
+
+/* Adds `shards`: the names of those of a part. */
+void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
+                          leat_convert_part part);
+
+/* Whether the file system has room for the longest name. Returns LEAT_OK or LEAT_E_IO. */
+int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err);
+/* Whether there are shards of another number: PREFIX-* would read them together with the new ones. Returns
+ * LEAT_OK, LEAT_E_DATA or LEAT_E_NOMEM. */
+int leat_shard_names_check(const char *prefix, int32_t n_shards, leat_error *err);
+/* Makes the index of each, so that the first run need not read all files to find their records. Returns
+ * LEAT_OK or the error. */
+int leat_shard_names_index(const char *prefix, int32_t n_shards, leat_error *err);
+/* The same for a set of images that has its names now. Without classes it has no label map, and one of an older set
+ * would be wrong: it is deleted. */
+int leat_shard_names_finish(const char *prefix, int32_t n_shards, bool has_labels, leat_error *err);
+
+/* Writes records to the files of a set, one after the other. convert_tfrecord.c and
+ * convert_source.c use it. */
+
+typedef struct leat_record_shards {
+    const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
+    int32_t n_shards;
+    uint64_t total;   /* records of all shards, in shares of equal size */
+    uint64_t records; /* written */
+    uint64_t bytes;   /* of the files that are complete */
+    leat_progress *progress;
+    char **names;      /* of all shards */
+    int32_t n_written; /* shards that are complete or in progress */
+    leat_tfrecord_writer *writer;
+    uint64_t left; /* records still to write to the current shard; UINT64_MAX: no limit */
+    leat_file_set set;
+    leat_set_manifest manifest;
+} leat_record_shards;
+
+/* Makes the names and missing folders, and checks that the names are not too long. Set prefix, n_shards and
+ * progress before. Call leat_record_shards_close() also after an error. */
+int leat_record_shards_open(leat_record_shards *s, leat_error *err);
+/* Locks PREFIX. Refuses a set of another number of shards. */
+int leat_record_shards_lock(leat_record_shards *s, leat_error *err);
+/* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
+int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
+int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
+                             leat_error *err);
+/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. */
+int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
+/* Removes what has no name and is not kept, and unlocks. */
+void leat_record_shards_close(leat_record_shards *s);
 
 #endif

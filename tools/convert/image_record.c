@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "image_record.h"
+#include "shards.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 #include "files.h"
 #include "formats/example.h"
 #include "image_header.h"
-#include "jpeg_transcode.h"
 
 struct leat_image_record {
     bool verify;

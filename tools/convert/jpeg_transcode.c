@@ -4,7 +4,7 @@
  * them, `again` reads the result; `from` stays open until the comparison is done. They are made for each
  * file, because libjpeg would reuse tables of one file for the next. If reading or writing fails, the file
  * is copied unchanged: only libjpeg knows all odd kinds of files, and an unchanged file is always right. */
-#include "jpeg_transcode.h"
+#include "shards.h"
 
 #include <setjmp.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "record_shards.h"
+#include "file_set.h"
 
 #include <stdlib.h>
 
 #include "files.h"
-#include "shard_names.h"
 
 static int open_names(leat_record_shards *s, leat_error *err)
 {

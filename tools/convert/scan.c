@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "scan.h"
+#include "shards.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "set_manifest.h"
+#include "file_set.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "shard_names.h"
+#include "file_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "file_set.h"
 #include "files.h"
 #include "formats/index.h"
 #include "formats/shard_set.h"
@@ -30,17 +29,17 @@ leat_shard_name_ending leat_shard_name_end(int32_t n_shards)
     return end;
 }
 
-json_t *leat_shard_names_json(const char *prefix, int32_t n_shards, leat_convert_part part)
+void leat_shard_names_add(json_t *object, const char *prefix, int32_t n_shards,
+                          leat_convert_part part)
 {
-    json_t *list = json_array();
+    json_t *list = leat_json_list(object, "shards");
     for (int32_t i = 0; i < n_shards; i++) {
-        char *name = leat_convert_part_has(part, i) ? leat_shard_name(prefix, i, n_shards) : NULL;
         if (!leat_convert_part_has(part, i))
             continue;
-        json_array_append_new(list, leat_json_string(name ? name : "?"));
+        char *name = leat_shard_name(prefix, i, n_shards);
+        leat_json_append(list, name);
         free(name);
     }
-    return list;
 }
 
 int leat_shard_names_check_length(const char *prefix, int32_t n_shards, leat_error *err)

@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_set.h"
 #include "files.h"
 #include "formats/tfrecord.h"
-#include "shard_names.h"
 #include "signals.h"
 
 enum { TASK_FILES = 32, WRITE_EARLY_BYTES = 4 << 20 };

@@ -5,12 +5,127 @@
 #ifndef LEAT_SHARDS_H
 #define LEAT_SHARDS_H
 
-#include "convert_part.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "file_set.h"
-#include "image_record.h"
+#include "formats/file_list.h"
+#include "leat/error.h"
 #include "print/progress.h"
-#include "scan.h"
-#include "set_manifest.h"
+
+/* Encodes one image file as a tf.train.Example, with the feature names of TensorFlow's
+ * own image sets. The image's bytes are copied unchanged, or rewritten by jpeg_transcode.c. */
+
+typedef struct leat_image_record_options {
+    bool verify;      /* decode every image */
+    int restart_mcus; /* > 0: JPEG files are rewritten with a restart marker every this many MCUs */
+    bool keep_metadata; /* of these files */
+} leat_image_record_options;
+
+/* Counts of JPEG files if restart_mcus > 0. */
+typedef struct leat_image_record_counts {
+    uint64_t transcoded, passed;
+    uint64_t bytes_before, bytes_after; /* of those transcoded */
+    uint64_t turned;                    /* Exif orientation applied */
+    uint64_t oriented;                  /* Exif orientation not applied, but recorded */
+} leat_image_record_counts;
+
+/* The label of a record. */
+typedef struct leat_image_label {
+    size_t n;            /* values; 0: the record has no label */
+    const int64_t *ints; /* NULL: `floats`; both NULL: one value, `place` */
+    const float *floats;
+    int64_t place;
+    const char *text; /* name of the class; NULL: none */
+} leat_image_label;
+
+/* A maker of records; one per thread. NULL: out of memory. */
+typedef struct leat_image_record leat_image_record;
+leat_image_record *leat_image_record_open(const leat_image_record_options *options);
+void leat_image_record_close(leat_image_record **record);
+
+/* Reads folder/path and encodes it.
+ * no_image   receives 1 if the file is empty, or its first bytes are of no format
+ * out, size  the message, valid until the next call
+ * bytes_in   size of the file
+ * returns    LEAT_OK; LEAT_E_DATA: no image, or not readable (the message is "path: why"); LEAT_E_IO;
+ *            LEAT_E_NOMEM;
+ *            LEAT_E_INTERNAL: see leat_jpeg_transcode() */
+int leat_image_record_make(leat_image_record *record, int folder, const char *path,
+                           const leat_image_label *label, const uint8_t **out, size_t *size,
+                           size_t *bytes_in, bool *no_image, leat_error *err);
+/* Totals of all records made so far. */
+leat_image_record_counts leat_image_record_get_counts(const leat_image_record *record);
+
+/* Lists image files: a folder with one sub-folder per class, classes and files in byte order of their
+ * names, so that the list is the same on every machine and in every locale; or a list of files (file_list.h). */
+
+typedef struct leat_scan_file {
+    const char *path; /* relative to the root: "cat/0001.jpg"; of a list also absolute */
+    int32_t label;    /* place of its class, from 0; not with given labels that are no classes */
+} leat_scan_file;
+
+typedef struct leat_scan {
+    const char *root; /* folder that paths start from. The caller's, or that of the list */
+    char **classes;   /* none: the labels of the list are numbers, or there are none */
+    size_t n_classes;
+    leat_scan_file *files; /* by class, then by name; or in the order of the list */
+    size_t n_files;
+    size_t n_outside; /* files beside the class folders: they have no class */
+    char *outside;    /* the first of them; NULL: none */
+    char **left_out;  /* "cat/link: a link to what is not there" */
+    size_t n_left_out;
+    leat_file_list *given; /* the list; NULL: a folder of classes */
+} leat_scan;
+
+typedef struct leat_scan_options {
+    /* What is in a folder inside a class belongs to the class; otherwise it is an error. */
+    bool recursive;
+    bool skip_bad; /* names that are neither file nor folder, and links in a circle, are left out;
+                     * otherwise they are errors */
+    leat_file_list_options list;
+} leat_scan_options;
+
+/* Names that begin with '.' are passed over.
+ * path     folder, or list
+ * out      filled; leat_scan_close(), also after an error
+ * returns  LEAT_OK, LEAT_E_IO (cannot read; nothing there), LEAT_E_DATA (not such a folder or list),
+ *          LEAT_E_NOMEM; the message names the folder */
+int leat_scan_open(leat_scan *out, const char *path, const leat_scan_options *options,
+                   leat_error *err);
+void leat_scan_close(leat_scan *scan);
+
+/* The label of a file; valid as long as the scan. */
+leat_image_label leat_scan_label(const leat_scan *scan, size_t file);
+/* Writes where a file was found, as the beginning of a message that goes on with its path: "train.csv:7: set/". */
+void leat_scan_place(const leat_scan *scan, size_t file, char *text, size_t size);
+
+/* Writes a JPEG file anew from its own coefficients: sequential, Huffman tables of
+ * its own, a restart marker every few MCUs, upright. No pixel changes. */
+
+typedef struct leat_jpeg_transcoded {
+    bool is_passed;       /* the file stays as it is; all but `orientation` is not set */
+    bool is_turned;       /* its Exif orientation was applied */
+    int orientation;      /* 2 to 8: what Exif says of the bytes that are stored now; else 0 */
+    const uint8_t *bytes; /* valid until the next call */
+    size_t size;
+    int64_t height, width;
+} leat_jpeg_transcoded;
+
+/* One per thread. NULL: out of memory.
+ * restart_mcus   1 to 65535
+ * keep_metadata  copy comments and application segments (Exif, colour profile, …) */
+typedef struct leat_jpeg_transcoder leat_jpeg_transcoder;
+leat_jpeg_transcoder *leat_jpeg_transcoder_open(int restart_mcus, bool keep_metadata);
+void leat_jpeg_transcoder_close(leat_jpeg_transcoder **transcoder);
+
+/* Files that libjpeg complains of, arithmetic coding, progressive files that lack scans, and
+ * more than 2^28 pixels are passed. What was written is read again and compared.
+ *
+ * returns  LEAT_OK; LEAT_E_INTERNAL: what was written is not the same picture; LEAT_E_NOMEM */
+int leat_jpeg_transcode(leat_jpeg_transcoder *transcoder, const uint8_t *bytes, size_t size,
+                        leat_jpeg_transcoded *out, leat_error *err);
 
 typedef struct leat_shards_options {
     const leat_scan *scan;

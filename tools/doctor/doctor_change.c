@@ -9,7 +9,6 @@
 #include "doctor_report.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
-#include "setting.h"
 
 enum { INDENT = 5 };
 

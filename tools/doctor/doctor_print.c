@@ -8,7 +8,6 @@
 #include "doctor_report.h"
 #include "print/summary.h"
 #include "print/terminal.h"
-#include "setting.h"
 
 enum { SUGGESTIONS = 3, LINES = 40 };
 

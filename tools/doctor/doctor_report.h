@@ -5,8 +5,10 @@
 #define LEAT_DOCTOR_REPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "leat/config.h"
+#include "leat/crossover.h"
 #include "leat/doctor.h"
 #include "print/json.h"
 
@@ -16,6 +18,10 @@ void leat_doctor_report_print(FILE *to, const leat_doctor_result *result, const 
                               const leat_config *config);
 json_t *leat_doctor_report_json(const leat_doctor_result *result, const char *path,
                                 const leat_config *config);
+
+/* The same of two devices (--devices). */
+void leat_crossover_print(const leat_crossover_result *result);
+json_t *leat_crossover_json(const leat_crossover_result *result, const char *path);
 
 /* Prints the time of a step, where it goes, and what each part takes; explained: with the rule of the
  * prediction. doctor_print.c calls it. */
@@ -45,5 +51,19 @@ const char *leat_doctor_line(const char *lines, bool brackets, char *text, size_
 const char *leat_doctor_ms_text(double ms, char text[32]);
 /* Divides `total` by n shares that sum to 1 into whole numbers that sum to it. */
 void leat_doctor_divide(const double *shares, int n, long total, long *out);
+
+/* --- a changed value of a config, "engine.threads=8", as a person writes it --- */
+
+/* " --set engine.threads=8", quoted if a shell needs it. Appends to `text`. */
+void leat_setting_shell(const char *set, char *text, size_t size);
+
+/* True of "pipeline.prefetch.batches=2": the value is written at that stage, in the list `pipeline`. */
+bool leat_setting_of_stage(const char *set);
+
+/* "engine: {threads: 8}"; of a stage "prefetch: {batches: 2}". Returns `text`. */
+const char *leat_setting_yaml(const char *set, char *text, size_t size);
+
+/* What to write where: "under `engine:`, change `threads: 2` to `threads: 8`". config: as the file is. Returns `text`. */
+const char *leat_setting_write(const leat_config *config, const char *set, char *text, size_t size);
 
 #endif

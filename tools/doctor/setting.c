@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "setting.h"
+#include "doctor_report.h"
 
 #include <stdbool.h>
 #include <stdio.h>

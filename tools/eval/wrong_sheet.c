@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "wrong_sheet.h"
+#include "trained.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 
 #include "formats/figure.h"
 #include "host.h"
-#include "print/arm_json.h"
 #include "print/json.h"
+#include "print/speed.h"
 #include "print/terminal.h"
 
 /* --- JSON -------------------------------------------------------------------------------------*/
@@ -34,21 +34,9 @@ static void machine_text(char *out, size_t size)
              known ? system.release : "?");
 }
 
-static json_t *point_json(const leat_point *point)
+static void add_series(json_t *list, const leat_series *series)
 {
-    json_t *json = json_object();
-    leat_json_real(json, "x", point->x);
-    leat_json_real(json, "y", point->y);
-    leat_json_real(json, "low", point->low);
-    leat_json_real(json, "high", point->high);
-    return json;
-}
-
-static json_t *series_json(const leat_series *series)
-{
-    json_t *json = json_object(), *points = json_array();
-    for (int32_t i = 0; i < series->n_points; i++)
-        json_array_append_new(points, point_json(&series->points[i]));
+    json_t *json = leat_json_row(list);
     leat_json_text(json, "name", series->name);
     leat_json_text(json, "device", series->device);
     leat_json_bool(json, "simulated", series->simulated);
@@ -56,33 +44,29 @@ static json_t *series_json(const leat_series *series)
     leat_json_text(json, "y", "time");
     leat_json_text(json, "x_unit", series->x_unit);
     leat_json_text(json, "y_unit", series->y_unit);
-    leat_json_add(json, "points", points);
-    return json;
+    json_t *points = leat_json_list(json, "points");
+    for (int32_t i = 0; i < series->n_points; i++) {
+        const leat_point *point = &series->points[i];
+        json_t *one = leat_json_row(points);
+        leat_json_real(one, "x", point->x);
+        leat_json_real(one, "y", point->y);
+        leat_json_real(one, "low", point->low);
+        leat_json_real(one, "high", point->high);
+    }
 }
 
-static json_t *finding_json(const leat_finding *finding)
+static void add_finding(json_t *list, const leat_finding *finding)
 {
-    json_t *json = json_object();
+    json_t *json = leat_json_row(list);
     leat_json_text(json, "text", finding->text);
     leat_json_add(json, "holds", finding->holds < 0 ? json_null() : json_boolean(finding->holds));
-    return json;
 }
 
 json_t *leat_experiment_json(const leat_experiment_run *run)
 {
     char machine[320];
     json_t *json = leat_json_open("experiment");
-    json_t *arms = json_array(), *series = json_array(), *findings = json_array(),
-           *notes = json_array();
     machine_text(machine, sizeof machine);
-    for (int32_t i = 0; i < run->n_arms; i++)
-        json_array_append_new(arms, leat_arm_json(&run->arms[i]));
-    for (int32_t i = 0; i < run->n_series; i++)
-        json_array_append_new(series, series_json(&run->series[i]));
-    for (int32_t i = 0; i < run->n_findings; i++)
-        json_array_append_new(findings, finding_json(&run->findings[i]));
-    for (int32_t i = 0; i < run->n_notes; i++)
-        json_array_append_new(notes, leat_json_string(run->notes[i]));
     leat_json_int(json, "schema", 1);
     leat_json_text(json, "name", run->experiment->name);
     leat_json_text(json, "title", run->experiment->title);
@@ -90,10 +74,18 @@ json_t *leat_experiment_json(const leat_experiment_run *run)
     leat_json_bool(json, "quick", run->quick);
     leat_json_text(json, "machine", machine);
     leat_json_real(json, "seconds", run->seconds);
-    leat_json_add(json, "arms", arms);
-    leat_json_add(json, "series", series);
-    leat_json_add(json, "findings", findings);
-    leat_json_add(json, "notes", notes);
+    json_t *arms = leat_json_list(json, "arms");
+    for (int32_t i = 0; i < run->n_arms; i++)
+        leat_arm_add(arms, &run->arms[i]);
+    json_t *series = leat_json_list(json, "series");
+    for (int32_t i = 0; i < run->n_series; i++)
+        add_series(series, &run->series[i]);
+    json_t *findings = leat_json_list(json, "findings");
+    for (int32_t i = 0; i < run->n_findings; i++)
+        add_finding(findings, &run->findings[i]);
+    json_t *notes = leat_json_list(json, "notes");
+    for (int32_t i = 0; i < run->n_notes; i++)
+        leat_json_append(notes, run->notes[i]);
     return json;
 }
 

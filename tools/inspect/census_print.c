@@ -17,11 +17,10 @@ static void range_json(json_t *object, const char *key, const leat_census_range 
 {
     if (range->n == 0)
         return;
-    json_t *one = json_object();
+    json_t *one = leat_json_object(object, key);
     leat_json_real(one, "min", range->low);
     leat_json_real(one, "mean", range->sum / (double)range->n);
     leat_json_real(one, "max", range->high);
-    leat_json_add(object, key, one);
 }
 
 static const char *kind_name(const leat_census_feature *feature)
@@ -31,21 +30,20 @@ static const char *kind_name(const leat_census_feature *feature)
 
 static void jpeg_json(json_t *one, const leat_census_feature *feature)
 {
-    json_t *reasons = json_object();
-    for (int i = 0; i < LEAT_CENSUS_REASONS && feature->reasons[i].n; i++)
-        leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
     leat_json_int(one, "own_decoder", (int64_t)feature->own_decoder);
     leat_json_int(one, "libjpeg_turbo",
                   (int64_t)(feature->images[LEAT_IMAGE_JPEG] - feature->own_decoder));
     leat_json_int(one, "seekable", (int64_t)(feature->restart_markers + feature->side_index));
     leat_json_int(one, "restart_markers", (int64_t)feature->restart_markers);
     leat_json_int(one, "side_index", (int64_t)feature->side_index);
-    leat_json_add(one, "libjpeg_turbo_because", reasons);
+    json_t *reasons = leat_json_object(one, "libjpeg_turbo_because");
+    for (int i = 0; i < LEAT_CENSUS_REASONS && feature->reasons[i].n; i++)
+        leat_json_int(reasons, feature->reasons[i].text, (int64_t)feature->reasons[i].n);
 }
 
-static json_t *feature_json(const leat_census_feature *feature)
+static void add_feature(json_t *list, const leat_census_feature *feature)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", feature->name);
     leat_json_text(one, "kind", kind_name(feature));
     leat_json_int(one, "records", (int64_t)feature->records);
@@ -58,35 +56,29 @@ static json_t *feature_json(const leat_census_feature *feature)
         jpeg_json(one, feature);
     range_json(one, "height", &feature->height);
     range_json(one, "width", &feature->width);
-    return one;
 }
 
 json_t *leat_census_json(const leat_census *census, const leat_paths *paths, const char *label)
 {
-    json_t *json = leat_json_open("inspect"), *files = json_array(), *features = json_array();
-    json_t *labels = json_array();
+    json_t *json = leat_json_open("inspect"), *files = leat_json_list(json, "files");
     for (size_t i = 0; i < paths->n; i++)
-        json_array_append_new(files, leat_json_string(paths->items[i]));
-    for (size_t i = 0; i < census->n_features; i++)
-        json_array_append_new(features, feature_json(&census->features[i]));
-    for (size_t i = 0; i < census->n_labels; i++) {
-        json_t *one = json_object();
-        leat_json_int(one, "label", census->labels[i].label);
-        leat_json_add(one, "name",
-                      census->labels[i].name ? leat_json_string(census->labels[i].name)
-                                             : json_null());
-        leat_json_int(one, "records", (int64_t)census->labels[i].records);
-        json_array_append_new(labels, one);
-    }
-    leat_json_add(json, "files", files);
+        leat_json_append(files, paths->items[i]);
     leat_json_int(json, "records", (int64_t)census->records);
     leat_json_int(json, "bytes", (int64_t)census->bytes);
     leat_json_int(json, "lost_places", (int64_t)census->n_lost);
     leat_json_int(json, "lost_bytes", (int64_t)census->lost_bytes);
     range_json(json, "record_bytes", &census->sizes);
-    leat_json_add(json, "features", features);
+    json_t *features = leat_json_list(json, "features");
+    for (size_t i = 0; i < census->n_features; i++)
+        add_feature(features, &census->features[i]);
     leat_json_text(json, "label_feature", label);
-    leat_json_add(json, "labels", labels);
+    json_t *labels = leat_json_list(json, "labels");
+    for (size_t i = 0; i < census->n_labels; i++) {
+        json_t *one = leat_json_row(labels);
+        leat_json_int(one, "label", census->labels[i].label);
+        leat_json_text_or_null(one, "name", census->labels[i].name);
+        leat_json_int(one, "records", (int64_t)census->labels[i].records);
+    }
     return json;
 }
 

@@ -64,15 +64,15 @@ static bool is_text(const uint8_t *data, size_t size)
     return size <= SHOWN_BYTES;
 }
 
-static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_reader *images,
-                          FILE *out)
+static void show_bytes(const leat_feature *feature, uint64_t i, leat_image_reader *images,
+                       FILE *out, json_t *list)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_image_header header;
     const uint8_t *data;
     size_t size;
     if (leat_feature_bytes(feature, i, &data, &size) < 0)
-        return one;
+        return;
     leat_json_int(one, "bytes", (int64_t)size);
     if (leat_image_reader_header(images, data, size, &header, NULL) == LEAT_OK) {
         leat_json_text(one, "image", leat_image_format_name(header.format));
@@ -89,19 +89,18 @@ static json_t *show_bytes(const leat_feature *feature, uint64_t i, leat_image_re
     } else if (out) {
         fprintf(out, " %s bytes", leat_figure_count(size).text);
     }
-    return one;
 }
 
-static json_t *show_values(const leat_feature *feature, leat_image_reader *images, FILE *out)
+static void show_values(const leat_feature *feature, leat_image_reader *images, FILE *out,
+                        json_t *list)
 {
     int64_t ints[SHOWN_VALUES];
     float floats[SHOWN_VALUES];
-    json_t *list = json_array();
     const uint64_t n = feature->n < SHOWN_VALUES ? feature->n : SHOWN_VALUES;
     if (feature->kind == LEAT_FEATURE_INT64 && leat_feature_int64s(feature, ints, n, NULL) < 0)
-        return list;
+        return;
     if (feature->kind == LEAT_FEATURE_FLOAT && leat_feature_floats(feature, floats, n, NULL) < 0)
-        return list;
+        return;
     for (uint64_t i = 0; i < n; i++) {
         if (feature->kind == LEAT_FEATURE_INT64) {
             json_array_append_new(list, json_integer(ints[i]));
@@ -112,12 +111,11 @@ static json_t *show_values(const leat_feature *feature, leat_image_reader *image
             if (out)
                 fprintf(out, " %.9g", (double)floats[i]);
         } else {
-            json_array_append_new(list, show_bytes(feature, i, images, out));
+            show_bytes(feature, i, images, out, list);
         }
     }
     if (out && feature->n > n)
         fprintf(out, " and %s more", leat_figure_count(feature->n - n).text);
-    return list;
 }
 
 static void print_name(const leat_feature_key *key, const leat_feature *feature, FILE *out)
@@ -134,24 +132,22 @@ static int show_fields(const uint8_t *example, size_t size, FILE *out, json_t *j
     leat_feature_key key;
     leat_feature feature;
     leat_format_error why = { 0 };
-    json_t *fields = json_array();
+    json_t *fields = leat_json_list(json, "fields");
     leat_image_reader *images = leat_image_reader_open();
     int rc = images ? LEAT_FORMAT_OK : LEAT_FORMAT_NOMEM;
     while (rc == LEAT_FORMAT_OK &&
            (rc = leat_example_next(&iter, &key, &feature, &why)) == LEAT_FORMAT_OK) {
-        json_t *one = json_object();
+        json_t *one = leat_json_row(fields);
         if (out)
             print_name(&key, &feature, out);
         leat_json_add(one, "name", json_stringn(key.name, key.length));
         leat_json_text(one, "kind", leat_feature_kind_name(feature.kind));
         leat_json_int(one, "n", (int64_t)feature.n);
-        leat_json_add(one, "values", show_values(&feature, images, out));
-        json_array_append_new(fields, one);
+        show_values(&feature, images, out, leat_json_list(one, "values"));
         if (out)
             fputc('\n', out);
     }
     leat_image_reader_close(&images);
-    leat_json_add(json, "fields", fields);
     if (rc == LEAT_FORMAT_NOMEM)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     return rc == LEAT_FORMAT_END ? LEAT_OK : leat_files_fail(err, &why);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "answer.h"
+#include "page.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart/svg.h"
-#include "doctor/setting.h"
+#include "doctor/doctor_report.h"
 
 /* Cuts at a whole character. */
 static void copy(char *out, size_t size, const char *text)

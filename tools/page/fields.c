@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fields.h"
+#include "page_kinds.h"
 
 #include <math.h>
 

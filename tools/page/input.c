@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "input.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fields.h"
 #include "files.h"
 #include "formats/events.h"
 #include "formats/whole_file.h"

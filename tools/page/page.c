@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chart/svg.h"
-#include "fields.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 /* Of the page around the charts. It has no '<' and no '&', so that a page is XML, too. */

@@ -4,12 +4,94 @@
 #ifndef LEAT_PAGE_H
 #define LEAT_PAGE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "answer.h"
 #include "chart/chart.h"
-#include "input.h"
+#include "chart/spans.h"
+#include "leat/error.h"
+#include "leat/verdict.h"
+#include "plot/run_rows.h"
+
+/* --- what a result says first: what bounds the job, what could be gained, what to change --- */
+
+enum {
+    LEAT_ANSWER_FACTS_MOST = 6,
+    LEAT_ANSWER_CHANGES_MOST = 3,
+    LEAT_ANSWER_SETS_MOST = 4,
+    LEAT_ANSWER_LINES_SIZE = 1024
+};
+
+/* Texts are good as long as the JSON; NULL: there is none. */
+typedef struct leat_answer {
+    leat_tone tone;
+    char verdict[256];
+    const char *sentence, *more;
+    const char *config, *device;
+    bool simulated;
+    struct leat_answer_fact {
+        char name[48], value[64], note[128];
+    } facts[LEAT_ANSWER_FACTS_MOST];
+    int n_facts;
+    struct leat_answer_change {
+        const char *title, *why, *differs;
+        char sets[LEAT_ANSWER_SETS_MOST][256]; /* "path=value" */
+        int n_sets;
+        char writes[LEAT_ANSWER_SETS_MOST][256]; /* what to write where: "under `a:`, add `b: 1`" */
+        int n_writes;
+        char lines[LEAT_ANSWER_LINES_SIZE]; /* YAML that belongs to the last of them */
+        char gain[320];
+        bool off; /* it was tried, and gained something else */
+    } changes[LEAT_ANSWER_CHANGES_MOST];
+    int n_changes;
+    bool asked_changes; /* if there are none, the page says so */
+} leat_answer;
+
+/* Fills verdict and tone. name: its class. label, severity: NULL if there is none. Without a label
+ * the class is explained. */
+void leat_answer_verdict(leat_answer *answer, const char *name, const char *label,
+                         const char *severity);
+
+/* printf a value and a note; nothing if there is no room. */
+void leat_answer_fact(leat_answer *answer, const char *name, const char *value, const char *note);
+/* A change without sets; NULL if there is no room. */
+struct leat_answer_change *leat_answer_change(leat_answer *answer, const char *title,
+                                              const char *why);
+void leat_answer_set(struct leat_answer_change *change, const char *set);
+void leat_answer_write(struct leat_answer_change *change, const char *text);
+void leat_answer_line(struct leat_answer_change *change, const char *line);
+
+/* Writes it. large: as the head of a page. */
+void leat_answer_put(FILE *out, const leat_answer *answer, const char *title, bool large);
+
+/* --- reads what a report is made of: JSON of commands, the log of a training run, or a trace --- */
+
+enum { LEAT_INPUT_BYTES_MOST = 64 << 20 /* of a file of JSON; logs and traces may be larger */ };
+
+typedef enum leat_input_kind {
+    LEAT_INPUT_NONE, /* all zero */
+    LEAT_INPUT_JSON, /* of a command that a report knows */
+    LEAT_INPUT_LOG,
+    LEAT_INPUT_TRACE,
+} leat_input_kind;
+
+typedef struct leat_input {
+    leat_input_kind kind;
+    char *name;  /* the path */
+    char *title; /* its last part without ".json" or ".trace.json" */
+    json_t *json;
+    leat_run_rows rows;
+    leat_spans spans;
+} leat_input;
+
+/* path: a file, or a folder of `leat train --log`. Close it in any case.
+ * returns  LEAT_OK; LEAT_E_IO; LEAT_E_DATA: damaged, too large, of another program, or of a version or a command
+ *          that this one does not know; LEAT_E_NOMEM */
+int leat_input_read(const char *path, leat_input *out, leat_error *err);
+/* The same of an open file, but for logs. name: for messages and titles. */
+int leat_input_take(FILE *file, const char *name, leat_input *out, leat_error *err);
+void leat_input_close(leat_input *input);
 
 enum { LEAT_PAGE_INPUTS_MOST = 64, LEAT_PAGE_PICTURES_MOST = 256 };
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * page_bench.c: `leat bench`: the loader alone, and what its stages cost. */
-#include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 static double cpu_us(const json_t *stage)

@@ -4,10 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 enum { POINTS_MOST = 2000, FIT_POINTS = 40 };

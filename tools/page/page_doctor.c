@@ -4,11 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/charts.h"
-#include "chart/svg.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 /* --- the answer ------------------------------------------------------------------------------------*/

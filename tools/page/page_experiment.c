@@ -4,10 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/charts.h"
-#include "chart/svg.h"
-#include "fields.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 enum { POINTS_MOST = 5000 };

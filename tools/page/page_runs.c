@@ -3,10 +3,6 @@
 
 #include <math.h>
 
-#include "chart/charts.h"
-#include "leat/error.h"
-#include "plot/run_rows.h"
-
 int leat_page_traces(leat_page *page, const leat_input *inputs, int n)
 {
     leat_timeline timeline = { 0 };

@@ -4,10 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 /* The last epoch with figures; NULL: none. */

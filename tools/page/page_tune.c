@@ -3,10 +3,7 @@
  * page_tune.c: `leat tune`: the settings that won, and what else was tried. */
 #include <string.h>
 
-#include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 /* "a=1, b=2" of a list of texts. */

@@ -4,10 +4,7 @@
  * that record steps. */
 #include <string.h>
 
-#include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 static double share(const json_t *process, leat_share of)

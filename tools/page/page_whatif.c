@@ -3,10 +3,7 @@
  * page_whatif.c: `leat whatif`: how idle devices would be with more or fewer CPU threads. */
 #include <string.h>
 
-#include "chart/charts.h"
-#include "fields.h"
 #include "formats/figure.h"
-#include "leat/error.h"
 #include "page_kinds.h"
 
 /* The first row that was measured and not predicted: what this machine can do. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "arm_json.h"
-
 #include "speed.h"
 
-json_t *leat_arm_json(const leat_compare_arm *arm)
+void leat_arm_add(json_t *list, const leat_compare_arm *arm)
 {
     const leat_meter *meter = &arm->meter;
     char label[LEAT_VERDICT_LABEL];
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", arm->name);
     leat_json_text(one, "device", arm->device);
     leat_json_bool(one, "simulated", arm->simulated);
@@ -41,5 +39,4 @@ json_t *leat_arm_json(const leat_compare_arm *arm)
     leat_json_text(one, "severity", leat_verdict_severity(arm->verdict.severity));
     leat_json_text(one, "also", leat_verdict_about(arm->verdict.also)->name);
     leat_json_text(one, "sentence", arm->sentence);
-    return one;
 }

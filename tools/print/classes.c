@@ -25,11 +25,11 @@ const char *leat_classes_text(const leat_metrics *metrics, char text[LEAT_CLASSE
     return text;
 }
 
-json_t *leat_classes_json(int64_t i, const char *name, const leat_score_class *class)
+void leat_classes_add(json_t *list, int64_t i, const char *name, const leat_score_class *class)
 {
-    json_t *json = json_object();
+    json_t *json = leat_json_row(list);
     leat_json_int(json, "class", i);
-    leat_json_add(json, "name", name ? leat_json_string(name) : json_null());
+    leat_json_text_or_null(json, "name", name);
     leat_json_int(json, "samples", (int64_t) class->samples);
     leat_json_int(json, "predicted", (int64_t) class->predicted);
     leat_json_int(json, "right", (int64_t) class->right);
@@ -37,7 +37,6 @@ json_t *leat_classes_json(int64_t i, const char *name, const leat_score_class *c
     leat_json_real(json, "recall", class->recall);
     leat_json_real(json, "f1", class->f1);
     leat_json_real(json, "auc", class->auc);
-    return json;
 }
 
 void leat_classes_note(leat_classes_absent *absent, int64_t i, const leat_score_class *class)

@@ -11,8 +11,8 @@
 enum { LEAT_CLASSES_TEXT = 128 };
 const char *leat_classes_text(const leat_metrics *metrics, char text[LEAT_CLASSES_TEXT]);
 
-/* One class with its number; name: NULL: null. Owned by the caller. */
-json_t *leat_classes_json(int64_t i, const char *name, const leat_score_class *class);
+/* Adds one class with its number to a list; name: NULL: null. */
+void leat_classes_add(json_t *list, int64_t i, const char *name, const leat_score_class *class);
 
 /* Takes class i. After all of them `text` says which ones have no sample, and so no value: their number and the first
  * few; NULL: none. Zeroed at first. */

@@ -111,9 +111,9 @@ void leat_explain_changes(leat_loader *loader)
 
 /* --- as JSON --------------------------------------------------------------------------------------*/
 
-static json_t *decision_json(const leat_decision *d)
+static void add_decision(json_t *list, const leat_decision *d)
 {
-    json_t *one = json_object();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", d->name);
     leat_json_real(one, "at_s", (double)d->at_ns * 1e-9);
     leat_json_int(one, "batch", d->batch);
@@ -121,23 +121,20 @@ static json_t *decision_json(const leat_decision *d)
     leat_json_add(one, "to", *d->unit ? json_integer(d->to) : json_null());
     leat_json_text(one, "unit", d->unit);
     leat_json_text(one, "reason", d->reason);
-    return one;
+}
+
+void leat_explain_add_notes(json_t *object, const leat_plan *plan, const char *more)
+{
+    json_t *notes = leat_json_list(object, "notes");
+    for (int32_t i = 0; leat_plan_note(plan, i); i++)
+        leat_json_append(notes, leat_plan_note(plan, i));
+    if (*more)
+        leat_json_append(notes, more);
 }
 
 json_t *leat_explain_budget_json(const leat_budget *budget)
 {
-    json_t *json = json_object(), *rows = json_array(), *decisions = json_array();
-    for (int32_t i = 0; i < budget->n_rows; i++) {
-        const leat_budget_row *row = &budget->rows[i];
-        json_t *one = json_object();
-        leat_json_text(one, "name", row->name);
-        leat_json_text(one, "kind", kinds[row->kind]);
-        leat_json_int(one, "bytes", row->bytes);
-        leat_json_text(one, "text", row->text);
-        json_array_append_new(rows, one);
-    }
-    for (int32_t i = 0; i < budget->n_decisions; i++)
-        json_array_append_new(decisions, decision_json(&budget->decisions[i]));
+    json_t *json = json_object();
     leat_json_int(json, "limit_bytes", budget->limit_bytes);
     leat_json_text(json, "limit_reason", budget->limit_reason);
     leat_json_int(json, "total_bytes", budget->total_bytes);
@@ -154,8 +151,18 @@ json_t *leat_explain_budget_json(const leat_budget *budget)
     leat_json_int(json, "scratch_bytes", budget->scratch_bytes);
     leat_json_int(json, "large_bytes", budget->large_bytes);
     leat_json_int(json, "room_bytes", budget->room_bytes);
-    leat_json_add(json, "rows", rows);
-    leat_json_add(json, "decisions", decisions);
+    json_t *rows = leat_json_list(json, "rows");
+    for (int32_t i = 0; i < budget->n_rows; i++) {
+        const leat_budget_row *row = &budget->rows[i];
+        json_t *one = leat_json_row(rows);
+        leat_json_text(one, "name", row->name);
+        leat_json_text(one, "kind", kinds[row->kind]);
+        leat_json_int(one, "bytes", row->bytes);
+        leat_json_text(one, "text", row->text);
+    }
+    json_t *decisions = leat_json_list(json, "decisions");
+    for (int32_t i = 0; i < budget->n_decisions; i++)
+        add_decision(decisions, &budget->decisions[i]);
     return json;
 }
 
@@ -165,7 +172,7 @@ json_t *leat_explain_changes_json(leat_loader *loader)
     json_t *json = json_array();
     const size_t n = list ? leat_loader_decisions(loader, list, SHOWN) : 0;
     for (size_t i = 0; i < n && i < SHOWN; i++)
-        json_array_append_new(json, decision_json(&list[i]));
+        add_decision(json, &list[i]);
     free(list);
     return json;
 }

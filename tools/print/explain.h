@@ -11,6 +11,9 @@
 void leat_explain_budget(const leat_budget *budget);
 json_t *leat_explain_budget_json(const leat_budget *budget);
 
+/* Adds `notes`: those of a plan, and one more; "": none. */
+void leat_explain_add_notes(json_t *object, const leat_plan *plan, const char *more);
+
 /* Prints the changes since the loader was opened. */
 void leat_explain_changes(leat_loader *loader);
 json_t *leat_explain_changes_json(leat_loader *loader);

@@ -37,6 +37,34 @@ void leat_json_text(json_t *object, const char *key, const char *text)
     leat_json_add(object, key, leat_json_string(text));
 }
 
+void leat_json_text_or_null(json_t *object, const char *key, const char *text)
+{
+    leat_json_add(object, key, text ? leat_json_string(text) : json_null());
+}
+
+json_t *leat_json_list(json_t *object, const char *key)
+{
+    leat_json_add(object, key, json_array());
+    return json_object_get(object, key);
+}
+
+json_t *leat_json_object(json_t *object, const char *key)
+{
+    leat_json_add(object, key, json_object());
+    return json_object_get(object, key);
+}
+
+json_t *leat_json_row(json_t *list)
+{
+    json_array_append_new(list, json_object());
+    return json_array_get(list, json_array_size(list) - 1);
+}
+
+void leat_json_append(json_t *list, const char *text)
+{
+    json_array_append_new(list, leat_json_string(text));
+}
+
 void leat_json_int(json_t *object, const char *key, int64_t value)
 {
     leat_json_add(object, key, json_integer(value));
@@ -55,10 +83,9 @@ void leat_json_real(json_t *object, const char *key, double value)
 void leat_json_interval(json_t *object, const char *key, const leat_estimate *estimate)
 {
     const double ends[2] = { estimate->low, estimate->high };
-    json_t *pair = json_array();
+    json_t *pair = leat_json_list(object, key);
     for (int i = 0; i < 2; i++)
         json_array_append_new(pair, isfinite(ends[i]) ? json_real(ends[i]) : json_null());
-    leat_json_add(object, key, pair);
 }
 
 void leat_json_estimate(json_t *object, const char *key, const char *interval,

@@ -31,6 +31,15 @@ void leat_json_estimate(json_t *object, const char *key, const char *interval,
 void leat_json_hex(json_t *object, const char *key, uint64_t value);
 /* Takes ownership of `value`. */
 void leat_json_add(json_t *object, const char *key, json_t *value);
+/* null if the text is NULL. */
+void leat_json_text_or_null(json_t *object, const char *key, const char *text);
+
+/* A new list or object under `key`; a new object at the end of a list. They are borrowed: what they are in owns them. */
+json_t *leat_json_list(json_t *object, const char *key);
+json_t *leat_json_object(json_t *object, const char *key);
+json_t *leat_json_row(json_t *list);
+/* A text at the end of a list. */
+void leat_json_append(json_t *list, const char *text);
 
 /* True if JSON goes to standard output, so that other text must not. */
 bool leat_json_to_stdout(const char *path);

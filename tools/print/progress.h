@@ -17,9 +17,11 @@
 /* As --progress says: on a terminal only; anywhere; nowhere. */
 enum { LEAT_PROGRESS_AUTO, LEAT_PROGRESS_ON, LEAT_PROGRESS_OFF };
 extern const char *const leat_progress_words[];
+/* The rows of both options. */
 #define LEAT_ROW_PROGRESS(s)                                                                       \
-    LEAT_OPTION_ENUM(s, progress, "auto", leat_progress_words,                                     \
-                     "show progress on standard error; auto: only on a terminal")
+    LEAT_OPTION_BOOL(s, quiet, "false", "print no progress, as --progress off"),                   \
+        LEAT_OPTION_ENUM(s, progress, "auto", leat_progress_words,                                 \
+                         "show progress on standard error; auto: only on a terminal")
 
 /* Fields of one line, each a text of its own. */
 typedef struct leat_progress_fields {

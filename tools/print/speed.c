@@ -41,26 +41,24 @@ void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sa
 
 void leat_speed_json_kernels(json_t *object, const leat_kernel_time *kernels, int32_t n)
 {
-    json_t *const list = json_array();
+    json_t *const list = leat_json_list(object, "largest");
     for (int32_t i = 0; i < n; i++) {
-        json_t *const one = json_object();
+        json_t *const one = leat_json_row(list);
         leat_json_text(one, "name", kernels[i].name);
         leat_json_int(one, "n", kernels[i].n);
         leat_json_real(one, "seconds", kernels[i].seconds);
-        json_array_append_new(list, one);
     }
-    leat_json_add(object, "largest", list);
 }
 
 void leat_speed_add_device(json_t *object, const leat_ceiling *ceiling,
                            const leat_recorded *recorded)
 {
-    json_t *most = json_object(), *one = json_object();
+    json_t *most = leat_json_object(object, "ceiling");
     leat_json_text(most, "precision", precision_text(ceiling->precision));
     leat_json_real(most, "flops_per_s", or_nan(ceiling->flops_per_s));
     leat_json_real(most, "copied_bytes_per_s", or_nan(ceiling->copied_bytes_per_s));
     leat_json_text(most, "why", ceiling->why);
-    leat_json_add(object, "ceiling", most);
+    json_t *one = leat_json_object(object, "recorded");
     const bool has = recorded->n_steps > 0;
     leat_json_int(one, "steps", recorded->n_steps);
     leat_json_real(one, "idle", has ? recorded->idle : NAN);
@@ -74,7 +72,6 @@ void leat_speed_add_device(json_t *object, const leat_ceiling *ceiling,
     leat_json_text(one, "why", recorded->why);
     leat_json_real(one, "kernel_seconds", has ? recorded->kernel_seconds : NAN);
     leat_speed_json_kernels(one, recorded->largest, recorded->n_largest);
-    leat_json_add(object, "recorded", one);
 }
 
 static const char *launches_text(const leat_meter *m, char text[160])

@@ -6,9 +6,12 @@
 #ifndef LEAT_SPEED_H
 #define LEAT_SPEED_H
 
+#include <jansson.h>
+
 #include "json.h"
 #include "leat/experiment.h"
 #include "leat/meter.h"
+#include "leat/study.h"
 
 /* Adds the figures to an object. meter  NULL: nothing was measured, they are null */
 void leat_speed_add(json_t *object, const leat_meter *meter, double flops_per_sample);
@@ -37,5 +40,10 @@ typedef struct leat_speed_start {
 } leat_speed_start;
 void leat_speed_add_start(json_t *object, const leat_speed_start *start);
 void leat_speed_print_start(const leat_speed_start *start);
+
+/* --- an arm of a comparison as JSON, for the commands that compare --- */
+
+/* Adds an object to a list; keys: docs/json.md. */
+void leat_arm_add(json_t *list, const leat_compare_arm *arm);
 
 #endif

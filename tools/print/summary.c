@@ -112,12 +112,12 @@ void leat_summary_print(const leat_loader_stats_info *before, const leat_loader_
 
 /* --- JSON --------------------------------------------------------------------------------------*/
 
-static json_t *stages_json(const snapshot *before, const snapshot *after)
+static void add_stages(json_t *json, const snapshot *before, const snapshot *after)
 {
-    json_t *list = json_array();
+    json_t *list = leat_json_list(json, "stages");
     for (int32_t i = 0; i < after->n_stages; i++) {
         const leat_stage_stats stage = stage_of(before, after, i);
-        json_t *one = json_object();
+        json_t *one = leat_json_row(list);
         leat_json_text(one, "name", stage.name);
         leat_json_int(one, "samples", (int64_t)stage.samples);
         leat_json_int(one, "bytes_out", (int64_t)stage.bytes_out);
@@ -127,15 +127,14 @@ static json_t *stages_json(const snapshot *before, const snapshot *after)
         leat_json_real(one, "us_per_sample", us_per_sample(&stage));
         leat_json_real(one, "share",
                        ratio((double)stage.busy_ns * 1e-9, worker_seconds(before, after)));
-        json_array_append_new(list, one);
     }
-    return list;
 }
 
 void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
                       const leat_loader_stats_info *after)
 {
-    json_t *workers = json_object(), *reads = json_object();
+    add_stages(json, before, after);
+    json_t *workers = leat_json_object(json, "workers");
     leat_json_int(workers, "threads", after->threads);
     leat_json_real(workers, "busy_s", (double)(after->busy_ns - before->busy_ns) * 1e-9);
     leat_json_real(workers, "help_s", (double)(after->help_ns - before->help_ns) * 1e-9);
@@ -149,12 +148,10 @@ void leat_summary_add(json_t *json, const leat_loader_stats_info *before,
                        ? NAN
                        : (double)(after->core_wait_ns - before->core_wait_ns) * 1e-9);
     leat_json_real(workers, "cpu_s", (double)(after->cpu_ns - before->cpu_ns) * 1e-9);
+    json_t *reads = leat_json_object(json, "reads");
     leat_json_int(reads, "reads", (int64_t)(after->reads - before->reads));
     leat_json_int(reads, "records", (int64_t)(after->reads_rows - before->reads_rows));
     leat_json_int(reads, "again", (int64_t)(after->reads_again - before->reads_again));
-    leat_json_add(json, "stages", stages_json(before, after));
-    leat_json_add(json, "workers", workers);
-    leat_json_add(json, "reads", reads);
 }
 
 /* --- while it runs -----------------------------------------------------------------------------*/

@@ -64,18 +64,17 @@ void leat_train_decide_end(const leat_train_run *t)
     free(path);
 }
 
-json_t *leat_train_decide_json(const leat_train_run *t)
+void leat_train_decide_add(json_t *object, const leat_train_run *t)
 {
     const char *const metric = leat_trainer_get_info(t->trainer)->checkpoint_best;
     char *const path = t->keep.folder ? best_path(t) : NULL;
-    json_t *json = NULL;
+    leat_json_add(object, "best", json_null());
     if (metric && path && best_epoch(t) >= 0) {
-        json = json_object();
+        json_t *json = leat_json_object(object, "best");
         leat_json_text(json, "metric", metric);
         leat_json_real(json, "value", t->decided.best);
         leat_json_int(json, "epoch", best_epoch(t));
         leat_json_text(json, "file", path);
     }
     free(path);
-    return json ? json : json_null();
 }

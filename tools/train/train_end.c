@@ -11,7 +11,6 @@
 #include "convert/jpeg_side.h"
 #include "formats/figure.h"
 #include "print/terminal.h"
-#include "train_weights.h"
 
 /* --- at the end -------------------------------------------------------------------------------*/
 
@@ -79,33 +78,32 @@ static bool print_ranks(const leat_train_run *t)
     return true;
 }
 
-static json_t *ranks_json(const leat_train_run *t)
+static void add_ranks(json_t *object, const leat_train_run *t)
 {
     char text[256], label[LEAT_VERDICT_LABEL];
     leat_verdict verdict;
     int32_t n;
     leat_ranks_time *const times = rank_times(t, &n);
+    leat_json_add(object, "ranks", json_null());
     if (!times)
-        return json_null();
-    json_t *const json = json_object(), *const list = json_array();
+        return;
+    json_t *const json = leat_json_object(object, "ranks");
     leat_doctor_ranks(times, n, &verdict, text, sizeof text);
     leat_json_text(json, "verdict", leat_verdict_about(verdict.kind)->name);
     leat_json_text(json, "label", leat_verdict_label(&verdict, label));
     leat_json_text(json, "severity", leat_verdict_severity(verdict.severity));
     leat_json_text(json, "sentence", text);
+    json_t *const list = leat_json_list(json, "list");
     for (int32_t r = 0; r < n; r++) {
-        json_t *const row = json_object();
+        json_t *const row = leat_json_row(list);
         leat_json_text(row, "name", times[r].name);
         leat_json_real(row, "computing", times[r].compute);
         leat_json_real(row, "input_wait", times[r].input);
         leat_json_real(row, "rank_wait", times[r].others);
         leat_json_real(row, "communication", times[r].exchange);
         leat_json_real(row, "late", times[r].late);
-        json_array_append_new(list, row);
     }
-    leat_json_add(json, "list", list);
     free(times);
-    return json;
 }
 
 /* --- the end -----------------------------------------------------------------------------------*/
@@ -134,14 +132,6 @@ void leat_train_end_print(const leat_train_run *t, const char *config, const cha
         print_guess(t, config);
 }
 
-static json_t *input_json(const leat_train_run *t)
-{
-    static const leat_loader_stats_info none;
-    json_t *json = json_object();
-    leat_summary_add(json, &none, &t->stats);
-    return json;
-}
-
 json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char *resumed,
                             double seconds)
 {
@@ -163,16 +153,16 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
     leat_speed_add_device(json, &t->ceiling, &t->record.result);
     leat_json_text(json, "graph_failure", leat_trainer_graph_failure(t->trainer));
     leat_json_real(json, "best_eval_accuracy", t->best_accuracy >= 0 ? t->best_accuracy : NAN);
-    leat_json_add(json, "best", leat_train_decide_json(t));
+    leat_train_decide_add(json, t);
     leat_json_bool(json, "ended_early", t->ended_early);
     leat_json_bool(json, "diverged", t->diverged);
     leat_json_add(json, "stopped", leat_train_stop_json(t, call));
-    leat_json_add(json, "input", input_json(t));
-    leat_json_add(json, "ranks", ranks_json(t));
+    leat_summary_add(leat_json_object(json, "input"), &(leat_loader_stats_info){ 0 }, &t->stats);
+    add_ranks(json, t);
     leat_json_add(json, "weights", leat_train_weights_json(t->trainer));
-    leat_json_add(json, "resumed", *resumed ? leat_json_string(resumed) : json_null());
-    leat_json_add(json, "checkpoint", *t->keep.path ? leat_json_string(t->keep.path) : json_null());
-    leat_json_add(json, "saved", t->saved ? leat_json_string(t->save) : json_null());
+    leat_json_text_or_null(json, "resumed", *resumed ? resumed : NULL);
+    leat_json_text_or_null(json, "checkpoint", *t->keep.path ? t->keep.path : NULL);
+    leat_json_text_or_null(json, "saved", t->saved ? t->save : NULL);
     return json;
 }
 
@@ -272,7 +262,7 @@ json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call)
     json_t *json = json_object();
     leat_json_int(json, "epoch", per_epoch ? at / per_epoch : 0);
     leat_json_int(json, "batch", per_epoch ? at % per_epoch : at);
-    leat_json_add(json, "go_on", command ? leat_json_string(command) : json_null());
+    leat_json_text_or_null(json, "go_on", command);
     free(command);
     return json;
 }

@@ -23,17 +23,16 @@ static void add_metrics(json_t *one, const char *loss, const char *accuracy,
 static void add_classes(json_t *one, const leat_train_epoch *e)
 {
     const int64_t n = e->has_eval ? leat_score_evaluated(e->trainer) : 0;
-    json_t *const list = n > 0 ? json_array() : json_null();
     leat_json_real(one, "eval_precision", n > 0 ? e->eval.precision : NAN);
     leat_json_real(one, "eval_recall", n > 0 ? e->eval.recall : NAN);
     leat_json_real(one, "eval_f1", n > 0 ? e->eval.f1 : NAN);
     leat_json_real(one, "eval_auc", n > 0 ? e->eval.auc : NAN);
+    leat_json_add(one, "eval_classes", n > 0 ? json_array() : json_null());
     for (int64_t i = 0; i < n; i++) {
         leat_score_class class;
         leat_score_evaluated_class(e->trainer, i, &class);
-        json_array_append_new(list, leat_classes_json(i, NULL, &class));
+        leat_classes_add(json_object_get(one, "eval_classes"), i, NULL, &class);
     }
-    leat_json_add(one, "eval_classes", list);
 }
 
 json_t *leat_train_epoch_json(const leat_train_epoch *e)

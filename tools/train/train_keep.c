@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_keep.h"
+#include "train_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

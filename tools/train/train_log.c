@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_log.h"
+#include "train_run.h"
 
 #include <dirent.h>
 #include <errno.h>

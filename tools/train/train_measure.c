@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_measure.h"
+#include "train_run.h"
 
 #include <math.h>
 #include <stdio.h>

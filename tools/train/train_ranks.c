@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * train_ranks.c: the functions of train_ranks.h, which describes them. */
-#include "train_ranks.h"
+ * train_ranks.c: the processes of `leat train --ranks`, as train_run.h describes them. */
+#include "train_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -16,9 +16,129 @@
 #include "print/progress.h"
 #include "print/speed.h"
 #include "print/summary.h"
-#include "train_keep.h"
-#include "train_log.h"
-#include "train_measure.h"
+
+/* --- when `leat train` writes checkpoints, and from which one it goes on --- */
+
+typedef struct leat_train_keep {
+    leat_trainer *trainer; /* borrowed */
+    leat_loader *loader;
+    const char *folder; /* NULL: no checkpoints are written */
+    int lock;           /* of the folder, a file descriptor; 0: none */
+    int64_t every_steps, every_ns, n_kept;
+    /* While it runs. */
+    bool due;
+    int64_t last_steps, last_ns; /* of the last one, or of the begin */
+    /* Results. */
+    char path[LEAT_CHECKPOINT_PATH]; /* of the last one; "": none yet */
+    int64_t saved_steps;             /* steps of this run that it includes */
+} leat_train_keep;
+
+/* Makes the folder and holds it alone, and restores the trainer. from: a file; "": the newest one of the
+ * folder; NULL: a new run starts, and a folder that has checkpoints of another run is refused. Says on
+ * standard error what was found. found->path "": the run begins at its first batch. Returns LEAT_OK or an
+ * error. writes false: another rank writes; only restores. */
+int leat_train_keep_open(leat_train_keep *keep, leat_trainer *trainer, const char *from,
+                         bool writes, leat_checkpoint_found *found, leat_error *err);
+
+/* Lets go of the folder. */
+void leat_train_keep_close(leat_train_keep *keep);
+
+/* After a step: writes a checkpoint if one is due and the weights are between two updates. A failure in the
+ * middle of a run is reported on standard error, and the run goes on. */
+void leat_train_keep_step(leat_train_keep *keep, int64_t steps, bool epoch_ended);
+
+/* At the end of a run: writes the last one, unless it is there already. */
+int leat_train_keep_end(leat_train_keep *keep, int64_t steps, leat_error *err);
+
+/* The folder of `leat train --log`: log.jsonl, an event file for TensorBoard, and a sheet of the
+ * first batch. docs/json.md has the keys.
+ *
+ * A number of a line is also a scalar of the event file, with the tag "KIND/KEY". Both files are appended to,
+ * and flushed at most once a second and after each epoch. If writing fails, logging stops and the run goes on;
+ * leat_train_log_close() returns the error. */
+
+#define LEAT_ROW_LOG(s)                                                                            \
+    LEAT_OPTION_STRING(                                                                            \
+        s, log, NULL,                                                                              \
+        "log to this folder: log.jsonl (keys: docs/json.md), an event file for TensorBoard, and "  \
+        "batch.png with the first batch; a resumed run appends to it, and a new run needs a "      \
+        "folder "                                                                                  \
+        "without a log"),                                                                          \
+        LEAT_OPTION_I64(s, log_every, "50", 1, 1e9, "with --log: steps between lines")
+
+typedef struct leat_train_log leat_train_log;
+
+/* Creates the folder and opens its files.
+ * run      the line of kind "run"; the rest of it is added here; owned by the callee
+ * step     steps before the run; what the folder has of later steps is void for readers
+ * goes_on  the run continues another one; otherwise a folder that has a log is refused
+ * out      NULL unless LEAT_OK
+ * returns  LEAT_OK, LEAT_E_IO, LEAT_E_ARGUMENT (log.jsonl is something else, or of another run),
+ *          LEAT_E_NOMEM */
+int leat_train_log_open(leat_train_log **out, const char *folder, json_t *run, int64_t step,
+                        bool goes_on, leat_error *err);
+
+/* Adds a line; takes ownership of it. kind: "step" or "epoch". step: steps of the run so far. log NULL: only
+ * frees the line. */
+void leat_train_log_add(leat_train_log *log, const char *kind, int64_t step, json_t *line);
+
+/* Draws the batch that a run over the plan begins with to batch.png and the event file. It is made by a loader
+ * of its own, in host memory. Does nothing if the tensor holds no images, or if a map runs on a GPU.
+ * returns  LEAT_OK, or what that loader or encoding failed with */
+int leat_train_log_sheet(leat_train_log *log, const leat_plan *plan, int32_t tensor,
+                         int64_t first_batch, leat_error *err);
+
+/* Flushes, frees, sets *log to NULL. Takes NULL. Returns LEAT_OK, or the first error of writing. */
+int leat_train_log_close(leat_train_log **log, leat_error *err);
+
+/* What a run of `leat train` measures of itself. Rates of a stretch, for the log and the progress
+ * line, never wait for the device: what only a wait would tell is NaN. */
+
+/* --- loss and rates of a stretch of training --- */
+
+/* Counted by the loop. */
+typedef struct leat_train_counts {
+    leat_trainer *trainer;
+    leat_loader *loader;
+    bool is_cpu;     /* a step is done when its call returns */
+    int64_t busy_ns; /* in these calls */
+    int64_t samples; /* given to the trainer */
+} leat_train_counts;
+
+/* Where a stretch begins. */
+typedef struct leat_train_mark {
+    int64_t at_ns, busy_ns, wait_ns, samples;
+    leat_metrics so_far; /* as leat_trainer_so_far() */
+} leat_train_mark;
+
+typedef struct leat_train_rate {
+    int64_t samples;
+    double loss, accuracy; /* means over the stretch; NaN on devices other than the CPU */
+    double samples_per_s;
+    double idle;       /* share of the time without a step; NaN likewise */
+    double wait_share; /* share of the time in which the loop waited for a batch */
+} leat_train_rate;
+
+/* Begins a stretch now, at the start of an epoch: after leat_trainer_metrics(). */
+void leat_train_rate_begin(const leat_train_counts *counts, leat_train_mark *mark);
+/* Ends it and begins the next. */
+leat_train_rate leat_train_rate_next(const leat_train_counts *counts, leat_train_mark *mark);
+
+/* --- some early steps with the device's own records (leat_trainer_record); early, so that a library that
+ * fails there costs little --- */
+
+typedef struct leat_train_record {
+    leat_recorded result; /* n_steps 0 until steps were recorded */
+    bool tried;
+    int64_t steps, left; /* of the recording that is under way; 0: none */
+} leat_train_record;
+
+/* Before the first step. */
+void leat_train_record_init(leat_train_record *record);
+/* After every step. made: steps of the run so far; left: steps that follow in this epoch. True: a recording ended with
+ * this step, and the pause for it is part of the next one. */
+bool leat_train_record_step(leat_train_record *record, leat_trainer *trainer, int64_t made,
+                            int64_t left);
 
 /* --- an epoch --- */
 
@@ -107,8 +227,8 @@ void leat_train_decide_print(const leat_train_run *t, const leat_train_epoch *e)
 
 /* At the end: which epoch was the best, and where its weights are. */
 void leat_train_decide_end(const leat_train_run *t);
-/* The same: null, or an object. Owned by the caller. */
-json_t *leat_train_decide_json(const leat_train_run *t);
+/* The same: adds `best`, null or an object. */
+void leat_train_decide_add(json_t *object, const leat_train_run *t);
 
 /* --- a loss that is not finite: where it arose, and whether the data are the reason --- */
 
@@ -134,5 +254,61 @@ json_t *leat_train_end_json(leat_train_run *t, const leat_call *call, const char
 void leat_train_stop_print(const leat_train_run *t, const leat_call *call);
 /* An object; null if the run was not stopped. Owned by the caller. */
 json_t *leat_train_stop_json(const leat_train_run *t, const leat_call *call);
+
+/* --- what `leat train` says of train.weights --- */
+
+/* A line, and a table of the tensors that were not taken. Nothing, if nothing was loaded. */
+void leat_train_weights_print(const leat_trainer *trainer);
+/* Of the JSON of a run; null, if nothing was loaded. */
+json_t *leat_train_weights_json(const leat_trainer *trainer);
+
+/* --- `leat train --summary`: the layers of a model, their sizes and costs --- */
+
+/* What the loaders of a run may take. Both are open during an evaluation; zeroed: there is none. */
+typedef struct leat_train_loaders {
+    leat_budget train, eval;
+    int64_t batch_size; /* with --input: no loader is known; 0: they are */
+} leat_train_loaders;
+
+/* A table on standard output, and the memory of model and loaders. */
+int leat_train_summary_print(const leat_trainer *trainer, const char *path,
+                             const leat_train_loaders *loaders, leat_error *err);
+/* Notes on standard error that loaders and model together want more memory than there is, if they do. */
+void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loaders *loaders);
+/* Owned by the caller; NULL after an error. */
+json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
+                                leat_error *err);
+
+/* The processes of `leat train --ranks`: forked from the one that the user started, which is rank 0, or
+ * started by mpirun or srun. Rank 0 alone prints and writes. */
+
+typedef struct leat_train_ranks {
+    leat_ranks *group; /* NULL: one process */
+    int32_t rank, n;
+    int32_t n_children; /* of rank 0, that it has not waited for */
+    bool mpi;
+    int error_fd; /* of ranks above 0: where errors go if rank 0 cannot say them */
+} leat_train_ranks;
+
+/* Values of --ranks: the words, and numbers from 1. */
+enum {
+    LEAT_TRAIN_RANKS_AUTO = LEAT_OPTION_CHOICE(0), /* 1 */
+    LEAT_TRAIN_RANKS_MPI = LEAT_OPTION_CHOICE(1)
+};
+extern const char *const leat_train_ranks_words[];
+
+/* n: of --ranks. Forks n - 1 processes, and returns in all of them; or joins those of MPI. 1: does nothing. Before threads
+ * are started and files are opened. */
+int leat_train_ranks_start(leat_train_ranks *ranks, int64_t n, double deadline, leat_error *err);
+/* Sets engine.rank and engine.ranks; whole: as of one process, which a plan for evaluation is for. */
+int leat_train_ranks_config(const leat_train_ranks *ranks, leat_config *config, bool whole,
+                            leat_error *err);
+/* All ranks begin at the same place, make as many steps, and evaluate the same. steps < 1: to the end; eval NULL: nothing. */
+int leat_train_ranks_same_run(const leat_train_ranks *ranks, int rc, int64_t first_batch,
+                              int64_t steps, const leat_plan *eval, leat_error *err);
+/* 1 in the process that says errors; it then has standard error. */
+int leat_train_ranks_speaks(const leat_train_ranks *ranks);
+/* Leaves; rank 0 waits for the others. After the trainer is closed. */
+void leat_train_ranks_end(leat_train_ranks *ranks);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_summary_print.h"
+#include "train_run.h"
 
 #include <string.h>
 
@@ -150,20 +150,19 @@ void leat_train_summary_memory(const leat_trainer *trainer, const leat_train_loa
         loaders->train.limit_reason, leat_figure_bytes((double)m.limit).text, m.limit_reason);
 }
 
-static json_t *layer_json(const leat_layer_info *l)
+static void add_layer(json_t *list, const leat_layer_info *l)
 {
-    json_t *json = json_object(), *shape = json_array();
+    json_t *json = leat_json_row(list);
     leat_json_text(json, "name", l->name);
     leat_json_text(json, "kind", l->kind);
     leat_json_text(json, "device", l->device);
+    json_t *shape = leat_json_list(json, "shape");
     for (int32_t i = 0; i < l->shape.rank; i++)
         json_array_append_new(shape, json_integer((json_int_t)l->shape.dims[i]));
-    leat_json_add(json, "shape", shape);
     leat_json_int(json, "parameters", l->n_parameters);
     leat_json_int(json, "frozen_parameters", l->n_frozen);
     leat_json_real(json, "forward_flops", l->forward_flops);
     leat_json_real(json, "backward_flops", l->backward_flops);
-    return json;
 }
 
 json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_loaders *loaders,
@@ -173,10 +172,9 @@ json_t *leat_train_summary_json(const leat_trainer *trainer, const leat_train_lo
     leat_layer_info layer;
     if (leat_trainer_memory(trainer, &m, err) < 0)
         return NULL;
-    json_t *json = leat_json_open("train"), *layers = json_array();
+    json_t *json = leat_json_open("train"), *layers = leat_json_list(json, "layers");
     for (int32_t i = 0; leat_trainer_layer(trainer, i, &layer) == LEAT_OK; i++)
-        json_array_append_new(layers, layer_json(&layer));
-    leat_json_add(json, "layers", layers);
+        add_layer(layers, &layer);
     leat_json_int(json, "parameters", leat_trainer_get_info(trainer)->n_parameters);
     leat_json_int(json, "frozen_parameters", leat_trainer_get_info(trainer)->n_frozen);
     leat_json_int(json, "crossings", leat_trainer_get_info(trainer)->crossings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_weights.h"
+#include "train_run.h"
 
 #include "formats/figure.h"
 #include "print/terminal.h"
@@ -56,16 +56,15 @@ json_t *leat_train_weights_json(const leat_trainer *trainer)
     int32_t i = 0;
     if (count_all(trainer, &taken) == 0)
         return json_null();
-    json_t *json = json_object(), *list = json_array();
+    json_t *json = json_object();
     leat_json_int(json, "taken", taken);
+    json_t *list = leat_json_list(json, "others");
     while (next_other(trainer, &i, &row)) {
-        json_t *one = json_object();
+        json_t *one = leat_json_row(list);
         leat_json_text(one, "name", row.name);
         leat_json_text(one, "state", leat_loaded_name(row.state));
         leat_json_text(one, "file", row.file);
         leat_json_text(one, "model", row.model);
-        json_array_append_new(list, one);
     }
-    leat_json_add(json, "others", list);
     return json;
 }

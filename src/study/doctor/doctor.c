@@ -2,7 +2,7 @@
  *
  * doctor.c: leat_doctor() measures the parts of a job and the whole, decides what limits it, and tries changes.
  *
- * DESIGN: the runs of a round are short and alternate (alternate.h): the loader alone, the whole, the step alone, the
+ * DESIGN: the runs of a round are short and alternate (alternate.c): the loader alone, the whole, the step alone, the
  * loader with the other kind of prefetch, the step without waits for results. diagnose.c decides from the medians.
  * Changes are tried by whole runs (suggest.c). Public headers only, so it measures what users get. */
 #include "leat/doctor.h"
@@ -14,9 +14,8 @@
 #include "base/text.h"
 #include "base/trace.h"
 #include "doctor_fill.h"
-#include "study/alternate.h"
 #include "study/bootstrap.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "study/median.h"
 #include "study/rounds.h"
 #include "study/suggest/suggest.h"

@@ -10,13 +10,8 @@
 #include "base/text.h"
 #include "doctor_fill.h"
 #include "formats/figure.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "study/median.h"
-
-static double ms_at(const leat_facts *f, double rate)
-{
-    return rate > 0 ? f->rows / rate * 1e3 : 0;
-}
 
 static leat_doctor_evidence *add_evidence(leat_doctor_result *out, const char *name, double value,
                                           const char *unit)
@@ -211,10 +206,10 @@ void leat_doctor_fill_evidence(const leat_facts *f, const leat_doctor_loaders *l
     rate_evidence(out, "run", out->measured_step_ms, "the job as you run it");
     rate_evidence(out, "step", m.step * 1e-6, "the step alone, on one batch");
     if (loaders->ahead.value > 0)
-        rate_evidence(out, "loader", ms_at(f, loaders->ahead.value),
+        rate_evidence(out, "loader", leat_facts_ns(f, loaders->ahead.value) / 1e6,
                       "the loader alone, with nobody to wait for");
     if (loaders->alone.value > 0)
-        rate_evidence(out, "first_batch", ms_at(f, loaders->alone.value),
+        rate_evidence(out, "first_batch", leat_facts_ns(f, loaders->alone.value) / 1e6,
                       "one batch alone, without prefetch");
     if (m.copy > 0)
         rate_evidence(out, "copy", m.copy * 1e-6, "the copy of a batch to the device");

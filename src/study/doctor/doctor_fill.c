@@ -8,13 +8,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "study/median.h"
-
-static double ms_at(const leat_facts *f, double rate)
-{
-    return rate > 0 ? f->rows / rate * 1e3 : 0;
-}
 
 static const double PROBE_APART = 0.5;   /* the middle two of its pairs: more is noise */
 static const double PROBE_BEYOND = 0.25; /* what is added makes a run longer by 0 to 1 of it */
@@ -31,7 +26,7 @@ static void add_capacity(const leat_facts *f, leat_part part, const char *name, 
     snprintf(c->name, sizeof c->name, "%s", name ? name : leat_verdict_part(part)->name);
     c->part = part;
     c->samples_per_s = rate;
-    c->step_ms = ms_at(f, rate.value);
+    c->step_ms = leat_facts_ns(f, rate.value) / 1e6;
 }
 
 static leat_estimate exactly(double value)
@@ -98,7 +93,7 @@ static void fill_next_limit(const leat_facts *f, const leat_verdict *v,
     double ns[LEAT_N_PARTS] = {
         [LEAT_PART_STEP] = host ? 0 : m.step,
         [LEAT_PART_STEP_QUEUED] = host ? m.queued : 0,
-        [LEAT_PART_LOADER] = reads && f->overlaps ? 0 : ms_at(f, loaders->ahead.value) * 1e6,
+        [LEAT_PART_LOADER] = reads && f->overlaps ? 0 : leat_facts_ns(f, loaders->ahead.value),
         [LEAT_PART_COPY] = m.copy,
         [LEAT_PART_SHARED] = cores_limit(f, v, &m) ? 0 : m.shared,
     };
@@ -118,7 +113,7 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
     const leat_forecast m = leat_forecast_of(f);
     out->batch = f->rows;
     out->samples_per_s = f->run;
-    out->measured_step_ms = ms_at(f, f->run.value);
+    out->measured_step_ms = leat_facts_ns(f, f->run.value) / 1e6;
     out->predicted_step_ms = m.predicted * 1e-6;
     out->meter = f->meter;
     out->cores = f->cores;
@@ -137,7 +132,7 @@ void leat_doctor_fill(const leat_facts *f, const leat_diagnosis *d,
 void leat_doctor_fill_costs(const leat_facts *f, const leat_arm_once *once, int32_t warmup_steps,
                             leat_doctor_result *out)
 {
-    const double step = ms_at(f, f->run.value) * 1e6;
+    const double step = leat_facts_ns(f, f->run.value);
     const struct {
         const char *name;
         double ns;

@@ -9,7 +9,7 @@
 
 #include "doctor_fill.h"
 #include "study/bootstrap.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "study/other_processes.h"
 #include "study/rounds.h"
 

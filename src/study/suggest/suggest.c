@@ -10,11 +10,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/forecast.h"
+#include "study/facts.h"
 #include "suggest_blocks.h"
-#include "suggest_bytes.h"
-#include "suggest_cache.h"
-#include "suggest_unread.h"
 
 enum {
     MOST_WORKERS = 64,
@@ -26,10 +23,11 @@ static const double KNEE = 1.25; /* four times the batch gains less: enough */
 
 struct row {
     const char *title, *why;
-    const char *differs; /* of leat_doctor_suggestion; NULL: nothing */
     bool (*applies)(const leat_suggest_about *about);
     /* Adds values to set or lines to write; none: nothing can be tried. May replace title and why. */
     void (*set)(const leat_suggest_about *about, leat_doctor_suggestion *out);
+    const char *set_to;  /* in place of set: "path=value" */
+    const char *differs; /* of leat_doctor_suggestion; NULL: nothing */
 };
 
 bool leat_suggest_get(const leat_config *config, const char *path, char *text, size_t size)
@@ -211,12 +209,6 @@ static bool direct_reads(const leat_suggest_about *about)
     return is_input(about) && !strcmp(text, "direct");
 }
 
-static void set_buffered(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.io=buffered");
-}
-
 static bool slow_reads(const leat_suggest_about *about)
 {
     return is_input(about) && has_cause(about, LEAT_CAUSE_STORAGE);
@@ -230,32 +222,14 @@ static bool names_reader(const leat_suggest_about *about)
     return slow_reads(about) && strcmp(text, "auto") != 0;
 }
 
-static void set_reader(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.reader=auto");
-}
-
 static bool shuffles_small_records(const leat_suggest_about *about)
 {
     return slow_reads(about) && leat_suggest_blocks_apply(about);
 }
 
-static void set_read_bytes(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "engine.read_bytes=256MiB");
-}
-
 static bool pageable(const leat_suggest_about *about)
 {
     return about->facts->pageable && !about->facts->on_host;
-}
-
-static void set_pinned(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "pipeline.prefetch.pinned=true");
 }
 
 /* --- the step ---------------------------------------------------------------------------------- */
@@ -264,12 +238,6 @@ static bool waits_often(const leat_suggest_about *about)
 {
     const int32_t every = about->facts->sync_every;
     return every > 0 && every < 100 && !about->facts->on_host;
-}
-
-static void set_rare_sync(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    add(out, "train.sync_every", 100);
 }
 
 static bool is_placed(const leat_suggest_about *about)
@@ -306,12 +274,6 @@ static bool launches_on_cuda(const leat_suggest_about *about)
     return about->is_cuda && !strcmp(text, "false");
 }
 
-static void set_graph(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "train.graph=true");
-}
-
 static void set_larger_batch(const leat_suggest_about *about, leat_doctor_suggestion *out)
 {
     const int64_t more = 4 * about->batch_size;
@@ -323,12 +285,6 @@ static bool computes(const leat_suggest_about *about)
     char text[16] = "fp32";
     leat_config_get(about->config, "train.precision", text, sizeof text, NULL);
     return is(about, LEAT_VERDICT_COMPUTE_BOUND) && !strcmp(text, "fp32");
-}
-
-static void set_bf16(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    snprintf(out->set[out->n_set++], sizeof out->set[0], "train.precision=bf16");
 }
 
 /* --- shared cores ------------------------------------------------------------------------------ */
@@ -355,70 +311,65 @@ static bool many_workers(const leat_suggest_about *about)
     return shares_cores(about) && about->facts->threads > 1;
 }
 
-static void set_one_worker(const leat_suggest_about *about, leat_doctor_suggestion *out)
-{
-    (void)about;
-    add(out, "engine.threads", 1);
-}
-
 /* Those that may gain most come first, for when the time ends. */
 static const struct row rows[] = {
-    { "Leave out what the model does not read", "", NULL, leat_suggest_unread_any,
-      leat_suggest_unread_set },
+    { "Leave out what the model does not read", "", leat_suggest_unread_any,
+      .set = leat_suggest_unread_set },
     { "Make the cache larger",
-      "it holds a part of the samples; the others are made again in each epoch", NULL,
-      cache_is_small, set_cache_size },
-    { "Decode once", "", NULL, decodes, set_cache },
+      "it holds a part of the samples; the others are made again in each epoch", cache_is_small,
+      .set = set_cache_size },
+    { "Decode once", "", decodes, .set = set_cache },
     { "Copy bytes, and let the device make floats of them",
-      "the model converts bytes itself, to the same numbers; a batch is a quarter as large", NULL,
-      makes_floats, leat_suggest_bytes_set },
+      "the model converts bytes itself, to the same numbers; a batch is a quarter as large",
+      makes_floats, .set = leat_suggest_bytes_set },
     { "Make batches while the device computes",
-      "with prefetch 0 each step waits until its batch is read, mapped and copied", NULL,
-      no_prefetch, set_prefetch },
+      "with prefetch 0 each step waits until its batch is read, mapped and copied", no_prefetch,
+      .set = set_prefetch },
     { "Copy from pinned memory",
-      "copies from ordinary (pageable) memory are slow, and run while nothing else does", NULL,
-      pageable, set_pinned },
-    { "Let all cores make batches", "there are fewer workers than cores", NULL, idle_cores,
-      set_all_cores },
+      "copies from ordinary (pageable) memory are slow, and run while nothing else does", pageable,
+      .set_to = "pipeline.prefetch.pinned=true" },
+    { "Let all cores make batches", "there are fewer workers than cores", idle_cores,
+      .set = set_all_cores },
     { "Let leat choose the reader",
-      "with `auto` many reads are in flight, and small files stay in memory if they fit", NULL,
-      names_reader, set_reader },
+      "with `auto` many reads are in flight, and small files stay in memory if they fit",
+      names_reader, .set_to = "engine.reader=auto" },
     { "Shuffle in blocks",
       "few large reads take the place of many small ones: blocks of neighbours come in random "
       "order, and 16 of them are mixed at a time; files whose order means something (sorted by "
       "class, say) should be shuffled once when they are written (leat convert --shuffle)",
-      "the order is less random", shuffles_small_records, leat_suggest_blocks_set },
+      shuffles_small_records, .set = leat_suggest_blocks_set,
+      .differs = "the order is less random" },
     { "Run more workers than cores",
       "workers wait inside a stage and use little CPU time, so more of them can wait at a time",
-      NULL, waiting_workers, set_many_workers },
-    { "Keep more batches ready", "a reserve covers batches that come late", NULL, uneven_or_shared,
-      set_more_prefetch },
-    { "Keep many batches ready", "some samples take as long as several batches of others", NULL,
-      uneven, set_many_prefetch },
+      waiting_workers, .set = set_many_workers },
+    { "Keep more batches ready", "a reserve covers batches that come late", uneven_or_shared,
+      .set = set_more_prefetch },
+    { "Keep many batches ready", "some samples take as long as several batches of others", uneven,
+      .set = set_many_prefetch },
     { "Read through the page cache",
-      "direct reads go to the disk in every epoch; Linux keeps files in memory that is free", NULL,
-      direct_reads, set_buffered },
-    { "Read further ahead", "the workers wait for storage; more reads can wait at a time", NULL,
-      slow_reads, set_read_bytes },
+      "direct reads go to the disk in every epoch; Linux keeps files in memory that is free",
+      direct_reads, .set_to = "engine.io=buffered" },
+    { "Read further ahead", "the workers wait for storage; more reads can wait at a time",
+      slow_reads, .set_to = "engine.read_bytes=256MiB" },
     { "Wait for the device less often",
       "after each sync_every steps the host reads the loss, and then the device waits for the host",
-      NULL, waits_often, set_rare_sync },
+      waits_often, .set_to = "train.sync_every=100" },
     { "Compute these layers on the run's own device",
-      "layers on other devices make it wait for them, and for the copies between them", NULL,
-      is_placed, set_own_device },
-    { "Record the step as a CUDA graph", "one launch takes the place of many", NULL,
-      launches_on_cuda, set_graph },
+      "layers on other devices make it wait for them, and for the copies between them", is_placed,
+      .set = set_own_device },
+    { "Record the step as a CUDA graph", "one launch takes the place of many", launches_on_cuda,
+      .set_to = "train.graph=true" },
     { "Use larger batches",
       "what a step costs besides its arithmetic is the same for more samples; larger batches "
       "usually need another learning rate",
-      "the model learns otherwise", small_batches, set_larger_batch },
+      small_batches, .set = set_larger_batch, .differs = "the model learns otherwise" },
     { "Divide the cores between input and training",
-      "workers and threads of the training step together are more than the cores", NULL,
-      shares_cores, set_split },
-    { "Use one worker", "workers take the cores of the training step", NULL, many_workers,
-      set_one_worker },
-    { "Compute in bfloat16", "activations take half the memory traffic", "results differ slightly",
-      computes, set_bf16 },
+      "workers and threads of the training step together are more than the cores", shares_cores,
+      .set = set_split },
+    { "Use one worker", "workers take the cores of the training step", many_workers,
+      .set_to = "engine.threads=1" },
+    { "Compute in bfloat16", "activations take half the memory traffic", computes,
+      .set_to = "train.precision=bf16", .differs = "results differ slightly" },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -536,7 +487,10 @@ static int try_row(const leat_suggest_about *about, const struct row *row, leat_
     snprintf(s.title, sizeof s.title, "%s", row->title);
     snprintf(s.why, sizeof s.why, "%s", row->why);
     snprintf(s.differs, sizeof s.differs, "%s", row->differs ? row->differs : "");
-    row->set(about, &s);
+    if (row->set)
+        row->set(about, &s);
+    else
+        snprintf(s.set[s.n_set++], sizeof s.set[0], "%s", row->set_to);
     if ((!s.n_set && !s.lines[0]) || (about->arm->step_ns && changes_step(&s)) ||
         leat_suggest_is_listed(&s, out))
         return LEAT_OK; /* two rows may set the same values */

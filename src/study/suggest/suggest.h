@@ -65,4 +65,47 @@ void leat_suggest_advise(const leat_suggest_about *about, leat_doctor_result *ou
 /* Time of a step if this share of the samples needs no decoding, ns; 0: nothing decodes. */
 double leat_suggest_without_decoding(const leat_facts *facts, double share);
 
+/* --- where a `cache` would save decoding, and the memory that it needs --- */
+
+typedef struct leat_suggest_place {
+    char where[LEAT_DOCTOR_MAX_WHERE]; /* "in the list `pipeline`, before `batch`" */
+    char lines[LEAT_DOCTOR_MAX_LINES]; /* YAML, with \n between the lines */
+    int32_t stage, replaces;           /* as in leat_doctor_suggestion */
+    uint64_t n_samples;                /* that the stages let pass */
+    int64_t sample_bytes;              /* of one in the cache; -1: not known */
+    bool varies; /* it is the mean of some that were cached: pictures differ in size there */
+    int64_t limit_bytes, left_bytes; /* engine.memory; what the other stages leave of it */
+    bool is_auto;                    /* it is not set: a share of the memory that is free */
+    bool moves;                      /* the pipeline has a cache, which goes there */
+    bool leaves;                     /* a map behind it decodes, too */
+    double share; /* of the samples that fit into the cache; 1 if their size is not known */
+} leat_suggest_place;
+
+/* The cache comes behind the last map that decodes without a random op in front of it; a map with a random op behind the
+ * decoder is divided there. One that the config has moves behind all that each epoch does again, up to the first random
+ * op. False: nothing decodes, the cache is there already, or the config cannot be changed so. */
+bool leat_suggest_cache_place(const leat_suggest_about *about, leat_suggest_place *out);
+
+/* Whether the loader makes a pass, which fills the cache before a trial, within 5 s. */
+bool leat_suggest_cache_fills(const leat_facts *facts, const leat_suggest_place *place);
+
+/* Fills title, why, and what to write where. */
+void leat_suggest_cache_say(const leat_facts *facts, const leat_suggest_place *place,
+                            leat_doctor_suggestion *out);
+
+/* --- copying bytes instead of floats. suggest.c calls it --- */
+
+/* Whether the last that the host does to the model's input is `normalize`, or `cast` to float32, which the device can
+ * do. */
+bool leat_suggest_bytes_apply(const leat_suggest_about *about);
+/* Takes the op away, also in `eval`, whose batches must be of the same type. */
+void leat_suggest_bytes_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
+
+/* --- leaving out tensors that the model does not read. suggest.c calls it --- */
+
+/* Whether the config asks the source for such tensors. */
+bool leat_suggest_unread_any(const leat_suggest_about *about);
+/* Takes away their entries, and the maps of these tensors. */
+void leat_suggest_unread_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
+
 #endif

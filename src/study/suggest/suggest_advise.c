@@ -9,8 +9,8 @@
 
 #include "base/text.h"
 #include "formats/figure.h"
-#include "study/forecast.h"
-#include "suggest_cache.h"
+#include "study/facts.h"
+#include "suggest.h"
 
 enum { MOST_CORES = 256 };
 static const double LEAST = 0.02, NONE = 1e-6; /* of the loader's time, that remains */
@@ -19,11 +19,6 @@ static const double LEAST = 0.02, NONE = 1e-6; /* of the loader's time, that rem
 struct range {
     double value, least, most;
 };
-
-static double ns_at(const leat_facts *f, double rate)
-{
-    return rate > 0 ? f->rows / rate * 1e9 : 0;
-}
 
 /* The ends of an interval; one that is not known has none. */
 static double least_of(const leat_estimate *e)
@@ -44,11 +39,11 @@ static struct range range_of(const leat_facts *f, double value_ns, const leat_fa
                              const leat_facts *slow)
 {
     const leat_forecast short_one = leat_forecast_of(fast), long_one = leat_forecast_of(slow);
-    const double now = leat_forecast_of(f).predicted, run = ns_at(f, f->run.value);
+    const double now = leat_forecast_of(f).predicted, run = leat_facts_ns(f, f->run.value);
     const double missing = now > 0 && run > now ? run / now : 1;
     const double loader = short_one.loader * f->loader.value / most_of(&f->loader);
-    const double parts = fmax(fmax(ns_at(f, most_of(&f->step)), loader), short_one.copy);
-    const double row = ns_at(f, least_of(&f->step)) + (f->overlaps ? long_one.copy : 0) +
+    const double parts = fmax(fmax(leat_facts_ns(f, most_of(&f->step)), loader), short_one.copy);
+    const double row = leat_facts_ns(f, least_of(&f->step)) + (f->overlaps ? long_one.copy : 0) +
                        long_one.loader * f->loader.value / least_of(&f->loader);
     return (struct range){ value_ns, fmin(parts, value_ns), fmax(row * missing, value_ns) };
 }
@@ -58,7 +53,7 @@ static struct range range_of(const leat_facts *f, double value_ns, const leat_fa
 static leat_doctor_suggestion *advise(const leat_facts *f, struct range step, const char *not_tried,
                                       leat_doctor_result *out)
 {
-    const double now = ns_at(f, f->run.value), step_ns = step.value;
+    const double now = leat_facts_ns(f, f->run.value), step_ns = step.value;
     if (step_ns <= 0 || now / step_ns < 1 + LEAT_SUGGEST_LEAST ||
         out->n_suggestions == LEAT_DOCTOR_MAX_SUGGESTIONS)
         return NULL;
@@ -66,8 +61,9 @@ static leat_doctor_suggestion *advise(const leat_facts *f, struct range step, co
     *s = (leat_doctor_suggestion){ .predicted_step_ms = step_ns * 1e-6,
                                    .predicted_samples_per_s = f->rows / step_ns * 1e9,
                                    .gain = now / step_ns - 1,
-                                   .gain_low = ns_at(f, most_of(&f->run)) / step.most - 1,
-                                   .gain_high = ns_at(f, least_of(&f->run)) / step.least - 1 };
+                                   .gain_low = leat_facts_ns(f, most_of(&f->run)) / step.most - 1,
+                                   .gain_high =
+                                       leat_facts_ns(f, least_of(&f->run)) / step.least - 1 };
     snprintf(s->not_tried, sizeof s->not_tried, "%s", not_tried);
     return s;
 }
@@ -117,7 +113,7 @@ static double without_decoding(const leat_facts *f, const leat_facts *after)
     const double before = leat_forecast_of(f).predicted;
     const leat_forecast m = leat_forecast_of(after);
     /* Another input makes no step faster than alone. */
-    return before > 0 ? fmax(ns_at(f, f->run.value) * m.predicted / before, m.step) : 0;
+    return before > 0 ? fmax(leat_facts_ns(f, f->run.value) * m.predicted / before, m.step) : 0;
 }
 
 double leat_suggest_without_decoding(const leat_facts *f, double share)
@@ -250,8 +246,9 @@ static void advise_cores(const leat_facts *f, leat_doctor_result *out)
     const double now = f->rows / f->run.value * 1e9;
     const double times = goal > 0 ? (now > m.loader ? now : m.loader) / goal : 0;
     const double missing = m.predicted > 0 ? fmax(1, now / m.predicted) : 1;
-    const struct range range = { goal, fmin(goal, fmax(ns_at(f, most_of(&f->step)), m.copy)),
-                                 fmax(goal, ns_at(f, least_of(&f->step))) * missing };
+    const struct range range = { goal,
+                                 fmin(goal, fmax(leat_facts_ns(f, most_of(&f->step)), m.copy)),
+                                 fmax(goal, leat_facts_ns(f, least_of(&f->step))) * missing };
     leat_doctor_suggestion *s = advise(f, range, "it needs another machine", out);
     if (!s)
         return;

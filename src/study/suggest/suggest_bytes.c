@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "suggest_bytes.h"
+#include "suggest.h"
 
 enum { MOST_MAPS = 64, MOST_OPS = 64, PATH = 128 };
 

@@ -2,7 +2,7 @@
  *
  * suggest_cache.c: where in a pipeline a `cache` keeps decoded samples: the lines to write, their place, and the
  * memory that they need. suggest_advise.c calls it. The changed config is opened, so the lines are right. */
-#include "suggest_cache.h"
+#include "suggest.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "study/alternate.h"
 #include "study/median.h"
+#include "study/rounds.h"
 #include "study/trial.h"
 #include "suggest.h"
 #include "suggest_blocks.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "suggest_unread.h"
+#include "suggest.h"
 
 enum { MOST_MAPS = 64 };
 

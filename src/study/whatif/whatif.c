@@ -16,11 +16,11 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "study/alternate.h"
 #include "study/bootstrap.h"
 #include "study/facts.h"
 #include "study/median.h"
 #include "study/other_processes.h"
+#include "study/rounds.h"
 #include "whatif_model.h"
 
 enum {

@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * crossover_run.c: `leat doctor --devices A,B`: measures, prints and writes which device is faster at which batch sizes. */
-#include "crossover_run.h"
-
+ * crossover_print.c: `leat doctor --devices A,B`: which device is faster at which batch sizes, as text and as JSON. */
 #include <math.h>
-#include <stdlib.h>
 
+#include "doctor_report.h"
 #include "formats/figure.h"
-#include "print/json.h"
-#include "print/progress.h"
 #include "print/terminal.h"
-#include "word_list.h"
 
 /* --- JSON -------------------------------------------------------------------------------------- */
 
-static json_t *point_json(const leat_crossover_point *point)
+static void add_device(json_t *list, const leat_crossover_device *device)
 {
-    json_t *one = json_object();
-    leat_json_int(one, "batch", point->batch);
-    leat_json_estimate(one, "step_ms", "interval", &point->step_ms);
-    return one;
-}
-
-static json_t *device_json(const leat_crossover_device *device)
-{
-    json_t *one = json_object(), *points = json_array();
+    json_t *one = leat_json_row(list);
     leat_json_text(one, "name", device->name);
     leat_json_bool(one, "simulated", device->simulated);
     leat_json_estimate(one, "alpha_ms", "alpha_interval", &device->alpha_ms);
@@ -34,38 +21,42 @@ static json_t *device_json(const leat_crossover_device *device)
     leat_json_real(one, "first_step_ms", device->first_step_ms);
     leat_json_real(one, "launches", device->launches < 0 ? (double)NAN : device->launches);
     leat_json_real(one, "launch_ms", device->launches < 0 ? (double)NAN : device->launch_ms);
-    for (int32_t i = 0; i < device->n_points; i++)
-        json_array_append_new(points, point_json(&device->points[i]));
-    leat_json_add(one, "points", points);
-    return one;
-}
-
-/* Name of a device by index; null for -1. */
-static json_t *named(const leat_crossover_result *result, int32_t device)
-{
-    return device < 0 ? json_null() : leat_json_string(result->devices[device].name);
-}
-
-static void add_result(json_t *object, const leat_crossover_result *result)
-{
-    json_t *devices = json_array(), *checks = json_array();
-    for (int d = 0; d < 2; d++)
-        json_array_append_new(devices, device_json(&result->devices[d]));
-    for (int32_t i = 0; i < result->n_checks; i++) {
-        json_t *one = json_object();
-        leat_json_int(one, "batch", result->checks[i].batch);
-        leat_json_add(one, "faster", named(result, result->checks[i].faster));
-        leat_json_add(one, "predicted", named(result, result->checks[i].predicted));
-        json_array_append_new(checks, one);
+    json_t *points = leat_json_list(one, "points");
+    for (int32_t i = 0; i < device->n_points; i++) {
+        json_t *point = leat_json_row(points);
+        leat_json_int(point, "batch", device->points[i].batch);
+        leat_json_estimate(point, "step_ms", "interval", &device->points[i].step_ms);
     }
-    leat_json_add(object, "devices", devices);
+}
+
+/* Name of a device by index; NULL for -1. */
+static const char *name_of(const leat_crossover_result *result, int32_t device)
+{
+    return device < 0 ? NULL : result->devices[device].name;
+}
+
+json_t *leat_crossover_json(const leat_crossover_result *result, const char *path)
+{
+    json_t *json = leat_json_open("doctor");
+    leat_json_text(json, "config", path);
+    json_t *object = leat_json_object(json, "crossover");
+    json_t *devices = leat_json_list(object, "devices");
+    for (int d = 0; d < 2; d++)
+        add_device(devices, &result->devices[d]);
     leat_json_int(object, "batch", result->batch);
     leat_json_estimate(object, "crossover_batch", "interval", &result->crossover);
-    leat_json_add(object, "faster_below", named(result, result->faster_below));
-    leat_json_add(object, "faster_now", named(result, result->faster_now));
-    leat_json_add(object, "checks", checks);
+    leat_json_text_or_null(object, "faster_below", name_of(result, result->faster_below));
+    leat_json_text_or_null(object, "faster_now", name_of(result, result->faster_now));
+    json_t *checks = leat_json_list(object, "checks");
+    for (int32_t i = 0; i < result->n_checks; i++) {
+        json_t *one = leat_json_row(checks);
+        leat_json_int(one, "batch", result->checks[i].batch);
+        leat_json_text_or_null(one, "faster", name_of(result, result->checks[i].faster));
+        leat_json_text_or_null(one, "predicted", name_of(result, result->checks[i].predicted));
+    }
     leat_json_real(object, "steps_to_pay", result->steps_to_pay);
     leat_json_text(object, "sentence", result->sentence);
+    return json;
 }
 
 /* --- text -------------------------------------------------------------------------------------- */
@@ -144,7 +135,7 @@ static void print_payment(const leat_crossover_result *result)
                           (long long)result->batch, result->devices[result->faster_now].name);
 }
 
-static void print_result(const leat_crossover_result *result)
+void leat_crossover_print(const leat_crossover_result *result)
 {
     printf("a step alone, in ms, its batch on the device (95 %% interval); * this job\n\n");
     print_points(result);
@@ -156,60 +147,4 @@ static void print_result(const leat_crossover_result *result)
     for (int32_t i = 0; i < result->n_checks; i++)
         print_check(result, &result->checks[i]);
     print_payment(result);
-}
-
-/* --- the run ----------------------------------------------------------------------------------*/
-
-static int32_t limited(int64_t n)
-{
-    return n > INT32_MAX ? INT32_MAX : n > 0 ? (int32_t)n : 0;
-}
-
-static int measure(const leat_crossover_run *run, const leat_config *config,
-                   const char *const devices[2], leat_crossover_result *result, leat_error *err)
-{
-    leat_progress progress;
-    leat_progress_init(&progress, "doctor", "runs", 0, run->progress);
-    const leat_crossover_options how = { .rounds = limited(run->rounds),
-                                         .steps = limited(run->steps),
-                                         .progress = leat_progress_count,
-                                         .user = &progress };
-    const int rc = leat_crossover(config, devices, &how, result, err);
-    leat_progress_fini(&progress);
-    return rc;
-}
-
-static json_t *result_json(const leat_crossover_run *run, const leat_crossover_result *result)
-{
-    json_t *json = leat_json_open("doctor"), *crossover = json_object();
-    leat_json_text(json, "config", run->path);
-    add_result(crossover, result);
-    leat_json_add(json, "crossover", crossover);
-    return json;
-}
-
-int leat_crossover_run_devices(const leat_crossover_run *run, const leat_config *config,
-                               leat_error *err)
-{
-    leat_word_list devices;
-    int rc = leat_word_list_init(&devices, "--devices", run->devices, err);
-    if (rc < 0)
-        return rc;
-    leat_crossover_result *result = calloc(1, sizeof *result);
-    if (!result)
-        rc = leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    else if (devices.n != 2)
-        rc = leat_fail(err, LEAT_E_ARGUMENT,
-                       "--devices '%s': two devices are compared, such as "
-                       "cpu,sim:h200",
-                       run->devices);
-    if (rc == LEAT_OK)
-        rc = measure(run, config, devices.words, result, err);
-    if (rc == LEAT_OK && !leat_json_to_stdout(run->json))
-        print_result(result);
-    if (rc == LEAT_OK)
-        rc = leat_json_write(result_json(run, result), run->json, err);
-    leat_word_list_fini(&devices);
-    free(result);
-    return rc;
 }
