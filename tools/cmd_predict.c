@@ -135,7 +135,7 @@ static void picture_folder_name(const picture_folder *folder, leat_error *err)
         if (!at)
             continue;
         snprintf(message, sizeof message, "%.*s%s%s", (int)(at - err->message), err->message,
-                 folder->files[i], at + strlen(name));
+                 leat_terminal_name(folder->files[i]), at + strlen(name));
         memcpy(err->message, message, sizeof message);
         return;
     }

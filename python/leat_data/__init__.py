@@ -37,6 +37,10 @@ def __getattr__(name):
     return globals()[name]
 
 
+def __dir__():
+    return sorted({*globals(), *__all__})
+
+
 _STATE = ("version", "plan_digest", "n_records", "seed", "batch_size", "n_batches", "next_batch",
           "checksum")
 

@@ -352,10 +352,14 @@ class Errors(unittest.TestCase):
         self.assertEqual(loader.errors(), [])
 
     def test_arrays_that_do_not_fit(self):
+        with self.assertRaisesRegex(ValueError, r"'x' is float64: .*astype\('float32'\)"):
+            leat.from_arrays({"x": X.astype(np.float64)}).batch(4).loader("numpy")
         for wrong in ({"x": X, "y": Y[:-1]}, {"x": X.astype(np.complex64)}, {"x": np.float32(1)}):
             with self.assertRaises(ValueError):
                 leat.from_arrays(wrong).batch(4).loader()
 
+    def test_what_is_imported_late_is_listed(self):
+        self.assertLess(set(leat.__all__), set(dir(leat)))
 
     def test_masked_arrays_are_refused(self):
         with self.assertRaisesRegex(leat.ConfigError, "masked"):

@@ -264,5 +264,15 @@ TEST(a_used_folder_is_refused)
     expect_success(shell("rm xl/events* && $L train x.yaml --log xl -q --steps 1"));
 }
 
+/* Of two runs that begin at the same time one would not see the other's log yet. */
+TEST(two_runs_at_once_are_not_mixed)
+{
+    make_pipeline();
+    expect_success(shell("mkdir xl"));
+    expect_failure(shell("flock xl/log.jsonl $L train x.yaml --log xl -q --steps 1"), 1,
+                   "--log: xl: another run logs to this folder now");
+    expect_success(shell("[ ! -s xl/log.jsonl ] && $L train x.yaml --log xl -q --steps 1"));
+}
+
 TEST_FIXTURE(NULL, clean)
 SUITE_FIXTURE(make_images, command_remove_folder)

@@ -60,6 +60,12 @@ TEST(names_do_nothing_to_a_terminal)
         { "$L train x.yaml --epochs 1 --save " RED, "" },
         { "$L eval x.yaml --section train --weights x.st", "\\x1b[31mred" },
         { "$L predict x.yaml --section train --weights x.st set/" RED "/*", "\\x1b[31mred" },
+        { "head -c 300 set/blue/$(ls set/blue | head -1) >" RED ".jpg; "
+          "$L predict x.yaml --section train --weights x.st " RED ".jpg",
+          "\\x1b[31mred.jpg: 'image'" },
+        { "$L train x.yaml --summary --set \"train.model=[flatten, {dense: {units: 2, name: "
+          "$(printf '\\342\\200\\256red')}}]\"",
+          "\\u{202e}red" },
         { "$L plan x.yaml --set source.tfrecord=" RED, "\\x1b[31mred" },
         { "$L plan " RED, "\\x1b[31mred" },
         { "$L " RED, "\\x1b[31mred" },

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,17 +63,29 @@ static bool has_curves(const leat_train_log *log, const char *folder)
     return found;
 }
 
+static int refuse_curves(const leat_train_log *log, const char *folder, leat_error *err)
+{
+    if (!has_curves(log, folder))
+        return LEAT_OK;
+    return leat_fail(err, LEAT_E_ARGUMENT,
+                     "%s: the folder has the log of another run: name another folder, or go on "
+                     "with that run (--resume)",
+                     folder);
+}
+
+/* One run at a time logs to a folder: it keeps log.jsonl locked. */
 static int open_lines(leat_train_log *log, const char *folder, bool goes_on, leat_error *err)
 {
     static const leat_files_kind ours = { "a log of leat", "{\"leat\": ", 0 };
     int rc = leat_files_check(log->path, &ours, err);
-    if (rc == LEAT_OK && !goes_on && has_curves(log, folder))
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "%s: the folder has the log of another run: name another folder, or go on "
-                         "with that run (--resume)",
-                         folder);
+    if (rc == LEAT_OK && !goes_on)
+        rc = refuse_curves(log, folder, err);
     if (rc == LEAT_OK)
         rc = leat_files_stream(log->path, O_APPEND, &log->lines, err);
+    if (rc == LEAT_OK && flock(fileno(log->lines), LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        rc = leat_fail(err, LEAT_E_BUSY, "%s: another run logs to this folder now", folder);
+    if (rc == LEAT_OK && !goes_on) /* another run may have come and gone since the first look */
+        rc = refuse_curves(log, folder, err);
     if (rc == LEAT_OK)
         end_half_line(log->lines);
     return rc;

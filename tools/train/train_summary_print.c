@@ -48,7 +48,7 @@ static leat_figure count_of(int64_t n)
 static void print_layer(const leat_layer_info *l, const struct columns *c, bool frozen, bool device)
 {
     char shape[64], forward[16], backward[16];
-    printf("%-*.*s %-*s %*s %*s %*s", c->name, c->name, l->name, c->shape,
+    printf("%-*.*s %-*s %*s %*s %*s", c->name, c->name, leat_terminal_name(l->name), c->shape,
            shape_text(&l->shape, shape), c->count, count_of(l->n_parameters).text, c->flops,
            flops_text(l->forward_flops, forward), c->flops,
            flops_text(l->backward_flops, backward));

@@ -42,16 +42,40 @@ static int add_repeat(leat_build *build, const void *options, const leat_node *w
                      err);
 }
 
+/* Says that a part of a shuffled set has other samples in every epoch: of two parts, one for training and one for
+ * evaluation, each would get the other's. */
+static void note_part(leat_build *build, const char *stage)
+{
+    const leat_order *const order = &build->plan->order;
+    const leat_order_step *const steps = build->batch ? order->after : order->before;
+    const int32_t last = (build->batch ? order->n_after : order->n_before) - 1;
+    bool is_new_each_epoch = false;
+    for (int32_t i = last; i >= 0 && steps[i].kind != LEAT_ORDER_REPEAT; i--)
+        is_new_each_epoch |= steps[i].kind == LEAT_ORDER_SHUFFLE && steps[i].shuffle.reshuffle;
+    if (is_new_each_epoch && steps[last].n_out < steps[last].n_in)
+        leat_note_add(build->plan,
+                      "%s: keeps other samples in every epoch, as the shuffle before it gives a "
+                      "new order in each; for a part that stays, write shuffle: {reshuffle: false} "
+                      "before it, and a second shuffle behind it",
+                      stage);
+}
+
 static int add_take(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const int64_t count = ((const count_options *)options)->count;
-    return add_order(build, LEAT_ORDER_TAKE, (uint64_t)count, 0, where, err);
+    const int rc = add_order(build, LEAT_ORDER_TAKE, (uint64_t)count, 0, where, err);
+    if (rc == LEAT_OK)
+        note_part(build, "take");
+    return rc;
 }
 
 static int add_skip(leat_build *build, const void *options, const leat_node *where, leat_error *err)
 {
     const int64_t count = ((const count_options *)options)->count;
-    return add_order(build, LEAT_ORDER_SKIP, (uint64_t)count, 0, where, err);
+    const int rc = add_order(build, LEAT_ORDER_SKIP, (uint64_t)count, 0, where, err);
+    if (rc == LEAT_OK)
+        note_part(build, "skip");
+    return rc;
 }
 
 /* --- shard --- */

@@ -360,6 +360,44 @@ TEST(what_set_broke_is_named_by_its_path)
            "--set engine.thread: engine has no option 'thread'; did you mean 'threads'? …");
 }
 
+/* Else records of a validation part would be trained on from the second epoch on, without a word. */
+TEST(a_part_that_changes_with_the_epoch_is_told)
+{
+    static const struct {
+        const char *stages, *told; /* NULL: nothing */
+    } rows[] = {
+        { "shuffle, take: 30", "take: keeps other samples in every epoch" },
+        { "shuffle: {window: 8}, skip: 30", "skip: keeps other samples in every epoch" },
+        { "shuffle, skip: 5, take: 30", "skip: keeps other samples in every epoch" },
+        { "shuffle, shuffle: {reshuffle: false}, skip: 5", "skip: keeps other samples" },
+        { "shuffle: {reshuffle: false}, take: 30", NULL },
+        { "shuffle: {reshuffle: false}, skip: 30, shuffle", NULL },
+        { "take: 30, shuffle", NULL },
+        { "shuffle, take: 40", NULL },
+        { "shuffle, skip: 0", NULL },
+        { "shuffle, repeat: 3, take: 30", NULL },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[300];
+        leat_plan *plan;
+        leat_error err;
+        snprintf(text, sizeof text, "pipeline: [map: [decode_jpeg, resize: 8], %s, batch: 2]\n",
+                 rows[i].stages);
+        if (open_plan(text, NULL, &plan, &err) < 0)
+            fail_msg("%s: %s", rows[i].stages, err.message);
+        int is_told = 0;
+        for (int32_t k = 0; leat_plan_note(plan, k); k++) {
+            const char *const note = leat_plan_note(plan, k);
+            is_told |= rows[i].told && strstr(note, rows[i].told);
+            if (!rows[i].told && strstr(note, "keeps other samples"))
+                fail_msg("%s: %s", rows[i].stages, note);
+        }
+        if (rows[i].told && !is_told)
+            fail_msg("%s: nothing is told", rows[i].stages);
+        leat_plan_close(&plan);
+    }
+}
+
 TEST(the_longest_chains_and_lists)
 {
     char text[4096] = "pipeline:\n";
