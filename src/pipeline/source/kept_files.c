@@ -282,7 +282,7 @@ void leat_kept_files_announce(leat_kept_files *kept, const leat_kept_file *file,
         leat_open_file_claim(file->file, &fd, NULL) < 0)
         return;
     atomic_store_explicit(&kept->announced[piece], 1, memory_order_relaxed);
-    posix_fadvise(fd, (off_t)(p << LEAT_KEPT_SHIFT), kept->frame, POSIX_FADV_WILLNEED);
+    posix_fadvise(fd, (off_t)(p << LEAT_KEPT_SHIFT), (off_t)kept->frame, POSIX_FADV_WILLNEED);
     leat_open_file_release(file->file);
 }
 
