@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Kills a training of several processes over MPI at random moments, and continues it with fewer: 8, 6, 3 and 1. In the end its
-weights must be those of a run that nobody stopped. Prints every kill; exit code 1: the weights differ.
+weights must be those of a run that nobody stopped. Prints every kill; exit code 1: the weights differ, a run failed, a process
+was left, or nothing was killed.
 
-    killed_ranks.py LEAT [KILLS] [SEED] [EPOCHS]     needs an mpirun, and leat built with MPI"""
+    killed_ranks.py LEAT [KILLS] [SEED] [EPOCHS] [SECONDS]     SECONDS: most before a kill; needs an mpirun, and leat built with MPI"""
 
 import os
 import pathlib
@@ -47,8 +48,8 @@ def newest(folder):
 
 def main():
     leat = os.path.abspath(sys.argv[1])
-    n_kills, seed, epochs = (int(sys.argv[i]) if len(sys.argv) > i else default
-                             for i, default in ((2, 20), (3, 1), (4, 700)))
+    n_kills, seed, epochs, longest = (int(sys.argv[i]) if len(sys.argv) > i else default
+                                      for i, default in ((2, 20), (3, 1), (4, 700), (5, 2)))
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -64,7 +65,7 @@ def main():
         run([*train[:-1], "--save", "straight.safetensors", "--set", "train.checkpoint.dir=other"],
             stdout=subprocess.DEVNULL)
         print(f"the straight run, one process: {newest(folder / 'other')} steps, {time.monotonic() - began:.1f} s")
-        killed = 0
+        killed, bad = 0, False
         for i in range(n_kills):
             ranks = RANKS[i * len(RANKS) // n_kills]
             start = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
@@ -72,10 +73,11 @@ def main():
             with open(folder / "log", "w") as log:
                 process = subprocess.Popen([*start, leat, *train, *(["--ranks", "mpi"] if start else [])], cwd=folder,
                                            env=os.environ | ENVIRONMENT, stdout=log, stderr=log)
-            wait = rng.uniform(0.4, 2) if ranks > 1 else rng.uniform(0.1, 0.4)
+            wait = rng.uniform(0.4, longest) if ranks > 1 else rng.uniform(0.1, 0.4)
             try:
                 code = process.wait(wait)
                 print(f"kill {i + 1}: the run of {ranks} had ended, code {code}")
+                bad |= code != 0
                 continue
             except subprocess.TimeoutExpired:
                 pass
@@ -86,12 +88,13 @@ def main():
             at = time.monotonic()
             process.wait(60)
             left = [pid for pid in all_ranks if os.path.exists(f"/proc/{pid}/exe")]
+            bad |= bool(left)
             print(f"kill {i + 1}: {ranks} ranks, after {wait:.2f} s; from step {before} to {newest(folder / 'c')}; all gone "
                   f"{time.monotonic() - at:.2f} s later" + (f", but {left}" if left else ""), flush=True)
         run([*train, "--save", "killed.safetensors"], stdout=subprocess.DEVNULL)
         same = (folder / "straight.safetensors").read_bytes() == (folder / "killed.safetensors").read_bytes()
         print(f"{killed} kills: the weights are " + ("the same bytes" if same else "OTHERS"))
-        return not same
+        return not same or bad or not killed
 
 
 sys.exit(main())

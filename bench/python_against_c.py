@@ -2,7 +2,7 @@
 """Samples/s of a Python loop over leat_data, alternating with `leat bench`, whose consumer is a C loop that does nothing.
 
 Each round runs both for about SECONDS; the ratio is of the same round. Prints the median and the range of the rounds, and what a
-batch costs more in Python: with tiny batches of rows in memory and engine.threads=0 that is the cost of the binding.
+batch takes longer than in `leat bench`, which itself takes some µs for each.
 Usage: python_against_c.py LEAT CONFIG TO ROUNDS SECONDS [PATH=VALUE]...     (PYTHONPATH has leat_data; TO: numpy, torch, none)
 """
 

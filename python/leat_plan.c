@@ -58,10 +58,10 @@ static int take_array(leat_py_plan *p, PyObject *item, leat_rows *out, int64_t *
     *out = (leat_rows){ name, leat_shape_make(leat_dtype_of(type), (int)rank, sizes), buffer->buf };
     const int64_t bytes = leat_shape_bytes(&out->shape);
     if (out->shape.dtype >= LEAT_N_DTYPES) {
-        PyErr_Format(
-            PyExc_ValueError,
-            "array '%s' is %s: leat has no such type; convert it, as by array.astype('float32')",
-            name, type);
+        PyErr_Format(PyExc_ValueError,
+                     "array '%s' is %s: leat has no such type; convert it, for example with "
+                     "array.astype('float32')",
+                     name, type);
         return -1;
     }
     if (bytes <= 0 || (*n_records >= 0 && *n_records != buffer->len / bytes)) {

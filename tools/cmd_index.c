@@ -261,6 +261,8 @@ static int run(const leat_call *call, leat_error *err)
         rc = check_name(o, err);
     json_t *json = leat_json_open("index"), *list = leat_json_list(json, "files"),
            *bad = json_object();
+    if (rc == LEAT_OK && !bad)
+        rc = leat_fail(err, LEAT_E_NOMEM, "a list of files");
     leat_progress progress;
     leat_progress_init(&progress, "index", "files", rc == LEAT_OK ? paths.n : 0,
                        o->quiet ? LEAT_PROGRESS_OFF : o->progress);

@@ -421,25 +421,23 @@ static int open_planned(struct train *t, leat_train_loaders *loaders, leat_error
 }
 
 /* --summary: only what the plan and the model say. */
-static int run_summary(struct train *t)
+static int run_summary(struct train *t, leat_error *err)
 {
     leat_train_loaders loaders;
-    leat_error err = { 0 };
-    int rc = leat_json_check(t->o->json, &err);
+    int rc = leat_json_check(t->o->json, err);
     if (rc == LEAT_OK)
-        rc = t->o->input ? open_shape(t, &loaders, &err) : open_planned(t, &loaders, &err);
+        rc = t->o->input ? open_shape(t, &loaders, err) : open_planned(t, &loaders, err);
     if (rc == LEAT_OK && t->run.talks)
-        rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, &err);
+        rc = leat_train_summary_print(t->run.trainer, t->path, &loaders, err);
     if (rc == LEAT_OK)
         leat_train_summary_memory(t->run.trainer, &loaders);
-    json_t *json = rc == LEAT_OK && t->o->json
-                       ? leat_train_summary_json(t->run.trainer, &loaders, &err)
-                       : NULL;
+    json_t *json =
+        rc == LEAT_OK && t->o->json ? leat_train_summary_json(t->run.trainer, &loaders, err) : NULL;
     if (json)
-        rc = leat_json_write(json, t->o->json, &err);
+        rc = leat_json_write(json, t->o->json, err);
     close_all(t);
     fflush(stdout);
-    return rc == LEAT_OK ? LEAT_EXIT_OK : leat_command_fail("train", &err);
+    return rc;
 }
 
 /* FLOP/s of several devices are no share of one. */
@@ -519,7 +517,7 @@ static int run(const leat_call *call, leat_error *err)
     const int64_t start = leat_host_now_ns();
     leat_signals_stop_at_once("train");
     if (o->summary)
-        return run_summary(&t);
+        return run_summary(&t, err);
     rc = rc == LEAT_OK ? open_all(&t, err) : rc;
     if (rc == LEAT_OK && t.run.talks)
         print_head(&t);

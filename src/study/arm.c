@@ -379,7 +379,8 @@ int leat_arm_warm_up(leat_arm *arm, int32_t steps, leat_error *err)
     /* If the run never became steady, its warm-up cannot be told from the rest. */
     arm->once.warm_ns = warm < arm->n_times ? between_ends(arm, 0, warm - 1) : 0;
     arm->out->warmup_steps = (int32_t)warm;
-    arm->out->steps = steps ? steps : choose_steps(arm, warm);
+    const int32_t chosen = choose_steps(arm, warm);
+    arm->out->steps = steps ? steps : chosen;
     return leat_arm_warm_step(arm, err);
 }
 

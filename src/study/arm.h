@@ -59,7 +59,7 @@ typedef struct leat_arm {
     leat_device *device;
     leat_trainer *trainer;
     int32_t settle;         /* steps before the measured ones of a run */
-    int64_t warm_step_ns;   /* mean of a step in the warm-up; 0: steps were given, or not known */
+    int64_t warm_step_ns;   /* mean of a step in the warm-up; 0: not known */
     int32_t steps_alone;    /* measured steps of a run of the step alone */
     leat_meter *runs;       /* as configured, one per round */
     leat_meter *loader;     /* the loader alone, see rounds.h */

@@ -158,6 +158,27 @@ static uint64_t digest_of(const char *name, const char *engine, leat_loader_stat
     return digest;
 }
 
+/* Trying records when a plan is opened takes no more than the budget. */
+TEST(trying_records_keeps_to_the_budget)
+{
+    struct rusage usage;
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        leat_plan *plan;
+        leat_error err;
+        getrusage(RUSAGE_SELF, &usage);
+        const long before = usage.ru_maxrss;
+        if (open_set("bomb", "threads: 2, memory: 32 MiB", "", "", &plan, &err) < 0)
+            _exit(1);
+        getrusage(RUSAGE_SELF, &usage);
+        _exit(usage.ru_maxrss - before > BOMB_BYTES / 1024 / 2 ? 2 : 0);
+    }
+    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* The least that works does not grow by a large sample per thread; batches are the same and the budget is
  * kept, however many threads meet large samples at once. */
 TEST(a_few_large_pictures_share_their_scratch)
@@ -207,27 +228,6 @@ TEST(a_picture_too_large_for_the_budget_is_named)
     run_digest(plan, NULL, &n);
     assert_int_equal(n, N_SMALL / 4);
     leat_plan_close(&plan);
-}
-
-/* Trying records when a plan is opened takes no more than the budget. */
-TEST(trying_records_keeps_to_the_budget)
-{
-    struct rusage usage;
-    int status = 0;
-    const pid_t child = fork();
-    if (child == 0) {
-        leat_plan *plan;
-        leat_error err;
-        getrusage(RUSAGE_SELF, &usage);
-        const long before = usage.ru_maxrss;
-        if (open_set("bomb", "threads: 2, memory: 32 MiB", "", "", &plan, &err) < 0)
-            _exit(1);
-        getrusage(RUSAGE_SELF, &usage);
-        _exit(usage.ru_maxrss - before > BOMB_BYTES / 1024 / 2 ? 2 : 0);
-    }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 SUITE_FIXTURE(make_sets, remove_folder)

@@ -20,7 +20,7 @@ const golden_job golden_jobs[] = {
       .idle = { "input_wait" },
       .waits = LEAT_WORK_STORAGE,
       .step_ms = 8,
-      .advice = "engine." }, /* the reader, or threads */
+      .advice = "engine.reader=|engine.threads=" },
     { .name = "CPU-saturated decode",
       .device = "sim:{kernel_min_ns: 100000, launch_ns: 1000}",
       .ops = "decode_jpeg, resize: {size: [32, 32]}",

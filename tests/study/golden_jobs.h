@@ -32,7 +32,8 @@ typedef struct golden_job {
     const char *idle[2];    /* the shares that hold the time in which it does not */
     double idle_ms;         /* how much of it per step was planted there; 0: all */
     double step_ms;         /* a step takes at least this; 0: not planted */
-    const char *advice;     /* the first suggestion sets a value that begins with this; NULL: any */
+    const char *
+        advice; /* the first suggestion sets a value that begins with this, or one of those between |; NULL: any */
 } golden_job;
 
 extern const golden_job golden_jobs[];

@@ -157,10 +157,19 @@ static bool workers_right(const golden_job *job)
     return fabs(sum - 1) < 1e-9 && (!job->waits || (most == job->waits && r.work[most] >= 0.5));
 }
 
+static bool begins_with_any(const char *text, const char *words)
+{
+    size_t n;
+    for (; (n = strcspn(words, "|")) > 0; words += n + (words[n] == '|'))
+        if (!strncmp(text, words, n))
+            return true;
+    return false;
+}
+
 static bool advice_right(const golden_job *job)
 {
     return !job->advice ||
-           (r.n_suggestions && !strncmp(r.suggestions[0].set[0], job->advice, strlen(job->advice)));
+           (r.n_suggestions && begins_with_any(r.suggestions[0].set[0], job->advice));
 }
 
 static const char *change(int32_t i)

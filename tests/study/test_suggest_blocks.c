@@ -88,6 +88,9 @@ TEST(runs_outlast_what_is_read_ahead)
     strcpy(change.set[0], "pipeline.shuffle.block=10");
     assert_int_equal(leat_suggest_blocks_outlast(&change, &job.arm), 2 * 45 * 1000);
     assert_true(job.arm.settle == 45 && result.steps == 45); /* 2 windows of 160 are 40 batches */
+    strcpy(change.set[0], "pipeline.shuffle.block=10000");
+    assert_true(leat_suggest_blocks_outlast(&change, &job.arm) == INT64_MAX / 2);
+    assert_true(job.arm.settle == 45 && result.steps == 45);
     suggest_job_close(&job);
 }
 

@@ -11,6 +11,58 @@
 
 enum { SIDE = 32, CHANNELS = 3, CLASSES = 10, STEPS = 2 };
 
+/* Each would take terabytes, and says which part. */
+TEST(what_cannot_fit_is_refused_before_it_is_allocated)
+{
+    static const struct {
+        const char *model;
+        int64_t rows;
+        const char *words;
+    } cases[] = {
+        { "[conv2d: {filters: 512, kernel: 3, padding: same}, batch_norm, relu, flatten, dense: "
+          "10]",
+          4000000, "lower pipeline.batch.size" },
+        { "[flatten, dense: 16000000, dense: 16000]", 4, "make the model smaller" },
+        { "[flatten, dense: 4000000, dense: 10], micro_shards: 64", 64,
+          "lower train.micro_shards" },
+        { "[flatten, dense: 16000000, {dense: {units: 16000, device: cpu}}], device: sim", 4,
+          "layers from '2.dense' on: training needs" },
+        /* the first part alone would fit */
+        { "[flatten, dense: 30000, {dense: {units: 4000000, device: cpu}}]", 4,
+          "layers from '2.dense' on: training needs" },
+    };
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const leat_trainer_feed feed =
+            feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, cases[i].rows);
+        char text[300];
+        fixture f;
+        snprintf(text, sizeof text,
+                 "train: {loss: softmax_cross_entropy, optimizer: sgd, model: %s}", cases[i].model);
+        assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_NOMEM);
+        if (!strstr(f.err.message, cases[i].words) ||
+            !strstr(f.err.message, "of memory with batches of"))
+            fail_msg("%s", f.err.message);
+        assert_null(f.trainer);
+        fixture_close(&f);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
+}
+
+/* A part of a model to which the parts before leave nothing. */
+TEST(that_nothing_is_left_is_told)
+{
+    static const leat_train_memory memory = {
+        .total = 1000, .limit = 1, .limit_reason = "of 7 MB less 8 MB for other layers"
+    };
+    const leat_model model = { .batch_size = 3 };
+    leat_error err = { 0 };
+    assert_int_equal(leat_model_fits(&model, &memory, &err), LEAT_E_NOMEM);
+    assert_non_null(strstr(err.message, "batches of 3, but nothing is left (of 7 MB less 8 MB "));
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static int64_t heap_bytes(void)
 {
@@ -158,55 +210,3 @@ TEST_WITH(weights_are_not_copied_for_files, make_folder, remove_folder)
     free(y);
 }
 #endif
-
-/* Each would take terabytes, and says which part. */
-TEST(what_cannot_fit_is_refused_before_it_is_allocated)
-{
-    static const struct {
-        const char *model;
-        int64_t rows;
-        const char *words;
-    } cases[] = {
-        { "[conv2d: {filters: 512, kernel: 3, padding: same}, batch_norm, relu, flatten, dense: "
-          "10]",
-          4000000, "lower pipeline.batch.size" },
-        { "[flatten, dense: 16000000, dense: 16000]", 4, "make the model smaller" },
-        { "[flatten, dense: 4000000, dense: 10], micro_shards: 64", 64,
-          "lower train.micro_shards" },
-        { "[flatten, dense: 16000000, {dense: {units: 16000, device: cpu}}], device: sim", 4,
-          "layers from '2.dense' on: training needs" },
-        /* the first part alone would fit */
-        { "[flatten, dense: 30000, {dense: {units: 4000000, device: cpu}}]", 4,
-          "layers from '2.dense' on: training needs" },
-    };
-    struct rusage before, after;
-    getrusage(RUSAGE_SELF, &before);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const leat_trainer_feed feed =
-            feed_of(LEAT_F32, 3, (int64_t[]){ SIDE, SIDE, CHANNELS }, cases[i].rows);
-        char text[300];
-        fixture f;
-        snprintf(text, sizeof text,
-                 "train: {loss: softmax_cross_entropy, optimizer: sgd, model: %s}", cases[i].model);
-        assert_int_equal(fixture_open(&f, text, &feed), LEAT_E_NOMEM);
-        if (!strstr(f.err.message, cases[i].words) ||
-            !strstr(f.err.message, "of memory with batches of"))
-            fail_msg("%s", f.err.message);
-        assert_null(f.trainer);
-        fixture_close(&f);
-    }
-    getrusage(RUSAGE_SELF, &after);
-    assert_true(after.ru_maxrss - before.ru_maxrss < 100000); /* KiB */
-}
-
-/* A part of a model to which the parts before leave nothing. */
-TEST(that_nothing_is_left_is_told)
-{
-    static const leat_train_memory memory = {
-        .total = 1000, .limit = 1, .limit_reason = "of 7 MB less 8 MB for other layers"
-    };
-    const leat_model model = { .batch_size = 3 };
-    leat_error err = { 0 };
-    assert_int_equal(leat_model_fits(&model, &memory, &err), LEAT_E_NOMEM);
-    assert_non_null(strstr(err.message, "batches of 3, but nothing is left (of 7 MB less 8 MB "));
-}

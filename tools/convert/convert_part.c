@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "file_set.h"
 
+#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ static int take_manifest(const leat_file_set *part, leat_manifest_shard *shards,
     leat_format_error why;
     char *const path = leat_file_set_part(part, MANIFEST);
     int rc = path ? LEAT_OK : leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    if (path && access(path, F_OK) < 0)
+    if (path && access(path, F_OK) < 0 && errno == ENOENT)
         rc = leat_fail(err, LEAT_E_DATA,
                        "%s is missing, as in a part that an older leat has written: run `leat "
                        "convert` with --part for it again",

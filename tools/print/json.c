@@ -56,8 +56,8 @@ json_t *leat_json_object(json_t *object, const char *key)
 
 json_t *leat_json_row(json_t *list)
 {
-    json_array_append_new(list, json_object());
-    return json_array_get(list, json_array_size(list) - 1);
+    json_t *const row = json_object();
+    return json_array_append_new(list, row) == 0 ? row : NULL;
 }
 
 void leat_json_append(json_t *list, const char *text)

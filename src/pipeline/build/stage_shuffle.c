@@ -112,8 +112,7 @@ static void note_ranks(const leat_build *build, const leat_shuffle *shuffle, boo
     else if (ranks > 1 && shifts)
         leat_note_add(build->plan,
                       "shuffle: a stage between shuffle and batch shifts the rows of streams, so "
-                      "ranks read parts of the data that others read too; put it before shuffle or "
-                      "after batch");
+                      "ranks read parts of the data that others read too, as without streams");
 }
 
 int leat_stage_shuffle_check(const leat_build *build, const leat_node *where, leat_error *err)
@@ -145,7 +144,13 @@ static void note_window(leat_build *build, const leat_shuffle *shuffle, uint64_t
 {
     const char *const unit = build->batch ? "batches" : "samples";
     const unsigned long long window = shuffle->window, block = shuffle->block;
-    if (shuffle->streams > 1)
+    if (shuffle->streams > 1 && window >= n / shuffle->streams)
+        leat_note_add(build->plan,
+                      "shuffle: each batch has rows of %llu parts of about %llu neighbours; each "
+                      "part is shuffled as a whole",
+                      (unsigned long long)shuffle->streams,
+                      (unsigned long long)(n / shuffle->streams));
+    else if (shuffle->streams > 1)
         leat_note_add(build->plan,
                       "shuffle: each batch has rows of %llu parts of about %llu neighbours; each "
                       "part is shuffled in windows of %llu, with %llu blocks of %llu: less random "

@@ -12,8 +12,12 @@ int64_t leat_announce_distance(const leat_loader *loader)
         return 0;
     for (int32_t i = 0; i < order->n_before; i++) {
         const leat_shuffle *const shuffle = &order->before[i].shuffle;
+        const uint64_t streams = shuffle->streams ? shuffle->streams : 1;
+        const uint64_t part = order->before[i].n_in / streams + 1;
         if (order->before[i].kind == LEAT_ORDER_SHUFFLE && shuffle->block)
-            return (int64_t)(shuffle->window / (order->batch_size / shuffle->streams)) + 1;
+            return (int64_t)((shuffle->window < part ? shuffle->window : part) /
+                             (order->batch_size / streams)) +
+                   1;
     }
     return 0;
 }

@@ -234,17 +234,28 @@ static const leat_order_step *find_blocks(const leat_order *order)
     return NULL;
 }
 
+/* Whether each rank has streams of its own: nothing between them and the batch shifts rows. */
+static bool is_apart(const leat_order *order, const leat_order_step *blocks)
+{
+    if (blocks->shuffle.streams < order->ranks)
+        return false;
+    for (const leat_order_step *s = blocks + 1; s < order->before + order->n_before; s++)
+        if (s->kind != LEAT_ORDER_TAKE)
+            return false;
+    return order->samples_per_record <= 1 || blocks - order->before >= order->unbatch_step;
+}
+
 /* Whether it would help to keep files in memory: records are small, a pass needs many of those that a rank looks at,
  * and no option fixes how to read. */
 static bool would_keep(const leat_plan *plan)
 {
     const leat_order *const order = &plan->order;
     const leat_order_step *const blocks = find_blocks(order);
-    const bool is_apart = blocks && blocks->shuffle.streams >= order->ranks;
     return plan->source->keep_bytes && plan->probe.mean_bytes < KEEP_RECORD &&
            plan->engine.reader == LEAT_READER_AUTO && plan->engine.io != LEAT_IO_DIRECT &&
            !plan->engine.read_bytes && !plan->cache && !plan->caches_on_device &&
-           order->n_samples / (is_apart ? 1 : order->ranks) >= order->n_records / KEEP_PART;
+           order->n_samples / (blocks && is_apart(order, blocks) ? 1 : order->ranks) >=
+               order->n_records / KEEP_PART;
 }
 
 /* Memory for the parts of the files that a shuffle in blocks needs at a time; 0: too much. Two windows, because
@@ -265,7 +276,8 @@ static int64_t parts_bytes(const leat_plan *plan)
         return 0;
     const uint64_t window = step->shuffle.window, streams = step->shuffle.streams;
     const uint64_t part = step->n_in / streams + 1;
-    const uint64_t mine = streams / ranks + (streams % ranks ? 2 : 0);
+    const uint64_t mine =
+        is_apart(&plan->order, step) ? streams / ranks + (streams % ranks ? 2 : 0) : streams;
     const int64_t n = (int64_t)(mine < streams ? mine : streams);
     const int64_t each = blocks_bytes(plan, step->shuffle.block, window < part ? window : part);
     return each < INT64_MAX / n ? each * n : 0;

@@ -13,7 +13,8 @@ enum {
     RECORD_BYTES = 16384, /* larger records are read alone in any order */
     BLOCK_BYTES = 256 << 10,
     WINDOW_BLOCKS = 16,
-    WINDOWS = 2, /* one is used, the next is read ahead */
+    WINDOWS = 2,        /* one is used, the next is read ahead */
+    MOST_STEPS = 60000, /* a trainer keeps the times of 65,536 */
 };
 static const char block_path[] = "pipeline.shuffle.block=";
 
@@ -75,9 +76,10 @@ int64_t leat_suggest_blocks_outlast(const leat_doctor_suggestion *change, leat_a
         return 0;
     const int64_t samples =
         WINDOWS * WINDOW_BLOCKS * strtoll(change->set[0] + sizeof block_path - 1, NULL, 10);
-    const int32_t steps =
-        (int32_t)(samples / leat_plan_get_info(arm->plan)->batch_size) + arm->settle;
-    arm->settle = steps;
-    arm->out->steps = arm->out->steps < steps ? steps : arm->out->steps;
+    const int64_t steps = samples / leat_plan_get_info(arm->plan)->batch_size + arm->settle;
+    if (steps + (arm->out->steps < steps ? steps : arm->out->steps) > MOST_STEPS)
+        return INT64_MAX / 2;
+    arm->settle = (int32_t)steps;
+    arm->out->steps = arm->out->steps < arm->settle ? arm->settle : arm->out->steps;
     return (arm->settle + arm->out->steps) * arm->warm_step_ns;
 }

@@ -13,7 +13,8 @@ bool leat_suggest_blocks_apply(const leat_suggest_about *about);
 void leat_suggest_blocks_set(const leat_suggest_about *about, leat_doctor_suggestion *out);
 
 /* The windows that were read ahead before a run began are not measured, and the run lasts as long. Does nothing unless
- * the change sets a block. arm: of the change, after its warm-up. Returns what a run takes then, ns; 0: as others. */
+ * the change sets a block. arm: of the change, after its warm-up. Returns what a run takes then, ns; 0: as others;
+ * INT64_MAX / 2: it would have too many steps. */
 int64_t leat_suggest_blocks_outlast(const leat_doctor_suggestion *change, leat_arm *arm);
 
 #endif

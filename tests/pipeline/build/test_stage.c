@@ -366,16 +366,17 @@ TEST(a_part_that_changes_with_the_epoch_is_told)
     static const struct {
         const char *stages, *told; /* NULL: nothing */
     } rows[] = {
-        { "shuffle, take: 30", "take: keeps other samples in every epoch" },
-        { "shuffle: {window: 8}, skip: 30", "skip: keeps other samples in every epoch" },
-        { "shuffle, skip: 5, take: 30", "skip: keeps other samples in every epoch" },
-        { "shuffle, shuffle: {reshuffle: false}, skip: 5", "skip: keeps other samples" },
+        { "shuffle, take: 30", "take: keeps different samples in each epoch" },
+        { "shuffle: {window: 8}, skip: 30", "skip: keeps different samples in each epoch" },
+        { "shuffle, skip: 5, take: 30", "skip: keeps different samples in each epoch" },
+        { "shuffle, shuffle: {reshuffle: false}, skip: 5", "skip: keeps different samples" },
         { "shuffle: {reshuffle: false}, take: 30", NULL },
         { "shuffle: {reshuffle: false}, skip: 30, shuffle", NULL },
         { "take: 30, shuffle", NULL },
         { "shuffle, take: 40", NULL },
         { "shuffle, skip: 0", NULL },
-        { "shuffle, repeat: 3, take: 30", NULL },
+        { "shuffle, repeat: 3, take: 30", "take: keeps different samples in each epoch" },
+        { "shuffle, repeat, take: 30", NULL },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[300];

@@ -427,7 +427,7 @@ TEST(streams_say_what_they_cost)
         { NULL, NULL, "{ranks: 4}", NULL },
         { NULL, NULL, "{ranks: 3}", "8 streams are no multiple of 3 ranks" },
         { NULL, NULL, "{ranks: 3}", "the next multiple is 9" },
-        { "take", "500", "{ranks: 4}", NULL },
+        { "take", "500", "{ranks: 4}", "take: keeps different samples" },
         { "skip", "3", "{ranks: 4}", "a stage between shuffle and batch shifts the rows" },
         { "repeat", "2", "{}", NULL },
     };
@@ -444,9 +444,12 @@ TEST(streams_say_what_they_cost)
         leat_plan *plan = open_plan(rows, stages, cases[i].engine, &err);
         check(plan ? 0 : -1, &err);
         assert_non_null(strstr(leat_plan_note(plan, 0), "rows of 8 parts of about 125 neighbours"));
-        const char *const note = leat_plan_note(plan, 1);
-        if (!note != !cases[i].note || (note && !strstr(note, cases[i].note)))
-            fail_msg("case %zu: %s", i, note ? note : "no note");
+        const char *note;
+        bool told = false;
+        for (int32_t k = 1; (note = leat_plan_note(plan, k)); k++)
+            told |= cases[i].note ? strstr(note, cases[i].note) != NULL : true;
+        if (told != (cases[i].note != NULL))
+            fail_msg("case %zu", i);
         leat_plan_close(&plan);
     }
     const char *const behind[] = { "batch", "10", "shuffle", "{block: 10, streams: 2}", NULL };
