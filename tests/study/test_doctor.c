@@ -213,7 +213,7 @@ TEST(caches_of_variants_take_their_part_of_the_time)
     cache = "";
     const double fill = 0.15 * N_RECORDS / N_WORKERS, more = slept_s() - fill;
     assert_true(r.one_time[7].ms >= 1e3 * 4.7);
-    if (more < -0.1 || more > options.seconds)
+    if (more < -0.1 || more > 1.2 * options.seconds) /* what has begun is brought to its end */
         fail_msg("%.1f s in caches of variants", more);
 }
 
