@@ -42,7 +42,8 @@ static const leat_option options[] = {
                        "then by name, or in the order of the list"),
     LEAT_OPTION_STRING(
         struct convert_options, part, NULL,
-        "of images: write only the I-th of N parts of the shards, as 3/8; others may write theirs "
+        "of images or TFRecord files: write only the I-th of N parts of the shards, as 3/8; others "
+        "may write theirs "
         "at the same time, also on other machines, and `finish` gives all their names"),
     LEAT_OPTION_STRING(struct convert_options, root, NULL, LEAT_LIST_HELP_ROOT),
     LEAT_OPTION_STRINGS(struct convert_options, label, NULL, LEAT_LIST_HELP_LABEL),
@@ -107,8 +108,8 @@ static int parse_jpeg(const struct convert_options *o, int32_t *mcus, leat_error
 /* Whether an option is set that only `images` has. */
 static bool has_list_options(const struct convert_options *o)
 {
-    return o->part || o->root || o->class_from || o->file || o->suffix || o->delimiter ||
-           o->label.n || o->label_type || o->header;
+    return o->root || o->class_from || o->file || o->suffix || o->delimiter || o->label.n ||
+           o->label_type || o->header;
 }
 
 static int run_tfrecord(const leat_call *call, leat_error *err)
@@ -120,12 +121,15 @@ static int run_tfrecord(const leat_call *call, leat_error *err)
                                       .n_shards = (int32_t)o->shards,
                                       .progress = o->quiet ? LEAT_PROGRESS_OFF : o->progress,
                                       .json = o->json };
+    int rc;
     if (o->shuffle || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
         has_list_options(o))
-        return leat_command_misuse("convert", "tfrecord takes --shards, --quiet, --progress and "
-                                              "--json; records are written as they are");
+        return leat_command_misuse("convert",
+                                   "tfrecord takes --shards, --part, --quiet, --progress and "
+                                   "--json; records are written as they are");
     leat_signals_catch();
-    return leat_convert_tfrecord_run(&convert, err);
+    rc = leat_convert_part_parse(o->part, &convert.part, err);
+    return rc < 0 ? rc : leat_convert_tfrecord_run(&convert, err);
 }
 
 static int run_source(const leat_call *call, leat_error *err)
@@ -145,7 +149,7 @@ static int run_source(const leat_call *call, leat_error *err)
     if (is_config && call->n_arguments > 2)
         return leat_command_misuse("convert", "config takes one file, not also '%s'",
                                    call->arguments[2]);
-    if (o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
+    if (o->part || o->jpeg || o->keep_metadata || o->verify || o->skip_bad || o->recursive ||
         has_list_options(o))
         return leat_command_misuse(
             "convert", "%s takes --shards, --shuffle, --threads, --quiet, --progress and --json",
@@ -166,9 +170,11 @@ static int name_parts(leat_file_set *set, leat_error *err)
         return leat_fail(err, LEAT_E_ARGUMENT,
                          "%s: no complete files wait for their names; run the conversion itself",
                          set->prefix);
-    printf("%s images in %d files of %d parts\n", leat_figure_count(found.images).text,
-           (int)found.n_shards, (int)found.part.of);
-    return leat_shard_names_finish(set->prefix, found.n_shards, found.n_classes > 0, err);
+    printf("%s %s in %d files of %d parts\n", leat_figure_count(found.records).text,
+           found.is_images ? "images" : "records", (int)found.n_shards, (int)found.part.of);
+    return found.is_images
+               ? leat_shard_names_finish(set->prefix, found.n_shards, found.n_classes > 0, err)
+               : leat_shard_names_index(set->prefix, found.n_shards, err);
 }
 
 /* Gives the files of an earlier run their names. */
@@ -177,7 +183,7 @@ static int run_finish(const leat_call *call, leat_error *err)
     const struct convert_options *const o = call->options;
     leat_file_set set = { 0 };
     if (call->n_arguments > 1 || o->shuffle || o->jpeg || o->keep_metadata || o->verify ||
-        o->skip_bad || o->recursive || o->shards >= 0 || o->json || has_list_options(o))
+        o->skip_bad || o->recursive || o->shards >= 0 || o->json || o->part || has_list_options(o))
         return leat_command_misuse("convert", "finish takes -o PREFIX and nothing else");
     leat_signals_catch();
     int rc = leat_file_set_open(&set, o->output, err);
@@ -331,8 +337,9 @@ const leat_command leat_command_convert = {
         "config may name it in place of the files, so that a very large set opens without a look "
         "at "
         "each.\n\n"
-        "With --part I/N a process writes the shards of one of N parts of images, from the same "
-        "folder or list and with the same options as the others, in its own folder "
+        "With --part I/N a process writes the shards of one of N parts of images or of TFRecord "
+        "files, from the same "
+        "input and with the same options as the others, in its own folder "
         ".PREFIX.part-I-of-N. A part that was stopped is run again. When all are complete, `leat "
         "convert finish -o PREFIX` gives the files their names; they are those of a single run.",
     .example = "  leat convert images photos/train -o data/train --shards 8 --shuffle 1\n"

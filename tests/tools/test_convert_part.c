@@ -142,9 +142,74 @@ TEST(words_that_are_no_part)
         expect_failure(shell("$L convert images images -o z --shards 9 --part '%s'", words[i]), 2,
                        "is no part; write 1/8");
     expect_failure(shell("$L convert images images -o z --part 1/3"), 2, "at least --shards 3");
-    expect_failure(shell("$L convert tfrecord 'new-*' -o z --part 1/3"), 2, "tfrecord takes");
     expect_failure(shell("$L convert finish -o z --part 1/3"), 2, "finish takes");
     assert_int_equal(count_files(".z*"), 0);
+}
+
+/* --- of TFRecord files --------------------------------------------------------------------------- */
+
+/* Each file becomes a shard, or shards have records of several files, or a file those of several shards. */
+TEST(parts_of_tfrecord_files)
+{
+    static const char *const shards[] = { "", "--shards 4", "--shards 13", "--shards 9" };
+    static const int numbers[] = { 1, 3, 4 };
+    for (size_t k = 0; k < sizeof shards / sizeof *shards * 3; k++) {
+        const char *const how = shards[k / 3];
+        const int of = numbers[k % 3];
+        expect_success(shell("rm -rf one-* two-*; echo kept >two-labels.txt; $L convert tfrecord "
+                             "'new-*.tfrecord' -o one %s -q",
+                             how));
+        for (int i = 0; i < of; i++)
+            expect_success(shell("$L convert tfrecord 'new-*.tfrecord' -o two %s -q --part %d/%d",
+                                 how, i * 5 % of + 1, of));
+        assert_int_equal(count_files("two-*"), 1);
+        expect_success(shell("$L convert finish -o two"));
+        expect_in(out, "40 records in ");
+        expect_success(shell("for f in one-*.tfrecord; do cmp $f two-${f#one-} || exit 1; done; "
+                             "sed s/one-/two-/ one-manifest.json | cmp - two-manifest.json && "
+                             "$L index --check two-manifest.json && grep -q kept two-labels.txt"));
+        assert_int_equal(count_files("one-*") + 1, count_files("two-*"));
+        assert_int_equal(count_files(".two.part*"), 0);
+    }
+}
+
+/* Files that have no records of a part are not read: damage in them is told to another part. */
+TEST(a_part_reads_what_it_writes)
+{
+    expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done; printf XXXX | dd "
+                         "bs=1 seek=100 conv=notrunc of=in-00003-of-00009.tfrecord 2>/dev/null"));
+    expect_success(shell("$L convert tfrecord 'in-0*.tfrecord' -o in-out -q --part 1/2"));
+    expect_failure(shell("$L convert tfrecord 'in-0*.tfrecord' -o in-out -q --part 2/2"), 1,
+                   "in-00003-of-00009.tfrecord");
+    expect_success(
+        shell("$L convert tfrecord 'in-0*.tfrecord' -o in-out -q --shards 3 --part 3/3"));
+    expect_failure(shell("$L convert tfrecord 'in-0*.tfrecord' -o in-out -q --shards 3 --part 2/3"),
+                   1, "in-00003-of-00009.tfrecord");
+    expect_success(
+        shell("rm -r .in-out.part-*-of-3; cp new-00003-of-00009.tfrecord "
+              "in-00003-of-00009.tfrecord; $L convert "
+              "tfrecord 'in-0*.tfrecord' -o in-out -q --part 2/2; cp in-00000-of-00009.tfrecord "
+              "in-0more.tfrecord; $L convert tfrecord 'in-0*.tfrecord' -o in-out -q --part 1/2"));
+    expect_failure(shell("$L convert finish -o in-out"), 1, "was made from other files");
+    expect_failure(shell("$L convert tfrecord 'in-0*.tfrecord' -o in-out --part 1/11"), 2,
+                   "--part 1/11 of 10 shards");
+    expect_failure(shell("$L convert csv a.csv -o in-out --part 1/2"), 2, "csv takes --shards");
+    expect_success(shell("rm -rf in-* .in-*"));
+}
+
+/* A record is added to the last file between counting and writing: shards would have wrong numbers, or none. */
+TEST(a_tfrecord_file_grows)
+{
+    expect_success(shell("for f in new-*.tfrecord; do cp $f in-${f#new-}; done"));
+    expect_failure(
+        shell("(until ls .in-out.part/in-out-00000* >/dev/null 2>&1; do sleep 0.02; done; cat "
+              "new-00000-of-00009.tfrecord >>in-00008-of-00009.tfrecord) & "
+              "ASAN_OPTIONS=verify_asan_link_order=0:$ASAN_OPTIONS LD_PRELOAD=" FAULT_AT
+              " LEAT_FAULT_CALLS=' open ' LEAT_FAULT_AT=0 LEAT_FAULT_MS=300 $L convert tfrecord "
+              "'in-0*.tfrecord' -o in-out -q --shards 4"),
+        1, "in-00008-of-00009.tfrecord has changed since its records were counted");
+    assert_int_equal(count_files("in-out-*"), 0);
+    expect_success(shell("rm -rf in-* .in-*"));
 }
 
 /* --- kills and failures --------------------------------------------------------------------------- */

@@ -212,7 +212,8 @@ static int keep_part(struct convert *c, leat_error *err)
                                       .n_shards = n_shards_of(c),
                                       .n_files = c->scan.n_files,
                                       .n_classes = c->scan.n_classes,
-                                      .images = c->result.images };
+                                      .records = c->result.images,
+                                      .is_images = true };
     const int rc = digest_of(c, &about.digest, err);
     return rc < 0 ? rc : leat_convert_part_keep(&c->set, &about, &c->result.manifest, err);
 }
@@ -266,10 +267,8 @@ static int convert(struct convert *c, leat_error *err)
     if ((rc = leat_scan_open(&c->scan, c->o->folder, &how, err)) < 0 ||
         (rc = check_labels(&c->scan, err)) < 0)
         return rc;
-    if (n_shards_of(c) < c->o->part.of)
-        return leat_fail(err, LEAT_E_ARGUMENT,
-                         "--part %d/%d of %d shards: give at least --shards %d", c->o->part.number,
-                         c->o->part.of, n_shards_of(c), c->o->part.of);
+    if ((rc = leat_convert_part_check(c->o->part, n_shards_of(c), err)) < 0)
+        return rc;
     if ((size_t)n_shards_of(c) > c->scan.n_files)
         return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %zu files",
                          n_shards_of(c), c->scan.n_files);
@@ -342,14 +341,12 @@ static void print_jpeg(const struct convert *c)
 
 static void print_summary(const struct convert *c)
 {
-    long long n_shards = 0;
-    for (int32_t i = 0; i < n_shards_of(c); i++)
-        n_shards += leat_convert_part_has(c->o->part, i);
+    const int n_shards = leat_convert_part_size(c->o->part, n_shards_of(c));
     printf("%s image%s", leat_figure_count(c->result.images).text,
            c->result.images == 1 ? "" : "s");
     if (c->scan.n_classes)
         printf(" of %zu class%s", c->scan.n_classes, c->scan.n_classes == 1 ? "" : "es");
-    printf(", %s, in %lld file%s %s-*%s\n", leat_figure_bytes((double)c->result.bytes_out).text,
+    printf(", %s, in %d file%s %s-*%s\n", leat_figure_bytes((double)c->result.bytes_out).text,
            n_shards, n_shards == 1 ? "" : "s", leat_terminal_name(c->o->prefix),
            leat_shard_name_end(n_shards_of(c)).text);
     printf("%.2f s, %s images/s, %d thread%s", c->seconds,
@@ -360,10 +357,7 @@ static void print_summary(const struct convert *c)
     putchar('\n');
     if (c->o->restart_mcus)
         print_jpeg(c);
-    if (c->o->part.of)
-        printf("part %d of %d; when all are there, `leat convert finish -o %s` gives them their "
-               "names\n",
-               c->o->part.number, c->o->part.of, leat_terminal_name(c->o->prefix));
+    leat_convert_part_print(c->o->part, c->o->prefix);
 }
 
 int leat_convert_images_run(const leat_convert_images *o, leat_error *err)

@@ -10,10 +10,11 @@
 
 #include "files.h"
 #include "formats/pattern.h"
+#include "print/terminal.h"
 
 static const char about_format[] =
     "leat-part 1: %" PRId32 " of %" PRId32 ", shards %" PRId32 ", digest %" PRIx64
-    ", files %" PRIu64 ", classes %" PRIu64 ", images %" PRIu64 "\n";
+    ", files %" PRIu64 ", classes %" PRIu64 ", %s %" PRIu64 "\n";
 
 #define MANIFEST "manifest" /* in the folder of a part */
 
@@ -34,15 +35,31 @@ int leat_convert_part_parse(const char *text, leat_convert_part *out, leat_error
     return LEAT_OK;
 }
 
+int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err)
+{
+    return n_shards >= part.of ? LEAT_OK
+                               : leat_fail(err, LEAT_E_ARGUMENT,
+                                           "--part %d/%d of %d shards: give at least --shards %d",
+                                           part.number, part.of, n_shards, part.of);
+}
+
+void leat_convert_part_print(leat_convert_part part, const char *prefix)
+{
+    if (part.of)
+        printf("part %d of %d; when all are there, `leat convert finish -o %s` gives them their "
+               "names\n",
+               part.number, part.of, leat_terminal_name(prefix));
+}
+
 int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *about,
                            const leat_set_manifest *manifest, leat_error *err)
 {
     char *const list = leat_file_set_part(set, MANIFEST);
     char *const path = leat_file_set_part(set, "about");
     char text[256];
-    const int n =
-        snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
-                 about->n_shards, about->digest, about->n_files, about->n_classes, about->images);
+    const int n = snprintf(text, sizeof text, about_format, about->part.number, about->part.of,
+                           about->n_shards, about->digest, about->n_files, about->n_classes,
+                           about->is_images ? "images" : "records", about->records);
     int rc = path && list ? leat_set_manifest_write(manifest, list, err)
                           : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
@@ -109,17 +126,18 @@ static bool read_about(const char *prefix, int32_t number, int32_t of, leat_conv
     char *const sign = folder ? leat_files_text("%s/unfinished", folder) : NULL;
     FILE *const file = path ? fopen(path, "re") : NULL;
     FILE *const unfinished = sign ? fopen(sign, "re") : NULL;
-    char text[256] = "";
+    char text[256] = "", what[9] = "";
     if (file && !fgets(text, sizeof text, file))
         *text = 0;
     *out = (leat_convert_part_about){ .n_shards = 0 };
     const int n =
         sscanf(text,
                "leat-part 1: %" SCNd32 " of %" SCNd32 ", shards %" SCNd32 ", digest %" SCNx64
-               ", files %" SCNu64 ", classes %" SCNu64 ", images %" SCNu64 "%n",
+               ", files %" SCNu64 ", classes %" SCNu64 ", %8[a-z] %" SCNu64 "%n",
                &out->part.number, &out->part.of, &out->n_shards, &out->digest, &out->n_files,
-               &out->n_classes, &out->images, &length);
-    const bool good = n == 7 && text[length] == '\n' && out->part.number == number &&
+               &out->n_classes, what, &out->records, &length);
+    out->is_images = !strcmp(what, "images");
+    const bool good = n == 8 && text[length] == '\n' && out->part.number == number &&
                       out->part.of == of && !unfinished && has_shards(prefix, folder, out);
     if (file)
         fclose(file);
@@ -131,7 +149,7 @@ static bool read_about(const char *prefix, int32_t number, int32_t of, leat_conv
     return good;
 }
 
-/* Reads all descriptions; the sum of images is that of the whole. */
+/* Reads all descriptions; the sum of records is that of the whole. */
 static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *whole,
                        leat_error *err)
 {
@@ -157,14 +175,14 @@ static int check_parts(const char *prefix, int32_t of, leat_convert_part_about *
                 prefix, (int)i, (int)of, one.n_files, (int)one.n_shards, (int)whole->part.number,
                 (int)of, whole->n_files, (int)whole->n_shards);
         else
-            whole->images += one.images;
+            whole->records += one.records;
     }
     if (*missing)
         return leat_fail(err, LEAT_E_DATA,
                          "%s: these parts are missing or not complete: %s%s; run `leat convert` "
                          "with --part for them",
                          prefix, missing, used >= sizeof missing - 20 ? " ..." : "");
-    if (!whole->images)
+    if (!whole->records)
         return leat_fail(err, LEAT_E_DATA, "%s: no part contains an image", prefix);
     return LEAT_OK;
 }

@@ -3,13 +3,16 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 #include "file_set.h"
 #include "files.h"
 #include "formats/figure.h"
 #include "formats/tfrecord.h"
 #include "host.h"
+#include "leat/api.h"
 #include "paths.h"
 #include "print/json.h"
 #include "print/progress.h"
@@ -19,7 +22,8 @@
 struct job {
     const leat_convert_tfrecord *c;
     leat_paths files;
-    uint64_t bytes_in; /* of files */
+    uint64_t *counts;  /* records of each, where they are needed */
+    uint64_t bytes_in; /* of files that were read whole */
     leat_progress progress;
     leat_record_shards shards;
 };
@@ -41,54 +45,101 @@ static int check_apart(const struct job *job, leat_error *err)
     return LEAT_OK;
 }
 
-/* Reads a whole file. With LEAT_TFRECORD_LENGTHS_ONLY it counts records, otherwise it writes them. */
-static int take_file(struct job *job, const char *path, unsigned flags, leat_error *err)
+static int check_count(const struct job *job, size_t file, bool same, leat_error *err)
 {
+    return same ? LEAT_OK
+                : leat_fail(err, LEAT_E_DATA,
+                            "%s has changed since its records were counted: convert again",
+                            job->files.items[file]);
+}
+
+/* Reads a whole file. With LEAT_TFRECORD_LENGTHS_ONLY it counts records, otherwise it writes them. */
+static int take_file(struct job *job, size_t file, unsigned flags, leat_error *err)
+{
+    const uint64_t counted = job->counts && !flags ? job->counts[file] : UINT64_MAX;
     leat_format_error why;
     leat_tfrecord_reader *reader;
     const uint8_t *record;
     size_t size;
-    if (leat_tfrecord_reader_open(&reader, path, flags, &why) < 0)
+    uint64_t n = 0;
+    if (leat_tfrecord_reader_open(&reader, job->files.items[file], flags, &why) < 0)
         return leat_files_fail(err, &why);
     const uint64_t bytes = leat_tfrecord_reader_file_size(reader);
     int rc = LEAT_OK, read = LEAT_FORMAT_OK;
     while (rc == LEAT_OK && (read = leat_tfrecord_reader_next(reader, &record, &size, &why)) == 0) {
         if (flags)
             job->shards.total++;
-        else
+        else if ((rc = check_count(job, file, n < counted, err)) == LEAT_OK)
             rc = leat_record_shards_write(&job->shards, record, size, err);
+        n++;
         if (leat_signals_caught())
             rc = leat_fail(err, LEAT_E_CANCELED, "stopped by a signal; nothing was left behind");
     }
     leat_tfrecord_reader_close(&reader);
     if (rc == LEAT_OK && read != LEAT_FORMAT_END)
         rc = leat_files_fail(err, &why);
+    if (rc == LEAT_OK)
+        rc = check_count(job, file, n == counted || counted == UINT64_MAX, err);
     job->bytes_in += flags ? 0 : bytes;
     return rc;
 }
 
-static int take_files(struct job *job, unsigned flags, leat_error *err)
+static int count_records(struct job *job, leat_error *err)
 {
-    const bool each = job->shards.left == UINT64_MAX; /* file becomes a shard */
-    int rc;
-    for (size_t i = 0; i < job->files.n; i++)
-        if ((each && !flags && (rc = leat_record_shards_next(&job->shards, UINT64_MAX, err)) < 0) ||
-            (rc = take_file(job, job->files.items[i], flags, err)) < 0)
-            return rc;
-    return LEAT_OK;
+    int rc = LEAT_OK;
+    job->counts = calloc(job->files.n, sizeof *job->counts);
+    if (!job->counts)
+        return leat_fail(err, LEAT_E_NOMEM, "out of memory");
+    for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
+        const uint64_t before = job->shards.total;
+        rc = take_file(job, i, LEAT_TFRECORD_LENGTHS_ONLY, err);
+        job->counts[i] = job->shards.total - before;
+    }
+    if (rc == LEAT_OK && job->shards.total < (uint64_t)job->shards.n_shards)
+        rc = leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
+                       job->shards.n_shards, (unsigned long long)job->shards.total);
+    return rc;
 }
 
-static int write_all(struct job *job, leat_error *err)
+static int write_shared(struct job *job, leat_error *err)
 {
-    int rc;
-    if ((size_t)job->shards.n_shards == job->files.n)
-        job->shards.left = UINT64_MAX;
-    else if ((rc = take_files(job, LEAT_TFRECORD_LENGTHS_ONLY, err)) < 0)
-        return rc;
-    if (job->shards.left == 0 && job->shards.total < (uint64_t)job->shards.n_shards)
-        return leat_fail(err, LEAT_E_ARGUMENT, "--shards %d: there are only %llu records",
-                         job->shards.n_shards, (unsigned long long)job->shards.total);
-    return take_files(job, 0, err);
+    int rc = count_records(job, err);
+    for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
+        if (leat_record_shards_want(&job->shards, job->counts[i]))
+            rc = take_file(job, i, 0, err);
+        else
+            for (uint64_t k = 0; k < job->counts[i] && rc == LEAT_OK; k++)
+                rc = leat_record_shards_write(&job->shards, NULL, 0, err);
+    }
+    return rc;
+}
+
+/* Each file becomes a shard. */
+static int write_each(struct job *job, leat_error *err)
+{
+    int rc = LEAT_OK;
+    for (size_t i = 0; i < job->files.n && rc == LEAT_OK; i++) {
+        rc = leat_record_shards_next(&job->shards, UINT64_MAX, err);
+        if (rc == LEAT_OK && job->shards.writer)
+            rc = take_file(job, i, 0, err);
+    }
+    return rc;
+}
+
+/* The shards depend on the files, their order and their number. */
+static void digest_files(struct job *job)
+{
+    uint64_t digest = XXH3_64bits(leat_version(), strlen(leat_version()));
+    for (size_t i = 0; i < job->files.n; i++) {
+        struct stat status = { .st_size = 0 };
+        const char *const path = job->files.items[i];
+        stat(path, &status);
+        const uint64_t size = (uint64_t)status.st_size;
+        digest = XXH3_64bits_withSeed(path, strlen(path), digest);
+        digest = XXH3_64bits_withSeed(&size, sizeof size, digest);
+    }
+    job->shards.digest = digest;
+    job->shards.n_files = job->files.n;
 }
 
 static int convert(struct job *job, leat_error *err)
@@ -99,38 +150,45 @@ static int convert(struct job *job, leat_error *err)
                        LEAT_SHARD_NAMES_MOST);
     if (rc < 0)
         return rc;
-    job->shards.n_shards = job->c->n_shards < 0 ? (int32_t)job->files.n : job->c->n_shards;
-    if ((rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = check_apart(job, err)) < 0 ||
+    const bool each = job->c->n_shards < 0 || (size_t)job->c->n_shards == job->files.n;
+    job->shards.n_shards = each ? (int32_t)job->files.n : job->c->n_shards;
+    digest_files(job);
+    if ((rc = leat_convert_part_check(job->c->part, job->shards.n_shards, err)) < 0 ||
+        (rc = leat_record_shards_open(&job->shards, err)) < 0 || (rc = check_apart(job, err)) < 0 ||
         (rc = leat_json_check(job->c->json, err)) < 0 ||
-        (rc = leat_record_shards_lock(&job->shards, err)) < 0 || (rc = write_all(job, err)) < 0)
+        (rc = leat_record_shards_lock(&job->shards, err)) < 0 ||
+        (rc = each ? write_each(job, err) : write_shared(job, err)) < 0)
         return rc;
     return leat_record_shards_commit(&job->shards, err);
 }
 
 static int report(const struct job *job, double seconds, leat_error *err)
 {
-    if (!leat_json_to_stdout(job->c->json))
+    const int n_shards = leat_convert_part_size(job->c->part, job->shards.n_shards);
+    if (!leat_json_to_stdout(job->c->json)) {
         printf("%s record%s of %zu file%s (%s), %s, in %d file%s %s-*%s\n",
                leat_figure_count(job->shards.records).text, job->shards.records == 1 ? "" : "s",
                job->files.n, job->files.n == 1 ? "" : "s",
                leat_figure_bytes((double)job->bytes_in).text,
-               leat_figure_bytes((double)job->shards.bytes).text, job->shards.n_shards,
-               job->shards.n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
+               leat_figure_bytes((double)job->shards.bytes).text, n_shards,
+               n_shards == 1 ? "" : "s", leat_terminal_name(job->c->prefix),
                leat_shard_name_end(job->shards.n_shards).text);
+        leat_convert_part_print(job->c->part, job->c->prefix);
+    }
     json_t *json = leat_json_open("convert");
     leat_json_int(json, "files", (int64_t)job->files.n);
     leat_json_int(json, "records", (int64_t)job->shards.records);
     leat_json_int(json, "bytes_in", (int64_t)job->bytes_in);
     leat_json_int(json, "bytes_out", (int64_t)job->shards.bytes);
     leat_json_real(json, "seconds", seconds);
-    leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, (leat_convert_part){ 0 });
+    leat_shard_names_add(json, job->c->prefix, job->shards.n_shards, job->c->part);
     return leat_json_write(json, job->c->json, err);
 }
 
 int leat_convert_tfrecord_run(const leat_convert_tfrecord *how, leat_error *err)
 {
     const int64_t start = leat_host_now_ns();
-    struct job job = { .c = how, .shards = { .prefix = how->prefix } };
+    struct job job = { .c = how, .shards = { .prefix = how->prefix, .part = how->part } };
     job.shards.progress = &job.progress;
     leat_progress_init(&job.progress, "convert", "records", 0, how->progress);
     int rc = convert(&job, err);
@@ -139,5 +197,6 @@ int leat_convert_tfrecord_run(const leat_convert_tfrecord *how, leat_error *err)
         rc = report(&job, (double)(leat_host_now_ns() - start) * 1e-9, err);
     leat_record_shards_close(&job.shards);
     leat_paths_close(&job.files);
+    free(job.counts);
     return rc;
 }

@@ -119,13 +119,24 @@ static inline bool leat_convert_part_has(leat_convert_part part, int32_t shard)
 {
     return !part.of || shard % part.of == part.number - 1;
 }
+/* Its number of shards. */
+static inline int32_t leat_convert_part_size(leat_convert_part part, int32_t n_shards)
+{
+    return part.of ? (n_shards - part.number + part.of) / part.of : n_shards;
+}
+/* Refuses more parts than shards. Returns LEAT_OK or LEAT_E_ARGUMENT. */
+int leat_convert_part_check(leat_convert_part part, int32_t n_shards, leat_error *err);
+/* Says how to go on after a part; without parts nothing. */
+void leat_convert_part_print(leat_convert_part part, const char *prefix);
 
 /* What all parts must agree in, and what this one has. */
 typedef struct leat_convert_part_about {
     leat_convert_part part;
     int32_t n_shards;
     uint64_t digest; /* of the list of files, their order and the options */
-    uint64_t n_files, n_classes, images;
+    uint64_t n_files, n_classes;
+    uint64_t records; /* of this part */
+    bool is_images;   /* not copies of other records */
 } leat_convert_part_about;
 
 /* The files of a part are complete: keeps them with this description and their manifest. */
@@ -135,7 +146,7 @@ int leat_convert_part_keep(leat_file_set *set, const leat_convert_part_about *ab
 /* Gives the files of all parts of PREFIX their names, with a manifest of all.
  *
  * set      of the whole, open
- * found    receives what the parts agree in, and their images; n_shards 0: there are no parts
+ * found    receives what the parts agree in, and the records of all; n_shards 0: there are no parts
  * returns  LEAT_OK; LEAT_E_DATA: parts are missing or differ, with their numbers; LEAT_E_IO; LEAT_E_NOMEM */
 int leat_convert_part_finish(leat_file_set *set, leat_convert_part_about *found, leat_error *err);
 
@@ -175,28 +186,34 @@ int leat_shard_names_finish(const char *prefix, int32_t n_shards, bool has_label
 typedef struct leat_record_shards {
     const char *prefix; /* PREFIX-00000-of-00008.tfrecord */
     int32_t n_shards;
-    uint64_t total;   /* records of all shards, in shares of equal size */
-    uint64_t records; /* written */
-    uint64_t bytes;   /* of the files that are complete */
+    leat_convert_part part; /* only its shards are written */
+    uint64_t digest;        /* of a part: what the bytes of all shards depend on */
+    uint64_t n_files;       /* … and the number of its input files */
+    uint64_t total;         /* records of all shards, in shares of equal size */
+    uint64_t records;       /* written */
+    uint64_t bytes;         /* of the files that are complete */
     leat_progress *progress;
-    char **names;      /* of all shards */
-    int32_t n_written; /* shards that are complete or in progress */
-    leat_tfrecord_writer *writer;
+    char **names;                 /* of all shards */
+    int32_t n_written;            /* shards that are complete, in progress, or of another part */
+    leat_tfrecord_writer *writer; /* NULL: the shard is of another part */
     uint64_t left; /* records still to write to the current shard; UINT64_MAX: no limit */
     leat_file_set set;
     leat_set_manifest manifest;
 } leat_record_shards;
 
-/* Makes the names and missing folders, and checks that the names are not too long. Set prefix, n_shards and
+/* Makes the names and missing folders, and checks that the names are not too long. Set prefix, n_shards, part and
  * progress before. Call leat_record_shards_close() also after an error. */
 int leat_record_shards_open(leat_record_shards *s, leat_error *err);
 /* Locks PREFIX. Refuses a set of another number of shards. */
 int leat_record_shards_lock(leat_record_shards *s, leat_error *err);
 /* Starts the next shard, which gets `takes` records. Without it, shards share `total`. */
 int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *err);
+/* Whether one of the next n records is of a shard of this part. */
+bool leat_record_shards_want(const leat_record_shards *s, uint64_t n);
+/* record: of another part it may be NULL */
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
                              leat_error *err);
-/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. */
+/* Ends the last shard, writes the manifest, gives all their names, and makes their indexes. A part is kept without names. */
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err);
 /* Removes what has no name and is not kept, and unlocks. */
 void leat_record_shards_close(leat_record_shards *s);

@@ -25,7 +25,9 @@ int leat_record_shards_open(leat_record_shards *s, leat_error *err)
 
 int leat_record_shards_lock(leat_record_shards *s, leat_error *err)
 {
-    const int rc = leat_file_set_open(&s->set, s->prefix, err);
+    const leat_convert_part part = s->part;
+    const int rc = part.of ? leat_file_set_open_part(&s->set, s->prefix, part.number, part.of, err)
+                           : leat_file_set_open(&s->set, s->prefix, err);
     return rc < 0 ? rc : leat_shard_names_check(s->prefix, s->n_shards, err);
 }
 
@@ -50,7 +52,10 @@ int leat_record_shards_next(leat_record_shards *s, uint64_t takes, leat_error *e
     if (rc < 0)
         return rc;
     s->left = takes;
-    char *const part = leat_file_set_part(&s->set, s->names[s->n_written++]);
+    const int32_t shard = s->n_written++;
+    if (!leat_convert_part_has(s->part, shard))
+        return LEAT_OK;
+    char *const part = leat_file_set_part(&s->set, s->names[shard]);
     if (!part)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (leat_tfrecord_writer_open(&s->writer, part, &why) < 0)
@@ -66,6 +71,18 @@ static uint64_t share_of(const leat_record_shards *s, int32_t shard)
     return s->total / n + ((uint64_t)shard < s->total % n);
 }
 
+bool leat_record_shards_want(const leat_record_shards *s, uint64_t n)
+{
+    uint64_t left = s->left;
+    bool wants = s->writer && left;
+    for (int32_t shard = s->n_written; !wants && n > left; shard++) {
+        n -= left;
+        left = share_of(s, shard);
+        wants = leat_convert_part_has(s->part, shard);
+    }
+    return wants;
+}
+
 int leat_record_shards_write(leat_record_shards *s, const void *record, size_t size,
                              leat_error *err)
 {
@@ -73,18 +90,26 @@ int leat_record_shards_write(leat_record_shards *s, const void *record, size_t s
     int rc = LEAT_OK;
     if (s->left == 0)
         rc = leat_record_shards_next(s, share_of(s, s->n_written), err);
-    if (rc == LEAT_OK && leat_tfrecord_writer_write(s->writer, record, size, &why) < 0)
-        rc = leat_file_set_fail(&s->set, err, &why);
     s->left -= s->left != UINT64_MAX;
+    if (rc < 0 || !s->writer)
+        return rc;
+    if (leat_tfrecord_writer_write(s->writer, record, size, &why) < 0)
+        rc = leat_file_set_fail(&s->set, err, &why);
     leat_progress_show(s->progress, ++s->records);
     return rc;
 }
 
 int leat_record_shards_commit(leat_record_shards *s, leat_error *err)
 {
-    int rc;
-    if ((rc = close_shard(s, err)) < 0 ||
-        (rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||
+    const leat_convert_part_about about = { .part = s->part,
+                                            .n_shards = s->n_shards,
+                                            .digest = s->digest,
+                                            .n_files = s->n_files,
+                                            .records = s->records };
+    int rc = close_shard(s, err);
+    if (rc < 0 || s->part.of)
+        return rc < 0 ? rc : leat_convert_part_keep(&s->set, &about, &s->manifest, err);
+    if ((rc = leat_set_manifest_write_of(&s->manifest, &s->set, err)) < 0 ||
         (rc = leat_file_set_commit(&s->set, err)) < 0)
         return rc;
     return leat_shard_names_index(s->prefix, s->n_shards, err);
