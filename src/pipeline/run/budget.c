@@ -623,7 +623,7 @@ static void add_plan(const leat_budget_division *d)
             "parts of the JPEG files: mapped files; counts pages in use");
 }
 
-/* Small ones are more, so that nobody has to wait until it is known that one has landed (land.c). */
+/* Small ones are more, so that nobody has to wait until it is known that one has ended (upload.c). */
 static int64_t n_being_copied(const leat_budget *b)
 {
     return b->prefetch_most && b->slot_bytes <= SMALL_SLOT ? 3 : 1;

@@ -4,8 +4,8 @@
  * lock guards all that changes. No row work, I/O, copy or allocation is done while holding it.
  *
  *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
- *   task.c       computes rows                    ship.c       copies batches to a device
- *   batch_ops.c  ops on whole batches             ship_ops.c   ops on a device
+ *   task.c       computes rows                    upload.c       copies batches to a device
+ *   batch_ops.c  ops on whole batches             device_ops.c   ops on a device
  *   slot.c       memory of batches                buffer.c     the same on a device
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
  *   takes_part.c when the consumer computes       bad_rows.c   records that failed
@@ -20,9 +20,9 @@
  *
  *   slot:  FREE ─in batch order▶ RESERVED ─first task claimed▶ FILLING ─n_left = 0▶ [BATCH_OPS ▶] FULL
  *          FULL ─next▶ HELD ─release▶ FREE                                                 (host)
- *          FULL ─ship▶ SHIPPING ─landed▶ FREE                                              (device)
+ *          FULL ─upload▶ UPLOADING ─copy ends▶ FREE                                         (device)
  *   batch: EMPTY ─next▶ HELD ─release▶ RELEASED ─ring comes round, next▶ HELD …             (host)
- *          EMPTY ─ship▶ SHIPPED ─next▶ HELD ─release▶ RELEASED ─ship▶ SHIPPED …             (device)
+ *          EMPTY ─upload▶ UPLOADED ─next▶ HELD ─release▶ RELEASED ─upload▶ UPLOADED …       (device)
  *   read task: FREE ─read-ahead▶ READING ─all reads done▶ READY ─taken▶ RUNNING ─▶ DONE ─oldest▶ FREE
  *
  * A slot is RESERVED if a later batch needed a slot first: it is assigned to its batch, which has no
@@ -71,7 +71,7 @@ typedef enum leat_slot_state {
     LEAT_SLOT_FILLING,
     LEAT_SLOT_BATCH_OPS,
     LEAT_SLOT_FULL,
-    LEAT_SLOT_SHIPPING,
+    LEAT_SLOT_UPLOADING,
     LEAT_SLOT_HELD
 } leat_slot_state;
 
@@ -112,7 +112,7 @@ typedef struct leat_batch_ops_part {
 
 typedef enum leat_batch_state {
     LEAT_BATCH_EMPTY,
-    LEAT_BATCH_SHIPPED,
+    LEAT_BATCH_UPLOADED,
     LEAT_BATCH_HELD,
     LEAT_BATCH_RELEASED
 } leat_batch_state;
@@ -138,9 +138,9 @@ struct leat_batch {
     leat_event *copy_start, *copied; /* [const after open] NULL without a device */
     leat_batch_state state;
     uint32_t bucket;
-    leat_bad_log *log;   /* owned from hand_out or ship to release */
+    leat_bad_log *log;   /* owned from hand_out or upload to release */
     leat_slot *slot;     /* may belong to another batch by now: use leat_loader_slot() */
-    leat_buffer *buffer; /* set from SHIPPED on; NULL without a device */
+    leat_buffer *buffer; /* set from UPLOADED on; NULL without a device */
     uint8_t *memory;     /* of the host slot or the device buffer; if info.is_copy, its own */
     uint8_t *valid;      /* a byte per row; NULL: no row is masked */
 };
@@ -252,11 +252,11 @@ struct leat_loader {
     char reader_reason[160]; /* why the reader is not the one of the config; "": it is */
     int64_t reserve_batch;   /* the first batch without a slot */
     int64_t n_in_batch_ops;  /* slots in that state */
-    int64_t ship_batch;      /* the next to copy */
-    bool shipping;           /* a thread copies, or frees slots of copies that have landed */
+    int64_t upload_batch;    /* the next to copy */
+    bool uploading;          /* a thread copies, or frees slots of copies that have ended */
     int64_t
-        landed_batch; /* the first whose copy has not landed, as far as known [also who ships] */
-    bool awaiting;    /* a thread waits for it */
+        in_flight_batch; /* the first whose copy has not ended, as far as known [also who uploads] */
+    bool awaiting;       /* a thread waits for it */
 
     /* --- Sleeping threads. ------------------------------------------------------------------- */
     int n_sleepers;                         /* workers that wait on `work` and were not signalled */

@@ -54,41 +54,40 @@ void leat_buffer_make_locked(leat_loader *loader);
 leat_buffer *leat_buffer_take_locked(leat_loader *loader);
 void leat_buffer_free_locked(leat_loader *loader, leat_buffer *buffer);
 
-/* --- ship.c ----------------------------------------------------------------------------------- */
-int leat_ship_open(leat_loader *loader, leat_error *err);
-void leat_ship_close(leat_loader *loader);
-bool leat_ship_can_locked(const leat_loader *loader);
+/* --- upload.c ----------------------------------------------------------------------------------- */
+int leat_upload_open(leat_loader *loader, leat_error *err);
+void leat_upload_close(leat_loader *loader);
+bool leat_upload_can_locked(const leat_loader *loader);
 /* The next batch to copy is FULL and without error, and no thread is copying. */
-bool leat_ship_is_full_locked(const leat_loader *loader);
+bool leat_upload_is_full_locked(const leat_loader *loader);
 /* Enqueues the copy of the next full batch. Releases the lock meanwhile. */
-void leat_ship_next_locked(leat_loader *loader);
+void leat_upload_next_locked(leat_loader *loader);
 /* Asks the device whether it has failed. Releases the lock meanwhile. */
-void leat_ship_check_locked(leat_loader *loader);
+void leat_upload_check_locked(leat_loader *loader);
 /* Waits for an event; LEAT_E_AGAIN at until_ns, unless that is 0. Releases the lock meanwhile. */
-int leat_ship_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
+int leat_upload_wait_locked(leat_loader *loader, leat_event *event, int64_t until_ns);
 /* The event that marks the batch as complete on the device. */
-leat_event *leat_ship_arrived(const leat_batch *batch);
+leat_event *leat_upload_arrived(const leat_batch *batch);
 /* Fills *err with the device's own explanation of rc. Returns rc. */
-int leat_ship_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
+int leat_upload_fail(const leat_loader *loader, int rc, const char *what, leat_error *err);
 
 /* The device has failed with rc: the consumer will hear of it. */
-void leat_ship_fail_device_locked(leat_loader *loader, int rc);
+void leat_upload_fail_device_locked(leat_loader *loader, int rc);
 
-/* --- land.c ----------------------------------------------------------------------------------- */
-/* Puts copies that have landed into the trace, in batch order. Returns the first batch behind them. [who ships] */
-int64_t leat_land_ask(leat_loader *loader);
+/* Puts copies that have ended into the trace, in batch order. Returns the first batch behind them. [who uploads] */
+int64_t leat_upload_find_ended(leat_loader *loader);
 /* Frees the slots of the batches before it. */
-void leat_land_free_locked(leat_loader *loader, int64_t end);
+void leat_upload_free_slots_locked(leat_loader *loader, int64_t end);
 /* Both, if no thread does so, for a caller that uses the slots next. Releases the lock meanwhile. */
-void leat_land_now_locked(leat_loader *loader);
+void leat_upload_reap_locked(leat_loader *loader);
 /* Slots are short, copies are in flight, and no thread waits for the oldest. */
-bool leat_land_can_await_locked(const leat_loader *loader);
+bool leat_upload_can_await_locked(const leat_loader *loader);
 /* Waits for it, but not for long: there may be other work. Releases the lock meanwhile. */
-void leat_land_await_locked(leat_loader *loader);
+void leat_upload_await_locked(leat_loader *loader);
 
-/* --- ship_ops.c ------------------------------------------------------------------------------- */
-int leat_ship_ops_open(leat_loader *loader, leat_error *err);
-void leat_ship_ops_close(leat_loader *loader);
+/* --- device_ops.c ------------------------------------------------------------------------------- */
+int leat_device_ops_open(leat_loader *loader, leat_error *err);
+void leat_device_ops_close(leat_loader *loader);
 
 /* --- tune.c ----------------------------------------------------------------------------------- */
 /* A task of n rows took ns. */

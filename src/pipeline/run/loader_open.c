@@ -181,7 +181,7 @@ int leat_loader_open(const leat_plan *plan, const leat_loader_options *options, 
     if ((rc = set_sizes(loader, o, err)) < 0 || (rc = leat_batch_open_all(loader, err)) < 0 ||
         (rc = open_spans(loader, err)) < 0 || (rc = open_scratch(loader, err)) < 0 ||
         (rc = open_cache(loader, err)) < 0 || (rc = leat_slot_open_all(loader, err)) < 0 ||
-        (rc = leat_bad_rows_open(loader, err)) < 0 || (rc = leat_ship_open(loader, err)) < 0 ||
+        (rc = leat_bad_rows_open(loader, err)) < 0 || (rc = leat_upload_open(loader, err)) < 0 ||
         (rc = leat_readahead_open(loader, err)) < 0 || (rc = open_pool(loader, err)) < 0) {
         leat_loader_close(&loader);
         return rc;
@@ -224,7 +224,7 @@ static void close_workers(leat_loader *loader)
 
 void leat_loader_free(leat_loader *loader)
 {
-    leat_ship_close(loader);
+    leat_upload_close(loader);
     leat_slot_close_all(loader);
     leat_bad_rows_close(loader);
     leat_batch_close_all(loader);

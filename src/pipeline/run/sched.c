@@ -172,10 +172,10 @@ static bool step_locked(leat_loader *loader, leat_worker *worker, leat_turn turn
     leat_task task;
     leat_readahead_reap_locked(loader);
     if (leat_slot_is_short_locked(loader))
-        leat_land_now_locked(loader);
-    if (leat_ship_can_locked(loader)) {
-        const int64_t start = leat_clock_ns(), batch = loader->ship_batch;
-        leat_ship_next_locked(loader);
+        leat_upload_reap_locked(loader);
+    if (leat_upload_can_locked(loader)) {
+        const int64_t start = leat_clock_ns(), batch = loader->upload_batch;
+        leat_upload_next_locked(loader);
         leat_sched_trace(worker, LEAT_TRACE_SHIP, start, batch, 0, 0, 0);
     } else if (leat_readahead_can_locked(loader)) {
         const int64_t start = leat_clock_ns(), batch = loader->cursor.batch;

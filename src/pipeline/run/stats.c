@@ -23,7 +23,7 @@ static void count_slots_locked(const leat_loader *loader, leat_loader_stats_info
         return;
     out->batches_ready = 0;
     for (int64_t i = 0; i < loader->n_handles; i++)
-        out->batches_ready += loader->batches[i].state == LEAT_BATCH_SHIPPED;
+        out->batches_ready += loader->batches[i].state == LEAT_BATCH_UPLOADED;
 }
 
 /* Budget minus slots and buffers never made; scratch counted as used. */

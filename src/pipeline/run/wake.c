@@ -7,7 +7,7 @@
  *
  * DESIGN. A thread that finds nothing to do sleeps in one of four places. While reads are in
  * flight, one thread, the leader, sleeps on the reader's eventfd. While all slots are in use and copies to a device are
- * in flight, one thread waits for the oldest copy (land.c). Other workers sleep on `work`,
+ * in flight, one thread waits for the oldest copy (upload.c). Other workers sleep on `work`,
  * the consumer on `ready`. A change wakes one thread; that thread wakes the next one if there is
  * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
  * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "engine.h"
 
-#define LAND_NS  200000    /* how often the leader asks for copies that have landed */
+#define REAP_NS  200000    /* how often the leader asks for copies that have ended */
 #define WAKE_NS  40000     /* less work than this is not worth a wake-up */
 #define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
 
@@ -56,7 +56,7 @@ static bool needs_leader_locked(const leat_loader *loader)
 /* There is a short step to do: start a copy or reads, or make memory. */
 static bool can_start_locked(const leat_loader *loader)
 {
-    return leat_ship_can_locked(loader) || leat_readahead_can_locked(loader) ||
+    return leat_upload_can_locked(loader) || leat_readahead_can_locked(loader) ||
            leat_buffer_can_make_locked(loader) || leat_slot_can_make_locked(loader);
 }
 
@@ -71,7 +71,7 @@ bool leat_wake_is_replaced_locked(const leat_loader *loader)
  * asks for their batch. */
 static bool worth_waking_locked(const leat_loader *loader)
 {
-    if (can_start_locked(loader) || leat_land_can_await_locked(loader))
+    if (can_start_locked(loader) || leat_upload_can_await_locked(loader))
         return true;
     if (leat_sched_can_batch_ops_locked(loader, LEAT_WORKER_TURN))
         return true;
@@ -136,8 +136,8 @@ static void lead_locked(leat_loader *loader, leat_worker *worker, leat_role role
     a->leader_called = false;
     if (role == LEAT_WORKER)
         leat_stats_sleep_locked(loader, 1, start);
-    if (!until_ns && leat_land_can_await_locked(loader)) /* nobody else may be there to ask */
-        until_ns = start + LAND_NS;
+    if (!until_ns && leat_upload_can_await_locked(loader)) /* nobody else may be there to ask */
+        until_ns = start + REAP_NS;
     pthread_mutex_unlock(&loader->lock);
     if (!until_ns || leat_reader_wait_until(a->reader, until_ns))
         leat_reader_wait(a->reader);
@@ -161,7 +161,7 @@ static void wait_ready_locked(leat_loader *loader, int64_t until_ns)
     if (!at)
         pthread_cond_wait(&loader->ready, &loader->lock);
     else if (pthread_cond_timedwait(&loader->ready, &loader->lock, &until) == ETIMEDOUT && checks)
-        leat_ship_check_locked(loader);
+        leat_upload_check_locked(loader);
 }
 
 static void sleep_locked(leat_loader *loader, leat_worker *worker)
@@ -180,7 +180,7 @@ static void await_copy_locked(leat_loader *loader, leat_worker *worker)
     const int64_t start = leat_clock_ns();
     if (!is_consumer)
         leat_stats_sleep_locked(loader, 1, start);
-    leat_land_await_locked(loader);
+    leat_upload_await_locked(loader);
     const int64_t end = leat_sched_trace(worker, LEAT_TRACE_SLEEP, start, -1, 0, 0, 0);
     if (!is_consumer)
         leat_stats_sleep_locked(loader, -1, end);
@@ -192,7 +192,7 @@ void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
         lead_locked(loader, worker, LEAT_WORKER, 0);
         return;
     }
-    if (leat_land_can_await_locked(loader)) {
+    if (leat_upload_can_await_locked(loader)) {
         await_copy_locked(loader, worker);
         return;
     }
@@ -213,7 +213,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
 {
     leat_check(!loader->waits_for);   /* one consumer at a time */
     leat_wake_balance_locked(loader); /* workers may work on later batches */
-    if (!loader->n_threads && leat_land_can_await_locked(loader)) { /* else a worker does */
+    if (!loader->n_threads && leat_upload_can_await_locked(loader)) { /* else a worker does */
         await_copy_locked(loader, worker);
         return;
     }

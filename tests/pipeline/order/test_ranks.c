@@ -211,8 +211,8 @@ TEST(a_rank_takes_its_share_of_memory)
     }
 }
 
-/* On a device, empty parts are shipped like all others. */
-TEST(empty_parts_are_shipped)
+/* On a device, empty parts are copied like all others. */
+TEST(empty_parts_are_copied)
 {
     leat_device *device;
     leat_error err;

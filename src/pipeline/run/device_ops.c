@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ship_ops.c: tells the device at open which ops of the plan it runs, and with which shapes.
- * ship.c calls it. */
+ * device_ops.c: tells the device at open which ops of the plan it runs, and with which shapes.
+ * upload.c calls it. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -55,7 +55,7 @@ static int describe_all(const leat_plan *plan, leat_device_op *ops, leat_device_
     return rc;
 }
 
-int leat_ship_ops_open(leat_loader *loader, leat_error *err)
+int leat_device_ops_open(leat_loader *loader, leat_error *err)
 {
     const leat_plan *const plan = loader->plan;
     const leat_device_table *const t = loader->device->table;
@@ -89,7 +89,7 @@ end:
     return rc;
 }
 
-void leat_ship_ops_close(leat_loader *loader)
+void leat_device_ops_close(leat_loader *loader)
 {
     const leat_device_table *const t = loader->device->table;
     if (loader->ops_stream)
