@@ -15,7 +15,7 @@ had back;reclaimed
 to be had;available
 in the mean([^sit]|$);on average
 (of|after|every|in|for|each|most:) so many;this many, or what the number is called
-takes_part_(worker_)?looks?;spin
+takes_part_;leat_wake_consumer_computes_locked, spin
 _parks_;is_replaced
 END
 find src include formats tools tests bench docs examples ./*.md -type f \( -name '*.[ch]' -o -name '*.inc' -o -name '*.cu' \

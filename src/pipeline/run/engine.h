@@ -3,13 +3,12 @@
  * engine.h: the state of a running plan. Every file of this folder works on it. Invariant: one
  * lock guards all that changes. No row work, I/O, copy or allocation is done while holding it.
  *
- *   sched.c      what a thread does next          readahead.c, readahead_group.c  read ahead
+ *   sched.c      what a thread does next          readahead.c  reads ahead
  *   task.c       computes rows                    upload.c       copies batches to a device
  *   batch_ops.c  ops on whole batches             device_ops.c   ops on a device
  *   slot.c       memory of batches                buffer.c     the same on a device
  *   wake.c       who sleeps, whom to wake         tune.c       what adapts while running
- *   takes_part.c when the consumer computes       bad_rows.c   records that failed
- *   batch_copy.c  copies of batches beyond hold
+ *   bad_rows.c   records that failed              batch_copy.c copies of batches beyond hold
  *   loader_open.c, loader.c, batch.c, stats.c, trace_write.c, resume_state.c: the public calls
  *   budget.c: how much memory each of these gets
  *   engine_calls.h: what these files offer to each other

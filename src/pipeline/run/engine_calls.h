@@ -32,16 +32,18 @@ uint64_t leat_slot_digest_row(const leat_plan *plan, const leat_order_place *pla
 int leat_readahead_open(leat_loader *loader, leat_error *err);
 void leat_readahead_close(leat_loader *loader);
 bool leat_readahead_can_locked(const leat_loader *loader);
-/* readahead_group.c: claims tasks and submits their reads. Takes the read-ahead token, and
- * releases the lock meanwhile. */
+/* Claims tasks and submits their reads. Takes the read-ahead token, and releases the lock meanwhile. */
 void leat_readahead_group_locked(leat_loader *loader);
-/* Ends all reads that the kernel has not taken, as failed. */
-void leat_readahead_drop_locked(leat_loader *loader);
 /* Processes finished reads: tasks become READY. */
 void leat_readahead_reap_locked(leat_loader *loader);
 /* The oldest task that is READY and has a slot, of batches up to `last_batch`. */
 leat_read_task *leat_readahead_find_locked(const leat_loader *loader, int64_t last_batch);
 void leat_readahead_done_locked(leat_loader *loader, leat_read_task *task);
+
+/* --- stores.c --------------------------------------------------------------------------------- */
+/* Sets `streams` of all workers, and says why among the budget's decisions if a kernel can write around the caches.
+ * After leat_slot_open_all(), before there are workers. */
+void leat_stores_choose(leat_loader *loader);
 
 /* --- buffer.c --------------------------------------------------------------------------------- */
 int leat_buffer_open_all(leat_loader *loader, leat_error *err);
@@ -179,20 +181,11 @@ bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn);
 int64_t leat_sched_trace(leat_worker *worker, leat_trace_kind kind, int64_t start_ns, int64_t batch,
                          uint64_t row, uint64_t n, uint64_t record);
 
-/* --- takes_part.c ----------------------------------------------------------------------------- */
-/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
-void leat_takes_part_note_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
-/* The consumer computes in place of one worker, rows of any batch. */
-bool leat_takes_part_locked(const leat_loader *loader);
-/* n workers and the consumer are as many threads as may compute, or as there are cores. */
-bool leat_takes_part_suffice(const leat_loader *loader, int64_t n);
-/* The thread waits for a short task: it yields its core until something changes, instead of sleeping. False: it must
- * sleep, because it has spun for as long as a sleep takes, or because tasks are not short. The second is for workers;
- * one of them spins at a time. */
-bool leat_takes_part_spin_locked(leat_loader *loader, leat_worker *worker);
-bool leat_takes_part_worker_spins_locked(leat_loader *loader, leat_worker *worker);
-
 /* --- wake.c ----------------------------------------------------------------------------------- */
+/* The consumer asks for a batch. until_ns: its deadline; 0: none. */
+void leat_wake_note_request_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns);
+/* The consumer computes in place of one worker, rows of any batch. */
+bool leat_wake_consumer_computes_locked(const leat_loader *loader);
 /* Call it after any change: it wakes the thread that the change concerns. */
 void leat_wake_balance_locked(leat_loader *loader);
 /* Call it instead after a task, when the caller takes the next one at once. It wakes only the
@@ -250,5 +243,11 @@ int leat_resume_state_check(const leat_loader_state *state, const leat_plan *pla
 
 /* One worker more (1) or fewer (-1) sleeps from `at` on. */
 void leat_stats_sleep_locked(leat_loader *loader, int64_t more, int64_t at);
+
+/* --- announce.c ------------------------------------------------------------------------------- */
+/* Batches from a row to the one that is announced with it; 0: nothing is announced. Once the source keeps parts. */
+int64_t leat_announce_distance(const leat_loader *loader);
+/* Announces rows, that far ahead of those of the task. */
+void leat_announce_rows(const leat_loader *loader, leat_worker *worker, const leat_task *task);
 
 #endif

@@ -127,7 +127,7 @@ static int next_locked(leat_loader *loader, int64_t until_ns, leat_batch **out, 
     if (rc < 0 && rc != LEAT_E_AGAIN)
         return leat_upload_fail(loader, rc, "waiting for the last step failed", err);
     const int64_t asked_ns = leat_clock_ns();
-    leat_takes_part_note_locked(loader, asked_ns, until_ns);
+    leat_wake_note_request_locked(loader, asked_ns, until_ns);
     if (rc >= 0)
         rc = refuse_locked(loader, err);
     if (rc == LEAT_OK)

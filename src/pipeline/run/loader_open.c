@@ -11,7 +11,6 @@
 #include "base/scratch.h"
 #include "engine.h"
 #include "pipeline/sample/sample.h"
-#include "stores.h"
 
 /* --- open ------------------------------------------------------------------------------------- */
 

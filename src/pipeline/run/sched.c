@@ -218,7 +218,7 @@ bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader 
                                                    (double)(until_ns - leat_clock_ns()));
     while (!is_done) {
         const leat_turn turn = { .is_consumer = true,
-                                 .last_batch = leat_takes_part_locked(loader)
+                                 .last_batch = leat_wake_consumer_computes_locked(loader)
                                                    ? INT64_MAX
                                                    : loader->next_batch };
         const bool worked = step_locked(loader, worker, turn);

@@ -12,8 +12,13 @@
  * more work. n_signals counts signals not yet taken by a worker. A worker that wakes up when it is 0
  * sleeps again. A useless wake-up costs more than a short row, so no thread is woken for a few cheap
  * rows, or for work that the caller takes next.
- * When a worker sleeps so that the consumer computes in its place: takes_part.c. */
+ *
+ * If the consumer takes batch after batch at once and tasks are short, handing over each batch would cost more than the
+ * thread gains. Then the consumer computes rows of any batch and one worker sleeps, so that no more threads are awake
+ * than there are cores. A thread that lacks work spins for a while before it sleeps: it yields its core and looks for a
+ * change. The consumer replaces a worker only while it is awake in leat_loader_next(). */
 #include <errno.h>
+#include <sched.h>
 
 #include "base/clock.h"
 #include "engine.h"
@@ -21,6 +26,44 @@
 #define REAP_NS  200000    /* how often the leader asks for copies that have ended */
 #define WAKE_NS  40000     /* less work than this is not worth a wake-up */
 #define CHECK_NS 100000000 /* while waiting for a device: how often to ask whether it has failed */
+
+#define SPIN_NS 30000 /* about the time of a sleep with its wake-up, on another core */
+/* The consumer takes part in computing after AT_ONCE batches in a row that it took at once: it was away for less than
+ * AWAY_NS, or than 1 / AWAY_SHARE of the time to compute a batch. Tasks must be short, because the consumer may be
+ * computing rows of a later batch when its own batch is complete. */
+#define AT_ONCE 16
+/* Instead of AT_ONCE if only one thread may compute at a time: the consumer needs no core of its own. */
+#define ALONE      2
+#define AWAY_NS    1000
+#define AWAY_SHARE 16
+#define SHORT_NS   100000
+
+/* --- a consumer that computes in place of a worker -------------------------------------------- */
+
+/* n workers and the consumer are as many threads as may compute, or as there are cores. */
+static bool threads_suffice(const leat_loader *loader, int64_t n)
+{
+    const int most = loader->n_threads < loader->n_cores ? loader->n_threads : loader->n_cores;
+    return n + 1 > most;
+}
+
+/* An absence that is short beside the time to compute a batch does not count. A consumer with a deadline may leave
+ * without a batch, so it does not take part. */
+void leat_wake_note_request_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns)
+{
+    const double batch_ns = (double)leat_order_slot_rows(&loader->plan->order) * loader->sample_ns;
+    const double away_ns = (double)(now_ns - loader->got_ns);
+    const bool at_once = away_ns < AWAY_NS || away_ns < batch_ns / AWAY_SHARE;
+    loader->n_at_once = at_once && !until_ns ? loader->n_at_once + 1 : 0;
+}
+
+bool leat_wake_consumer_computes_locked(const leat_loader *loader)
+{
+    const int64_t enough = threads_suffice(loader, 1) ? ALONE : AT_ONCE;
+    return loader->n_at_once >= enough && loader->n_threads && !loader->device &&
+           leat_readahead_is_off(&loader->readahead) && loader->sample_ns > 0 &&
+           (double)loader->task_rows * loader->sample_ns <= SHORT_NS;
+}
 
 /* --- whom to wake ----------------------------------------------------------------------------- */
 
@@ -62,9 +105,9 @@ static bool can_start_locked(const leat_loader *loader)
 
 bool leat_wake_is_replaced_locked(const leat_loader *loader)
 {
-    return leat_takes_part_locked(loader) && loader->taking && !loader->waits_for &&
+    return leat_wake_consumer_computes_locked(loader) && loader->taking && !loader->waits_for &&
            !can_start_locked(loader) &&
-           leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers);
+           threads_suffice(loader, loader->n_threads - loader->n_sleepers);
 }
 
 /* There is work worth a wake-up. A few cheap rows are not: the consumer does them itself when it
@@ -77,8 +120,8 @@ static bool worth_waking_locked(const leat_loader *loader)
         return true;
     if (!leat_sched_can_compute_locked(loader, LEAT_WORKER_TURN))
         return false;
-    if (leat_takes_part_locked(loader) && !loader->waits_for)
-        return !leat_takes_part_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
+    if (leat_wake_consumer_computes_locked(loader) && !loader->waits_for)
+        return !threads_suffice(loader, loader->n_threads - loader->n_sleepers + 1);
     const leat_readahead *const a = &loader->readahead;
     if (!leat_readahead_is_off(a) || loader->cursor.token_taken || loader->device ||
         loader->deadline_near || loader->sample_ns <= 0)
@@ -186,6 +229,36 @@ static void await_copy_locked(leat_loader *loader, leat_worker *worker)
         leat_stats_sleep_locked(loader, -1, end);
 }
 
+/* Waits for a short task: yields the core until something changes, instead of sleeping. False: the thread must sleep,
+ * because it has spun for as long as a sleep takes, or because tasks are not short. */
+static bool spin_locked(leat_loader *loader, leat_worker *worker)
+{
+    const int64_t now = leat_clock_ns();
+    const uint32_t seen = atomic_load_explicit(&loader->n_changes, memory_order_relaxed);
+    if (!worker->idle_since)
+        worker->idle_since = now;
+    if (!leat_wake_consumer_computes_locked(loader) || now - worker->idle_since >= SPIN_NS)
+        return false;
+    pthread_mutex_unlock(&loader->lock);
+    do
+        sched_yield();
+    while (atomic_load_explicit(&loader->n_changes, memory_order_relaxed) == seen &&
+           leat_clock_ns() - worker->idle_since < SPIN_NS);
+    pthread_mutex_lock(&loader->lock);
+    return true;
+}
+
+/* The same for workers, of which one spins at a time. */
+static bool spin_alone_locked(leat_loader *loader, leat_worker *worker)
+{
+    if (loader->worker_spins || loader->stop || leat_wake_is_replaced_locked(loader))
+        return false;
+    loader->worker_spins = true;
+    const bool spun = spin_locked(loader, worker);
+    loader->worker_spins = false;
+    return spun;
+}
+
 void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
 {
     if (needs_leader_locked(loader)) {
@@ -196,7 +269,7 @@ void leat_wake_sleep_locked(leat_loader *loader, leat_worker *worker)
         await_copy_locked(loader, worker);
         return;
     }
-    if (leat_takes_part_worker_spins_locked(loader, worker))
+    if (spin_alone_locked(loader, worker))
         return;
     worker->idle_since = 0;
     if (!leat_wake_is_replaced_locked(loader))
@@ -217,7 +290,7 @@ void leat_wake_wait_locked(leat_loader *loader, leat_worker *worker,
         await_copy_locked(loader, worker);
         return;
     }
-    if (leat_takes_part_spin_locked(loader, worker))
+    if (spin_locked(loader, worker))
         return;
     loader->waits_for = done;
     if (needs_leader_locked(loader)) {
