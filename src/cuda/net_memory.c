@@ -237,8 +237,8 @@ static int open_tensors(leat_net *net, leat_error *err)
     size_t partial = larger(
         rows * 3, 2 * (net->model->n_floats / LEAT_TRAIN_RANGE + (size_t)net->model->n_params));
     size_t fixed = 0;
-    leat_net_make_room(net, net->train.program, &partial, &fixed);
-    leat_net_make_room(net, net->even.program, &partial, &fixed);
+    leat_net_make_sizes(net, net->train.program, &partial, &fixed);
+    leat_net_make_sizes(net, net->even.program, &partial, &fixed);
     const size_t target = (size_t)leat_gpu_launch_elements(&net->model->target) * 8 * rows;
     const size_t bytes = larger(net->train.program->bytes, net->even.program->bytes);
     if ((rc = leat_net_take(net, bytes, "activations", &net->memory, err)) < 0 ||

@@ -202,7 +202,7 @@ const leat_optimizer *leat_optimizer_at(size_t i);
 typedef struct leat_layer_common {
     leat_string name;      /* "": INDEX.KIND */
     const leat_node *from; /* names of the layers that it reads; NULL: the layer before */
-    leat_string device;    /* "": the run's, see split/split.h */
+    leat_string device;    /* "": the run's, see partition/partition.h */
 } leat_layer_common;
 
 typedef struct leat_model_layer {
@@ -242,7 +242,7 @@ typedef struct leat_model_normalize {
 typedef struct leat_model {
     int32_t n_layers;
     leat_model_layer *layers;
-    /* The layers [first, end) that a net of it computes: all, or a part of a model that split_cut.c cuts. A part has
+    /* The layers [first, end) that a net of it computes: all, or a part of a model that partition_open.c makes. A part has
      * no parameters of other layers, and its input is the output of layer first - 1. */
     int32_t first, end;
     int32_t n_params;

@@ -179,7 +179,7 @@ TEST(the_op_uses_an_index)
     const uint64_t n = leat_jpeg_count_marks(&jpeg, EVERY);
     assert_in_range(n, 2, 1000);
     assert_int_equal(leat_jpeg_make_marks(&jpeg, EVERY, marks, scratch, NULL), LEAT_OK);
-    uint8_t *table = malloc(leat_jpeg_table_room(n));
+    uint8_t *table = malloc(leat_jpeg_table_most(n));
     void *options = options_of(op, "8", "false");
     for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
         const leat_view want = room(p.width, p.height, 3, 8, expected);

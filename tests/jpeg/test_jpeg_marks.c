@@ -10,9 +10,9 @@
 static size_t check_packing(leat_jpeg jpeg, const leat_jpeg_mark *marks, uint64_t n, uint32_t every)
 {
     leat_error err = { 0 };
-    uint8_t *room = malloc(leat_jpeg_table_room(n)), *table;
+    uint8_t *room = malloc(leat_jpeg_table_most(n)), *table;
     const size_t size = leat_jpeg_pack_marks(marks, n, every, room);
-    assert_in_range(size, 1, leat_jpeg_table_room(n));
+    assert_in_range(size, 1, leat_jpeg_table_most(n));
     table = malloc(size); /* exact, so that over-reads are seen */
     memcpy(table, room, size);
     leat_scratch_reset(scratch);

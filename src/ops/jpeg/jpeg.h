@@ -101,9 +101,9 @@ int leat_jpeg_use_marks(leat_jpeg *jpeg, uint32_t every_mcus, const leat_jpeg_ma
 
 /* Packs marks into the table of a side index, about 5 bytes per mark.
  *
- * out      leat_jpeg_table_room() bytes
+ * out      leat_jpeg_table_most() bytes
  * returns  the bytes used; 0 if there is only the first mark, which has no information */
-size_t leat_jpeg_table_room(uint64_t n_marks);
+size_t leat_jpeg_table_most(uint64_t n_marks);
 size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint32_t every_mcus,
                             uint8_t *out);
 

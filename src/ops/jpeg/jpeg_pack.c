@@ -52,7 +52,7 @@ static uint64_t packed_bytes(uint64_t n, const uint8_t *widths)
     return AT_MARKS + (n * n_bits + 7) / 8 + PAD;
 }
 
-size_t leat_jpeg_table_room(uint64_t n_marks)
+size_t leat_jpeg_table_most(uint64_t n_marks)
 {
     return (size_t)packed_bytes(n_marks, (const uint8_t[N_FIELDS]){ MOST_BITS, 16, 16, 16 });
 }
@@ -97,7 +97,7 @@ size_t leat_jpeg_pack_marks(const leat_jpeg_mark *marks, uint64_t n_marks, uint3
         for (int k = 0; k < N_FIELDS; k++)
             put(out + AT_MARKS, &at, (uint64_t)(f.at[k] - least.at[k]), out[AT_WIDTHS + k]);
     }
-    leat_check(size <= leat_jpeg_table_room(n_marks));
+    leat_check(size <= leat_jpeg_table_most(n_marks));
     return size;
 }
 

@@ -57,7 +57,7 @@ int leat_jpeg_make_table(const void *bytes, size_t size, uint32_t every_mcus, le
     if (n_marks < 2)
         return LEAT_OK;
     leat_jpeg_mark *marks = leat_scratch_take(scratch, (size_t)n_marks * sizeof *marks);
-    uint8_t *packed = leat_scratch_take(scratch, leat_jpeg_table_room(n_marks));
+    uint8_t *packed = leat_scratch_take(scratch, leat_jpeg_table_most(n_marks));
     if (!marks || !packed)
         return leat_fail(err, LEAT_E_NOMEM, "a table of %llu marks does not fit in scratch",
                          (unsigned long long)n_marks);

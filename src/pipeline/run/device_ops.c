@@ -76,8 +76,8 @@ int leat_device_ops_open(leat_loader *loader, leat_error *err)
     if (plan->caches_on_device) {
         if ((rc = leat_device_cache_open(&loader->device_cache, plan, loader->device, err)) < 0)
             goto end;
-        rows.parts = loader->device_cache->parts;
-        rows.n_parts = loader->device_cache->n_parts;
+        rows.tensors = loader->device_cache->tensors;
+        rows.n_tensors = loader->device_cache->n_tensors;
         spec.device_cache = &rows;
         for (int i = 0; i <= loader->n_threads; i++)
             loader->workers[i].device_cache = loader->device_cache;

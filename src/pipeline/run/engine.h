@@ -26,7 +26,7 @@
  *
  * A slot is RESERVED if a later batch needed a slot first: it is assigned to its batch, which has no
  * rows yet. A slot is in BATCH_OPS while batch ops, and then digests, go over its rows. Each
- * such step is cut into parts that any thread takes.
+ * such step is cut into ranges that any thread takes.
  *
  * The window: threads may compute batch b when b < asked + prefetch and there are slots for it
  * and for all batches before it. `asked` counts the calls of leat_loader_next. Free slots are a
@@ -52,7 +52,7 @@
 #include "base/check.h"
 #include "base/forked.h"
 #include "base/pool.h"
-#include "base/scratch_room.h"
+#include "base/scratch_quota.h"
 #include "budget_impl.h"
 #include "device/device_table.h"
 #include "pipeline/plan/plan_impl.h"
@@ -103,11 +103,11 @@ typedef struct leat_slot {
 } leat_slot;
 
 /* Some pairs of rows for one op; or, when op is n_batch_ops, some rows for their digests. */
-typedef struct leat_batch_ops_part {
+typedef struct leat_batch_ops_range {
     leat_slot *slot;
     int32_t op;
     uint64_t from, to;
-} leat_batch_ops_part;
+} leat_batch_ops_range;
 
 typedef enum leat_batch_state {
     LEAT_BATCH_EMPTY,
@@ -204,7 +204,7 @@ struct leat_loader {
     int n_threads, n_cores;
     leat_worker *workers; /* n_threads + 1: the last is the consumer's */
     leat_pool *pool;
-    leat_scratch_room *scratch_room; /* for samples that need more than scratch_bytes */
+    leat_scratch_quota *scratch_quota; /* for samples that need more than scratch_bytes */
     leat_trace_ring read_spans, copy_spans;
     leat_trace_ring step_spans; /* training steps that the consumer reported */
 

@@ -109,13 +109,13 @@ void leat_tune_idle_locked(leat_loader *loader);
  * left to do. */
 void leat_batch_ops_begin_locked(leat_loader *loader, leat_slot *slot);
 bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch);
-/* Takes a part of the oldest batch that has one; only of batches up to `last_batch`. */
-bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_part *out);
-/* Does the part, without the lock. *digest is what it adds to the batch's digest. */
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_part *part,
+/* Takes a range of the oldest batch that has one; only of batches up to `last_batch`. */
+bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_range *out);
+/* Does the range, without the lock. *digest is what it adds to the batch's digest. */
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_range *range,
                        uint64_t *digest, leat_error *err);
 /* failed: NULL, or the error of leat_batch_ops_run(). */
-void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_part *part,
+void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_range *range,
                                 uint64_t digest, const leat_error *failed);
 
 /* --- bad_rows.c ------------------------------------------------------------------------------- */
@@ -174,7 +174,7 @@ void leat_sched_work(void *loader, int i);
  * time. Returns done(loader). */
 bool leat_sched_help_locked(leat_loader *loader, bool (*done)(const leat_loader *),
                             int64_t until_ns);
-/* True when the thread whose turn it is can do rows, or parts of batch ops, now. */
+/* True when the thread whose turn it is can do rows, or ranges of batch ops, now. */
 bool leat_sched_can_compute_locked(const leat_loader *loader, leat_turn turn);
 bool leat_sched_can_batch_ops_locked(const leat_loader *loader, leat_turn turn);
 /* Puts what a thread did since start_ns into its trace. Returns the time now. */

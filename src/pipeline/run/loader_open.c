@@ -133,13 +133,13 @@ static int open_scratch(leat_loader *loader, leat_error *err)
     const leat_budget *const b = &loader->budget;
     const int64_t first = b->large_bytes ? b->large_bytes : b->scratch_bytes;
     int rc =
-        leat_scratch_room_open(&loader->scratch_room, (size_t)b->room_bytes, (size_t)first, err);
+        leat_scratch_quota_open(&loader->scratch_quota, (size_t)b->room_bytes, (size_t)first, err);
     for (int i = 0; i <= loader->n_threads && rc >= 0; i++) {
         leat_scratch **const scratch = &loader->workers[i].scratch;
         rc = leat_scratch_open_within(scratch, (size_t)(b->scratch_bytes + b->large_bytes),
                                       (size_t)b->scratch_reserve, err);
         if (rc >= 0)
-            leat_scratch_share(*scratch, (size_t)b->scratch_bytes, loader->scratch_room);
+            leat_scratch_share(*scratch, (size_t)b->scratch_bytes, loader->scratch_quota);
     }
     return rc;
 }
@@ -207,7 +207,7 @@ static void close_scratch(leat_loader *loader)
 {
     for (int i = 0; loader->workers && i <= loader->n_threads; i++)
         leat_scratch_close(&loader->workers[i].scratch);
-    leat_scratch_room_close(&loader->scratch_room);
+    leat_scratch_quota_close(&loader->scratch_quota);
 }
 
 static void close_workers(leat_loader *loader)

@@ -118,14 +118,14 @@ static int add_column(leat_row_files *s, const char *name, const idx_file *from,
     return leat_row_files_column(s, name, &array, from->file, from->memory, &column, err);
 }
 
-/* Counts the classes of the labels of the last part, if they are bytes in memory. */
+/* Counts the classes of the labels of the last group, if they are bytes in memory. */
 static void count_classes(leat_row_files *s)
 {
-    const leat_row_part *const part = &s->parts[s->n_parts - 1];
-    const leat_row_column *const column = &part->columns[1];
+    const leat_row_group *const group = &s->groups[s->n_groups - 1];
+    const leat_row_column *const column = &group->columns[1];
     if (column->type != LEAT_ARRAY_U8 || !column->memory)
         return;
-    for (uint64_t i = 0; i < part->n_records; i++)
+    for (uint64_t i = 0; i < group->n_records; i++)
         if (column->memory[column->offset + i] >= s->base.n_classes)
             s->base.n_classes = column->memory[column->offset + i] + 1;
 }
@@ -142,10 +142,10 @@ static int add_file(leat_row_files *s, const void *opts, const char *images, con
     if (labels && label.array.rank != 1)
         return leat_fail(err, LEAT_E_DATA, "%s holds %d dimensions where labels have one", labels,
                          label.array.rank);
-    if ((rc = leat_row_files_part(s, image.file->path, err)) < 0 ||
+    if ((rc = leat_row_files_group(s, image.file->path, err)) < 0 ||
         (rc = add_column(s, "image", &image, err)) < 0 ||
         (labels && (rc = add_column(s, "label", &label, err)) < 0) ||
-        (rc = leat_row_files_end_part(s, err)) < 0)
+        (rc = leat_row_files_end_group(s, err)) < 0)
         return rc;
     if (labels)
         count_classes(s);

@@ -196,7 +196,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     int rc;
     s->to_inf = o->overflow == LEAT_OVERFLOW_INF;
     if ((rc = leat_row_files_file(s, path, &file, err)) < 0 ||
-        (rc = leat_row_files_part(s, file->path, err)) < 0)
+        (rc = leat_row_files_group(s, file->path, err)) < 0)
         return rc;
     const ssize_t n = leat_format_pread(file->fd, begin, sizeof begin, 0);
     if (n < 0)
@@ -206,7 +206,7 @@ static int add_file(leat_row_files *s, const void *opts, const char *path, const
     if (rc < 0 || (labels && ((rc = leat_row_files_file(s, labels, &label_file, err)) < 0 ||
                               (rc = add_npy(s, "label", label_file, err)) < 0)))
         return rc;
-    return leat_row_files_end_part(s, err);
+    return leat_row_files_end_group(s, err);
 }
 
 static int open_npy(const void *opts, const leat_node *where, const leat_source_setting *setting,

@@ -290,7 +290,7 @@ static int note_files(leat_tfrecord_source *source, size_t n, const char *path, 
     return rc;
 }
 
-/* Registers plain files with kept_files, and sets keep_bytes, can_gather and split. */
+/* Registers plain files with kept_files, and sets keep_bytes, can_gather and scatter. */
 static void set_ways(leat_tfrecord_source *source)
 {
     bool all_plain = true, all_fixed = true;
@@ -307,7 +307,7 @@ static void set_ways(leat_tfrecord_source *source)
         all_fixed &= !source->features.wanted[i].varies && source->features.wanted[i].value < 0;
     source->base.keep_bytes = all_plain ? leat_kept_files_memory(source->kept) : 0;
     source->base.can_gather = all_plain && all_fixed;
-    leat_tfrecord_split_make(source);
+    leat_tfrecord_scatter_make(source);
 }
 
 /* Called before and after opening the files: a conversion may replace them in between. */

@@ -336,7 +336,7 @@ static uint64_t gather_next(const leat_tfrecord_source *source, leat_gather *g,
 {
     if (!places[i].bytes) {
         leat_scratch_rewind(g->scratch, mark);
-        const uint64_t n_made = leat_tfrecord_split_read(source, g, places, i, n);
+        const uint64_t n_made = leat_tfrecord_scatter_read(source, g, places, i, n);
         if (n_made)
             return n_made;
         leat_scratch_rewind(g->scratch, mark);

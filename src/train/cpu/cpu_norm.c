@@ -94,15 +94,15 @@ static bool next_piece(const norm *o, piece *p)
     return true;
 }
 
-static const float *in_piece(const norm *o, int k, const piece *p, int room)
+static const float *in_piece(const norm *o, int k, const piece *p, int buffer)
 {
     return leat_cpu_floats(o->call->net, o->call->in[k], o->call->in_spec[k]->type, p->at,
-                           p->n * o->n, leat_cpu_room(o->call, room));
+                           p->n * o->n, leat_cpu_buffer(o->call, buffer));
 }
 
-static float *out_piece(const norm *o, const piece *p, int room)
+static float *out_piece(const norm *o, const piece *p, int buffer)
 {
-    return leat_cpu_floats_out(o->call->out[0], o->type, p->at, leat_cpu_room(o->call, room));
+    return leat_cpu_floats_out(o->call->out[0], o->type, p->at, leat_cpu_buffer(o->call, buffer));
 }
 
 static void put_piece(const norm *o, const piece *p, const float *y)
@@ -131,8 +131,8 @@ enum { FLOAT_PIXELS = 1024 }; /* pixels whose sums may be float */
 static int add_statistics(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
-    float *sum = leat_cpu_room(call, 3), *squares = leat_cpu_room(call, 4);
-    float *origin = leat_cpu_room(call, 5);
+    float *sum = leat_cpu_buffer(call, 3), *squares = leat_cpu_buffer(call, 4);
+    float *origin = leat_cpu_buffer(call, 5);
     double *sums = sums_of(o.saved, call->shard, 0);
     size_t pixels = 0;
     const float *first =
@@ -267,8 +267,8 @@ static double fixed_deviation(const leat_cpu_call *call, size_t c)
 static int norm_fixed(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
-    float *center = leat_cpu_room(call, 3), *factor = leat_cpu_room(call, 4);
-    float *addend = leat_cpu_room(call, 5);
+    float *center = leat_cpu_buffer(call, 3), *factor = leat_cpu_buffer(call, 4);
+    float *addend = leat_cpu_buffer(call, 5);
     const leat_cpu_norm_factors f = { .center = center, .factor = factor, .addend = addend };
     memcpy(center, leat_cpu_weight(call, MEAN), o.n * sizeof *center);
     memcpy(addend, leat_cpu_weight(call, SHIFT), o.n * sizeof *addend);
@@ -298,7 +298,7 @@ static const float *before_act(const norm *o, const piece *p, const float *x, co
     }
     const float *of = leat_act_from_output(act) ? in_piece(o, 2, p, 2) : NULL;
     if (!of) {
-        float *z = leat_cpu_room(call, 2);
+        float *z = leat_cpu_buffer(call, 2);
         call->net->loops->norm(f, x, z, o->wide, n);
         of = z;
     }
@@ -310,7 +310,7 @@ static int add_gradients(const leat_cpu_call *call)
 {
     const norm o = norm_of(call);
     const leat_cpu_norm_factors f = factors_of(o.saved);
-    float *sum = leat_cpu_room(call, 4), *dot = leat_cpu_room(call, 5);
+    float *sum = leat_cpu_buffer(call, 4), *dot = leat_cpu_buffer(call, 5);
     size_t pixels = 0;
     memset(sums_of(o.saved, call->shard, SUM), 0, 2 * o.n * sizeof(double));
     memset(sum, 0, o.wide * sizeof *sum);
@@ -372,7 +372,7 @@ static int apply_gradients(const leat_cpu_call *call)
     const leat_cpu_norm_factors f = grad_factors_of(o.saved);
     for (piece p = { 0 }; next_piece(&o, &p);) {
         const float *dz = leat_cpu_floats(call->net, call->out[0], o.type, p.at, p.n * o.n,
-                                          leat_cpu_room(call, 1));
+                                          leat_cpu_buffer(call, 1));
         float *dx = out_piece(&o, &p, 2);
         if (p.counts)
             call->net->loops->norm_grad(in_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
@@ -389,8 +389,8 @@ static int apply_gradients(const leat_cpu_call *call)
 static void fixed_grads(const norm *o)
 {
     const leat_cpu_call *call = o->call;
-    float *center = leat_cpu_room(call, 3), *sum = leat_cpu_room(call, 4);
-    float *dot = leat_cpu_room(call, 5);
+    float *center = leat_cpu_buffer(call, 3), *sum = leat_cpu_buffer(call, 4);
+    float *dot = leat_cpu_buffer(call, 5);
     float *dscale = leat_cpu_gradient(call, SCALE), *dshift = leat_cpu_gradient(call, SHIFT);
     const double *sums = sums_of(o->saved, call->shard, SUM);
     size_t pixels = 0;
@@ -420,7 +420,7 @@ static void fixed_grads(const norm *o)
 static void fixed_data(const norm *o)
 {
     const leat_cpu_call *call = o->call;
-    float *factor = leat_cpu_room(call, 3), *zeros = leat_cpu_room(call, 4);
+    float *factor = leat_cpu_buffer(call, 3), *zeros = leat_cpu_buffer(call, 4);
     const leat_cpu_norm_factors f = { .center = zeros, .factor = factor, .addend = zeros };
     memset(zeros, 0, o->wide * sizeof *zeros);
     for (size_t c = 0; c < o->n; c++)

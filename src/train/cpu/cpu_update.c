@@ -18,7 +18,7 @@ enum { REDUCE_FLOATS = 2048, BLOCK_FLOATS = 16384, UPDATE_FLOATS = 2048 };
 /* --- the tree -------------------------------------------------------------------------------- */
 
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
-                          float *to, float *rooms)
+                          float *to, float *buffers)
 {
     if (n == 1) {
         if (to != net->grads[first] + at)
@@ -26,11 +26,11 @@ void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t 
         return;
     }
     const int32_t left = leat_ranks_sum_left(n);
-    leat_cpu_update_tree(net, first, left, at, length, to, rooms);
+    leat_cpu_update_tree(net, first, left, at, length, to, buffers);
     const float *right = net->grads[first + left] + at;
     if (n - left > 1) {
-        leat_cpu_update_tree(net, first + left, n - left, at, length, rooms, rooms + length);
-        right = rooms;
+        leat_cpu_update_tree(net, first + left, n - left, at, length, buffers, buffers + length);
+        right = buffers;
     }
     net->loops->sum(to, right, to, length);
 }
@@ -59,13 +59,13 @@ void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t leng
 /* Of floats [at, at + length). */
 static void reduce(leat_net *net, int32_t thread, size_t at, size_t length)
 {
-    float *const rooms = net->scratch[thread].floats, *const sum = leat_cpu_update_sum(net) + at;
+    float *const buffers = net->scratch[thread].floats, *const sum = leat_cpu_update_sum(net) + at;
     const int32_t n = net->job.n_shards;
     if (!net->accumulated || net->job.how->first) {
-        leat_cpu_update_tree(net, 0, n, at, length, sum, rooms);
+        leat_cpu_update_tree(net, 0, n, at, length, sum, buffers);
     } else {
-        leat_cpu_update_tree(net, 0, n, at, length, rooms, rooms + length);
-        net->loops->sum(sum, rooms, sum, length);
+        leat_cpu_update_tree(net, 0, n, at, length, buffers, buffers + length);
+        net->loops->sum(sum, buffers, sum, length);
     }
     leat_cpu_update_check(net, thread, at, length);
 }

@@ -101,7 +101,7 @@ static void cpu_memory(const leat_net *net, leat_train_memory *out)
         out->activations +=
             (int64_t)(i < n_threads ? net->memory_bytes : net->train.program->bytes);
     out->workspace =
-        (int64_t)(LEAT_CPU_ROOMS * net->scratch_floats + net->matrix_floats) * float_bytes *
+        (int64_t)(LEAT_CPU_BUFFERS * net->scratch_floats + net->matrix_floats) * float_bytes *
             n_threads +
         (int64_t)net->dn_bytes * n_threads +
         (int64_t)(model->n_trained_floats + (model->accumulate > 1 ? net->n_grad_floats : 0)) *
@@ -230,12 +230,12 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* A room's share of the weights of a convolution with its batch_norm, which take all rooms together. */
+/* A buffer's share of the weights of a convolution with its batch_norm, which take all buffers together. */
 static size_t fold_scratch(const leat_model *model, const leat_prim_op *op)
 {
     if (op->norm < 0)
         return 0;
-    return model->params[model->layers[op->layer].first_param].n / LEAT_CPU_ROOMS + 1;
+    return model->params[model->layers[op->layer].first_param].n / LEAT_CPU_BUFFERS + 1;
 }
 
 /* Floats of the largest sample, and of all rows where an op wants them as one matrix. */
@@ -275,7 +275,7 @@ static int open_memory(leat_net *net, leat_error *err)
             return LEAT_E_NOMEM;
     for (int32_t i = 0; i < n_threads; i++)
         if (!(net->scratch[i].floats =
-                  leat_cpu_alloc(LEAT_CPU_ROOMS * net->scratch_floats * sizeof(float), err)))
+                  leat_cpu_alloc(LEAT_CPU_BUFFERS * net->scratch_floats * sizeof(float), err)))
             return LEAT_E_NOMEM;
     return LEAT_OK;
 }

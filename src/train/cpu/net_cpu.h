@@ -199,9 +199,9 @@ const float *leat_cpu_floats(const leat_net *net, const void *tensor, leat_prim_
 float *leat_cpu_floats_out(void *tensor, leat_prim_type type, size_t at, float *to);
 void leat_cpu_put(const leat_net *net, void *tensor, leat_prim_type type, size_t at, size_t n,
                   const float *from);
-/* The k-th room of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
-enum { LEAT_CPU_ROOMS = 6 };
-float *leat_cpu_room(const leat_cpu_call *call, int k);
+/* The k-th buffer of LEAT_CPU_PIECE floats (or one pixel's) of a thread's scratch. */
+enum { LEAT_CPU_BUFFERS = 6 };
+float *leat_cpu_buffer(const leat_cpu_call *call, int k);
 /* Values of parameter k of the op's layer, and the shard's gradient of it; NULL: the layer has none, or it is frozen. */
 float *leat_cpu_weight(const leat_cpu_call *call, int32_t k);
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k);
@@ -282,9 +282,9 @@ void leat_cpu_update_count(leat_net *net);
 int leat_cpu_update_open(leat_net *net, leat_error *err);
 /* A thread's part of summing gradients and updating weights. */
 void leat_cpu_update(leat_net *net, int32_t thread);
-/* to = sum over shards first … first + n - 1 of floats [at, at + length); rooms: length floats per level. */
+/* to = sum over shards first … first + n - 1 of floats [at, at + length); buffers: length floats per level. */
 void leat_cpu_update_tree(const leat_net *net, int32_t first, int32_t n, size_t at, size_t length,
-                          float *to, float *rooms);
+                          float *to, float *buffers);
 /* The sum of floats [at, at + length) is there, or belongs there. */
 float *leat_cpu_update_sum(const leat_net *net);
 void leat_cpu_update_check(leat_net *net, int32_t thread, size_t at, size_t length);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_split.c: models whose layers name devices. Cut where nothing crosses, a model trains and evaluates as an uncut
+ * test_partition.c: models whose layers name devices. Cut where nothing crosses, a model trains and evaluates as an uncut
  * one, bit for bit; what crosses to a simulated device is counted; what cannot be cut is refused by name. */
 #include <math.h>
 #include <unistd.h>
 
 #include "fixtures/train_fixture.h"
 #include "train/cpu/onednn.h"
-#include "train/split/net_split.h"
+#include "train/partition/net_partition.h"
 
 enum { BATCH = 12, SIDE = 6, STEPS = 9, CLASSES = 4 };
 
@@ -148,7 +148,7 @@ TEST(a_cut_model_learns_the_same_bits)
                 continue;
             open_cut(&uncut, models[m].text, 0, "");
             open_cut(&cut, models[m].text, at, "cpu");
-            assert_ptr_equal(cut.trainer->backend, &leat_backend_split);
+            assert_ptr_equal(cut.trainer->backend, &leat_backend_partition);
             assert_int_equal(leat_trainer_get_info(cut.trainer)->crossings, 0);
             for (int i = 0; i < STEPS; i++) {
                 step(&uncut, i, true);
@@ -169,7 +169,7 @@ TEST(a_cut_model_learns_the_same_bits)
 /* Files know nothing of devices. */
 TEST(weights_move_to_an_uncut_model)
 {
-    static const char path[] = "test_split.safetensors";
+    static const char path[] = "test_partition.safetensors";
     fixture uncut, cut;
     open_cut(&uncut, models[1].text, 0, "");
     open_cut(&cut, models[1].text, 5, "cpu");
