@@ -45,11 +45,11 @@ struct kept {
 struct leat_scratch {
     uint8_t *base;
     size_t limit, used;
-    size_t high;             /* largest `used` since the last trim */
-    size_t asked;            /* largest request since leat_scratch_asked */
+    size_t high;               /* largest `used` since the last trim */
+    size_t asked;              /* largest request since leat_scratch_asked */
     leat_scratch_quota *quota; /* NULL: not shared */
-    size_t own, claim;       /* bytes of its own; bytes claimed from the quota */
-    _Atomic size_t most;     /* [owner writes, any thread reads] */
+    size_t own, claim;         /* bytes of its own; bytes claimed from the quota */
+    _Atomic size_t most;       /* [owner writes, any thread reads] */
     struct kept *kept;
     size_t n_kept;
 };
@@ -144,7 +144,7 @@ void *leat_scratch_take(leat_scratch *scratch, size_t bytes)
         return NULL;
     if (scratch->quota && needed > scratch->own + scratch->claim)
         leat_scratch_quota_take(scratch->quota, &scratch->claim,
-                               needed - scratch->own - scratch->claim);
+                                needed - scratch->own - scratch->claim);
     void *memory = scratch->base + scratch->used;
     const size_t end = scratch->used + bytes;
     open_range(scratch, scratch->used, end);

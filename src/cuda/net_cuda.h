@@ -217,7 +217,8 @@ int leat_net_make_running(leat_net_plan *plan, leat_error *err);
 /* --- net_make.c -------------------------------------------------------------------------------- */
 
 /* Room that partial sums of a program need, in doubles, and that leat_net.fixed needs, in floats. */
-void leat_net_make_sizes(const leat_net *net, const leat_program *p, size_t *partial, size_t *fixed);
+void leat_net_make_sizes(const leat_net *net, const leat_program *p, size_t *partial,
+                         size_t *fixed);
 
 /* --- net_update.c ------------------------------------------------------------------------------ */
 

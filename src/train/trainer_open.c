@@ -10,8 +10,8 @@
 #include "classes/class_ask.h"
 #include "cpu/onednn.h"
 #include "layers.h"
-#include "rules.h"
 #include "partition/net_partition.h"
+#include "rules.h"
 #include "trainer.h"
 #include "whiten.h"
 
@@ -188,7 +188,8 @@ static int open_net(leat_trainer *trainer, leat_error *err)
         !trainer->device->table->host_memory)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.views works on the CPU and on one GPU; leave it out on %s%s",
-                         trainer->device->info.name, partition ? ", or let all layers run there" : "");
+                         trainer->device->info.name,
+                         partition ? ", or let all layers run there" : "");
     if (partition && trainer->clip > 0)
         return leat_fail(err, LEAT_E_UNSUPPORTED,
                          "train.clip needs the norm of the whole gradient, which no device has "

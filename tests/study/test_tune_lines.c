@@ -3,9 +3,9 @@
  * test_tune_lines.c: which lines a winner keeps, with runs whose rates a test sets. */
 /* Before the headers, so that they declare the doubles. */
 #define leat_arm_total_open double_arm_total_open
-#define leat_arm_fill      double_arm_fill
-#define leat_arm_run       double_arm_run
-#define leat_tune          double_tune
+#define leat_arm_fill       double_arm_fill
+#define leat_arm_run        double_arm_run
+#define leat_tune           double_tune
 #include "fixtures/unit.h"
 #include "study/tune_search.c"
 

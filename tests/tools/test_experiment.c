@@ -30,9 +30,9 @@ TEST(every_row_has_config_and_page)
         assert_ptr_equal(leat_experiment_find(e->name), e);
         assert_non_null(e->title);
         assert_non_null(e->expect);
-        assert_true(e->run || e->comparisons[0].config);
+        assert_true(e->run || e->parts[0].config);
         assert_file("%s/docs/why-is-my-gpu-slower/%s.md", e->name);
-        for (const leat_experiment_comparison *p = e->comparisons; p->config; p++) {
+        for (const leat_experiment_part *p = e->parts; p->config; p++) {
             assert_file("%s/examples/gpu-vs-cpu/%s.yaml", p->config);
             assert_non_null(leat_experiment_config_text(p->config));
         }
@@ -50,10 +50,10 @@ struct arms {
 };
 
 /* As experiment_compare.c and leat_compare() name them. */
-static void add_arms(struct arms *arms, const leat_experiment_comparison *comparison, const char *device,
+static void add_arms(struct arms *arms, const leat_experiment_part *part, const char *device,
                      bool quick)
 {
-    const char *const *written = quick && comparison->quick_vary[0] ? comparison->quick_vary : comparison->vary;
+    const char *const *written = quick && part->quick_vary[0] ? part->quick_vary : part->vary;
     leat_vary varies[3];
     size_t n = 0, count;
     leat_error err;
@@ -63,8 +63,8 @@ static void add_arms(struct arms *arms, const leat_experiment_comparison *compar
     for (size_t i = 0; i < count; i++) {
         assert_true(arms->n < MAX_ARMS);
         char *name = arms->names[arms->n++];
-        int at = snprintf(name, 256, "%s%s%s%s", comparison->label, *comparison->label ? ": " : "", device,
-                          comparison->sim ? comparison->sim : "");
+        int at = snprintf(name, 256, "%s%s%s%s", part->label, *part->label ? ": " : "", device,
+                          part->sim ? part->sim : "");
         for (size_t v = 0; v < n; v++) {
             const leat_vary_slice value = leat_vary_value(varies, n, i, v);
             at += snprintf(name + at, 256 - (size_t)at, ", %.*s=%.*s", (int)varies[v].path.length,
@@ -93,7 +93,7 @@ TEST(every_claim_is_about_arms_that_run)
         for (int quick = 0; quick < 2; quick++) {
             const leat_experiment *e = leat_experiment_at(i);
             arms.n = 0;
-            for (const leat_experiment_comparison *p = e->comparisons; p->config; p++)
+            for (const leat_experiment_part *p = e->parts; p->config; p++)
                 for (size_t k = 0; k < 3; k++)
                     if (p->on & 1 << k)
                         add_arms(&arms, p, kinds[k], quick);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiment_compare.c: runs a comparison of an experiment: leat_compare() on its config, with the devices as the first
+ * experiment_compare.c: runs a part of an experiment: leat_compare() on its config, with the devices as the first
  * varied value. */
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +18,18 @@ static void show(void *user, int done, int total)
 }
 
 /* "train.device=cpu,sim:h200" with the run's devices of these kinds; returns how many. */
-static int name_devices(const leat_experiment_run *run, const leat_experiment_comparison *comparison,
+static int name_devices(const leat_experiment_run *run, const leat_experiment_part *part,
                         char *text, size_t size)
 {
     int n = 0;
     snprintf(text, size, "%s", device_axis);
     for (int32_t i = 0; i < run->n_devices; i++) {
         const leat_experiment_device *device = &run->devices[i];
-        if (!(device->kind & comparison->on) || (comparison->sim && strchr(device->name, '{')))
+        if (!(device->kind & part->on) || (part->sim && strchr(device->name, '{')))
             continue;
         const size_t at = strlen(text);
         snprintf(text + at, size - at, "%s%s%s", n++ ? "," : "", device->name,
-                 comparison->sim ? comparison->sim : "");
+                 part->sim ? part->sim : "");
     }
     return n;
 }
@@ -54,17 +54,17 @@ static char *config_text(const leat_experiment_run *run, const char *name)
     return text;
 }
 
-static int open_config(const leat_experiment_run *run, const leat_experiment_comparison *comparison,
+static int open_config(const leat_experiment_run *run, const leat_experiment_part *part,
                        leat_config **out, leat_error *err)
 {
-    char *text = config_text(run, comparison->config);
+    char *text = config_text(run, part->config);
     *out = NULL;
     if (!text)
         return leat_fail(err, LEAT_E_NOMEM, "out of memory");
-    int rc = leat_config_parse(text, comparison->config, out, err);
+    int rc = leat_config_parse(text, part->config, out, err);
     free(text);
-    for (size_t i = 0; i < 3 && comparison->set[i] && rc == LEAT_OK; i++)
-        rc = leat_config_set(*out, comparison->set[i], err);
+    for (size_t i = 0; i < 3 && part->set[i] && rc == LEAT_OK; i++)
+        rc = leat_config_set(*out, part->set[i], err);
     if (rc < 0)
         leat_config_close(out);
     return rc;
@@ -98,14 +98,14 @@ static int append(leat_experiment_run *run, const leat_compare_result *result, c
     return LEAT_OK;
 }
 
-int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_comparison *comparison,
+int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part *part,
                             leat_error *err)
 {
     char devices[1024];
-    const char *const *written = run->quick && comparison->quick_vary[0] ? comparison->quick_vary : comparison->vary;
+    const char *const *written = run->quick && part->quick_vary[0] ? part->quick_vary : part->vary;
     const char *vary[4] = { devices };
     size_t n = 1;
-    if (!name_devices(run, comparison, devices, sizeof devices))
+    if (!name_devices(run, part, devices, sizeof devices))
         return LEAT_OK;
     for (; n < 4 && written[n - 1]; n++)
         vary[n] = written[n - 1];
@@ -122,14 +122,14 @@ int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_comp
     };
     leat_config *config = NULL;
     leat_compare_result *result = calloc(1, sizeof *result);
-    int rc = result ? open_config(run, comparison, &config, err)
+    int rc = result ? open_config(run, part, &config, err)
                     : leat_fail(err, LEAT_E_NOMEM, "out of memory");
     if (rc == LEAT_OK)
         rc = leat_compare(config, vary, n, &how, result, err);
     if (rc == LEAT_OK)
-        rc = append(run, result, comparison->label, err);
+        rc = append(run, result, part->label, err);
     else if (rc == LEAT_E_UNSUPPORTED) { /* such as bfloat16 on a CPU without it */
-        leat_experiment_note(run, "%s%sskipped: %s", comparison->label, *comparison->label ? ": " : "",
+        leat_experiment_note(run, "%s%sskipped: %s", part->label, *part->label ? ": " : "",
                              err ? err->message : "not supported on this machine");
         rc = LEAT_OK;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * experiment_rows.h: the experiments of `leat experiment`, and a run of one. An experiment is a row: configs
- * whose values are varied (comparisons), or a function of its own, and claims about the figures, which a run
+ * whose values are varied (parts), or a function of its own, and claims about the figures, which a run
  * checks. cmd_experiment.c runs them; experiment_list.c lists them. */
 #ifndef LEAT_TOOLS_EXPERIMENT_H
 #define LEAT_TOOLS_EXPERIMENT_H
@@ -15,14 +15,14 @@
 enum { LEAT_ON_CPU = 1, LEAT_ON_SIM = 2, LEAT_ON_CUDA = 4, LEAT_ON_ALL = 7 };
 
 /* A comparison of one config: all combinations of the varied values, on each device. */
-typedef struct leat_experiment_comparison {
+typedef struct leat_experiment_part {
     const char *label;  /* before the name of its arms; "": none */
     const char *config; /* name of a file in examples/gpu-vs-cpu/ */
     int32_t on;         /* kinds of devices */
     const char *sim;    /* appended to the name of a simulated device, " {launch_ns: 1000}"; NULL */
     const char *set[3]; /* as --set; ends with NULL */
     const char *vary[3], *quick_vary[3]; /* as --vary; ends with NULL; quick: NULL: the same */
-} leat_experiment_comparison;
+} leat_experiment_part;
 
 /* What a claim compares. */
 typedef enum leat_experiment_metric {
@@ -47,9 +47,9 @@ typedef struct leat_experiment {
     const char *name, *title; /* title: the question, a sentence */
     const char *expect;       /* what should be seen, one sentence */
     const char *data[4];      /* data sets it needs: names in experiment_data.c; ends with NULL */
-    leat_experiment_comparison comparisons[6];   /* ends with config NULL */
+    leat_experiment_part parts[6];   /* ends with config NULL */
     leat_experiment_claim claims[8]; /* ends with text NULL */
-    /* NULL: only the comparisons. Otherwise called after them: measures, adds series and findings. */
+    /* NULL: only the parts. Otherwise called after them: measures, adds series and findings. */
     int (*run)(leat_experiment_run *run, leat_error *err);
 } leat_experiment;
 
@@ -81,7 +81,7 @@ struct leat_experiment_run {
     void (*progress)(void *user, int64_t done, int64_t total);
     void *progress_user;
     /* results */
-    leat_compare_arm *arms; /* with the comparison's label and the device at the start of the name */
+    leat_compare_arm *arms; /* with the part's label and the device at the start of the name */
     int32_t n_arms;
     leat_series *series;
     int32_t n_series;
@@ -97,10 +97,10 @@ struct leat_experiment_run {
 const leat_experiment *leat_experiment_at(size_t i);
 const leat_experiment *leat_experiment_find(const char *name);
 
-/* The text of the config NAME in examples/gpu-vs-cpu/, which is comparison of the program; NULL: none of that name. */
+/* The text of the config NAME in examples/gpu-vs-cpu/, which is part of the program; NULL: none of that name. */
 const char *leat_experiment_config_text(const char *name);
 
-/* Makes data, runs comparisons and function, checks claims. Returns LEAT_OK or the first error; the results so far
+/* Makes data, runs parts and function, checks claims. Returns LEAT_OK or the first error; the results so far
  * stay in the run. */
 int leat_experiment_run_all(leat_experiment_run *run, leat_error *err);
 /* Frees the results. */
@@ -118,8 +118,8 @@ leat_series *leat_experiment_add_series(leat_experiment_run *run, int32_t n);
 /* Writes the named data set below the run's folder, unless it is there in this size or larger. */
 int leat_experiment_data(const leat_experiment_run *run, const char *name, leat_error *err);
 
-/* Runs a comparison and appends its arms. */
-int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_comparison *comparison,
+/* Runs a part and appends its arms. */
+int leat_experiment_compare(leat_experiment_run *run, const leat_experiment_part *part,
                             leat_error *err);
 
 /* Checks all claims of the experiment and adds a finding for each whose arms ran. */

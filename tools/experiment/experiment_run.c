@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * experiment_run.c: runs an experiment: data, comparisons, its own function, claims. */
+ * experiment_run.c: runs an experiment: data, parts, its own function, claims. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -55,9 +55,9 @@ int leat_experiment_run_all(leat_experiment_run *run, leat_error *err)
     int rc = LEAT_OK;
     for (const char *const *data = experiment->data; *data && rc == LEAT_OK; data++)
         rc = leat_experiment_data(run, *data, err);
-    for (const leat_experiment_comparison *comparison = experiment->comparisons; comparison->config && rc == LEAT_OK;
-         comparison++)
-        rc = leat_experiment_compare(run, comparison, err);
+    for (const leat_experiment_part *part = experiment->parts; part->config && rc == LEAT_OK;
+         part++)
+        rc = leat_experiment_compare(run, part, err);
     if (rc == LEAT_OK && experiment->run)
         rc = experiment->run(run, err);
     if (rc == LEAT_OK)

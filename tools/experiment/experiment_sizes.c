@@ -231,17 +231,17 @@ static const leat_point *last_point(const leat_series *series)
 static void say_launches(leat_experiment_run *run, const char *device)
 {
     char graph[160];
-    const leat_series *const comparisons = leat_sweep_series(run, device, "the same work in comparisons");
+    const leat_series *const parts = leat_sweep_series(run, device, "the same work in parts");
     snprintf(graph, sizeof graph, "%s {launch_ns: 1000}", device);
     say_ratio(run, "A product of 10 x 10 costs the same as an addition, among many", device,
               last_point(leat_sweep_series(run, device, "10 x 10 products")),
               last_point(leat_sweep_series(run, device, "10 x 10 additions")), 0.9, 1.1);
     say_ratio(run, "512 launches take at least 10 times as long as one, for the same work", device,
-              leat_sweep_point(comparisons, most_launches), leat_sweep_point(comparisons, 1), 10, 0);
+              leat_sweep_point(parts, most_launches), leat_sweep_point(parts, 1), 10, 0);
     say_ratio(
         run, "Launches of 1 us instead of 4 us make 512 of them at least 1.5 times as fast", device,
-        leat_sweep_point(comparisons, most_launches),
-        leat_sweep_point(leat_sweep_series(run, graph, "the same work in comparisons"), most_launches),
+        leat_sweep_point(parts, most_launches),
+        leat_sweep_point(leat_sweep_series(run, graph, "the same work in parts"), most_launches),
         1.5, 0);
 }
 
@@ -249,7 +249,7 @@ int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err)
 {
     static const double quick[] = { 1, 10, 100, 1000, 10000, -1 };
     static const double full[] = { 1, 10, 100, 1000, 1e4, 1e5, 1e6, -1 };
-    static const double comparisons[] = { 1, 4, 32, 512, -1 };
+    static const double parts[] = { 1, 4, 32, 512, -1 };
     const double *const counts = run->quick ? quick : full;
     const leat_work_options product = { .kind = LEAT_WORK_MATMUL, .n = 10 },
                             sum = { .kind = LEAT_WORK_ADD, .n = 100 };
@@ -260,9 +260,9 @@ int leat_experiment_fine_grained(leat_experiment_run *run, leat_error *err)
         { 0 },
     };
     const leat_sweep_line cut[] = {
-        { "the same work in comparisons", LEAT_ON_ALL, NULL, large, LEAT_SWEEP_PARTS, comparisons, false },
-        { "the same work in comparisons", LEAT_ON_SIM, " {launch_ns: 1000}", large, LEAT_SWEEP_PARTS,
-          comparisons, false },
+        { "the same work in parts", LEAT_ON_ALL, NULL, large, LEAT_SWEEP_PARTS, parts, false },
+        { "the same work in parts", LEAT_ON_SIM, " {launch_ns: 1000}", large, LEAT_SWEEP_PARTS,
+          parts, false },
         { 0 },
     };
     int rc = leat_sweep_lines(run, many, "operations", err);

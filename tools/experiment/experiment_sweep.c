@@ -25,7 +25,7 @@ struct sweep {
 static leat_work_options options_of(const leat_sweep_line *line, double x)
 {
     leat_work_options o = line->work;
-    int64_t *const fields[] = { &o.n, &o.comparisons, &o.repeats, &o.on_host };
+    int64_t *const fields[] = { &o.n, &o.parts, &o.repeats, &o.on_host };
     *fields[line->x] = (int64_t)x;
     return o;
 }

@@ -18,7 +18,7 @@ typedef enum leat_sweep_x {
 typedef struct leat_sweep_line {
     const char *name; /* the series is "DEVICE: NAME" */
     int32_t on;       /* LEAT_ON_* */
-    const char *sim;  /* as in leat_experiment_comparison */
+    const char *sim;  /* as in leat_experiment_part */
     leat_work_options work;
     leat_sweep_x x;
     const double *xs; /* ends with -1 */

@@ -139,7 +139,7 @@ static inline int32_t difference_at(const leat_jpeg_scan *scan, const leat_jpeg_
     const uint64_t entry = table->fast[word >> (64 - LEAT_JPEG_LOOKUP_BITS)];
     int length;
     if (entry >> 56 != LEAT_JPEG_MISS)
-        return leat_jpeg_coefficient(leat_jpeg_cut(word, entry >> 8, entry >> 16));
+        return leat_jpeg_coefficient(leat_jpeg_signed_bits(word, entry >> 8, entry >> 16));
     const int size = search_code(table, word, &length);
     const uint64_t bits = word << length;
     return size < 1 ? 0 : (int32_t)(bits >> (64 - size)) - (bits >> 63 ? 0 : (1 << size) - 1);

@@ -4,7 +4,7 @@
  *
  * DESIGN. Stages are added in their order; each changes the plan that the stages before it have made. The
  * steps that need all stages follow: the layout of a slot, the cache, the limit of bad records, the sizes
- * that probe.c measures, and last the GPU cut. */
+ * that probe.c measures, and last the placement on a GPU. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,7 +206,7 @@ int leat_build_plan(leat_build *build, const leat_config_sections *sections, lea
     leat_stage_on_error_set_limit(plan);
     leat_probe_run(plan, &plan->probe);
     fill_info(build, sections);
-    return leat_gpu_cut(plan, err);
+    return leat_gpu_placement_make(plan, err);
 }
 
 /* --- public -------------------------------------------------------------------------------------- */

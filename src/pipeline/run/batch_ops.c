@@ -16,7 +16,7 @@
 #include "ops/image/mix.h"
 
 #define RANGE_BYTES (128 << 10) /* the least to hand to a thread: about 20 us of work */
-#define CPU_EVERY  61          /* one range in 61 is timed by CPU time */
+#define CPU_EVERY   61          /* one range in 61 is timed by CPU time */
 
 static uint64_t n_valid_locked(const leat_slot *slot)
 {
@@ -187,8 +187,8 @@ static int mix_pairs(const leat_plan *plan, leat_worker *worker, const leat_batc
     return LEAT_OK;
 }
 
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_range *range,
-                       uint64_t *digest, leat_error *err)
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker,
+                       const leat_batch_ops_range *range, uint64_t *digest, leat_error *err)
 {
     const leat_slot *const slot = range->slot;
     *digest = 0;

@@ -112,8 +112,8 @@ bool leat_batch_ops_can_locked(const leat_loader *loader, int64_t last_batch);
 /* Takes a range of the oldest batch that has one; only of batches up to `last_batch`. */
 bool leat_batch_ops_take_locked(leat_loader *loader, int64_t last_batch, leat_batch_ops_range *out);
 /* Does the range, without the lock. *digest is what it adds to the batch's digest. */
-int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker, const leat_batch_ops_range *range,
-                       uint64_t *digest, leat_error *err);
+int leat_batch_ops_run(const leat_plan *plan, leat_worker *worker,
+                       const leat_batch_ops_range *range, uint64_t *digest, leat_error *err);
 /* failed: NULL, or the error of leat_batch_ops_run(). */
 void leat_batch_ops_done_locked(leat_loader *loader, const leat_batch_ops_range *range,
                                 uint64_t digest, const leat_error *failed);

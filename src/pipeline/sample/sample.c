@@ -2,8 +2,8 @@
  *
  * sample.c: carries one sample from its record to its row in the batch. Workers call leat_sample_run().
  *
- * DESIGN. First all chains together get to the cut of a cache: from its entry, or by running the ops before
- * the cut and storing the result. Then they get to unbatch, where a worker keeps the record for its next
+ * DESIGN. First all chains together get to the place of a cache: from its entry, or by running the ops before
+ * it and storing the result. Then they get to unbatch, where a worker keeps the record for its next
  * sample. From there, each chain runs to its own row. */
 #include "sample.h"
 
@@ -164,7 +164,7 @@ static void begin(leat_row_job *job, uint64_t epoch)
     job->fills = &stages[1];
 }
 
-/* Takes all chains to the cut, from the cache. false: it has no entry. */
+/* Takes all chains to the place of the cache, from its entry. false: it has none. */
 static bool take_cached(leat_row_job *job)
 {
     const leat_stored *const stored = job->stored;
@@ -187,14 +187,14 @@ static bool take_cached(leat_row_job *job)
     return true;
 }
 
-/* Runs all chains to the cut, and stores the result in the cache. */
+/* Runs all chains to the cache, and stores the result there. */
 static int fill_cache(leat_row_job *job, leat_error *err)
 {
     const leat_plan *const plan = job->plan;
     leat_view views[LEAT_MAX_FEATURES];
     for (int32_t c = 0; c < plan->n_chains; c++) {
         const int rc =
-            leat_chain_run(&job->samples[c], 0, plan->chains[c].cut, &job->stopwatch, err);
+            leat_chain_run(&job->samples[c], 0, plan->chains[c].cache_at, &job->stopwatch, err);
         if (rc < 0)
             return rc;
         views[c] = job->samples[c].view;
@@ -205,8 +205,8 @@ static int fill_cache(leat_row_job *job, leat_error *err)
     return LEAT_OK;
 }
 
-/* Takes all chains to the cut. Without a cache, that is their first op. */
-static int reach_cut(leat_row_job *job, leat_error *err)
+/* Takes all chains to the cache. Without one, that is their first op. */
+static int reach_cache(leat_row_job *job, leat_error *err)
 {
     const leat_plan *const plan = job->plan;
     leat_view features[LEAT_MAX_FEATURES];
@@ -254,11 +254,11 @@ static int reach_parts(leat_row_job *job, leat_error *err)
     }
     kept->valid = false;
     leat_scratch_reset(worker->scratch);
-    int rc = reach_cut(job, err);
+    int rc = reach_cache(job, err);
     for (int32_t c = 0; c < job->plan->n_chains && rc >= 0; c++) {
         const leat_chain *const chain = &job->plan->chains[c];
         leat_sample *const s = &job->samples[c];
-        if ((rc = leat_chain_run(s, chain->cut, chain->unbatch_at, &job->stopwatch, err)) >= 0)
+        if ((rc = leat_chain_run(s, chain->cache_at, chain->unbatch_at, &job->stopwatch, err)) >= 0)
             rc = keep_record(s, &kept->views[c], err);
     }
     if (rc < 0)
@@ -281,12 +281,12 @@ static void take_part(leat_sample *s, const leat_view *element, uint64_t sample)
     s->owned = false; /* the same part may be needed again */
 }
 
-/* Takes all chains to the cut of a cache or to unbatch, whichever is later. */
+/* Takes all chains to the cache or to unbatch, whichever is later. */
 static int reach_sample(leat_row_job *job, leat_error *err)
 {
     if (!job->plan->unbatches) {
         leat_scratch_reset(job->worker->scratch);
-        return reach_cut(job, err);
+        return reach_cache(job, err);
     }
     const int rc = reach_parts(job, err);
     for (int32_t c = 0; c < job->plan->n_chains && rc >= 0; c++)
@@ -311,7 +311,7 @@ static int make_row(leat_row_job *job, leat_error *err)
         leat_sample *const s = &job->samples[c];
         const int32_t from = plan->unbatches          ? chain->unbatch_at
                              : plan->caches_on_device ? 0
-                                                      : chain->cut;
+                                                      : chain->cache_at;
         if ((rc = leat_chain_run(s, from, chain->n_host, &job->stopwatch, err)) < 0 ||
             (rc = leat_chain_end(s, job->slot, job->row, &job->stopwatch, err)) < 0)
             return rc;

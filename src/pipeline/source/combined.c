@@ -55,7 +55,7 @@ static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes,
 {
     const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
     const int rc = child->source->table->parse(child->source, record - child->first, bytes, size,
-                                              scratch, features, err);
+                                               scratch, features, err);
     sort_features(child, features);
     return rc;
 }
@@ -64,8 +64,8 @@ static int load(const leat_source *base, uint64_t record, leat_scratch *scratch,
                 leat_view *features, size_t *n_read, leat_error *err)
 {
     const leat_nested_child *const child = leat_nested_child_of(children_of(base), record);
-    const int rc = child->source->table->load(child->source, record - child->first, scratch, features,
-                                             n_read, err);
+    const int rc = child->source->table->load(child->source, record - child->first, scratch,
+                                              features, n_read, err);
     sort_features(child, features);
     return rc;
 }
@@ -78,7 +78,8 @@ static int known(const leat_source *base, uint64_t record, int32_t feature, leat
     while (child->place[own] != feature)
         own++;
     return child->source->table->known
-               ? child->source->table->known(child->source, record - child->first, own, scratch, out)
+               ? child->source->table->known(child->source, record - child->first, own, scratch,
+                                             out)
                : LEAT_E_UNSUPPORTED;
 }
 
@@ -142,7 +143,8 @@ static int open_all(combined_source *source, const leat_node *sources, const lea
     leat_source_children *const children = &source->children;
     const leat_node *bad = where;
     int rc;
-    if ((rc = leat_nested_open(source->table.kind.name, sources, where, setting, children, err)) < 0 ||
+    if ((rc = leat_nested_open(source->table.kind.name, sources, where, setting, children, err)) <
+            0 ||
         (rc = leat_nested_join(children, &source->base, err)) < 0 ||
         (rc = leat_combine_open(&source->combine, children->n, err)) < 0)
         return rc;

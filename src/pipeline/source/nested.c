@@ -35,7 +35,8 @@ static int split_entry(const char *name, const leat_node *entry, const leat_node
 /* Adds a note with the number of the last child. */
 static int add_note(leat_source_children *children, const char *text, size_t n, leat_error *err)
 {
-    return leat_source_add_note(&children->notes, err, "source %zu: %.*s", children->n, (int)n, text);
+    return leat_source_add_note(&children->notes, err, "source %zu: %.*s", children->n, (int)n,
+                                text);
 }
 
 /* Adds the notes of the last child, one per line. */
@@ -65,7 +66,7 @@ static int apply_pipeline(leat_source_children *children, const leat_node *pipel
 
 /* Opens the next child. */
 static int open_child(leat_source_children *children, const char *name, const leat_node *entry,
-                     const leat_source_setting *setting, leat_error *err)
+                      const leat_source_setting *setting, leat_error *err)
 {
     leat_nested_child *const child = &children->list[children->n++];
     const leat_node *source, *pipeline;
@@ -113,7 +114,8 @@ void leat_nested_close(leat_source_children *children)
 
 /* --- join -------------------------------------------------------------------------------------- */
 
-const char *leat_nested_child_name(const leat_source_children *children, size_t i, char *text, size_t size)
+const char *leat_nested_child_name(const leat_source_children *children, size_t i, char *text,
+                                   size_t size)
 {
     const leat_node *const where = children->list[i].where;
     char value[120];
@@ -143,8 +145,8 @@ static leat_words names_of(const leat_source *source)
 }
 
 /* Compares feature k of child i with that of the whole source. A dim that differs becomes unknown. */
-static int join_shape(const leat_source_children *children, size_t i, int32_t k, leat_feature_info *whole,
-                      leat_error *err)
+static int join_shape(const leat_source_children *children, size_t i, int32_t k,
+                      leat_feature_info *whole, leat_error *err)
 {
     const leat_shape *const mine = &children->list[i].source->features[k].shape;
     char what[100], here[96], there[96];
@@ -160,7 +162,8 @@ static int join_shape(const leat_source_children *children, size_t i, int32_t k,
 }
 
 /* Finds the features of child i in the whole source. */
-static int match_features(leat_source_children *children, size_t i, leat_source *whole, leat_error *err)
+static int match_features(leat_source_children *children, size_t i, leat_source *whole,
+                          leat_error *err)
 {
     leat_nested_child *const child = &children->list[i];
     const leat_source *const source = child->source;

@@ -26,7 +26,8 @@ typedef struct leat_source_children {
 /* Opens all children and computes their orders. name: of the whole source ("mix"). Call
  * leat_nested_close() also after an error. */
 int leat_nested_open(const char *name, const leat_node *sources, const leat_node *where,
-                     const leat_source_setting *setting, leat_source_children *out, leat_error *err);
+                     const leat_source_setting *setting, leat_source_children *out,
+                     leat_error *err);
 void leat_nested_close(leat_source_children *children);
 
 /* Adds bytes, files and digest of a child to those of the whole source. */
@@ -38,13 +39,14 @@ int leat_nested_join(leat_source_children *children, leat_source *whole, leat_er
 
 /* Writes a name for messages during open, such as "source 2 of mix (tfrecord: b-*.tfrecord)". */
 const char *leat_nested_child_name(const leat_source_children *children, size_t i, char *text,
-                                  size_t size);
+                                   size_t size);
 
 /* Computes the stamp of all children, see leat_source_table. LEAT_E_UNSUPPORTED: a child has none. */
 int leat_nested_stamp(const leat_source_children *children, uint64_t *out, leat_error *err);
 
 /* Returns the child of a record. */
-const leat_nested_child *leat_nested_child_of(const leat_source_children *children, uint64_t record);
+const leat_nested_child *leat_nested_child_of(const leat_source_children *children,
+                                              uint64_t record);
 
 /* Adds the children' JPEG indexes (leat_seek) to the whole source. */
 void leat_nested_seek(const leat_source_children *children, leat_source *whole);

@@ -223,7 +223,7 @@ end:
 
 /* Adds a group with these records. */
 static int add_group(csv_source *source, leat_row_file *file, const places *found, size_t skipped,
-                    leat_error *err)
+                     leat_error *err)
 {
     const size_t n = found->n - skipped;
     uint8_t *kept;

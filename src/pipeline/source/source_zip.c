@@ -50,7 +50,7 @@ static void hint(const leat_source *base, uint64_t k)
     for (size_t i = 0; i < children->n; i++)
         if (children->list[i].source->table->hint)
             children->list[i].source->table->hint(children->list[i].source,
-                                               record_of(&children->list[i], k));
+                                                  record_of(&children->list[i], k));
 }
 
 static int stamp(const leat_source *base, uint64_t *out, leat_error *err)
@@ -68,7 +68,8 @@ static void describe(const leat_source *base, uint64_t k, char *text, size_t siz
         const leat_source *const child = children->list[i].source;
         used += (size_t)snprintf(text + used, size - used, "%s", i ? " with " : "");
         if (used < size)
-            child->table->describe(child, record_of(&children->list[i], k), text + used, size - used);
+            child->table->describe(child, record_of(&children->list[i], k), text + used,
+                                   size - used);
         used += used < size ? strlen(text + used) : 0;
     }
 }
@@ -89,8 +90,8 @@ static void close_zip(leat_source *base)
 
 /* --- open ---------------------------------------------------------------------------------------- */
 
-static int fail_clash(const leat_source_children *children, size_t i, size_t other, const char *name,
-                      leat_error *err)
+static int fail_clash(const leat_source_children *children, size_t i, size_t other,
+                      const char *name, leat_error *err)
 {
     char a[200], b[200];
     return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG,
@@ -115,8 +116,8 @@ static int add_features(const leat_source_children *children, size_t i, leat_sou
 {
     const leat_source *const source = children->list[i].source;
     if (whole->n_features + source->n_features > LEAT_MAX_FEATURES)
-        return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG, "zip: more than %d tensors",
-                              LEAT_MAX_FEATURES);
+        return leat_node_fail(children->list[i].where, err, LEAT_E_CONFIG,
+                              "zip: more than %d tensors", LEAT_MAX_FEATURES);
     for (int32_t k = 0; k < source->n_features; k++) {
         for (size_t other = 0; other < i; other++)
             if (has_feature(children->list[other].source, source->features[k].name))
@@ -126,7 +127,8 @@ static int add_features(const leat_source_children *children, size_t i, leat_sou
     return LEAT_OK;
 }
 
-static int add_child(const leat_source_children *children, size_t i, leat_source *whole, leat_error *err)
+static int add_child(const leat_source_children *children, size_t i, leat_source *whole,
+                     leat_error *err)
 {
     const leat_nested_child *const child = &children->list[i];
     const uint64_t n = child->order.n_samples;

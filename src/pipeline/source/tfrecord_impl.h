@@ -35,15 +35,15 @@ typedef struct leat_tfrecord_source {
     leat_tfrecord_late *late; /* NULL: all files are opened with the source */
     leat_tfrecord_shard *shards;
     size_t n_shards;
-    leat_inflated *chunks; /* of compressed files; NULL: there are none */
-    bool skips_damage;     /* each place of damage counts as one record, see index.h */
-    bool verifies_always;  /* nothing is noted of kept records */
-    char *notes;           /* the same as base.notes */
-    char *class_text;      /* what base.class_names point into */
+    leat_compressed *chunks; /* of compressed files; NULL: there are none */
+    bool skips_damage;       /* each place of damage counts as one record, see index.h */
+    bool verifies_always;    /* nothing is noted of kept records */
+    char *notes;             /* the same as base.notes */
+    char *class_text;        /* what base.class_names point into */
     leat_tfrecord_features features;
-    leat_kept_files *kept;      /* plain files, once `keep` was called */
-    leat_example_layout layout; /* of the record that has set the features */
-    leat_tfrecord_scatter scatter;  /* the same */
+    leat_kept_files *kept;         /* plain files, once `keep` was called */
+    leat_example_layout layout;    /* of the record that has set the features */
+    leat_tfrecord_scatter scatter; /* the same */
 } leat_tfrecord_source;
 
 /* A record to make a row of. */
@@ -113,6 +113,6 @@ void leat_tfrecord_scatter_make(leat_tfrecord_source *source);
 /* Makes row i and those behind it whose records are its neighbours in the file, with one read. Returns how many; 0:
  * the records have no large values, are built differently, are damaged, or are not in the page cache. */
 uint64_t leat_tfrecord_scatter_read(const leat_tfrecord_source *source, leat_gather *g,
-                                  const leat_tfrecord_place *places, uint64_t i, uint64_t n);
+                                    const leat_tfrecord_place *places, uint64_t i, uint64_t n);
 
 #endif

@@ -74,7 +74,7 @@ static const uint8_t *load_bytes(const leat_tfrecord_source *source, leat_tfreco
     }
     const int rc =
         opened->compression
-            ? leat_inflated_read(source->chunks, &opened->inflated, offset, size, bytes, err)
+            ? leat_compressed_read(source->chunks, &opened->compressed, offset, size, bytes, err)
             : leat_tfrecord_read_plain(s, bytes, size, offset, NULL, err);
     *n_read += rc < 0 ? 0 : size;
     return rc < 0 ? NULL : bytes;
@@ -167,7 +167,7 @@ static uint64_t find_records(const leat_tfrecord_source *source, leat_gather *g,
             break;
         n++;
         leat_index_fetch(&leat_tfrecord_shard_opened(s)->index, g->records[i] - s->first);
-        __builtin_prefetch(leat_kept_files_mark(source->kept, &s->kept, g->records[i] - s->first));
+        __builtin_prefetch(leat_kept_files_flag(source->kept, &s->kept, g->records[i] - s->first));
     }
     for (uint64_t i = 0; i < n; i++) {
         leat_tfrecord_place *const at = &out[i];

@@ -39,7 +39,7 @@ void leat_tfrecord_scatter_make(leat_tfrecord_source *source)
     }
     if (!scatter->n_values)
         return;
-    leat_example_layout_cut(layout, large, &scatter->rest);
+    leat_example_layout_without(layout, large, &scatter->rest);
     scatter->record_bytes = layout->size + LEAT_TFRECORD_OVERHEAD;
     scatter->rest_bytes = scatter->rest.size + LEAT_TFRECORD_OVERHEAD;
 }
@@ -163,7 +163,7 @@ static bool read_parts(const scatter_read *r, const leat_tfrecord_place *at, siz
 }
 
 uint64_t leat_tfrecord_scatter_read(const leat_tfrecord_source *source, leat_gather *g,
-                                  const leat_tfrecord_place *places, uint64_t i, uint64_t n)
+                                    const leat_tfrecord_place *places, uint64_t i, uint64_t n)
 {
     const leat_tfrecord_scatter *const scatter = &source->scatter;
     if (!scatter->n_values || g->waited || places[i].size != scatter->record_bytes)

@@ -19,7 +19,7 @@ void leat_tfrecord_shard_close(leat_tfrecord_shard *shard)
     leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(shard);
     if (opened) {
         leat_index_close(&opened->index);
-        leat_inflate_index_close(&opened->inflated.index);
+        leat_decompress_index_close(&opened->compressed.index);
         leat_jpeg_seek_close(&opened->seek);
     }
     free(opened);
@@ -35,8 +35,8 @@ int leat_tfrecord_shard_extent(const leat_tfrecord_shard *shard, uint64_t record
         return LEAT_FORMAT_BAD;
     if (!opened->compression)
         return leat_index_extent(&opened->index, record, offset, size);
-    *offset = opened->inflated.index.begins[record];
-    *size = opened->inflated.index.begins[record + 1] - *offset;
+    *offset = opened->compressed.index.begins[record];
+    *size = opened->compressed.index.begins[record + 1] - *offset;
     return LEAT_FORMAT_OK;
 }
 
@@ -68,10 +68,11 @@ static int open_plain(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skip
 static int open_compressed(leat_tfrecord_shard *s, leat_tfrecord_opened *o,
                            const leat_file_watch_id *id, leat_source *seen, leat_error *err)
 {
-    leat_inflate_index *const index = &o->inflated.index;
+    leat_decompress_index *const index = &o->compressed.index;
     leat_format_error why;
-    o->inflated.file = &s->file;
-    int rc = leat_inflate_index_build(s->file.fd, o->compression, LEAT_INFLATED_CHUNK, index, &why);
+    o->compressed.file = &s->file;
+    int rc =
+        leat_decompress_index_build(s->file.fd, o->compression, LEAT_COMPRESSED_CHUNK, index, &why);
     /* If the file was changed meanwhile, report the change: it explains other errors. */
     const int changed = leat_file_watch_same(id, s->file.fd, s->path, err);
     if (changed < 0)

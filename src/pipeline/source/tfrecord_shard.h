@@ -9,15 +9,15 @@
 #include "jpeg_seek.h"
 #include "kept_files.h"
 #include "open_files.h"
-#include "source_inflated.h"
+#include "source_compressed.h"
 #include "tfrecord_features.h"
 #include "tfrecord_list.h"
 
 /* What is known of a file that was opened. */
 typedef struct leat_tfrecord_opened {
     leat_index index;
-    const char *compression; /* "GZIP" or "ZLIB": use `inflated`. NULL: use `index` */
-    leat_inflated_file inflated;
+    const char *compression; /* "GZIP" or "ZLIB": use `compressed`. NULL: use `index` */
+    leat_compressed_file compressed;
     leat_source_seek seek;
     uint64_t bytes, n_records; /* including places of damage */
 } leat_tfrecord_opened;

@@ -61,7 +61,7 @@ int leat_class_ask_open(const leat_trainer *trainer, leat_class_metrics **out, l
 {
     const bool auc = asks_auc(trainer);
     const leat_class_limit limit = { auc, auc ? outputs_limit(trainer) : 0,
-                                   trainer->machine.memory_why };
+                                     trainer->machine.memory_why };
     return leat_class_metrics_open(&trainer->model, &limit, out, err);
 }
 

@@ -74,7 +74,8 @@ int leat_class_metrics_fits(const leat_model *model, const leat_class_limit *lim
                      "used for it (%s): leave out auc, or evaluate fewer samples",
                      (long long)n, n == 1 ? "" : "s",
                      leat_figure_bytes((double)(samples * row_bytes(n))).text, (long long)samples,
-                     leat_figure_bytes(limit->bytes > 0 ? (double)limit->bytes : 0).text, limit->why);
+                     leat_figure_bytes(limit->bytes > 0 ? (double)limit->bytes : 0).text,
+                     limit->why);
 }
 
 int leat_class_metrics_open(const leat_model *model, const leat_class_limit *limit,

@@ -89,7 +89,8 @@ static int forward(leat_net *net, const leat_net_rows *rows, const leat_net_step
     return rc;
 }
 
-static int backward(leat_net *net, leat_partition_part *p, const leat_net_step *how, leat_error *err)
+static int backward(leat_net *net, leat_partition_part *p, const leat_net_step *how,
+                    leat_error *err)
 {
     leat_carry *const c = &p[1].carries[LEAT_CARRY_GRAD];
     const void *grad = wanted_grad(&p[1]);
@@ -107,8 +108,8 @@ static void add_times(leat_net *net)
     for (int32_t i = 0; i < net->n_parts; i++) {
         const leat_partition_part *const p = &net->parts[i];
         int64_t *const work = p->on == net->places ? &t->busy_ns : &t->elsewhere_ns;
-        *work +=
-            leat_partition_span_ns(&p->work[0], net->step) + leat_partition_span_ns(&p->work[1], net->step);
+        *work += leat_partition_span_ns(&p->work[0], net->step) +
+                 leat_partition_span_ns(&p->work[1], net->step);
         for (int k = 0; k < LEAT_CARRIES; k++)
             t->crossing_ns += leat_partition_span_ns(&p->carries[k].down, net->step) +
                               leat_partition_span_ns(&p->carries[k].up, net->step);
@@ -162,7 +163,7 @@ static int64_t piece_rows(const leat_model *model, const leat_net_step *how)
 }
 
 static int partition_step(leat_net *net, leat_stream *stream, const leat_net_rows *rows,
-                      const leat_net_step *how, leat_step_times *times, leat_error *err)
+                          const leat_net_step *how, leat_step_times *times, leat_error *err)
 {
     const int64_t most = piece_rows(net->model, how);
     const int64_t n = leat_shape_elements(&net->model->layers[net->model->n_layers - 1].out);
@@ -199,14 +200,15 @@ static int partition_sums(leat_net *net, bool anew, leat_net_sums *out, leat_err
     return rc;
 }
 
-static int partition_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot, float *to,
-                      leat_error *err)
+static int partition_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+                          float *to, leat_error *err)
 {
     const leat_partition_part *const p = part_of(net, layer);
     return p->on->backend->read(p->net, layer, param, slot, to, err);
 }
 
-static const float *partition_values(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot)
+static const float *partition_values(leat_net *net, int32_t layer, int32_t param,
+                                     leat_param_slot slot)
 {
     const leat_partition_part *const p = part_of(net, layer);
     const leat_backend *const on = p->on->backend;
@@ -214,14 +216,14 @@ static const float *partition_values(leat_net *net, int32_t layer, int32_t param
 }
 
 static int partition_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
-                       const float *from, leat_error *err)
+                           const float *from, leat_error *err)
 {
     const leat_partition_part *const p = part_of(net, layer);
     return p->on->backend->write(p->net, layer, param, slot, from, err);
 }
 
 static int partition_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
-                       leat_error *err)
+                           leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)

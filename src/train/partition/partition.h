@@ -39,8 +39,8 @@ typedef struct leat_carry {
     const leat_place *from, *to;
     size_t row_bytes, bytes; /* bytes: of a full batch; 0: it needs no memory */
     bool made;               /* a net writes it, into leat_carry_source(); else it is the batch's */
-    char *host, *there, *here; /* memory: pinned; of `from`, `to`. NULL: not needed */
-    leat_partition_span down, up;  /* copies to the host, from it */
+    char *host, *there, *here;    /* memory: pinned; of `from`, `to`. NULL: not needed */
+    leat_partition_span down, up; /* copies to the host, from it */
 } leat_carry;
 
 /* What is carried to a part: its input and parts of the batch; and back from it: the gradient of its input. */
@@ -59,7 +59,7 @@ typedef struct leat_partition_part {
     const leat_place *on;
     bool gives_grad;                  /* the part before needs it */
     leat_carry carries[LEAT_CARRIES]; /* `from` is NULL: not of this part */
-    leat_partition_span work[2];          /* forward, or the whole step; backward */
+    leat_partition_span work[2];      /* forward, or the whole step; backward */
     leat_net_rows rows;               /* of the step */
     char memory_why[256];             /* of the model */
 } leat_partition_part;
@@ -77,7 +77,8 @@ struct leat_net {
 };
 
 /* partition_open.c: see leat_backend. */
-int leat_partition_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err);
+int leat_partition_open(const leat_model *model, leat_device *device, leat_net **out,
+                        leat_error *err);
 void leat_partition_close(leat_net *net);
 /* Waits for all devices; returns the first error. */
 int leat_partition_wait(leat_net *net, leat_error *err);

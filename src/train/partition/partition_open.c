@@ -30,8 +30,7 @@ bool leat_partition_wanted(const leat_model *model)
 static int32_t end_of(const leat_model *model, int32_t first)
 {
     int32_t i = first + 1;
-    while (i < model->n_layers &&
-           !strcmp(device_of(model, i), device_of(model, first)))
+    while (i < model->n_layers && !strcmp(device_of(model, i), device_of(model, first)))
         i++;
     return i;
 }
@@ -57,7 +56,7 @@ static int check_edges(const leat_model *model, int32_t first, int32_t end, leat
 /* Makes *sub the layers [first, end) of a model. They keep their indexes, and thereby their seeds. The caller frees
  * sub->layers and sub->params, also after an error. */
 static int make_model(const leat_model *all, int32_t first, int32_t end, leat_model *sub,
-                   leat_error *err)
+                      leat_error *err)
 {
     const size_t bytes = (size_t)all->n_layers * sizeof *all->layers;
     int rc = check_edges(all, first, end, err);
@@ -270,15 +269,15 @@ static int open_all(leat_net *net, leat_device *device, leat_error *err)
                          "train.graph: true needs a model on one device: leave it out, or the "
                          "`device` of layers");
     int rc = place_open(net, device, err);
-    for (int32_t first = 0; first < model->n_layers && rc == LEAT_OK;
-         first = end_of(model, first))
+    for (int32_t first = 0; first < model->n_layers && rc == LEAT_OK; first = end_of(model, first))
         rc = part_plan(net, first, err);
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)
         rc = part_open(net, &net->parts[i], err);
     return rc;
 }
 
-int leat_partition_open(const leat_model *model, leat_device *device, leat_net **out, leat_error *err)
+int leat_partition_open(const leat_model *model, leat_device *device, leat_net **out,
+                        leat_error *err)
 {
     leat_net *const net = calloc(1, sizeof *net);
     *out = NULL;
