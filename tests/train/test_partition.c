@@ -123,17 +123,17 @@ static void must_be_same(const model *m, int at, fixture *uncut, fixture *cut)
     if (memcmp(logits[0], logits[1], n * sizeof(float)) != 0)
         fail_msg("%s, cut at %d: other outputs", m->name, at);
     for (int32_t i = 0; i < of_both->n_params; i++)
-        for (int slot = 0; slot <= of_both->optimizer->n_states; slot++) {
+        for (int which = 0; which <= of_both->optimizer->n_states; which++) {
             const leat_model_param *const p = &of_both->params[i];
             float *const x = calloc(2 * p->n, sizeof *x);
             for (int k = 0; k < 2; k++) {
                 const leat_trainer *const t = (k ? cut : uncut)->trainer;
-                assert_int_equal(t->backend->read(t->net, p->layer, p->index, (leat_param_slot)slot,
+                assert_int_equal(t->backend->read(t->net, p->layer, p->index, (leat_param_values)which,
                                                   x + (size_t)k * p->n, NULL),
                                  LEAT_OK);
             }
             if (memcmp(x, x + p->n, p->n * sizeof *x) != 0)
-                fail_msg("%s, cut at %d: slot %d of '%s' is another", m->name, at, slot,
+                fail_msg("%s, cut at %d: values %d of '%s' is another", m->name, at, which,
                          of_both->layers[p->layer].name);
             free(x);
         }

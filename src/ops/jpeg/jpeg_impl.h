@@ -300,9 +300,9 @@ int leat_jpeg_nodes_end(leat_jpeg_scan *scan, const leat_jpeg_node *nodes, int32
                         int32_t n_mcus);
 int leat_jpeg_skim_open(leat_jpeg_scan *scan, leat_scratch *scratch);
 int leat_jpeg_skim(leat_jpeg_scan *scan, int32_t column, int32_t n_mcus);
-/* Decodes two scans, each up to its segment_stop, until one has come to the end of a row of MCUs. Returns which,
- * or -1. */
-int leat_jpeg_skim_either(leat_jpeg_scan *scans);
+/* Skims a row of MCUs in each of two scans at the same time, until the first of them has come to the end of its row.
+ * Returns the index of that scan, or -1: the data is damaged. No scan goes beyond its segment_stop. */
+int leat_jpeg_skim_rows(leat_jpeg_scan *scans);
 /* Takes the memory that a second scan needs for itself. */
 int leat_jpeg_skim_memory(leat_jpeg_scan *scan, leat_scratch *scratch);
 

@@ -425,7 +425,7 @@ int leat_jpeg_scan_halve(leat_jpeg_scan *scans, int32_t row, leat_scratch *scrat
 
 int leat_jpeg_scan_either(leat_jpeg_scan *scans, int *which, leat_error *err)
 {
-    *which = leat_jpeg_skim_either(scans);
+    *which = leat_jpeg_skim_rows(scans);
     if (*which < 0)
         return refuse(err, "bad code or DC value, or data ends early");
     return *which && scans[1].mcu == scans->n_mcus ? finish_segment(&scans[1], err) : LEAT_OK;

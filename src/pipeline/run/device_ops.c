@@ -61,7 +61,7 @@ int leat_device_ops_open(leat_loader *loader, leat_error *err)
     const leat_device_table *const t = loader->device->table;
     leat_device_chain chains[LEAT_MAX_FEATURES];
     leat_device_ops_spec spec = { .chains = chains,
-                                  .rows = (int64_t)leat_order_slot_rows(&plan->order),
+                                  .rows = (int64_t)leat_order_most_rows(&plan->order),
                                   .buffer_bytes = plan->buffer_bytes,
                                   .n_buffers = loader->n_buffers };
     leat_device_cache_rows rows = { .index = plan->index_offset };

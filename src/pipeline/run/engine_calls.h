@@ -9,6 +9,10 @@
 #include "engine.h"
 
 /* --- slot.c ----------------------------------------------------------------------------------- */
+/* Slots of a loader: one for each batch of the window, and those that are held; where batches are uploaded, those being
+ * copied in place of these: 3 of small batches, so that nobody waits until it is known that a copy has ended, else 1.
+ * With one fewer the consumer could wait for ever (prefetch 0), or nothing would overlap. */
+int64_t leat_slot_count(int64_t prefetch, int64_t hold, bool uploads, int64_t slot_bytes);
 int leat_slot_open_all(leat_loader *loader, leat_error *err);
 void leat_slot_close_all(leat_loader *loader);
 /* The next batch of the window finds no free slot. */

@@ -14,6 +14,14 @@
 #include "engine.h"
 #include "formats/figure.h"
 
+#define SMALL_SLOT ((int64_t)1 << 20) /* bytes: two more of them do not matter */
+
+int64_t leat_slot_count(int64_t prefetch, int64_t hold, bool uploads, int64_t slot_bytes)
+{
+    const int64_t copied = prefetch && slot_bytes <= SMALL_SLOT ? 3 : 1;
+    return prefetch + (uploads ? copied : hold);
+}
+
 /* Pinned memory if copies start from it. */
 static uint8_t *take_memory(const leat_loader *loader)
 {

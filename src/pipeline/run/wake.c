@@ -51,7 +51,7 @@ static bool threads_suffice(const leat_loader *loader, int64_t n)
  * without a batch, so it does not take part. */
 void leat_wake_note_request_locked(leat_loader *loader, int64_t now_ns, int64_t until_ns)
 {
-    const double batch_ns = (double)leat_order_slot_rows(&loader->plan->order) * loader->sample_ns;
+    const double batch_ns = (double)leat_order_most_rows(&loader->plan->order) * loader->sample_ns;
     const double away_ns = (double)(now_ns - loader->got_ns);
     const bool at_once = away_ns < AWAY_NS || away_ns < batch_ns / AWAY_SHARE;
     loader->n_at_once = at_once && !until_ns ? loader->n_at_once + 1 : 0;
@@ -127,7 +127,7 @@ static bool worth_waking_locked(const leat_loader *loader)
         loader->deadline_near || loader->sample_ns <= 0)
         return true;
     const int64_t n_open = leat_loader_window_end(loader) - loader->cursor.batch;
-    const double rows = (double)n_open * (double)leat_order_slot_rows(&loader->plan->order);
+    const double rows = (double)n_open * (double)leat_order_most_rows(&loader->plan->order);
     return rows * loader->sample_ns >= WAKE_NS;
 }
 

@@ -271,7 +271,7 @@ static void match_seeks(leat_tfrecord_source *source)
     for (size_t k = 0; k < source->n_shards; k++) {
         leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&source->shards[k]);
         if (opened)
-            leat_tfrecord_shard_match(opened, &source->features);
+            leat_tfrecord_shard_offer_seek(opened, &source->features);
         source->base.seek_complete &= opened && opened->seek.feature >= 0;
     }
 }

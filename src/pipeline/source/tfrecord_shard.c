@@ -137,7 +137,7 @@ static int open_file(leat_tfrecord_shard *s, leat_tfrecord_opened *o, bool skips
                      (unsigned long long)s->listed->n_records);
 }
 
-void leat_tfrecord_shard_match(leat_tfrecord_opened *opened, const leat_tfrecord_features *features)
+void leat_tfrecord_shard_offer_seek(leat_tfrecord_opened *opened, const leat_tfrecord_features *features)
 {
     for (int32_t i = 0; features->base && i < features->base->n_features; i++)
         if (features->wanted[i].kind == LEAT_FEATURE_BYTES)
@@ -171,7 +171,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *s, leat_open_files *files, boo
         s->n_records = opened->n_records;
         s->bytes = opened->bytes;
     }
-    leat_tfrecord_shard_match(opened, features);
+    leat_tfrecord_shard_offer_seek(opened, features);
     leat_open_file_add(&s->file, files);
     atomic_store_explicit(&s->opened, opened, memory_order_release);
     return LEAT_OK;

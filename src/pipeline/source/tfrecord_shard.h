@@ -50,7 +50,7 @@ int leat_tfrecord_shard_open(leat_tfrecord_shard *shard, leat_open_files *files,
                              leat_source *seen, const leat_tfrecord_features *features,
                              leat_error *err);
 /* Finds the feature that an index of JPEG files is for. */
-void leat_tfrecord_shard_match(leat_tfrecord_opened *opened,
+void leat_tfrecord_shard_offer_seek(leat_tfrecord_opened *opened,
                                const leat_tfrecord_features *features);
 /* Adds its records to those of the source, as its next file. */
 void leat_tfrecord_shard_count(leat_tfrecord_shard *shard, leat_source *source);

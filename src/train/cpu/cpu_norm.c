@@ -171,7 +171,7 @@ static int64_t valid_rows(const leat_net *net, int32_t shard)
 
 static float *weight_of(const leat_net *net, const leat_model_layer *l, int32_t k)
 {
-    return net->slots[LEAT_SLOT_WEIGHT] + net->model->params[l->first_param + k].at;
+    return net->arenas[LEAT_VALUES_WEIGHT] + net->model->params[l->first_param + k].at;
 }
 
 static double pixels_of(const leat_model_layer *l, const leat_cpu_saved *s)

@@ -45,7 +45,7 @@ float *leat_cpu_buffer(const leat_cpu_call *call, int k)
 float *leat_cpu_weight(const leat_cpu_call *call, int32_t k)
 {
     const int32_t param = call->layer->first_param + k;
-    return call->net->slots[LEAT_SLOT_WEIGHT] + call->net->model->params[param].at;
+    return call->net->arenas[LEAT_VALUES_WEIGHT] + call->net->model->params[param].at;
 }
 
 float *leat_cpu_gradient(const leat_cpu_call *call, int32_t k)

@@ -112,7 +112,7 @@ static void measure(leat_net *net)
         const leat_cpu_block *b = &net->blocks[i];
         const size_t at = net->model->params[b->param].at + b->from;
         net->norms[2 * i] = squares(gradient_of(net, b->param) + b->from, b->n);
-        net->norms[2 * i + 1] = squares(net->slots[LEAT_SLOT_WEIGHT] + at, b->n);
+        net->norms[2 * i + 1] = squares(net->arenas[LEAT_VALUES_WEIGHT] + at, b->n);
     }
 }
 
@@ -170,10 +170,10 @@ typedef struct range {
 static range range_of(const leat_net *net, int32_t param, size_t from)
 {
     const size_t at = net->model->params[param].at + from;
-    range r = { .weight = net->slots[LEAT_SLOT_WEIGHT] + at,
+    range r = { .weight = net->arenas[LEAT_VALUES_WEIGHT] + at,
                 .grad = gradient_of(net, param) + from };
     for (int32_t i = 0; i < net->model->optimizer->n_states; i++)
-        r.states[i] = net->slots[LEAT_SLOT_STATE + i] + at;
+        r.states[i] = net->arenas[LEAT_VALUES_STATE + i] + at;
     return r;
 }
 

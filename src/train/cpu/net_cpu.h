@@ -121,7 +121,7 @@ struct leat_net {
     char **memory;                /* of each shard, or of each thread */
     size_t memory_bytes;
     bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
-    float *slots[LEAT_N_SLOTS]; /* arenas as leat_model.params has it; the average on demand */
+    float *arenas[LEAT_N_VALUES]; /* arenas as leat_model.params has it; the average on demand */
     float *gradient;            /* plain gradients of convolutions, the same places */
     float **grads;              /* of each shard; with ranks NULL but for those of this one */
     int32_t first, n_own;       /* its shards of training: all without ranks */

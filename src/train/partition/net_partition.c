@@ -200,29 +200,29 @@ static int partition_sums(leat_net *net, bool anew, leat_net_sums *out, leat_err
     return rc;
 }
 
-static int partition_read(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+static int partition_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
                           float *to, leat_error *err)
 {
     const leat_partition_part *const p = part_of(net, layer);
-    return p->on->backend->read(p->net, layer, param, slot, to, err);
+    return p->on->backend->read(p->net, layer, param, which, to, err);
 }
 
 static const float *partition_values(leat_net *net, int32_t layer, int32_t param,
-                                     leat_param_slot slot)
+                                     leat_param_values which)
 {
     const leat_partition_part *const p = part_of(net, layer);
     const leat_backend *const on = p->on->backend;
-    return on->values ? on->values(p->net, layer, param, slot) : NULL;
+    return on->values ? on->values(p->net, layer, param, which) : NULL;
 }
 
-static int partition_write(leat_net *net, int32_t layer, int32_t param, leat_param_slot slot,
+static int partition_write(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
                            const float *from, leat_error *err)
 {
     const leat_partition_part *const p = part_of(net, layer);
-    return p->on->backend->write(p->net, layer, param, slot, from, err);
+    return p->on->backend->write(p->net, layer, param, which, from, err);
 }
 
-static int partition_blend(leat_net *net, leat_param_slot to, leat_param_slot from, double share,
+static int partition_blend(leat_net *net, leat_param_values to, leat_param_values from, double share,
                            leat_error *err)
 {
     int rc = LEAT_OK;
@@ -231,7 +231,7 @@ static int partition_blend(leat_net *net, leat_param_slot to, leat_param_slot fr
     return rc;
 }
 
-static int partition_swap(leat_net *net, leat_param_slot a, leat_param_slot b, leat_error *err)
+static int partition_swap(leat_net *net, leat_param_values a, leat_param_values b, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)
