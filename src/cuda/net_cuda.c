@@ -249,8 +249,8 @@ static const leat_model_param *param_of(const leat_net *net, int32_t layer, int3
     return &net->model->params[net->model->layers[layer].first_param + param];
 }
 
-static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which, float *to,
-                     leat_error *err)
+static int cuda_read(leat_net *net, int32_t layer, int32_t param, leat_param_values which,
+                     float *to, leat_error *err)
 {
     const leat_model_param *const p = param_of(net, layer, param);
     float *arena;

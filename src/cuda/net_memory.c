@@ -63,8 +63,8 @@ int leat_net_arena(leat_net *net, leat_param_values which, float **out, leat_err
 {
     int rc = LEAT_OK;
     if (!net->arenas[which]) {
-        rc = leat_net_take(net, net->model->n_floats * sizeof(float), "weights", &net->arenas[which],
-                           err);
+        rc = leat_net_take(net, net->model->n_floats * sizeof(float), "weights",
+                           &net->arenas[which], err);
         if (rc == LEAT_OK) /* other streams use it next */
             rc = leat_gpu_stream_sync(net->own, err);
     }

@@ -285,7 +285,8 @@ int gpu_weights_distance(leat_trainer *a, leat_trainer *b, gpu_distance *out, le
         float *const values = malloc(2 * p->n * sizeof *values);
         rc = a->backend->read(a->net, p->layer, p->index, LEAT_VALUES_WEIGHT, values, err);
         if (rc == LEAT_OK)
-            rc = b->backend->read(b->net, p->layer, p->index, LEAT_VALUES_WEIGHT, values + p->n, err);
+            rc = b->backend->read(b->net, p->layer, p->index, LEAT_VALUES_WEIGHT, values + p->n,
+                                  err);
         const double apart = rc == LEAT_OK ? distance(values, values + p->n, p->n, least) : 0;
         if (!(apart <= out->weights)) {
             out->weights = apart;

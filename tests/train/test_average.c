@@ -136,8 +136,8 @@ static void check_lookahead(const char *options, int every, double decay, double
         for (int32_t i = 0; i < f.trainer->model.n_params; i++) {
             const leat_model_param *p = &f.trainer->model.params[i];
             float *values = read_param(f.trainer, p->layer, p->index);
-            plain.trainer->backend->write(plain.trainer->net, p->layer, p->index, LEAT_VALUES_WEIGHT,
-                                          values, NULL);
+            plain.trainer->backend->write(plain.trainer->net, p->layer, p->index,
+                                          LEAT_VALUES_WEIGHT, values, NULL);
             free(values);
         }
     }

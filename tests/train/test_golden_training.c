@@ -104,8 +104,8 @@ static float *trained_values(const fixture *f, leat_param_values which, size_t *
     *n = 0;
     for (int32_t i = 0; i < m->n_params; i++)
         if (m->params[i].spec->trained) {
-            f->trainer->backend->read(f->trainer->net, m->params[i].layer, m->params[i].index, which,
-                                      values + *n, NULL);
+            f->trainer->backend->read(f->trainer->net, m->params[i].layer, m->params[i].index,
+                                      which, values + *n, NULL);
             *n += m->params[i].n;
         }
     return values;

@@ -128,8 +128,9 @@ static void must_be_same(const model *m, int at, fixture *uncut, fixture *cut)
             float *const x = calloc(2 * p->n, sizeof *x);
             for (int k = 0; k < 2; k++) {
                 const leat_trainer *const t = (k ? cut : uncut)->trainer;
-                assert_int_equal(t->backend->read(t->net, p->layer, p->index, (leat_param_values)which,
-                                                  x + (size_t)k * p->n, NULL),
+                assert_int_equal(t->backend->read(t->net, p->layer, p->index,
+                                                  (leat_param_values)which, x + (size_t)k * p->n,
+                                                  NULL),
                                  LEAT_OK);
             }
             if (memcmp(x, x + p->n, p->n * sizeof *x) != 0)

@@ -212,10 +212,10 @@ static void assert_same_slots(const fixture *a, const fixture *b, const char *wh
         for (int32_t i = 0; i < m->n_params; i++) {
             const leat_model_param *p = &m->params[i];
             float *x = calloc(p->n, sizeof *x), *y = calloc(p->n, sizeof *y);
-            a->trainer->backend->read(a->trainer->net, p->layer, p->index, (leat_param_values)which, x,
-                                      NULL);
-            b->trainer->backend->read(b->trainer->net, p->layer, p->index, (leat_param_values)which, y,
-                                      NULL);
+            a->trainer->backend->read(a->trainer->net, p->layer, p->index, (leat_param_values)which,
+                                      x, NULL);
+            b->trainer->backend->read(b->trainer->net, p->layer, p->index, (leat_param_values)which,
+                                      y, NULL);
             if (memcmp(x, y, p->n * sizeof *x))
                 fail_msg("%s: values %d of parameter %d differs", what, which, (int)i);
             free(x);
@@ -251,7 +251,8 @@ static void copy_slots(const fixture *from, fixture *to)
         for (int32_t i = 0; i < m->n_params; i++) {
             const leat_model_param *p = &m->params[i];
             float *x = calloc(p->n, sizeof *x);
-            backend->read(from->trainer->net, p->layer, p->index, (leat_param_values)which, x, NULL);
+            backend->read(from->trainer->net, p->layer, p->index, (leat_param_values)which, x,
+                          NULL);
             backend->write(to->trainer->net, p->layer, p->index, (leat_param_values)which, x, NULL);
             free(x);
         }

@@ -623,7 +623,7 @@ static void add_plan(const leat_budget_division *d)
 }
 
 void leat_budget_fill(const leat_budget_division *d, int64_t prefetch_most, int64_t read_bytes,
-                           int64_t limit)
+                      int64_t limit)
 {
     leat_budget *const b = d->out;
     const bool has_device = d->facts->device[0] != 0;

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/scratch.h"
 #include "device_cache.h"
-#include "pipeline/source/pread_once.h"
 #include "sample_impl.h"
 
 #define ASKED_BYTES 4096 /* for smaller records the page-cache test costs more than it gains: */
@@ -35,7 +34,7 @@ static int read_record(leat_worker *worker, const leat_extent *at, const uint8_t
             return LEAT_OK;
         worker->read_waited = true;
     }
-    return leat_pread_once(at->fd, memory, at->size, at->offset)
+    return leat_source_pread_once(at->fd, memory, at->size, at->offset)
                ? LEAT_OK
                : leat_source_pread(at->fd, memory, at->size, at->offset, NULL, err);
 }

@@ -179,11 +179,10 @@ int leat_tfrecord_parse(const leat_source *base, uint64_t record, const uint8_t 
     if (rc < 0)
         return rc;
     const leat_tfrecord_shard *const s = leat_tfrecord_shard_of(source, record);
-    const leat_source_seek *const seek = &leat_tfrecord_shard_opened(s)->seek;
-    if (seek->feature < 0)
+    if (leat_tfrecord_shard_opened(s)->seek.feature < 0)
         return LEAT_OK;
-    return leat_jpeg_seek_add(seek, record - s->first, bytes + LEAT_TFRECORD_HEADER,
-                              size - LEAT_TFRECORD_OVERHEAD, scratch, features, err);
+    return leat_tfrecord_shard_add_seek(s, record - s->first, bytes + LEAT_TFRECORD_HEADER,
+                                        size - LEAT_TFRECORD_OVERHEAD, scratch, features, err);
 }
 
 static int parse(const leat_source *base, uint64_t record, const uint8_t *bytes, size_t size,
@@ -271,7 +270,7 @@ static void match_seeks(leat_tfrecord_source *source)
     for (size_t k = 0; k < source->n_shards; k++) {
         leat_tfrecord_opened *const opened = leat_tfrecord_shard_opened(&source->shards[k]);
         if (opened)
-            leat_tfrecord_shard_offer_seek(opened, &source->features);
+            leat_tfrecord_shard_match_seek(opened, &source->features);
         source->base.seek_complete &= opened && opened->seek.feature >= 0;
     }
 }

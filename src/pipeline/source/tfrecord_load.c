@@ -13,7 +13,6 @@
 #include "base/scratch.h"
 #include "formats/little_endian.h"
 #include "formats/tfrecord.h"
-#include "pread_once.h"
 #include "tfrecord_impl.h"
 
 int leat_tfrecord_read_plain(leat_tfrecord_shard *s, uint8_t *to, size_t size, uint64_t offset,
@@ -265,7 +264,7 @@ static const uint8_t *read_record(leat_gather *g, const leat_tfrecord_place *at,
         return NULL;
     bool all = asks && leat_source_pread_cached(fd, bytes, size, at->offset);
     g->waited |= asks && !all;
-    all = all || leat_pread_once(fd, bytes, size, at->offset) ||
+    all = all || leat_source_pread_once(fd, bytes, size, at->offset) ||
           leat_source_pread(fd, bytes, size, at->offset, NULL, NULL) >= 0;
     leat_open_file_release(&at->shard->file);
     return all ? bytes : NULL;

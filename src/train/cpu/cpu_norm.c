@@ -94,13 +94,15 @@ static bool next_piece(const norm *o, piece *p)
     return true;
 }
 
-static const float *in_piece(const norm *o, int k, const piece *p, int buffer)
+/* A piece of input k as floats: in place, or converted into a buffer of scratch. */
+static const float *read_piece(const norm *o, int k, const piece *p, int buffer)
 {
     return leat_cpu_floats(o->call->net, o->call->in[k], o->call->in_spec[k]->type, p->at,
                            p->n * o->n, leat_cpu_buffer(o->call, buffer));
 }
 
-static float *out_piece(const norm *o, const piece *p, int buffer)
+/* Where to write a piece of the output as floats; leat_cpu_put() then converts it. */
+static float *piece_to_write(const norm *o, const piece *p, int buffer)
 {
     return leat_cpu_floats_out(o->call->out[0], o->type, p->at, leat_cpu_buffer(o->call, buffer));
 }
@@ -148,7 +150,7 @@ static int add_statistics(const leat_cpu_call *call)
     for (piece p = { 0 }; next_piece(&o, &p);) {
         if (!p.counts)
             continue;
-        call->net->loops->norm_sums(in_piece(&o, 0, &p, 0), origin, sum, squares, o.wide,
+        call->net->loops->norm_sums(read_piece(&o, 0, &p, 0), origin, sum, squares, o.wide,
                                     p.n * o.n);
         if ((pixels += p.n) >= FLOAT_PIXELS) {
             take_sums(&o, sum, squares);
@@ -241,8 +243,8 @@ static int normalise(const norm *o, const leat_cpu_norm_factors *f)
 {
     const leat_cpu_call *call = o->call;
     for (piece p = { 0 }; next_piece(o, &p);) {
-        float *y = out_piece(o, &p, 1);
-        call->net->loops->norm(f, in_piece(o, 0, &p, 0), y, o->wide, p.n * o->n);
+        float *y = piece_to_write(o, &p, 1);
+        call->net->loops->norm(f, read_piece(o, 0, &p, 0), y, o->wide, p.n * o->n);
         if (call->op->act != LEAT_ACT_NONE)
             call->net->loops->act(call->op->act, call->op->alpha, y, y, p.n * o->n);
         put_piece(o, &p, y);
@@ -290,13 +292,13 @@ static const float *before_act(const norm *o, const piece *p, const float *x, co
     const leat_cpu_call *call = o->call;
     const leat_act act = call->op->act;
     const size_t n = p->n * o->n;
-    float *dz = out_piece(o, p, 3);
+    float *dz = piece_to_write(o, p, 3);
     if (act == LEAT_ACT_NONE) {
         if (dz != dy)
             memcpy(dz, dy, n * sizeof *dz);
         return dz;
     }
-    const float *of = leat_act_from_output(act) ? in_piece(o, 2, p, 2) : NULL;
+    const float *of = leat_act_from_output(act) ? read_piece(o, 2, p, 2) : NULL;
     if (!of) {
         float *z = leat_cpu_buffer(call, 2);
         call->net->loops->norm(f, x, z, o->wide, n);
@@ -316,8 +318,8 @@ static int add_gradients(const leat_cpu_call *call)
     memset(sum, 0, o.wide * sizeof *sum);
     memset(dot, 0, o.wide * sizeof *dot);
     for (piece p = { 0 }; next_piece(&o, &p);) {
-        const float *x = in_piece(&o, 1, &p, 0);
-        const float *dz = before_act(&o, &p, x, in_piece(&o, 0, &p, 1), &f);
+        const float *x = read_piece(&o, 1, &p, 0);
+        const float *dz = before_act(&o, &p, x, read_piece(&o, 0, &p, 1), &f);
         put_piece(&o, &p, dz);
         if (!p.counts)
             continue;
@@ -373,9 +375,9 @@ static int apply_gradients(const leat_cpu_call *call)
     for (piece p = { 0 }; next_piece(&o, &p);) {
         const float *dz = leat_cpu_floats(call->net, call->out[0], o.type, p.at, p.n * o.n,
                                           leat_cpu_buffer(call, 1));
-        float *dx = out_piece(&o, &p, 2);
+        float *dx = piece_to_write(&o, &p, 2);
         if (p.counts)
-            call->net->loops->norm_grad(in_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
+            call->net->loops->norm_grad(read_piece(&o, 1, &p, 0), dz, &f, dx, o.wide, p.n * o.n);
         else
             memset(dx, 0, p.n * o.n * sizeof *dx);
         put_piece(&o, &p, dx);
@@ -402,8 +404,8 @@ static void fixed_grads(const norm *o)
     for (piece p = { 0 }; next_piece(o, &p);) {
         if (!p.counts)
             continue;
-        call->net->loops->norm_grad_sums(in_piece(o, 1, &p, 0), in_piece(o, 0, &p, 1), center, sum,
-                                         dot, o->wide, p.n * o->n);
+        call->net->loops->norm_grad_sums(read_piece(o, 1, &p, 0), read_piece(o, 0, &p, 1), center,
+                                         sum, dot, o->wide, p.n * o->n);
         if ((pixels += p.n) >= FLOAT_PIXELS) {
             take_sums(o, sum, dot);
             pixels = 0;
@@ -427,8 +429,8 @@ static void fixed_data(const norm *o)
         factor[c] = (float)((double)leat_cpu_weight(call, SCALE)[c] / fixed_deviation(call, c));
     widen(factor, o->n);
     for (piece p = { 0 }; next_piece(o, &p);) {
-        const float *dy = in_piece(o, 0, &p, 1);
-        float *dx = out_piece(o, &p, 2);
+        const float *dy = read_piece(o, 0, &p, 1);
+        float *dx = piece_to_write(o, &p, 2);
         if (p.counts)
             call->net->loops->norm(&f, dy, dx, o->wide, p.n * o->n);
         else
@@ -466,8 +468,8 @@ static int layer_norm(const leat_cpu_call *call)
     const norm o = norm_of(call);
     const float *scale = leat_cpu_weight(call, SCALE), *shift = leat_cpu_weight(call, SHIFT);
     for (piece p = { 0 }; next_piece(&o, &p);) {
-        const float *x = in_piece(&o, 0, &p, 0);
-        float *y = out_piece(&o, &p, 1);
+        const float *x = read_piece(&o, 0, &p, 0);
+        float *y = piece_to_write(&o, &p, 1);
         for (size_t i = 0; i < p.n * o.n; i += o.n) {
             double mean, inverse;
             pixel_statistics(x + i, o.n, (double)call->op->epsilon, &mean, &inverse);
@@ -511,8 +513,8 @@ static int layer_norm_grad(const leat_cpu_call *call)
     if (dshift)
         memset(dshift, 0, o.n * sizeof *dshift);
     for (piece p = { 0 }; next_piece(&o, &p);) {
-        const float *dy = in_piece(&o, 0, &p, 0), *x = in_piece(&o, 1, &p, 1);
-        float *dx = out_piece(&o, &p, 2);
+        const float *dy = read_piece(&o, 0, &p, 0), *x = read_piece(&o, 1, &p, 1);
+        float *dx = piece_to_write(&o, &p, 2);
         for (size_t i = 0; i < p.n * o.n; i += o.n)
             layer_norm_grad_pixel(x + i, dy + i, leat_cpu_weight(call, SCALE), o.n,
                                   (double)call->op->epsilon, dx + i, dscale, dshift);

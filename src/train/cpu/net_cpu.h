@@ -120,16 +120,16 @@ struct leat_net {
     leat_cpu_program train, even; /* even: evaluation */
     char **memory;                /* of each shard, or of each thread */
     size_t memory_bytes;
-    bool by_thread;             /* of `train`; evaluation always uses one memory per thread */
+    bool by_thread;               /* of `train`; evaluation always uses one memory per thread */
     float *arenas[LEAT_N_VALUES]; /* arenas as leat_model.params has it; the average on demand */
-    float *gradient;            /* plain gradients of convolutions, the same places */
-    float **grads;              /* of each shard; with ranks NULL but for those of this one */
-    int32_t first, n_own;       /* its shards of training: all without ranks */
-    leat_ranks_sum ranks_sum;   /* with ranks */
-    float *chunk;               /* of a sum that is added to `accumulated` */
-    int failed;                 /* of this step: the error that ranks agreed on … */
-    leat_error error;           /* … and that */
-    float *accumulated;         /* sum over several batches; NULL: no accumulation */
+    float *gradient;              /* plain gradients of convolutions, the same places */
+    float **grads;                /* of each shard; with ranks NULL but for those of this one */
+    int32_t first, n_own;         /* its shards of training: all without ranks */
+    leat_ranks_sum ranks_sum;     /* with ranks */
+    float *chunk;                 /* of a sum that is added to `accumulated` */
+    int failed;                   /* of this step: the error that ranks agreed on … */
+    leat_error error;             /* … and that */
+    float *accumulated;           /* sum over several batches; NULL: no accumulation */
     size_t n_grad_floats;
     leat_cpu_grad *grad; /* of each parameter */
     leat_cpu_block *blocks;

@@ -222,8 +222,8 @@ static int partition_write(leat_net *net, int32_t layer, int32_t param, leat_par
     return p->on->backend->write(p->net, layer, param, which, from, err);
 }
 
-static int partition_blend(leat_net *net, leat_param_values to, leat_param_values from, double share,
-                           leat_error *err)
+static int partition_blend(leat_net *net, leat_param_values to, leat_param_values from,
+                           double share, leat_error *err)
 {
     int rc = LEAT_OK;
     for (int32_t i = 0; i < net->n_parts && rc == LEAT_OK; i++)

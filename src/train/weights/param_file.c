@@ -45,8 +45,8 @@ static void name_of(const leat_model *model, leat_param_tensor *row)
     else if (row->which == LEAT_VALUES_AVERAGE)
         snprintf(row->name, sizeof row->name, "%s%s", average_prefix, plain);
     else
-        snprintf(row->name, sizeof row->name, "%s%d.%s", state_prefix, row->which - LEAT_VALUES_STATE,
-                 plain);
+        snprintf(row->name, sizeof row->name, "%s%d.%s", state_prefix,
+                 row->which - LEAT_VALUES_STATE, plain);
 }
 
 static leat_safetensor describe(const leat_shape *shape, const char *name)
@@ -182,8 +182,9 @@ static size_t find_values(leat_param_file *file, const leat_trainer *trainer)
     for (size_t i = 0; i < file->n; i++) {
         const leat_param_tensor *row = &file->rows[i];
         leat_safetensor *const t = &file->tensors[i];
-        t->data = backend->values ? backend->values(trainer->net, row->layer, row->param, row->which)
-                                  : NULL;
+        t->data = backend->values
+                      ? backend->values(trainer->net, row->layer, row->param, row->which)
+                      : NULL;
         floats += t->data ? 0 : (size_t)t->bytes / sizeof(float);
     }
     return floats;
