@@ -20,15 +20,33 @@ typedef struct plant {
     bool input;        /* … because its batch does not come */
     int slow_ms;       /* every exchange */
     int stopped;       /* a rank that is stopped for 0.7 s; -1: none */
+    int torn; /* a rank stopped in an exchange once all but the next one have its bytes; -1: none */
 } plant;
 
-static int slow_ms;
+static int slow_ms, torn_rank;
 
 static int slow_pass(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                      leat_error *err)
 {
     const int rc = leat_ranks_memory.pass(ranks, mine, stride, all, bytes, err);
     leat_clock_nap((int64_t)slow_ms * MS);
+    return rc;
+}
+
+/* Half a second: as long as the one that was stopped does not look, the one that has not its bytes waits. */
+static int torn_pass(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
+                     leat_error *err)
+{
+    static int n_passes;
+    const int rc = leat_ranks_memory.pass(ranks, mine, stride, all, bytes, err);
+    const bool waits = ranks->rank == (torn_rank + 1) % RANKS;
+    if (++n_passes != 9 || (ranks->rank != torn_rank && !waits))
+        return rc;
+    for (int i = 0; i < 25; i++) {
+        leat_clock_nap(20 * MS);
+        if (waits)
+            leat_ranks_came(ranks);
+    }
     return rc;
 }
 
@@ -48,9 +66,10 @@ static void step(leat_ranks *ranks, const plant *p, bool begin)
 static void be_rank(leat_ranks *ranks, int rank, const plant *p, leat_ranks_time *times)
 {
     leat_ranks_table slow = leat_ranks_memory;
-    slow.pass = slow_pass;
+    slow.pass = p->torn >= 0 ? torn_pass : slow_pass;
     slow_ms = p->slow_ms;
-    if (p->slow_ms)
+    torn_rank = p->torn;
+    if (p->slow_ms || p->torn >= 0)
         ranks->table = &slow;
     if (leat_ranks_join(ranks, rank, NULL) < 0)
         _exit(1);
@@ -102,7 +121,7 @@ static leat_verdict diagnosed(const plant *p, leat_ranks_time *out)
 
 TEST(none_is_slow)
 {
-    const plant p = { .steps = 100, .nap_ms = 4, .late = -1, .stopped = -1 };
+    const plant p = { .steps = 100, .nap_ms = 4, .late = -1, .stopped = -1, .torn = -1 };
     leat_ranks_time times[RANKS];
     for (int i = 0; diagnosed(&p, times).kind == LEAT_VERDICT_STRAGGLER; i++)
         assert_true(i < 3); /* other programs can make one late for so short a time */
@@ -113,9 +132,13 @@ TEST(a_late_rank_is_named)
     leat_ranks_time times[RANKS];
     for (int late = 0; late < RANKS; late++)
         for (int input = 0; input < 2; input++) {
-            const plant p = {
-                .steps = 15, .nap_ms = 2, .late = late, .late_ms = 30, .input = input, .stopped = -1
-            };
+            const plant p = { .steps = 15,
+                              .nap_ms = 2,
+                              .late = late,
+                              .late_ms = 30,
+                              .input = input,
+                              .stopped = -1,
+                              .torn = -1 };
             const leat_verdict v = diagnosed(&p, times);
             assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
             assert_int_equal(v.where[strlen("rank ")], '0' + late);
@@ -127,16 +150,32 @@ TEST(a_late_rank_is_named)
 /* While it waited for another one: then it has waited as long as the others, but not for bytes. */
 TEST(a_stopped_rank_is_late)
 {
-    const plant p = { .steps = 10, .late = 0, .late_ms = 100, .stopped = 1 };
+    const plant p = { .steps = 10, .late = 0, .late_ms = 100, .stopped = 1, .torn = -1 };
     leat_ranks_time times[RANKS];
     diagnosed(&p, times);
     assert_true(times[1].late > 0.2 && times[0].late > 0.2);
     assert_true(times[2].late < 0.2 && times[0].exchange < 0.2);
 }
 
+/* Of the others, one waits in this exchange for the rest of the bytes, and one in the next. */
+TEST(a_rank_stopped_between_two_sends_is_late)
+{
+    for (int torn = 0; torn < RANKS; torn++) {
+        const plant p = { .steps = 20, .nap_ms = 2, .late = -1, .stopped = -1, .torn = torn };
+        leat_ranks_time times[RANKS];
+        const leat_verdict v = diagnosed(&p, times);
+        assert_int_equal(v.kind, LEAT_VERDICT_STRAGGLER);
+        assert_int_equal(v.where[strlen("rank ")], '0' + torn);
+        for (int r = 0; r < RANKS; r++)
+            assert_true(r == torn ? times[r].late > 0.7 : times[r].late < 0.2);
+    }
+}
+
 TEST(slow_bytes_are_communication)
 {
-    const plant p = { .steps = 30, .nap_ms = 2, .late = -1, .slow_ms = 6, .stopped = -1 };
+    const plant p = {
+        .steps = 30, .nap_ms = 2, .late = -1, .slow_ms = 6, .stopped = -1, .torn = -1
+    };
     leat_ranks_time times[RANKS];
     assert_int_equal(diagnosed(&p, times).kind, LEAT_VERDICT_COMMUNICATION_BOUND);
     for (int r = 0; r < RANKS; r++)

@@ -13,6 +13,7 @@ typedef struct front {
     int32_t rc, flag;
     int64_t bytes;
     int64_t waited_ns, input_ns; /* since the last one */
+    int64_t stopped_ns;          /* since the one before that */
     int64_t counted_ns;          /* since leat_ranks_times() counts; 0: it does not yet */
 } front;
 
@@ -39,16 +40,29 @@ const void *leat_ranks_from(const leat_ranks *ranks, int32_t rank)
     return front_of(ranks, rank) + 1;
 }
 
+/* Time in which this process itself was stopped, as by Ctrl-Z, does not count. Returns the time. */
+static int64_t look(leat_ranks *ranks)
+{
+    enum { STOPPED_NS = 500 * 1000 * 1000, ABSENT_NS = STOPPED_NS / 2 };
+    const int64_t now_ns = leat_clock_ns(), away_ns = now_ns - ranks->looked_ns;
+    if (away_ns > STOPPED_NS)
+        ranks->since_ns = now_ns;
+    if (away_ns > ABSENT_NS) /* then it was late itself */
+        ranks->stopped_ns[0] += away_ns;
+    ranks->looked_ns = now_ns;
+    return now_ns;
+}
+
 int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *all, size_t bytes,
                     leat_error *err)
 {
     if (ranks->rank < 0)
         return leat_fail(err, LEAT_E_ARGUMENT, "ranks: this process has not joined");
-    const int64_t from_ns = leat_clock_ns();
-    ranks->stopped_ns = 0;
+    const int64_t from_ns = leat_clock_ns(), before_ns = ranks->stopped_ns[0];
+    ranks->since_ns = ranks->looked_ns = from_ns;
     if (ranks->broken == LEAT_OK)
         ranks->broken = ranks->table->pass(ranks, mine, stride, all, bytes, &ranks->error);
-    ranks->waited_ns += leat_clock_ns() - from_ns - ranks->stopped_ns;
+    ranks->waited_ns += look(ranks) - from_ns - (ranks->stopped_ns[0] - before_ns);
     return ranks->broken < 0 ? leat_fail_as(err, &ranks->error) : LEAT_OK;
 }
 
@@ -79,20 +93,33 @@ static int take_error(leat_ranks *ranks, int32_t from, leat_error *err)
     return rc < 0 ? rc : code;
 }
 
+/* Who came last waited least, unless a rank was stopped in an exchange: it may have given its bytes to some of the others by
+ * then, and these wait in the next exchange, for it or for one that waits for it. */
+static int32_t find_last(const leat_ranks *ranks)
+{
+    int32_t last = 0;
+    for (int32_t r = 1; r < ranks->n; r++) {
+        const front *const of = front_of(ranks, r), *const least = front_of(ranks, last);
+        if (of->waited_ns - of->stopped_ns < least->waited_ns - least->stopped_ns)
+            last = r;
+    }
+    return last;
+}
+
 /* From what all have given, which is the same in all ranks. */
 static void count_times(leat_ranks *ranks)
 {
-    int32_t last = 0;
+    const int32_t last = find_last(ranks);
+    int64_t least_ns = INT64_MAX;
     double waited = 0;
     if (!ranks->counted_from_ns) { /* this exchange ends at about the same time in all ranks */
         ranks->counted_from_ns = leat_clock_ns();
-        ranks->waited_ns = 0;
+        ranks->waited_ns = ranks->stopped_ns[0] = ranks->stopped_ns[1] = 0;
         return;
     }
-    for (int32_t r = 1; r < ranks->n; r++)
-        if (front_of(ranks, r)->waited_ns < front_of(ranks, last)->waited_ns)
-            last = r;
-    const int64_t least_ns = front_of(ranks, last)->waited_ns;
+    for (int32_t r = 0; r < ranks->n; r++)
+        if (front_of(ranks, r)->waited_ns < least_ns)
+            least_ns = front_of(ranks, r)->waited_ns;
     for (int32_t r = 0; r < ranks->n; r++) {
         const front *const of = front_of(ranks, r);
         const double more = (double)(of->waited_ns - least_ns) * 1e-9;
@@ -100,7 +127,7 @@ static void count_times(leat_ranks *ranks)
         ranks->times[r].others += more;
         ranks->times[r].input += (double)of->input_ns * 1e-9;
         ranks->times[r].compute = (double)of->counted_ns * 1e-9;
-        waited += more;
+        waited += r == last ? 0 : more;
     }
     ranks->times[last].late += ranks->n > 1 ? waited / (ranks->n - 1) : 0;
 }
@@ -120,9 +147,16 @@ static int gather(leat_ranks *ranks, int rc, int32_t *flag, const void *mine, si
         return leat_fail_as(err, why);
     const int64_t counted_ns =
         ranks->counted_from_ns ? leat_clock_ns() - ranks->counted_from_ns : 0;
-    *(front *)ranks->given =
-        (front){ rc, flag && *flag, (int64_t)bytes, ranks->waited_ns, ranks->input_ns, counted_ns };
+    *(front *)ranks->given = (front){ .rc = rc,
+                                      .flag = flag && *flag,
+                                      .bytes = (int64_t)bytes,
+                                      .waited_ns = ranks->waited_ns,
+                                      .input_ns = ranks->input_ns,
+                                      .stopped_ns = ranks->stopped_ns[0] + ranks->stopped_ns[1],
+                                      .counted_ns = counted_ns };
     ranks->waited_ns = ranks->input_ns = 0;
+    ranks->stopped_ns[1] = ranks->stopped_ns[0];
+    ranks->stopped_ns[0] = 0;
     if (n)
         memcpy(ranks->given + sizeof(front), mine, n);
     const int sent = leat_ranks_collect(ranks, ranks->given, ranks->got, all, err);
@@ -246,38 +280,22 @@ int32_t leat_ranks_times(const leat_ranks *ranks, leat_ranks_time *out, int32_t 
     return ranks->n;
 }
 
-leat_ranks_wait leat_ranks_wait_begin(void)
+void leat_ranks_came(leat_ranks *ranks)
 {
-    const int64_t now_ns = leat_clock_ns();
-    return (leat_ranks_wait){ now_ns, now_ns };
+    ranks->since_ns = look(ranks);
 }
 
-/* Time in which this process itself was stopped, as by Ctrl-Z, does not count. */
-enum { STOPPED_NS = 500 * 1000 * 1000, ABSENT_NS = STOPPED_NS / 2 };
-
-int64_t leat_ranks_wait_look(leat_ranks *ranks, leat_ranks_wait *wait)
-{
-    const int64_t now_ns = leat_clock_ns(), away_ns = now_ns - wait->last_ns;
-    if (away_ns > STOPPED_NS)
-        wait->since_ns = now_ns;
-    if (away_ns > ABSENT_NS) /* then it was late itself */
-        ranks->stopped_ns += away_ns;
-    wait->last_ns = now_ns;
-    return now_ns;
-}
-
-int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *missing,
-                      leat_error *err)
+int leat_ranks_waited(leat_ranks *ranks, const uint8_t *missing, leat_error *err)
 {
     enum { AFTER_NS = 500 * 1000 * 1000 };
-    const int64_t now_ns = leat_ranks_wait_look(ranks, wait);
+    const int64_t now_ns = look(ranks);
     char late[512] = "", name[300];
     int32_t first = 0;
     while (first < ranks->rank && missing[first])
         first++;
     const bool is_first = first == ranks->rank;
     if (!ranks->deadline_ns ||
-        now_ns - wait->since_ns < ranks->deadline_ns + (is_first ? 0 : AFTER_NS))
+        now_ns - ranks->since_ns < ranks->deadline_ns + (is_first ? 0 : AFTER_NS))
         return LEAT_OK;
     ranks->reports = is_first && first > 0;
     ranks->is_told = !is_first;

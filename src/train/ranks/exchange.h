@@ -43,8 +43,10 @@ struct leat_ranks {
     char *given, *got;
     size_t given_bytes, got_bytes;
     int64_t waited_ns, input_ns; /* of this rank, since it gave them to the others */
-    int64_t stopped_ns;          /* of the exchange at hand: this process did not run */
-    int64_t counted_from_ns;     /* 0: not yet */
+    int64_t stopped_ns[2];       /* since then, and before: in exchanges this process did not run */
+    int64_t since_ns,
+        looked_ns;           /* of the exchange at hand: nothing has come, this process looked */
+    int64_t counted_from_ns; /* 0: not yet */
     leat_ranks_time
         *times; /* of each rank, in seconds, `compute` with all others; NULL: not counted yet */
 };
@@ -65,19 +67,11 @@ int leat_ranks_swap(leat_ranks *ranks, const void *mine, size_t stride, void *al
 int leat_ranks_collect(leat_ranks *ranks, const void *mine, void *all, size_t bytes,
                        leat_error *err);
 
-/* A wait for other ranks; begins at once. */
-typedef struct leat_ranks_wait {
-    int64_t since_ns; /* nothing has come */
-    int64_t last_ns;  /* it looked */
-} leat_ranks_wait;
-leat_ranks_wait leat_ranks_wait_begin(void);
-/* At the end of a wait. Returns the time. */
-int64_t leat_ranks_wait_look(leat_ranks *ranks, leat_ranks_wait *wait);
-/* For transports, at most 0.1 s after the last call: ranks are missing[] still. LEAT_OK: it waits on; LEAT_E_IO: for longer
- * than the deadline, with their names. Where several see it, the lowest does so first, and the others half a second
- * later. */
-int leat_ranks_waited(leat_ranks *ranks, leat_ranks_wait *wait, const uint8_t *missing,
-                      leat_error *err);
+/* For transports. came: more bytes are here. waited: at most 0.1 s after the last call; ranks are missing[] still. LEAT_OK:
+ * it waits on; LEAT_E_IO: for longer than the deadline, with their names. Where several see it, the lowest does so first,
+ * and the others half a second later. */
+void leat_ranks_came(leat_ranks *ranks);
+int leat_ranks_waited(leat_ranks *ranks, const uint8_t *missing, leat_error *err);
 /* This rank has got a batch, for which it has waited. begin: leat_ranks_times() counts from here on, if it does not yet; in
  * the same step of all ranks. ranks NULL: nothing. */
 void leat_ranks_batch(leat_ranks *ranks, const leat_batch_info *info, bool begin);

@@ -96,13 +96,13 @@ static int say_gone(leat_ranks *ranks, int32_t gone, leat_error *err)
 }
 
 /* Ends ranks for which this one has waited too long: a stopped one would never end. */
-static int check_deadline(leat_ranks *ranks, unsigned piece, leat_ranks_wait *wait, leat_error *err)
+static int check_deadline(leat_ranks *ranks, unsigned piece, leat_error *err)
 {
     const shared *const s = ranks->own;
     uint8_t missing[RANKS_MAX];
     for (int32_t r = 0; r < ranks->n; r++)
         missing[r] = !has_put(&s->members[r], piece);
-    const int rc = leat_ranks_waited(ranks, wait, missing, err);
+    const int rc = leat_ranks_waited(ranks, missing, err);
     for (int32_t r = 0; r < ranks->n && rc < 0; r++) {
         member *const m = &s->members[r];
         if (!missing[r] || !atomic_load(&m->pid))
@@ -120,17 +120,16 @@ static int wait_for(leat_ranks *ranks, int32_t rank, unsigned piece, leat_error 
     for (int i = 0; i < s->spins; i++)
         if (has_put(m, piece))
             return LEAT_OK;
-    leat_ranks_wait wait = leat_ranks_wait_begin();
+    leat_ranks_came(ranks);
     while (!has_put(m, piece)) {
         const int32_t gone = find_gone(ranks, piece);
         if (gone >= 0)
             return say_gone(ranks, gone, err);
-        const int rc = check_deadline(ranks, piece, &wait, err);
+        const int rc = check_deadline(ranks, piece, err);
         if (rc < 0)
             return rc;
         sleep_on(m, piece);
     }
-    leat_ranks_wait_look(ranks, &wait);
     return LEAT_OK;
 }
 
@@ -145,6 +144,7 @@ static int memory_pass(leat_ranks *ranks, const void *mine, size_t stride, void 
     for (size_t at = 0; at < bytes; at += most) {
         const size_t n = bytes - at < most ? bytes - at : most;
         const unsigned piece = atomic_load_explicit(&me->pieces, memory_order_relaxed) + 1;
+        leat_ranks_came(ranks);
         for (int32_t r = 0; r < n_parts; r++)
             memcpy(place(ranks, piece, ranks->rank) + (size_t)r * most,
                    (const char *)mine + (size_t)r * stride + at, n);

@@ -44,21 +44,16 @@ static int wait_all(leat_ranks *ranks, leat_error *err)
     mpi_group *const g = ranks->own;
     char why[LEAT_MPI_WHY] = "";
     int32_t left, before = INT32_MAX;
-    leat_ranks_wait wait = leat_ranks_wait_begin();
     for (;;) {
         if (g->table->test(&left, g->missing, why) < 0)
             return leat_fail(err, LEAT_E_IO, "%s", why);
-        if (left == 0) {
-            leat_ranks_wait_look(ranks, &wait);
-            return LEAT_OK;
-        }
         if (left < before)
-            wait.since_ns = leat_clock_ns();
+            leat_ranks_came(ranks);
         before = left;
-        const int rc = leat_ranks_waited(ranks, &wait, g->missing, err);
-        if (rc < 0)
+        const int rc = left ? leat_ranks_waited(ranks, g->missing, err) : LEAT_OK;
+        if (rc < 0 || left == 0)
             return rc;
-        nap(g, wait.last_ns - wait.since_ns);
+        nap(g, ranks->looked_ns - ranks->since_ns);
     }
 }
 
